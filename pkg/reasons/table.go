@@ -1,0 +1,125 @@
+package reasons
+
+// The codes. The groups follow the way of a pod: placed, admitted by quota, in
+// order, on a node.
+const (
+	// Starting: the scheduler has not seen all pods and queues yet.
+	Starting Code = "Starting"
+
+	// NoPlacementRuleMatched: no rule gave a usable queue.
+	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
+	// PlacementRuleFailed: a rule gave something that cannot be a queue.
+	PlacementRuleFailed Code = "PlacementRuleFailed"
+	// QueueNotFound: the pod names a queue that does not exist and may not be made.
+	QueueNotFound Code = "QueueNotFound"
+	// QueueNotLeaf: the queue has children and cannot hold pods.
+	QueueNotLeaf Code = "QueueNotLeaf"
+	// QueueDraining: the queue left the configuration and takes nothing new.
+	QueueDraining Code = "QueueDraining"
+	// SubmitDenied: the user may not submit to the queue.
+	SubmitDenied Code = "SubmitDenied"
+	// InvalidQueueName: the name breaks the rules for queue names.
+	InvalidQueueName Code = "InvalidQueueName"
+	// InvalidUserInfo: the annotation with user and groups cannot be read.
+	InvalidUserInfo Code = "InvalidUserInfo"
+	// HardGangUnsupported: the pod asks for all-or-nothing scheduling, which is not there.
+	HardGangUnsupported Code = "HardGangUnsupported"
+
+	// OverMax: the queue or an ancestor would exceed its max.
+	OverMax Code = "OverMax"
+	// OverUserLimit: the user would exceed a limit of the queue or an ancestor.
+	OverUserLimit Code = "OverUserLimit"
+	// OverGroupLimit: the group would exceed a limit of the queue or an ancestor.
+	OverGroupLimit Code = "OverGroupLimit"
+	// MaxApplications: the queue or an ancestor runs as many applications as it may.
+	MaxApplications Code = "MaxApplications"
+	// UserMaxApplications: the user runs as many applications as allowed.
+	UserMaxApplications Code = "UserMaxApplications"
+	// GroupMaxApplications: the group runs as many applications as allowed.
+	GroupMaxApplications Code = "GroupMaxApplications"
+
+	// InOrder: others are before the pod; it is waiting for its turn.
+	InOrder Code = "InOrder"
+	// BackingOff: the pod failed a moment ago and waits before it is tried again.
+	BackingOff Code = "BackingOff"
+	// NoNodeFits: no node could take the pod when it was last tried.
+	NoNodeFits Code = "NoNodeFits"
+	// NodeHeld: the node is held for another pod.
+	NodeHeld Code = "NodeHeld"
+	// ConfigurationChanged: queues changed between two steps of one attempt; it is tried again.
+	ConfigurationChanged Code = "ConfigurationChanged"
+)
+
+// Entry explains a code to people.
+type Entry struct {
+	Code Code
+	// Meaning says what has happened, without the numbers of a case.
+	Meaning string
+	// Remedy says what somebody may do about it.
+	Remedy string
+}
+
+// Table lists every code once, in the order of the way of a pod.
+func Table() []Entry { return append([]Entry(nil), table...) }
+
+// Explain returns the table's entry of a code and whether there is one.
+func Explain(code Code) (Entry, bool) {
+	i, ok := byCode[code]
+	if !ok {
+		return Entry{}, false
+	}
+	return table[i], true
+}
+
+var table = []Entry{
+	{Starting, "The scheduler has just started and has not seen all pods and queues yet.",
+		"Wait; if it lasts longer than a minute, look for errors in the scheduler's log."},
+	{NoPlacementRuleMatched, "None of the placement rules gave a queue for the pod, and there is no root.default.",
+		"Name an existing leaf queue in label yunikorn.apache.org/queue, or add a placement rule with create: true."},
+	{PlacementRuleFailed, "A placement rule gave a result that cannot hold the pod.",
+		"Read the sentence: it names the rule. Correct the rule in queues.yaml or the label it reads."},
+	{QueueNotFound, "The queue the pod belongs to does not exist and the rule may not create it.",
+		"Correct the queue name, add the queue to queues.yaml, or set create: true on the rule."},
+	{QueueNotLeaf, "The queue has child queues; only leaf queues hold pods.",
+		"Name one of its leaf queues."},
+	{QueueDraining, "The queue was removed from queues.yaml and only finishes what it has.",
+		"Use another queue, or put the queue back into queues.yaml."},
+	{SubmitDenied, "The user is in no submit or admin list from the queue up to root.",
+		"Add the user or group to submitacl of the queue or a parent."},
+	{InvalidQueueName, "The queue name is empty, too long or has characters that are not allowed.",
+		"Use 1 to 64 characters out of letters, digits and - _ # @ / : for each part between dots."},
+	{InvalidUserInfo, "The annotation yunikorn.apache.org/user.info is not the JSON object it must be.",
+		`Write it as {"user":"name","groups":["group"]}, or remove it.`},
+	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",
+		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation."},
+	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",
+		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."},
+	{OverUserLimit, "With the pod the user would use more than the limit set for users.",
+		"Wait until the user's pods finish, or raise the limit in queues.yaml."},
+	{OverGroupLimit, "With the pod the group would use more than the limit set for groups.",
+		"Wait until the group's pods finish, or raise the limit in queues.yaml."},
+	{MaxApplications, "The queue, or one of its parents, already runs as many applications as maxapplications allows.",
+		"Wait until an application of the queue finishes, or raise maxapplications."},
+	{UserMaxApplications, "The user already runs as many applications as the limit allows.",
+		"Wait until one of the user's applications finishes, or raise maxapplications of the limit."},
+	{GroupMaxApplications, "The group already runs as many applications as the limit allows.",
+		"Wait until one of the group's applications finishes, or raise maxapplications of the limit."},
+	{InOrder, "Pods of other queues or applications are before this one.",
+		"Nothing: it is tried when its turn comes. A larger guarantee or priority moves it forward."},
+	{BackingOff, "The pod was tried a moment ago without success.",
+		"Nothing: it is tried again when its back-off is over."},
+	{NoNodeFits, "No node could take the pod when it was last tried.",
+		"Read the FailedScheduling event of the pod: it counts the nodes by what was missing."},
+	{NodeHeld, "The node is held for a pod for which room is being made.",
+		"Nothing: the hold ends when that pod runs or gives up."},
+	{ConfigurationChanged, "The queues changed while the pod was being placed.",
+		"Nothing: it is tried again at once."},
+}
+
+var byCode = func() map[Code]int {
+	m := make(map[Code]int, len(table))
+	for i, e := range table {
+		m[e.Code] = i
+	}
+	return m
+}()

@@ -1,0 +1,73 @@
+package resources
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// The functions of this file work on lists of entries sorted by name, the
+// representation shared by Vector, Limit and Guarantee.
+
+func lookup(entries []Entry, name string) (Amount, bool) {
+	// Lists are short (three to six types); a scan beats a binary search.
+	for i := range entries {
+		if entries[i].Name == name {
+			return entries[i].Amount, true
+		}
+	}
+	return 0, false
+}
+
+func entriesOf(m map[string]Amount) []Entry {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make([]Entry, 0, len(m))
+	for name, amount := range m {
+		out = append(out, Entry{name, amount})
+	}
+	sortByName(out)
+	return out
+}
+
+func sortedSum(entries []Entry) []Entry {
+	out := slices.Clone(entries)
+	sortByName(out)
+	n := 0
+	for _, e := range out {
+		if n > 0 && out[n-1].Name == e.Name {
+			out[n-1].Amount = out[n-1].Amount.Add(e.Amount)
+			continue
+		}
+		out[n] = e
+		n++
+	}
+	return out[:n:n]
+}
+
+func dropZeros(entries []Entry) []Entry {
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Amount == 0 })
+}
+
+func sortByName(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func all(entries []Entry) iter.Seq2[string, Amount] {
+	return func(yield func(string, Amount) bool) {
+		for _, e := range entries {
+			if !yield(e.Name, e.Amount) {
+				return
+			}
+		}
+	}
+}
+
+func toMap(entries []Entry) map[string]Amount {
+	out := make(map[string]Amount, len(entries))
+	for _, e := range entries {
+		out[e.Name] = e.Amount
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package resources
+
+import (
+	"iter"
+	"slices"
+)
+
+// Guarantee says how much of each resource type is promised to a queue. A type
+// it does not name is not promised and counts as 0 in comparisons; naming a
+// type with 0 is kept, because it tells readers that the type was thought of.
+// The zero value promises nothing.
+type Guarantee struct {
+	entries []Entry // sorted by name, zeros kept, never written after construction
+}
+
+// GuaranteeFrom returns the guarantee with the entries of m; nil or empty promises nothing.
+func GuaranteeFrom(m map[string]Amount) Guarantee { return Guarantee{entries: entriesOf(m)} }
+
+// GuaranteeOf returns the guarantee with the given entries; amounts of a repeated name are added up.
+func GuaranteeOf(entries ...Entry) Guarantee { return Guarantee{entries: sortedSum(entries)} }
+
+// Get returns the promised amount of a type and whether the type is named.
+func (g Guarantee) Get(name string) (Amount, bool) { return lookup(g.entries, name) }
+
+// IsNone tells whether no type is named.
+func (g Guarantee) IsNone() bool { return len(g.entries) == 0 }
+
+// All yields the named types in order of their names.
+func (g Guarantee) All() iter.Seq2[string, Amount] { return all(g.entries) }
+
+// Map returns a new map with the entries.
+func (g Guarantee) Map() map[string]Amount { return toMap(g.entries) }
+
+// Equal tells whether both promise the same types in the same amounts.
+func (g Guarantee) Equal(h Guarantee) bool { return slices.Equal(g.entries, h.entries) }
+
+// Missing returns what used lacks of the guarantee, type by type, never negative.
+func (g Guarantee) Missing(used Vector) Vector {
+	var out []Entry
+	for _, e := range g.entries {
+		if lack := e.Amount.Sub(used.Get(e.Name)); lack > 0 {
+			out = append(out, Entry{e.Name, lack})
+		}
+	}
+	return Vector{entries: out}
+}
+
+// Excess returns what used has above the guarantee, type by type, never
+// negative. A type that is not guaranteed is in excess with all that is used.
+func (g Guarantee) Excess(used Vector) Vector {
+	var out []Entry
+	for _, e := range used.entries {
+		promised, _ := g.Get(e.Name)
+		if over := e.Amount.Sub(promised); over > 0 {
+			out = append(out, Entry{e.Name, over})
+		}
+	}
+	return Vector{entries: out}
+}
+
+// String renders the guarantee as "memory=1024 vcore=500" in base units,
+// "none" when nothing is promised.
+func (g Guarantee) String() string { return render(g.entries, "none") }

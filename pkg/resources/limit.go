@@ -1,0 +1,117 @@
+package resources
+
+import (
+	"iter"
+	"slices"
+)
+
+// Limit says how much of each resource type may be used at most. A type it
+// does not name is unlimited; an explicit 0 forbids the type. Amounts may be
+// negative where the limit is a headroom of something that is over its max.
+// The zero value limits nothing.
+type Limit struct {
+	entries []Entry // sorted by name, zeros kept, never written after construction
+}
+
+// LimitFrom returns the limit with the entries of m; nil or empty limits nothing.
+func LimitFrom(m map[string]Amount) Limit { return Limit{entries: entriesOf(m)} }
+
+// LimitOf returns the limit with the given entries; amounts of a repeated name are added up.
+func LimitOf(entries ...Entry) Limit { return Limit{entries: sortedSum(entries)} }
+
+// Get returns the limit of a type and whether there is one.
+func (l Limit) Get(name string) (Amount, bool) { return lookup(l.entries, name) }
+
+// IsUnlimited tells whether no type is limited.
+func (l Limit) IsUnlimited() bool { return len(l.entries) == 0 }
+
+// All yields the limited types in order of their names.
+func (l Limit) All() iter.Seq2[string, Amount] { return all(l.entries) }
+
+// Map returns a new map with the entries.
+func (l Limit) Map() map[string]Amount { return toMap(l.entries) }
+
+// Equal tells whether both limit the same types to the same amounts.
+func (l Limit) Equal(m Limit) bool { return slices.Equal(l.entries, m.entries) }
+
+// Min returns the stricter of both limits, type by type; a type limited by only
+// one of them keeps that limit.
+func (l Limit) Min(m Limit) Limit {
+	if len(m.entries) == 0 {
+		return l
+	}
+	if len(l.entries) == 0 {
+		return m
+	}
+	return Limit{entries: union(l.entries, m.entries, func(a, b Amount) Amount { return min(a, b) })}
+}
+
+// Headroom returns what is left of each limited type once used is taken off;
+// negative where more is used than the limit allows.
+func (l Limit) Headroom(used Vector) Limit {
+	if len(l.entries) == 0 {
+		return l
+	}
+	out := make([]Entry, len(l.entries))
+	for i, e := range l.entries {
+		out[i] = Entry{e.Name, e.Amount.Sub(used.Get(e.Name))}
+	}
+	return Limit{entries: out}
+}
+
+// Allows tells whether used+ask stays within the limit for every type that ask
+// has some of. A type that is over its limit already does not hinder an ask
+// that wants none of it (seed: "not defined is not looked at").
+func (l Limit) Allows(used, ask Vector) bool {
+	for _, e := range l.entries {
+		if want := ask.Get(e.Name); want > 0 && used.Get(e.Name).Add(want) > e.Amount {
+			return false
+		}
+	}
+	return true
+}
+
+// Breach is one type in which an ask does not fit a limit.
+type Breach struct {
+	Name  string
+	Used  Amount // in use before the ask
+	Asked Amount // wanted in addition
+	Max   Amount // the limit
+}
+
+// Breaches lists, in order of the type names, the types in which used+ask
+// exceeds the limit; empty exactly when Allows is true.
+func (l Limit) Breaches(used, ask Vector) []Breach {
+	var out []Breach
+	for _, e := range l.entries {
+		if want := ask.Get(e.Name); want > 0 && used.Get(e.Name).Add(want) > e.Amount {
+			out = append(out, Breach{Name: e.Name, Used: used.Get(e.Name), Asked: want, Max: e.Amount})
+		}
+	}
+	return out
+}
+
+// String renders the limit as "memory=1024 vcore=500" in base units,
+// "unlimited" when nothing is limited.
+func (l Limit) String() string { return render(l.entries, "unlimited") }
+
+// union combines two sorted entry lists; a type present in one only is copied.
+func union(a, b []Entry, op func(Amount, Amount) Amount) []Entry {
+	out := make([]Entry, 0, len(a)+len(b))
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case j == len(b) || (i < len(a) && a[i].Name < b[j].Name):
+			out = append(out, a[i])
+			i++
+		case i == len(a) || b[j].Name < a[i].Name:
+			out = append(out, b[j])
+			j++
+		default:
+			out = append(out, Entry{a[i].Name, op(a[i].Amount, b[j].Amount)})
+			i++
+			j++
+		}
+	}
+	return out
+}

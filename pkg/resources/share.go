@@ -1,0 +1,85 @@
+package resources
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Share is an exact non-negative fraction: used over entitled. It is compared
+// without rounding, so that equal usage always gives equal shares. The zero
+// value is a share of nothing.
+type Share struct {
+	used, of uint64 // of is 0 only in the zero value
+}
+
+// one is the share of something that uses a type it has no entitlement to.
+var one = Share{used: 1, of: 1}
+
+// ShareOf returns used/of. Nothing used (or a negative amount) is the zero
+// share; use of a type with nothing to divide by counts as 1, "all of it".
+func ShareOf(used, of Amount) Share {
+	switch {
+	case used <= 0:
+		return Share{}
+	case of <= 0:
+		return one
+	}
+	return Share{used: uint64(used), of: uint64(of)}
+}
+
+// Compare returns -1, 0 or 1 as s is smaller than, equal to or larger than t.
+func (s Share) Compare(t Share) int {
+	switch {
+	case s.used == 0 && t.used == 0:
+		return 0
+	case s.used == 0:
+		return -1
+	case t.used == 0:
+		return 1
+	}
+	// s.used/s.of ? t.used/t.of, by cross multiplication in 128 bits.
+	hi1, lo1 := bits.Mul64(s.used, t.of)
+	hi2, lo2 := bits.Mul64(t.used, s.of)
+	switch {
+	case hi1 != hi2:
+		return sign(hi1 < hi2)
+	case lo1 != lo2:
+		return sign(lo1 < lo2)
+	}
+	return 0
+}
+
+func sign(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+// String renders the fraction as "3/8", "0" for the zero share.
+func (s Share) String() string {
+	if s.used == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d/%d", s.used, s.of)
+}
+
+// DominantShare returns the largest share over the used types: used over
+// guaranteed where the type is guaranteed, else used over capacity. A type
+// with neither is left out; a guarantee of 0 that is used counts as 1. Values
+// above 1 mean "over the guarantee" and are meaningful.
+func DominantShare(used Vector, guaranteed Guarantee, capacity Limit) Share {
+	var largest Share
+	for _, e := range used.entries {
+		of, named := guaranteed.Get(e.Name)
+		if !named {
+			if of, named = capacity.Get(e.Name); !named {
+				continue
+			}
+		}
+		if s := ShareOf(e.Amount, of); s.Compare(largest) > 0 {
+			largest = s
+		}
+	}
+	return largest
+}

@@ -1,0 +1,171 @@
+package resources
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of the resource types that every pod or nearly every pod uses. Other
+// types (ephemeral-storage, hugepages-2Mi, nvidia.com/gpu) keep the name
+// Kubernetes gives them.
+const (
+	// CPU is in milli-CPU. YuniKorn, whose configuration and REST we speak, calls it vcore.
+	CPU = "vcore"
+	// Memory is in bytes.
+	Memory = "memory"
+	// Pods is 1 for every pod, so that a max on it limits the number of pods.
+	Pods = "pods"
+)
+
+// Entry is one resource type with its amount.
+type Entry struct {
+	Name   string
+	Amount Amount
+}
+
+// Vector says how much of each resource type is used, requested or free. A
+// type that is not in it counts as 0; entries of 0 are not kept, so two vectors
+// that mean the same are equal. The zero value is the empty vector.
+type Vector struct {
+	entries []Entry // sorted by name, no zero amounts, never written after construction
+}
+
+// VectorOf returns the vector with the given entries; amounts of a repeated
+// name are added up.
+func VectorOf(entries ...Entry) Vector {
+	return Vector{entries: dropZeros(sortedSum(entries))}
+}
+
+// VectorFrom returns the vector with the entries of m.
+func VectorFrom(m map[string]Amount) Vector {
+	return Vector{entries: dropZeros(entriesOf(m))}
+}
+
+// Get returns the amount of a type, 0 when it is not in the vector.
+func (v Vector) Get(name string) Amount {
+	a, _ := lookup(v.entries, name)
+	return a
+}
+
+// Len returns the number of types with an amount other than 0.
+func (v Vector) Len() int { return len(v.entries) }
+
+// IsZero tells whether every amount is 0.
+func (v Vector) IsZero() bool { return len(v.entries) == 0 }
+
+// All yields the entries in order of their names.
+func (v Vector) All() iter.Seq2[string, Amount] { return all(v.entries) }
+
+// Map returns a new map with the entries.
+func (v Vector) Map() map[string]Amount { return toMap(v.entries) }
+
+// Equal tells whether both vectors have the same amount of every type.
+func (v Vector) Equal(w Vector) bool { return slices.Equal(v.entries, w.entries) }
+
+// Add returns v+w, saturated.
+func (v Vector) Add(w Vector) Vector {
+	if len(w.entries) == 0 {
+		return v
+	}
+	if len(v.entries) == 0 {
+		return w
+	}
+	return Vector{entries: merge(v.entries, w.entries, Amount.Add)}
+}
+
+// Sub returns v-w, saturated; amounts may become negative.
+func (v Vector) Sub(w Vector) Vector {
+	if len(w.entries) == 0 {
+		return v
+	}
+	return Vector{entries: merge(v.entries, w.entries, Amount.Sub)}
+}
+
+// Floor0 returns v without its negative entries.
+func (v Vector) Floor0() Vector {
+	for _, e := range v.entries {
+		if e.Amount < 0 {
+			kept := make([]Entry, 0, len(v.entries))
+			for _, f := range v.entries {
+				if f.Amount > 0 {
+					kept = append(kept, f)
+				}
+			}
+			return Vector{entries: kept}
+		}
+	}
+	return v
+}
+
+// HasNegative tells whether any amount is below 0.
+func (v Vector) HasNegative() bool {
+	for _, e := range v.entries {
+		if e.Amount < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Covers tells whether v has at least the amount of w for every type that w
+// names. Types w does not name are not looked at.
+func (v Vector) Covers(w Vector) bool {
+	for _, e := range w.entries {
+		if v.Get(e.Name) < e.Amount {
+			return false
+		}
+	}
+	return true
+}
+
+// Key returns a string that is equal for equal vectors and different for
+// different ones, for use as a map key.
+func (v Vector) Key() string { return v.String() }
+
+// String renders the vector as "memory=1024 pods=1 vcore=500", sorted by name,
+// in base units; "0" when it is empty.
+func (v Vector) String() string { return render(v.entries, "0") }
+
+func render(entries []Entry, empty string) string {
+	if len(entries) == 0 {
+		return empty
+	}
+	var b strings.Builder
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(e.Name)
+		b.WriteByte('=')
+		b.WriteString(strconv.FormatInt(int64(e.Amount), 10))
+	}
+	return b.String()
+}
+
+// merge combines two sorted entry lists; a type present in one list only is
+// combined with 0. Zero results are dropped.
+func merge(a, b []Entry, op func(Amount, Amount) Amount) []Entry {
+	out := make([]Entry, 0, max(len(a), len(b)))
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		var e Entry
+		switch {
+		case j == len(b) || (i < len(a) && a[i].Name < b[j].Name):
+			e = Entry{a[i].Name, op(a[i].Amount, 0)}
+			i++
+		case i == len(a) || b[j].Name < a[i].Name:
+			e = Entry{b[j].Name, op(0, b[j].Amount)}
+			j++
+		default:
+			e = Entry{a[i].Name, op(a[i].Amount, b[j].Amount)}
+			i++
+			j++
+		}
+		if e.Amount != 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
