@@ -65,17 +65,19 @@ func (s Share) String() string {
 }
 
 // DominantShare returns the largest share over the used types: used over
-// guaranteed where the type is guaranteed, else used over capacity. A type
-// with neither is left out; a guarantee of 0 that is used counts as 1. Values
-// above 1 mean "over the guarantee" and are meaningful.
-func DominantShare(used Vector, guaranteed Guarantee, capacity Limit) Share {
+// guaranteed where the type is guaranteed, else used over the first of bounds
+// that names the type. A type with none of them is left out; a guarantee of 0
+// that is used counts as 1. Values above 1 mean "over the guarantee" and are
+// meaningful.
+func DominantShare(used Vector, guaranteed Guarantee, bounds ...Limit) Share {
 	var largest Share
 	for _, e := range used.entries {
 		of, named := guaranteed.Get(e.Name)
+		for i := 0; !named && i < len(bounds); i++ {
+			of, named = bounds[i].Get(e.Name)
+		}
 		if !named {
-			if of, named = capacity.Get(e.Name); !named {
-				continue
-			}
+			continue
 		}
 		if s := ShareOf(e.Amount, of); s.Compare(largest) > 0 {
 			largest = s

@@ -1,0 +1,112 @@
+package queues
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// View is a tree that can be asked for queues: a Snapshot or a Draft.
+type View interface {
+	Queue(id ID) *Queue
+}
+
+// Basis says which usage a verdict is judged on.
+type Basis uint8
+
+// OnAllocated judges what has a node; PreFilter and Reserve use it, for there
+// the asked pod is one of the admitted. OnCommitted adds what was let through
+// the gate and has no node yet; the gate uses it, so that it does not let
+// through more than can be placed.
+const (
+	OnAllocated Basis = iota
+	OnCommitted
+)
+
+// Verdict is the answer to "may this ask run now".
+type Verdict struct {
+	// Reason is none when the ask may run.
+	Reason reasons.Reason
+	// At is the queue that refused, NoQueue when none did. When something is
+	// given back there, the ask is worth another look.
+	At ID
+}
+
+// OK tells whether the ask may run.
+func (v Verdict) OK() bool { return v.Reason.None() }
+
+// Granted is the verdict of an ask that may run.
+var Granted = Verdict{At: NoQueue}
+
+// Admit judges an ask of a leaf against the max of the leaf and of every
+// ancestor below root, leaf first. Root is never in the way: what the nodes
+// can hold is for the filters to say (LAWS, words). A type in which a queue is
+// over its max hinders only asks that request the type.
+func Admit(v View, leaf ID, ask resources.Vector, on Basis) Verdict {
+	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
+		if q.Max.IsUnlimited() {
+			continue
+		}
+		used := q.Allocated
+		if on == OnCommitted {
+			used = q.Committed()
+		}
+		if !q.Max.Allows(used, ask) {
+			return Verdict{At: q.ID, Reason: overMax(q, used, ask, on)}
+		}
+	}
+	return Granted
+}
+
+func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
+	b := q.Max.Breaches(used, ask)[0]
+	waiting := ""
+	if on == OnCommitted && q.Admitted.Get(b.Name) > 0 {
+		waiting = " (with pods about to be placed)"
+	}
+	return reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
+		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
+		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max))
+}
+
+// AdmitApplication judges whether one more application may start below the
+// leaf: maxapplications of the leaf and every ancestor, root included.
+func AdmitApplication(v View, leaf ID) Verdict {
+	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		if q.MaxApplications > 0 && uint64(max(q.Running, 0)) >= q.MaxApplications {
+			return Verdict{At: q.ID, Reason: reasons.New(reasons.MaxApplications,
+				"queue %s: %s running, maxapplications %d", q.Path, count(q.Running, "application"), q.MaxApplications)}
+		}
+	}
+	return Granted
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Headroom is what may still be allocated below a queue: the smallest of
+// max - allocated over the queue and its ancestors, per type; unlimited types
+// are absent, and a negative value means "over its max".
+func Headroom(v View, id ID) resources.Limit {
+	var room resources.Limit
+	for q := v.Queue(id); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
+		room = room.Min(q.Max.Headroom(q.Allocated))
+	}
+	return room
+}
+
+// MaySubmit tells whether the user or one of the groups is in a submit or
+// admin list of the queue or an ancestor.
+func MaySubmit(v View, id ID, user string, groups []string) bool {
+	for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
+		if q.SubmitACL.Allows(user, groups) || q.AdminACL.Allows(user, groups) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package queues
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Draft is the tree while it is being changed. It shares everything with the
+// snapshots it published and copies a queue, and the chunk it lies in, the
+// first time it changes after a publication:
+//
+//	Draft ──Publish──► Snapshot n        (pointer swap; the draft now owns nothing)
+//	  │ Update leaf..root                 (copies: the path and its chunks)
+//	  └────Publish──► Snapshot n+1
+//
+// A draft has one writer and no lock; its owner guards it.
+type Draft struct {
+	epoch          uint64 // what carries it is not shared with a published snapshot
+	generation     uint64
+	treeGeneration uint64
+	chunks         []*chunk
+	sharedTop      bool // the slice of chunks is shared with a published snapshot
+	dirty          bool
+	free           []ID
+	capacity       resources.Vector
+}
+
+// NewDraft returns a draft with an empty active root.
+func NewDraft(root Settings) *Draft {
+	d := &Draft{epoch: 1, dirty: true}
+	root.Parent = NoQueue
+	d.put(&Queue{ID: RootID, Settings: &root, epoch: d.epoch})
+	d.treeGeneration++
+	return d
+}
+
+// Queue returns the current value of a queue, nil when there is none. The
+// caller must not change it.
+func (d *Draft) Queue(id ID) *Queue { return at(d.chunks, id) }
+
+// Root returns the current root.
+func (d *Draft) Root() *Queue { return d.Queue(RootID) }
+
+// Find returns the queue with the full path, lower case, and whether it exists.
+func (d *Draft) Find(path string) (*Queue, bool) { return find(d, path) }
+
+// Ancestors yields the queue with the ID and then its ancestors up to the root.
+func (d *Draft) Ancestors(id ID) iter.Seq[*Queue] { return ancestors(d, id) }
+
+// All yields every queue, parents before children, children by name.
+func (d *Draft) All() iter.Seq[*Queue] {
+	return func(yield func(*Queue) bool) { walk(d, RootID, yield) }
+}
+
+// Add makes a queue below its settings' Parent and returns its ID. The name
+// must not exist there yet.
+func (d *Draft) Add(s Settings) (ID, error) {
+	parent := d.Queue(s.Parent)
+	if parent == nil {
+		return NoQueue, fmt.Errorf("add queue %q: parent %d does not exist", s.Path, s.Parent)
+	}
+	i, exists := findChild(d, parent, s.Name)
+	if exists {
+		return NoQueue, fmt.Errorf("add queue %q: it exists already", s.Path)
+	}
+	id := ID(len(d.chunks) * chunkSize)
+	if n := len(d.free); n > 0 {
+		id, d.free = d.free[n-1], d.free[:n-1]
+	} else if last := len(d.chunks) - 1; last >= 0 {
+		for j, q := range d.chunks[last].queues {
+			if q == nil {
+				id = ID(last*chunkSize + j)
+				break
+			}
+		}
+	}
+	d.put(&Queue{ID: id, Settings: &s, epoch: d.epoch})
+	p := d.writable(s.Parent)
+	p.Children = slices.Insert(slices.Clone(p.Children), i, id)
+	d.treeGeneration++
+	return id, nil
+}
+
+// Remove takes an empty queue out of the tree.
+func (d *Draft) Remove(id ID) error {
+	q := d.Queue(id)
+	switch {
+	case q == nil:
+		return fmt.Errorf("remove queue %d: it does not exist", id)
+	case q.IsRoot():
+		return fmt.Errorf("remove queue %q: the root stays", q.Path)
+	case !q.Empty():
+		return fmt.Errorf("remove queue %q: it has %d applications and %d children", q.Path, q.Applications, len(q.Children))
+	}
+	p := d.writable(q.Parent)
+	p.Children = slices.DeleteFunc(slices.Clone(p.Children), func(c ID) bool { return c == id })
+	d.ownChunk(id).queues[int(id)%chunkSize] = nil
+	d.free = append(d.free, id)
+	d.treeGeneration++
+	return nil
+}
+
+// SetSettings replaces the settings of a queue.
+func (d *Draft) SetSettings(id ID, s Settings) {
+	d.writable(id).Settings = &s
+	d.treeGeneration++
+}
+
+// Update changes the usage of a queue and of all its ancestors by f.
+func (d *Draft) Update(id ID, f func(*Usage)) {
+	for id != NoQueue {
+		q := d.writable(id)
+		f(&q.Usage)
+		id = q.Parent
+	}
+}
+
+// SetCapacity sets the sum of what the nodes can hold.
+func (d *Draft) SetCapacity(capacity resources.Vector) {
+	d.capacity, d.dirty = capacity, true
+}
+
+// Capacity is the sum of what the nodes can hold.
+func (d *Draft) Capacity() resources.Vector { return d.capacity }
+
+// TreeGeneration counts the changes of structure and settings.
+func (d *Draft) TreeGeneration() uint64 { return d.treeGeneration }
+
+// Publish freezes the current state. It returns the previous snapshot when
+// nothing changed since; pass nil the first time.
+func (d *Draft) Publish(previous *Snapshot) *Snapshot {
+	if !d.dirty && previous != nil {
+		return previous
+	}
+	d.generation++
+	d.epoch++
+	d.sharedTop, d.dirty = true, false
+	return &Snapshot{
+		generation:     d.generation,
+		treeGeneration: d.treeGeneration,
+		chunks:         d.chunks,
+		capacity:       d.capacity,
+	}
+}
+
+// writable returns the queue as a copy that no snapshot shares.
+func (d *Draft) writable(id ID) *Queue {
+	q := d.Queue(id)
+	if q.epoch == d.epoch {
+		return q
+	}
+	c := *q
+	c.epoch = d.epoch
+	d.put(&c)
+	return &c
+}
+
+func (d *Draft) put(q *Queue) { d.ownChunk(q.ID).queues[int(q.ID)%chunkSize] = q }
+
+// ownChunk returns the chunk of the ID as a copy that no snapshot shares.
+func (d *Draft) ownChunk(id ID) *chunk {
+	d.dirty = true
+	i := int(id) / chunkSize
+	if i < len(d.chunks) && d.chunks[i].epoch == d.epoch {
+		return d.chunks[i]
+	}
+	if d.sharedTop {
+		d.chunks = slices.Clone(d.chunks)
+		d.sharedTop = false
+	}
+	if i == len(d.chunks) {
+		d.chunks = append(d.chunks, &chunk{epoch: d.epoch})
+		return d.chunks[i]
+	}
+	c := *d.chunks[i]
+	c.epoch = d.epoch
+	d.chunks[i] = &c
+	return &c
+}

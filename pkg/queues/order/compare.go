@@ -1,0 +1,102 @@
+package order
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// QueueKey is what two children of one parent are compared by.
+type QueueKey struct {
+	// Priority is what the queue exposes: the highest priority of its eligible
+	// asks, shifted or pinned by its policies.
+	Priority int64
+	// Share is the dominant share of what the queue uses and is about to use.
+	Share resources.Share
+	// Eligible counts the asks below the queue that may run.
+	Eligible int
+	// Path ends the comparison.
+	Path string
+}
+
+// CompareQueues orders the children of a parent:
+//
+//  1. higher exposed priority, where the parent sorts by priority
+//  2. smaller share
+//  3. higher exposed priority, where the parent does not
+//  4. more eligible asks
+//  5. path
+func CompareQueues(a, b QueueKey, prioritySort bool) int {
+	if prioritySort {
+		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(
+		a.Share.Compare(b.Share),
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(b.Eligible, a.Eligible),
+		strings.Compare(a.Path, b.Path),
+	)
+}
+
+// AppKey is what two applications of one leaf are compared by.
+type AppKey struct {
+	// Priority is the highest of the application's eligible asks.
+	Priority int64
+	// Share is the dominant share of what the application uses and is about to use.
+	Share resources.Share
+	// Submitted is the creation of the application's oldest pod.
+	Submitted time.Time
+	// Name ends the comparison: namespace and application ID.
+	Name string
+}
+
+// CompareApps orders the applications of a leaf. Fifo:
+//
+//  1. higher priority, where the leaf sorts by priority
+//  2. earlier submission
+//  3. higher priority, where the leaf does not
+//  4. name
+//
+// Fair has the smaller share in place of criterion 2, and the earlier
+// submission before the name.
+func CompareApps(a, b AppKey, policy config.SortPolicy, prioritySort bool) int {
+	if prioritySort {
+		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+			return c
+		}
+	}
+	if policy == config.SortFair {
+		if c := a.Share.Compare(b.Share); c != 0 {
+			return c
+		}
+	} else if c := a.Submitted.Compare(b.Submitted); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		a.Submitted.Compare(b.Submitted),
+		strings.Compare(a.Name, b.Name),
+	)
+}
+
+// AskKey is what two asks of one application are compared by.
+type AskKey struct {
+	Priority int32
+	Created  time.Time
+	UID      string
+}
+
+// CompareAsks orders the asks of an application: higher priority, earlier
+// creation, UID.
+func CompareAsks(a, b AskKey) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		a.Created.Compare(b.Created),
+		strings.Compare(a.UID, b.UID),
+	)
+}

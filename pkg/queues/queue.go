@@ -1,0 +1,124 @@
+package queues
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// ID identifies a queue within one tree. It stays the same for the life of the
+// queue and may be given to another queue after the queue is gone.
+type ID int32
+
+// NoQueue is the ID of no queue, such as the root's parent.
+const NoQueue ID = -1
+
+// RootID is the ID of the root, which always exists.
+const RootID ID = 0
+
+// State tells whether a queue takes new applications.
+type State uint8
+
+// A queue is Active, or Draining once it vanished from the configuration: what
+// runs and waits in it goes on, nothing new is taken, and it is removed when
+// it is empty.
+const (
+	Active State = iota
+	Draining
+)
+
+// String renders the state as REST shows it.
+func (s State) String() string {
+	if s == Draining {
+		return "Draining"
+	}
+	return "Active"
+}
+
+// Settings is what a queue was told to be. Immutable; shared by all snapshots
+// between two configuration changes.
+type Settings struct {
+	// Name is the last segment of Path ("root.a.b").
+	Name, Path string
+	// Parent is NoQueue for the root.
+	Parent ID
+	// Leaf is true for queues that take applications. A queue that changed from
+	// leaf to parent or back may hold both children and applications until the
+	// old ones are gone.
+	Leaf bool
+	// Managed is true for queues of the configuration, false for dynamic ones.
+	Managed bool
+	State   State
+	// Guaranteed, Max and MaxApplications are the queue's own; 0 applications is unlimited.
+	Guaranteed      resources.Guarantee
+	Max             resources.Limit
+	MaxApplications uint64
+	// PathMax is the strictest max of the queue and all its ancestors.
+	PathMax resources.Limit
+	// Properties and Policies are the queue's properties, raw and parsed.
+	Properties map[string]string
+	Policies   config.Policies
+	// SubmitACL and AdminACL say who may submit here and below.
+	SubmitACL, AdminACL config.ACL
+	// Template configures dynamic leaves below; nil for none.
+	Template *config.Template
+	// Limits are the user and group limits set on the queue.
+	Limits []config.Limit
+	// PathLimited is true when the queue or an ancestor has user or group limits.
+	PathLimited bool
+	// QuotaNamespace is the namespace whose annotations set the quota of a
+	// dynamic leaf; empty when none did.
+	QuotaNamespace string
+}
+
+// Usage is what goes on in a queue and below it.
+type Usage struct {
+	// Allocated is used by pods with a node, assumed or bound.
+	Allocated resources.Vector
+	// Admitted is requested by asks that were let through the gate and have no node yet.
+	Admitted resources.Vector
+	// Pending is requested by all asks, admitted or not.
+	Pending resources.Vector
+	// Applications counts applications with any pod; Running those of them that
+	// count against maxapplications.
+	Applications, Running int
+}
+
+// Queue is one queue at one moment. Immutable once its snapshot is published.
+type Queue struct {
+	ID ID
+	*Settings
+	Usage
+	// Children are sorted by name.
+	Children []ID
+
+	epoch uint64 // of the draft that made this copy
+}
+
+// Committed is what is used or about to be: allocated plus admitted.
+func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted) }
+
+// IsRoot tells whether the queue is the root.
+func (q *Queue) IsRoot() bool { return q.ID == RootID }
+
+// Empty tells whether the queue has neither applications nor children.
+func (q *Queue) Empty() bool { return q.Applications == 0 && len(q.Children) == 0 }
+
+// view is what Snapshot and Draft have in common.
+type view interface {
+	Queue(id ID) *Queue
+}
+
+// findChild returns the child of q with the given name, or where it would be inserted.
+func findChild(v view, q *Queue, name string) (at int, found bool) {
+	return slices.BinarySearchFunc(q.Children, name, func(id ID, name string) int {
+		switch n := v.Queue(id).Name; {
+		case n < name:
+			return -1
+		case n > name:
+			return 1
+		}
+		return 0
+	})
+}

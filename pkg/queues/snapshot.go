@@ -1,0 +1,101 @@
+package queues
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// chunkSize is the number of queues copied together when one of them changes.
+const chunkSize = 64
+
+// chunk holds the queues with consecutive IDs; nil where an ID is free.
+type chunk struct {
+	epoch  uint64
+	queues [chunkSize]*Queue
+}
+
+// Snapshot is the whole tree at one moment. It is immutable and safe for any
+// number of readers. The zero value has no root; take snapshots from a Draft.
+type Snapshot struct {
+	generation     uint64
+	treeGeneration uint64
+	chunks         []*chunk
+	capacity       resources.Vector
+}
+
+// Generation counts the published changes of any kind.
+func (s *Snapshot) Generation() uint64 { return s.generation }
+
+// TreeGeneration counts the changes of structure and settings only: two
+// snapshots with the same value differ in usage at most.
+func (s *Snapshot) TreeGeneration() uint64 { return s.treeGeneration }
+
+// Capacity is the sum of what the nodes can hold.
+func (s *Snapshot) Capacity() resources.Vector { return s.capacity }
+
+// Queue returns the queue with the ID, nil when there is none.
+func (s *Snapshot) Queue(id ID) *Queue { return at(s.chunks, id) }
+
+// Root returns the root queue.
+func (s *Snapshot) Root() *Queue { return s.Queue(RootID) }
+
+// Find returns the queue with the full path, lower case, and whether it exists.
+func (s *Snapshot) Find(path string) (*Queue, bool) { return find(s, path) }
+
+// Ancestors yields the queue with the ID and then its ancestors up to the root.
+func (s *Snapshot) Ancestors(id ID) iter.Seq[*Queue] { return ancestors(s, id) }
+
+// All yields every queue, parents before children, children by name.
+func (s *Snapshot) All() iter.Seq[*Queue] {
+	return func(yield func(*Queue) bool) { walk(s, RootID, yield) }
+}
+
+func at(chunks []*chunk, id ID) *Queue {
+	c := int(id) / chunkSize
+	if id < 0 || c >= len(chunks) {
+		return nil
+	}
+	return chunks[c].queues[int(id)%chunkSize]
+}
+
+func find(v view, path string) (*Queue, bool) {
+	name, rest, more := strings.Cut(path, ".")
+	q := v.Queue(RootID)
+	if q == nil || name != q.Name {
+		return nil, false
+	}
+	for more {
+		name, rest, more = strings.Cut(rest, ".")
+		i, ok := findChild(v, q, name)
+		if !ok {
+			return nil, false
+		}
+		q = v.Queue(q.Children[i])
+	}
+	return q, true
+}
+
+func ancestors(v view, id ID) iter.Seq[*Queue] {
+	return func(yield func(*Queue) bool) {
+		for q := v.Queue(id); q != nil; q = v.Queue(q.Parent) {
+			if !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+func walk(v view, id ID, yield func(*Queue) bool) bool {
+	q := v.Queue(id)
+	if q == nil || !yield(q) {
+		return q == nil
+	}
+	for _, c := range q.Children {
+		if !walk(v, c, yield) {
+			return false
+		}
+	}
+	return true
+}
