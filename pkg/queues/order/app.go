@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -15,24 +16,26 @@ type App struct {
 	eligible int
 	at       int // in leaf.apps, -1 when it has no eligible ask
 	counted  place
-	groups   ranking[*Group]
+	groups   ranking.Heap[*Group]
 	byShape  map[string]*Group
 }
 
-func (a *App) place() *int { return &a.at }
+// Place serves the ranking of the leaf.
+func (a *App) Place() *int { return &a.at }
 
 // Group is the asks of one application that request the same. It is either in
 // the order or blocked by a queue.
 type Group struct {
 	app       *App
 	request   resources.Vector
-	asks      ranking[*Ask]
+	asks      ranking.Heap[*Ask]
 	at        int // in app.groups, -1 when it is blocked or empty
 	blockedAt *node
 	verdict   queues.Verdict
 }
 
-func (g *Group) place() *int { return &g.at }
+// Place serves the ranking of the application.
+func (g *Group) Place() *int { return &g.at }
 
 // Ask is a pending pod that takes part in the order, or would if its group were
 // not blocked.
@@ -42,7 +45,8 @@ type Ask struct {
 	at    int
 }
 
-func (a *Ask) place() *int { return &a.at }
+// Place serves the ranking of the group.
+func (a *Ask) Place() *int { return &a.at }
 
 // UID is the pod's UID.
 func (a *Ask) UID() string { return a.key.UID }
@@ -65,7 +69,7 @@ func (g *Group) Verdict() queues.Verdict {
 }
 
 // First returns the first ask of the group in the order; groups are never empty.
-func (g *Group) First() *Ask { return g.asks.items[0] }
+func (g *Group) First() *Ask { return g.asks.Items()[0] }
 
 // NewApp adds an application without asks to a leaf. The name is unique in the leaf.
 func (x *Index) NewApp(leaf queues.ID, name string, submitted time.Time) *App {
@@ -74,7 +78,7 @@ func (x *Index) NewApp(leaf queues.ID, name string, submitted time.Time) *App {
 		key:     AppKey{Name: name, Submitted: submitted},
 		byShape: map[string]*Group{},
 	}
-	a.groups.less = func(g, h *Group) bool { return CompareAsks(g.First().key, h.First().key) < 0 }
+	a.groups = ranking.New(func(g, h *Group) bool { return CompareAsks(g.First().key, h.First().key) < 0 })
 	return a
 }
 
@@ -97,14 +101,14 @@ func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
 	g := a.byShape[shape]
 	if g == nil {
 		g = &Group{app: a, request: request, at: -1}
-		g.asks.less = func(p, q *Ask) bool { return CompareAsks(p.key, q.key) < 0 }
+		g.asks = ranking.New(func(p, q *Ask) bool { return CompareAsks(p.key, q.key) < 0 })
 		a.byShape[shape] = g
 	}
 	ask := &Ask{key: key, group: g, at: -1}
-	g.asks.update(ask, true)
+	g.asks.Update(ask, true)
 	if g.blockedAt == nil {
 		a.eligible++
-		a.groups.update(g, true)
+		a.groups.Update(g, true)
 		x.changed(a, 1)
 	}
 	return ask
@@ -114,8 +118,8 @@ func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
 func (x *Index) Remove(ask *Ask) {
 	g := ask.group
 	a := g.app
-	g.asks.update(ask, false)
-	empty := len(g.asks.items) == 0
+	g.asks.Update(ask, false)
+	empty := len(g.asks.Items()) == 0
 	if empty {
 		delete(a.byShape, g.request.Key())
 	}
@@ -127,7 +131,7 @@ func (x *Index) Remove(ask *Ask) {
 		return
 	}
 	a.eligible--
-	a.groups.update(g, !empty)
+	a.groups.Update(g, !empty)
 	x.changed(a, -1)
 }
 
@@ -137,9 +141,9 @@ func (x *Index) Block(g *Group, v queues.Verdict) {
 	if g.blockedAt != nil {
 		delete(g.blockedAt.blocked, g)
 	} else {
-		g.app.eligible -= len(g.asks.items)
-		g.app.groups.update(g, false)
-		x.changed(g.app, -len(g.asks.items))
+		g.app.eligible -= len(g.asks.Items())
+		g.app.groups.Update(g, false)
+		x.changed(g.app, -len(g.asks.Items()))
 	}
 	g.blockedAt, g.verdict = x.nodes[v.At], v
 	g.blockedAt.blocked[g] = struct{}{}
@@ -152,14 +156,14 @@ func (x *Index) Unblock(g *Group) {
 	}
 	delete(g.blockedAt.blocked, g)
 	g.blockedAt, g.verdict = nil, queues.Granted
-	g.app.eligible += len(g.asks.items)
-	g.app.groups.update(g, true)
-	x.changed(g.app, len(g.asks.items))
+	g.app.eligible += len(g.asks.Items())
+	g.app.groups.Update(g, true)
+	x.changed(g.app, len(g.asks.Items()))
 }
 
 // changed follows a change of the eligible asks of an application by delta.
 func (x *Index) changed(a *App, delta int) {
-	if g, ok := a.groups.first(); ok {
+	if g, ok := a.groups.First(); ok {
 		a.key.Priority = int64(g.First().key.Priority)
 	}
 	wanted := a.eligible > 0
@@ -167,13 +171,13 @@ func (x *Index) changed(a *App, delta int) {
 		a.key.Share = x.appShare(a)
 	}
 	a.leaf.below.recount(&a.counted, a.key.Priority, wanted)
-	a.leaf.apps.update(a, wanted)
+	a.leaf.apps.Update(a, wanted)
 	x.propagate(a.leaf, delta)
 }
 
 // settle moves an application after a change of its key other than priority.
 func (x *Index) settle(a *App) {
 	if a.at >= 0 {
-		a.leaf.apps.update(a, true)
+		a.leaf.apps.Update(a, true)
 	}
 }

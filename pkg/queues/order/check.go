@@ -23,19 +23,19 @@ func (x *Index) Check() error {
 }
 
 func (x *Index) checkNode(n *node) error {
-	if err := n.children.check(); err != nil {
+	if err := n.children.Check(); err != nil {
 		return fmt.Errorf("children: %w", err)
 	}
-	if err := n.apps.check(); err != nil {
+	if err := n.apps.Check(); err != nil {
 		return fmt.Errorf("applications: %w", err)
 	}
 	eligible := 0
 	var below priorities
-	for _, c := range n.children.items {
+	for _, c := range n.children.Items() {
 		eligible += c.key.Eligible
 		below.add(c.key.Priority)
 	}
-	for _, a := range n.apps.items {
+	for _, a := range n.apps.Items() {
 		if err := checkApp(a); err != nil {
 			return fmt.Errorf("application %s: %w", a.key.Name, err)
 		}
@@ -55,7 +55,7 @@ func (x *Index) checkNode(n *node) error {
 		return fmt.Errorf("share is %v, should be %v", n.key.Share, x.share(n))
 	}
 	for g := range n.blocked {
-		if g.blockedAt != n || g.at >= 0 || len(g.asks.items) == 0 {
+		if g.blockedAt != n || g.at >= 0 || len(g.asks.Items()) == 0 {
 			return fmt.Errorf("group %v of %s is listed as blocked and is not", g.request, g.app.key.Name)
 		}
 	}
@@ -63,34 +63,21 @@ func (x *Index) checkNode(n *node) error {
 }
 
 func checkApp(a *App) error {
-	if err := a.groups.check(); err != nil {
+	if err := a.groups.Check(); err != nil {
 		return err
 	}
 	eligible := 0
-	for _, g := range a.groups.items {
-		if err := g.asks.check(); err != nil {
+	for _, g := range a.groups.Items() {
+		if err := g.asks.Check(); err != nil {
 			return err
 		}
 		if g.blockedAt != nil {
 			return fmt.Errorf("group %v is in the order and blocked", g.request)
 		}
-		eligible += len(g.asks.items)
+		eligible += len(g.asks.Items())
 	}
 	if eligible != a.eligible {
 		return fmt.Errorf("%d asks counted, %d found", a.eligible, eligible)
-	}
-	return nil
-}
-
-// check verifies the places and the heap property.
-func (r *ranking[T]) check() error {
-	for i, t := range r.items {
-		if *t.place() != i {
-			return fmt.Errorf("item %d believes to be at %d", i, *t.place())
-		}
-		if i > 0 && r.less(t, r.items[(i-1)/2]) {
-			return fmt.Errorf("item %d is before the one above it", i)
-		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package order
 
 import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -23,14 +24,15 @@ type node struct {
 
 	key      QueueKey
 	at       int // in parent.children, -1 when it has no eligible ask
-	children ranking[*node]
-	apps     ranking[*App]
+	children ranking.Heap[*node]
+	apps     ranking.Heap[*App]
 	below    priorities // of apps and children that are ranked
 	counted  place      // what the parent's below counts for this node
 	blocked  map[*Group]struct{}
 }
 
-func (n *node) place() *int { return &n.at }
+// Place serves the ranking of the parent.
+func (n *node) Place() *int { return &n.at }
 
 // NewIndex returns an index without any queue.
 func NewIndex() *Index { return &Index{} }
@@ -43,13 +45,13 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	n := x.nodes[id]
 	if n == nil {
 		n = &node{id: id, at: -1, blocked: map[*Group]struct{}{}}
-		n.children.less = func(a, b *node) bool {
+		n.children = ranking.New(func(a, b *node) bool {
 			return CompareQueues(a.key, b.key, n.settings.Policies.PrioritySort) < 0
-		}
-		n.apps.less = func(a, b *App) bool {
+		})
+		n.apps = ranking.New(func(a, b *App) bool {
 			p := n.settings.Policies
 			return CompareApps(a.key, b.key, p.ApplicationSort, p.PrioritySort) < 0
-		}
+		})
 		if s.Parent != queues.NoQueue {
 			n.parent = x.nodes[s.Parent]
 		}
@@ -58,11 +60,11 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	n.settings = s
 	n.key.Path = s.Path
 	n.key.Share = x.share(n)
-	for _, a := range n.apps.items {
+	for _, a := range n.apps.Items() {
 		a.key.Share = x.appShare(a)
 	}
-	n.apps.restore()
-	n.children.restore()
+	n.apps.Restore()
+	n.children.Restore()
 	x.propagate(n, 0)
 }
 
@@ -76,7 +78,7 @@ func (x *Index) SetUsed(id queues.ID, used resources.Vector) {
 	n.used = used
 	n.key.Share = x.share(n)
 	if n.at >= 0 {
-		n.parent.children.update(n, true)
+		n.parent.children.Update(n, true)
 	}
 }
 
@@ -99,12 +101,12 @@ func (x *Index) Next() (*Ask, bool) {
 	n := x.nodes[queues.RootID]
 	for {
 		// A queue that changed from leaf to parent finishes its own applications first.
-		if app, ok := n.apps.first(); ok {
-			group, _ := app.groups.first()
-			ask, _ := group.asks.first()
+		if app, ok := n.apps.First(); ok {
+			group, _ := app.groups.First()
+			ask, _ := group.asks.First()
 			return ask, true
 		}
-		child, ok := n.children.first()
+		child, ok := n.children.First()
 		if !ok {
 			return nil, false
 		}
@@ -142,14 +144,14 @@ func (x *Index) reshare() {
 			continue
 		}
 		n.key.Share = x.share(n)
-		for _, a := range n.apps.items {
+		for _, a := range n.apps.Items() {
 			a.key.Share = x.appShare(a)
 		}
-		n.apps.restore()
+		n.apps.Restore()
 	}
 	for _, n := range x.nodes {
 		if n != nil {
-			n.children.restore()
+			n.children.Restore()
 		}
 	}
 }
@@ -174,6 +176,6 @@ func (x *Index) propagate(n *node, delta int) {
 		wanted := n.key.Eligible > 0
 		n.key.Priority = queues.Exposed(n.below.largest(), n.settings.Policies)
 		n.parent.below.recount(&n.counted, n.key.Priority, wanted)
-		n.parent.children.update(n, wanted)
+		n.parent.children.Update(n, wanted)
 	}
 }
