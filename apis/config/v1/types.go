@@ -1,0 +1,199 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PodOptOutPolicy says whether a pod may choose for itself whether it is
+// opted out of preemption.
+type PodOptOutPolicy string
+
+const (
+	// PodOptOutHonor lets the pod's own annotation or label override what its
+	// PriorityClass says.
+	PodOptOutHonor PodOptOutPolicy = "Honor"
+	// PodOptOutIgnore makes only the PriorityClass count.
+	PodOptOutIgnore PodOptOutPolicy = "Ignore"
+)
+
+// ClassOrder is the order in which the classes of victims of a DaemonSet pod
+// are tried.
+type ClassOrder string
+
+const (
+	// ClassOrderSeed is regular, originator, opted out.
+	ClassOrderSeed ClassOrder = "Seed"
+	// ClassOrderYuniKorn is regular, opted out, originator.
+	ClassOrderYuniKorn ClassOrder = "YuniKorn"
+)
+
+// VictimSelection is one way to choose the victims of a DaemonSet pod.
+type VictimSelection string
+
+const (
+	// VictimSelectionSingle looks for one victim that covers the need.
+	VictimSelectionSingle VictimSelection = "single"
+	// VictimSelectionMultiple adds victims until the need is covered.
+	VictimSelectionMultiple VictimSelection = "multiple"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// QueueSortArgs configure the QueueSort plugin and with it the queue store that
+// all plugins and profiles of the process share. They must be equal in all
+// profiles; the scheduler refuses to start otherwise.
+type QueueSortArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// ConfigNamespace is the namespace of the ConfigMaps yunikorn-defaults and
+	// yunikorn-configs. Default: the value of the environment variable
+	// POD_NAMESPACE, else "yunikorn". Must be a namespace name, and must be
+	// left out if configFile is set.
+	// +optional
+	ConfigNamespace *string `json:"configNamespace,omitempty"`
+
+	// ConfigFile is the path of a queues.yaml that is read instead of the
+	// ConfigMaps; relative to the working directory unless absolute. Default:
+	// none, the ConfigMaps are read. Excludes configNamespace.
+	// +optional
+	ConfigFile *string `json:"configFile,omitempty"`
+
+	// ManagedProfiles are the values of spec.schedulerName whose pods belong to
+	// queues; pods of all other schedulers are foreign. Default: [yunikorn].
+	// At least one, no duplicates.
+	// +optional
+	ManagedProfiles []string `json:"managedProfiles"`
+
+	// Window is the number of managed pods let into the scheduling queue at
+	// once, in pods. A small window follows changes of usage closely, a large
+	// one hides the latency of letting the next pod in. There is at least one
+	// place per leaf queue with work whatever the value. Default: 64. Bounds: 1
+	// to maxWindow.
+	// +optional
+	Window *int32 `json:"window,omitempty"`
+
+	// MaxWindow is what the window doubles up to while pods keep being placed,
+	// in pods. Default: 1024, or window if that is larger. Bounds: window to
+	// 65536.
+	// +optional
+	MaxWindow *int32 `json:"maxWindow,omitempty"`
+
+	// SlotLease is how long an admitted pod keeps its place in the window
+	// without being attempted, as a duration. It is the safety net against a
+	// lost wake-up, not a tuning knob. Default: 30s. Bounds: 100ms to 1h.
+	// +optional
+	SlotLease *metav1.Duration `json:"slotLease,omitempty"`
+
+	// GenerateUniqueAppID gives every pod that names no application one of its
+	// own. Default: false, such pods of a namespace share one application.
+	// +optional
+	GenerateUniqueAppID *bool `json:"generateUniqueAppId,omitempty"`
+
+	// PodInitialBackoff is the wait of a managed pod after its first failed
+	// attempt, as a duration. Must equal podInitialBackoffSeconds of the
+	// KubeSchedulerConfiguration, or the store would offer pods that upstream
+	// still holds back. Default: 1s. Bounds: whole seconds, at least 1s.
+	// +optional
+	PodInitialBackoff *metav1.Duration `json:"podInitialBackoff,omitempty"`
+
+	// PodMaxBackoff is the longest wait of a managed pod after failed attempts,
+	// as a duration; the wait doubles up to it. Must equal podMaxBackoffSeconds
+	// of the KubeSchedulerConfiguration. Default: 10s. Bounds: whole seconds,
+	// at least podInitialBackoff.
+	// +optional
+	PodMaxBackoff *metav1.Duration `json:"podMaxBackoff,omitempty"`
+
+	// RESTAddress is the host:port the read-only REST interface listens on,
+	// plain HTTP. An empty host means all addresses, port 0 any free port. The
+	// empty string turns the interface off. Default: 127.0.0.1:9080.
+	// +optional
+	RESTAddress *string `json:"restAddress,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// QueuePreemptionArgs configure the QueuePreemption plugin: when and how fast
+// queues take back what is theirs. Which pods may be taken is not configurable
+// here but in queues.yaml.
+type QueuePreemptionArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// RetryInterval is the wait before an asker whose plan was refused or did
+	// not help is planned for again, as a duration; a change of what the
+	// refusal named may bring it earlier, at most once a second. Default: 15s.
+	// Bounds: 100ms to 24h.
+	// +optional
+	RetryInterval *metav1.Duration `json:"retryInterval,omitempty"`
+
+	// Round is the period in which maxVictimsPerRound counts, as a duration.
+	// Default: 1s. Bounds: 10ms to 1h.
+	// +optional
+	Round *metav1.Duration `json:"round,omitempty"`
+
+	// MaxVictimsPerRound is how many pods may be preempted in a round, in the
+	// whole cluster. A plan with more victims than that runs alone in an empty
+	// round. Default: 0, which means no bound. Bounds: at least 0.
+	// +optional
+	MaxVictimsPerRound *int32 `json:"maxVictimsPerRound,omitempty"`
+
+	// StrictGuarantee lets a queue ask for preemption only if it stays within
+	// its guarantee with the asking pod added. Default: false, the asking pod
+	// may carry the queue over the line once.
+	// +optional
+	StrictGuarantee *bool `json:"strictGuarantee,omitempty"`
+
+	// PodOptOut says whether the annotation or label
+	// yunikorn.apache.org/allow-preemption on a pod overrides the one on its
+	// PriorityClass. Default: Honor. One of Honor, Ignore.
+	// +optional
+	PodOptOut PodOptOutPolicy `json:"podOptOut,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NodeReservationArgs configure the NodeReservation plugin: how long nodes are
+// held and how room is made for DaemonSet pods.
+type NodeReservationArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// ReservationTimeout is how long a node stays held for an asker after the
+	// last victim is gone, as a duration. Default: 10m. Bounds: 100ms to 24h.
+	// +optional
+	ReservationTimeout *metav1.Duration `json:"reservationTimeout,omitempty"`
+
+	// PreemptionStartDelay is the age the hold of a DaemonSet pod must reach
+	// before pods are preempted for it, as a duration. Default: 0s, at once.
+	// Bounds: 0s to 24h.
+	// +optional
+	PreemptionStartDelay *metav1.Duration `json:"preemptionStartDelay,omitempty"`
+
+	// ClassOrder is the order in which victims of a DaemonSet pod are taken:
+	// Seed is regular, originator, opted out; YuniKorn is regular, opted out,
+	// originator. Default: Seed. One of Seed, YuniKorn.
+	// +optional
+	ClassOrder ClassOrder `json:"classOrder,omitempty"`
+
+	// VictimSelection lists the ways to choose victims for a DaemonSet pod, in
+	// order; each is tried only when the one before found nothing. Default:
+	// [multiple]. One or both of single, multiple, no duplicates.
+	// +optional
+	VictimSelection []VictimSelection `json:"victimSelection"`
+
+	// SingleDeviationPercent bounds how far the one victim of the selection
+	// "single" may differ from the request, in percent of the request. Default:
+	// none, no bound. Bounds: at least 0.
+	// +optional
+	SingleDeviationPercent *int32 `json:"singleDeviationPercent,omitempty"`
+
+	// MaxVictims bounds the victims of the selection "multiple", in pods; if
+	// more would be needed, none is preempted. Default: none, no bound. Bounds:
+	// at least 1.
+	// +optional
+	MaxVictims *int32 `json:"maxVictims,omitempty"`
+
+	// PreemptForeign allows pods of schedulers outside this process as victims
+	// of a DaemonSet pod, after all other classes; static pods never. Default:
+	// false.
+	// +optional
+	PreemptForeign *bool `json:"preemptForeign,omitempty"`
+}

@@ -1,0 +1,59 @@
+package validation
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+)
+
+const (
+	minReservationTimeout   = 100 * time.Millisecond
+	maxReservationTimeout   = 24 * time.Hour
+	maxPreemptionStartDelay = 24 * time.Hour
+)
+
+var (
+	classOrders      = []config.ClassOrder{config.ClassOrderSeed, config.ClassOrderYuniKorn}
+	victimSelections = []config.VictimSelection{config.VictimSelectionSingle, config.VictimSelectionMultiple}
+)
+
+// ValidateNodeReservationArgs returns nil, or one error that lists every mistake
+// in args. The path is put before the names of the fields; nil means none.
+func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationArgs) error {
+	errs := between(path.Child("reservationTimeout"), args.ReservationTimeout,
+		minReservationTimeout, maxReservationTimeout)
+	errs = append(errs, between(path.Child("preemptionStartDelay"), args.PreemptionStartDelay,
+		0, maxPreemptionStartDelay)...)
+	if !slices.Contains(classOrders, args.ClassOrder) {
+		errs = append(errs, field.NotSupported(path.Child("classOrder"), args.ClassOrder, classOrders))
+	}
+	errs = append(errs, validateVictimSelection(path.Child("victimSelection"), args.VictimSelection)...)
+	if percent := args.SingleDeviationPercent; percent != nil && *percent < 0 {
+		errs = append(errs, field.Invalid(path.Child("singleDeviationPercent"), *percent,
+			"must be at least 0; leave the field out for no bound"))
+	}
+	if victims := args.MaxVictims; victims != nil && *victims < 1 {
+		errs = append(errs, field.Invalid(path.Child("maxVictims"), *victims,
+			"must be at least 1; leave the field out for no bound"))
+	}
+	return errs.ToAggregate()
+}
+
+func validateVictimSelection(path *field.Path, selections []config.VictimSelection) field.ErrorList {
+	if len(selections) == 0 {
+		return field.ErrorList{field.Required(path, "name at least one selection, or leave the field out for [multiple]")}
+	}
+	var errs field.ErrorList
+	for i, selection := range selections {
+		switch {
+		case !slices.Contains(victimSelections, selection):
+			errs = append(errs, field.NotSupported(path.Index(i), selection, victimSelections))
+		case slices.Contains(selections[:i], selection):
+			errs = append(errs, field.Duplicate(path.Index(i), selection))
+		}
+	}
+	return errs
+}

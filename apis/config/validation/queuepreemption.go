@@ -1,0 +1,34 @@
+package validation
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+)
+
+const (
+	minRetryInterval = 100 * time.Millisecond
+	maxRetryInterval = 24 * time.Hour
+	minRound         = 10 * time.Millisecond
+	maxRound         = time.Hour
+)
+
+var podOptOuts = []config.PodOptOutPolicy{config.PodOptOutHonor, config.PodOptOutIgnore}
+
+// ValidateQueuePreemptionArgs returns nil, or one error that lists every mistake
+// in args. The path is put before the names of the fields; nil means none.
+func ValidateQueuePreemptionArgs(path *field.Path, args *config.QueuePreemptionArgs) error {
+	errs := between(path.Child("retryInterval"), args.RetryInterval, minRetryInterval, maxRetryInterval)
+	errs = append(errs, between(path.Child("round"), args.Round, minRound, maxRound)...)
+	if args.MaxVictimsPerRound < 0 {
+		errs = append(errs, field.Invalid(path.Child("maxVictimsPerRound"), args.MaxVictimsPerRound,
+			"must be at least 0, where 0 means no bound"))
+	}
+	if !slices.Contains(podOptOuts, args.PodOptOut) {
+		errs = append(errs, field.NotSupported(path.Child("podOptOut"), args.PodOptOut, podOptOuts))
+	}
+	return errs.ToAggregate()
+}

@@ -1,0 +1,109 @@
+package validation
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+)
+
+const (
+	maxMaxWindow = 1 << 16
+	minSlotLease = 100 * time.Millisecond
+	maxSlotLease = time.Hour
+)
+
+// ValidateQueueSortArgs returns nil, or one error that lists every mistake in
+// args. The path is put before the names of the fields; nil means none.
+func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
+	errs := validateConfigSource(path, args)
+	errs = append(errs, validateManagedProfiles(path.Child("managedProfiles"), args.ManagedProfiles)...)
+	errs = append(errs, validateWindow(path, args)...)
+	errs = append(errs, between(path.Child("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
+	errs = append(errs, validateBackoff(path, args)...)
+	errs = append(errs, validateAddress(path.Child("restAddress"), args.RESTAddress)...)
+	return errs.ToAggregate()
+}
+
+func validateConfigSource(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+	var errs field.ErrorList
+	namespace := path.Child("configNamespace")
+	if args.ConfigNamespace == "" {
+		return errs
+	}
+	for _, msg := range validation.IsDNS1123Label(args.ConfigNamespace) {
+		errs = append(errs, field.Invalid(namespace, args.ConfigNamespace, msg))
+	}
+	if args.ConfigFile != "" {
+		errs = append(errs, field.Forbidden(namespace,
+			"configFile is set, so no ConfigMap is read: leave out one of the two"))
+	}
+	return errs
+}
+
+func validateManagedProfiles(path *field.Path, profiles []string) field.ErrorList {
+	if len(profiles) == 0 {
+		return field.ErrorList{field.Required(path, "name at least one profile, or leave the field out for [yunikorn]")}
+	}
+	var errs field.ErrorList
+	for i, profile := range profiles {
+		switch {
+		case profile == "":
+			errs = append(errs, field.Required(path.Index(i), "a profile has a schedulerName"))
+		case slices.Contains(profiles[:i], profile):
+			errs = append(errs, field.Duplicate(path.Index(i), profile))
+		}
+	}
+	return errs
+}
+
+func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+	var errs field.ErrorList
+	if args.Window < 1 {
+		errs = append(errs, field.Invalid(path.Child("window"), args.Window, "must be at least 1"))
+	}
+	if args.MaxWindow < args.Window {
+		errs = append(errs, field.Invalid(path.Child("maxWindow"), args.MaxWindow, "must be at least window"))
+	}
+	if args.MaxWindow > maxMaxWindow {
+		errs = append(errs, field.Invalid(path.Child("maxWindow"), args.MaxWindow,
+			"must be at most "+strconv.Itoa(maxMaxWindow)))
+	}
+	return errs
+}
+
+// validateBackoff asks for whole seconds because the values must equal two
+// fields of the KubeSchedulerConfiguration that can express nothing else.
+func validateBackoff(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+	initial, longest := args.PodInitialBackoff, args.PodMaxBackoff
+	errs := wholeSeconds(path.Child("podInitialBackoff"), initial)
+	errs = append(errs, wholeSeconds(path.Child("podMaxBackoff"), longest)...)
+	if longest.Duration < initial.Duration {
+		errs = append(errs, field.Invalid(path.Child("podMaxBackoff"), longest.Duration.String(),
+			"must be at least podInitialBackoff"))
+	}
+	return errs
+}
+
+func validateAddress(path *field.Path, address string) field.ErrorList {
+	if address == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, address, `must be host:port, or "" to turn the interface off`)}
+	}
+	var errs field.ErrorList
+	if host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+		errs = append(errs, field.Invalid(path, address, "the host must be an IP address, a host name or empty"))
+	}
+	if number, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(number, 10) != port {
+		errs = append(errs, field.Invalid(path, address, "the port must be a number from 0 to 65535"))
+	}
+	return errs
+}
