@@ -1,0 +1,65 @@
+package placement
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Gang says whether a pod is part of a gang, and how strictly.
+type Gang uint8
+
+const (
+	// GangNone is a pod that is scheduled on its own.
+	GangNone Gang = iota
+	// GangSoft is a member of a gang that may also start pod by pod.
+	GangSoft
+	// GangHard is a member of a gang that starts as a whole or not at all.
+	GangHard
+)
+
+// String returns "none", "soft" or "hard".
+func (g Gang) String() string {
+	switch g {
+	case GangSoft:
+		return "soft"
+	case GangHard:
+		return "hard"
+	}
+	return "none"
+}
+
+// gangOf reads the gang annotations of a pod. It is tolerant, because the
+// content of the groups is not used yet: what cannot be read still tells that
+// somebody wanted a gang, and a wish for Hard must never get lost.
+func gangOf(annotations map[string]string) Gang {
+	switch {
+	case annotations[KeyTaskGroupName] == "" && !hasGroups(annotations[KeyTaskGroups]):
+		return GangNone
+	case wantsHard(annotations[KeyPolicyParameters]):
+		return GangHard
+	}
+	return GangSoft
+}
+
+// hasGroups tells whether the task-groups annotation lists anything: false when
+// it is absent, null or an empty list.
+func hasGroups(text string) bool {
+	if text = strings.TrimSpace(text); text == "" || text == "null" {
+		return false
+	}
+	var list []json.RawMessage
+	err := json.Unmarshal([]byte(text), &list)
+	return err != nil || len(list) > 0
+}
+
+// wantsHard reads "name=value" pairs separated by white space; of a pair that is
+// repeated the last counts.
+func wantsHard(parameters string) bool {
+	hard := false
+	for _, pair := range strings.Fields(parameters) {
+		if name, value, _ := strings.Cut(pair, "="); strings.EqualFold(name, "gangSchedulingStyle") {
+			hard = strings.EqualFold(value, "Hard")
+		}
+	}
+	return hard
+}

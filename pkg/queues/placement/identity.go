@@ -1,0 +1,156 @@
+package placement
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// UnknownUser is the user of a pod that names none.
+const UnknownUser = "nobody"
+
+// uniqueSuffix ends an application ID that the admission webhook left to us to complete.
+const uniqueSuffix = "-uniqueautogen"
+
+const (
+	maxGeneratedID     = 63 // length of a label value
+	maxNamespaceUnique = 26 // leaves room for "-" and a UID
+)
+
+// Pod is what placement reads of a pod.
+type Pod struct {
+	Namespace, Name, UID string
+	Labels, Annotations  map[string]string
+}
+
+// Namespace is what placement reads of a namespace.
+type Namespace struct {
+	Name        string
+	Annotations map[string]string
+}
+
+// User is the person or account a pod runs for. Groups are in the order given
+// and may be empty; the name is never empty in an [Identity].
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// Identity says who a pod belongs to, before any queue is looked at.
+type Identity struct {
+	// Application is the application's ID, generated where the pod names none.
+	Application string
+	// Queue is the queue as the pod names it, unchecked; empty when it names none.
+	Queue string
+	User  User
+	Gang  Gang
+}
+
+// Options are the settings of [Identify].
+type Options struct {
+	// GenerateUniqueAppID makes every pod without an application ID an
+	// application of its own, instead of one application per namespace.
+	GenerateUniqueAppID bool
+}
+
+// Identify reads a pod's identity from its labels and annotations. The reason is
+// InvalidUserInfo or HardGangUnsupported, the former first when both hold. The
+// identity is filled as far as possible in any case: with unreadable user
+// information the user is the one of the deprecated label, or [UnknownUser].
+func Identify(p Pod, o Options) (Identity, reasons.Reason) {
+	user, reason := userOf(p)
+	id := Identity{
+		Application: applicationOf(p, o),
+		Queue:       firstOf(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]),
+		User:        user,
+		Gang:        gangOf(p.Annotations),
+	}
+	if reason.None() && id.Gang == GangHard {
+		reason = reasons.New(reasons.HardGangUnsupported,
+			"the pod asks for gangSchedulingStyle=Hard in annotation %s, which is not offered; use Soft, or remove %s and %s.",
+			KeyPolicyParameters, KeyTaskGroups, KeyTaskGroupName)
+	}
+	return id, reason
+}
+
+func applicationOf(p Pod, o Options) string {
+	id := firstOf(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
+		p.Labels[KeyLegacyApplicationID], p.Labels[KeySparkSelector])
+	switch {
+	case strings.HasSuffix(id, uniqueSuffix), id == "" && o.GenerateUniqueAppID:
+		// Without a UID (a manifest that was not created yet) the name stands in.
+		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+firstOf(p.UID, p.Name), maxGeneratedID)
+	case id == "":
+		return cut("yunikorn-"+p.Namespace+"-autogen", maxGeneratedID)
+	}
+	return id
+}
+
+func userOf(p Pod) (User, reasons.Reason) {
+	fallback := User{Name: firstOf(p.Labels[KeyUsername], UnknownUser)}
+	text := p.Annotations[KeyUserInfo]
+	if text == "" {
+		return fallback, reasons.Reason{}
+	}
+	user, err := parseUserInfo(text)
+	if err != nil {
+		return fallback, reasons.New(reasons.InvalidUserInfo,
+			`annotation %s is %s, but must look like {"user":"name","groups":["group"]}: %v.`,
+			KeyUserInfo, quote(text), err)
+	}
+	return user, reasons.Reason{}
+}
+
+func parseUserInfo(text string) (User, error) {
+	var info struct {
+		User   string   `json:"user"`
+		Groups []string `json:"groups"`
+	}
+	// Unlike a Decoder, Unmarshal refuses anything that follows the object.
+	err := json.Unmarshal([]byte(text), &info)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+		return User{}, fmt.Errorf("field %s must not be a %s", wrong.Field, wrong.Value)
+	}
+	if err != nil {
+		return User{}, fmt.Errorf("not readable as JSON: %w", err)
+	}
+	if info.User == "" {
+		return User{}, errors.New("field user is empty")
+	}
+	user := User{Name: info.User}
+	for _, g := range info.Groups {
+		if g != "" {
+			user.Groups = append(user.Groups, g)
+		}
+	}
+	return user, nil
+}
+
+// firstOf returns the first value that is not empty; an empty label names nothing.
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func cut(s string, length int) string { return s[:min(len(s), length)] }
+
+// quote renders text from outside for a sentence: quoted, and shortened where
+// an annotation would fill the whole event.
+func quote(s string) string {
+	const longest = 120
+	if len(s) > longest {
+		return quote(strings.ToValidUTF8(s[:longest], "")) + " (shortened)"
+	}
+	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
+		return "`" + s + "`"
+	}
+	return strconv.Quote(s)
+}

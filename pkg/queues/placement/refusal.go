@@ -1,0 +1,83 @@
+package placement
+
+import (
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// refusal makes one reason of the steps that failed: the code and the beginning
+// of the sentence come from the step with the given index, the other steps
+// follow in the order in which they were tried. Without such a step (-1) no rule
+// had anything to say.
+func refusal(trace []Step, first int) reasons.Reason {
+	if first < 0 {
+		return reasons.New(reasons.NoPlacementRuleMatched, "no placement rule gave a queue; %s.", sentence(trace))
+	}
+	ordered := append([]Step{trace[first]}, trace[:first]...)
+	return reasons.New(trace[first].Code, "%s.", sentence(append(ordered, trace[first+1:]...)))
+}
+
+// mostTelling returns the index of the step that is worth correcting, -1 when
+// there is none.
+//
+// A pod that names a queue hears about that queue, also when it is missing.
+// Otherwise a missing queue tells little (most rules look for a queue that only
+// some pods have), and only a queue that is there and refuses counts.
+func mostTelling(trace []Step, named bool) int {
+	if named {
+		if i := closest(trace, missingQueue, isProvided); i >= 0 {
+			return i
+		}
+	}
+	return closest(trace, parentQueue, func(Step) bool { return true })
+}
+
+func isProvided(s Step) bool { return s.Rule == string(config.RuleProvided) }
+
+// How close a step came to placing the pod.
+const (
+	noQueue = iota
+	missingQueue
+	parentQueue
+	drainingQueue
+	closedQueue
+)
+
+func closeness(code reasons.Code) int {
+	switch code {
+	case reasons.QueueNotFound:
+		return missingQueue
+	case reasons.QueueNotLeaf:
+		return parentQueue
+	case reasons.QueueDraining:
+		return drainingQueue
+	case reasons.SubmitDenied:
+		return closedQueue
+	}
+	return noQueue
+}
+
+// closest returns the index of the first step with the greatest closeness of at
+// least the given one, -1 when there is none.
+func closest(trace []Step, least int, counts func(Step) bool) int {
+	best := -1
+	for i, s := range trace {
+		if c := closeness(s.Code); counts(s) && c >= least {
+			best, least = i, c+1
+		}
+	}
+	return best
+}
+
+func sentence(steps []Step) string {
+	parts := make([]string, len(steps))
+	for i, s := range steps {
+		parts[i] = s.Rule + ": " + s.Why
+		if s.Rule != stepDefault {
+			parts[i] = "rule " + parts[i]
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,140 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// ruleName is how traces and sentences call a rule: "user", "tag namespace".
+func ruleName(rule *config.Rule) string {
+	if rule.Value == "" {
+		return string(rule.Kind)
+	}
+	return string(rule.Kind) + " " + rule.Value
+}
+
+// evaluate returns the full path a rule gives, in lower case. It looks at the
+// tree only as far as the rule itself asks for it (create, leaf as parent), not
+// at whether the queue may be used; see judge.
+func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
+	name, v := a.value(rule)
+	if !v.ok() {
+		return "", v
+	}
+	if user := a.req.Identity.User; !allows(rule.Filter, user) {
+		return "", skip("the rule's filter keeps out %s", userText(user))
+	}
+	path, v := a.pathOf(rule, strings.ToLower(name))
+	if !v.ok() {
+		return "", v
+	}
+	if err := checkPath(path); err != nil {
+		return "", stop(reasons.InvalidQueueName, "queue name %s is not valid: %v", quote(path), err)
+	}
+	if path == RecoveryQueue || strings.HasPrefix(path, RecoveryQueue+".") {
+		return path, stop(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", RecoveryQueue)
+	}
+	if _, exists := a.tree.Queue(path); !exists && !rule.Create {
+		return path, pass(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", path, dotHint(rule, name))
+	}
+	return path, verdict{}
+}
+
+// dotHint helps people who take "team.etl" for a path.
+func dotHint(rule *config.Rule, name string) string {
+	if rule.Kind != config.RuleProvided || !strings.Contains(name, ".") || qualified(strings.ToLower(name)) {
+		return ""
+	}
+	return ` (a name with dots is a path only if it starts with "root.")`
+}
+
+// value returns what the rule takes for a name: never empty where the verdict consents.
+func (a *attempt) value(rule *config.Rule) (string, verdict) {
+	var name string
+	switch rule.Kind {
+	case config.RuleProvided:
+		if name = a.req.Identity.Queue; name == "" {
+			return "", skip("the pod names no queue")
+		}
+	case config.RuleUser:
+		if name = a.req.Identity.User.Name; name == "" {
+			return "", skip("the pod has no user")
+		}
+	case config.RuleTag:
+		if name = a.req.tag(rule.Value); name == "" {
+			return "", skip("tag %s has no value", rule.Value)
+		}
+	case config.RuleFixed:
+		if name = rule.Value; name == "" {
+			return "", skip("the rule has no value")
+		}
+	default:
+		return "", stop(reasons.PlacementRuleFailed, "rule %s is not known", quote(string(rule.Kind)))
+	}
+	return name, verdict{}
+}
+
+// pathOf completes a name in lower case to a full path. A name that is a full
+// path already leaves the parent rule aside; a user name never is one.
+func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
+	fixed := rule.Kind == config.RuleFixed
+	if rule.Kind != config.RuleUser && qualified(name) || fixed && name == RootQueue {
+		return name, verdict{}
+	}
+	if !fixed {
+		name = escapeDots(name)
+	}
+	if rule.Parent == nil {
+		return RootQueue + "." + name, verdict{}
+	}
+	parent, v := a.evaluate(rule.Parent)
+	if !v.ok() {
+		return "", v.below(ruleName(rule.Parent))
+	}
+	if info, exists := a.tree.Queue(parent); exists && info.Leaf {
+		return "", stop(reasons.PlacementRuleFailed, "parent rule %s gives %s, a leaf queue, which cannot have children",
+			ruleName(rule.Parent), parent)
+	}
+	return parent + "." + name, verdict{}
+}
+
+// tag returns the value of a tag, empty when it is not set.
+func (r Request) tag(name string) string {
+	name = strings.ToLower(name)
+	switch name {
+	case TagNamespace:
+		return r.Namespace.Name
+	case TagParentQueue:
+		return r.Namespace.Annotations[KeyParentQueue]
+	case TagNamespaceMax:
+		return r.Namespace.Annotations[KeyNamespaceMax]
+	case TagNamespaceGuaranteed:
+		return r.Namespace.Annotations[KeyNamespaceGuaranteed]
+	case TagNamespaceMaxApps:
+		return r.Namespace.Annotations[KeyNamespaceMaxApps]
+	}
+	// Of several spellings the first by name counts, so that map order does not.
+	spelling := ""
+	for key, value := range r.Tags {
+		if value != "" && strings.ToLower(key) == name && (spelling == "" || key < spelling) {
+			spelling = key
+		}
+	}
+	return r.Tags[spelling]
+}
+
+// allows tells whether a filter lets a user pass. Whoever is listed, by name or
+// by one of the groups, is let in by an allow filter and kept out by a deny filter.
+func allows(f config.Filter, user User) bool {
+	if f.Empty() {
+		return true
+	}
+	listed := f.UserExp != nil && f.UserExp.MatchString(user.Name) || slices.Contains(f.Users, user.Name)
+	for _, g := range user.Groups {
+		listed = listed || f.GroupExp != nil && f.GroupExp.MatchString(g) || slices.Contains(f.Groups, g)
+	}
+	return listed != f.Deny
+}

@@ -1,0 +1,39 @@
+package placement
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// verdict says what became of a rule. The zero value is consent.
+type verdict struct {
+	code reasons.Code
+	why  string
+	// final ends the search: the rule's result can never be right, and a later
+	// rule would only hide the mistake.
+	final bool
+}
+
+func (v verdict) ok() bool { return v.code == "" }
+
+// below is the verdict of a rule whose parent rule did not give a queue.
+func (v verdict) below(parent string) verdict {
+	v.why = "parent rule " + parent + ": " + v.why
+	return v
+}
+
+// pass says that the next rule is to be asked.
+func pass(code reasons.Code, format string, args ...any) verdict {
+	return verdict{code: code, why: fmt.Sprintf(format, args...)}
+}
+
+// skip says that the rule has nothing to say about the pod.
+func skip(format string, args ...any) verdict {
+	return pass(reasons.NoPlacementRuleMatched, format, args...)
+}
+
+// stop says that no further rule is to be asked.
+func stop(code reasons.Code, format string, args ...any) verdict {
+	return verdict{code: code, why: fmt.Sprintf(format, args...), final: true}
+}
