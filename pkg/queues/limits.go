@@ -1,0 +1,205 @@
+package queues
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Everyone is the user or group name of a limit that holds for each one who
+// has no limit of its own in the queue.
+const Everyone = "*"
+
+// Owner is whom an application is charged to.
+type Owner struct {
+	User string
+	// Group is the group whose limits hold for the application; empty for none.
+	Group string
+}
+
+// GroupFor returns the group whose limits hold for an application of a leaf
+// whose user is in the given groups: walking from the leaf to root, the first
+// of the groups that has a limit, else the wildcard where one is set, else
+// none (yunikorn.md, section 9.3).
+func GroupFor(v View, leaf ID, groups []string) string {
+	if q := v.Queue(leaf); q == nil || !q.PathLimited {
+		return ""
+	}
+	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		for _, g := range groups {
+			if groupLimit(q, g) != nil {
+				return g
+			}
+		}
+		if groupLimit(q, Everyone) != nil {
+			return Everyone
+		}
+	}
+	return ""
+}
+
+func userLimit(q *Queue, user string) *config.Limit {
+	var wildcard *config.Limit
+	for i := range q.Limits {
+		if slices.Contains(q.Limits[i].Users, user) {
+			return &q.Limits[i]
+		}
+		if slices.Contains(q.Limits[i].Users, Everyone) {
+			wildcard = &q.Limits[i]
+		}
+	}
+	return wildcard
+}
+
+func groupLimit(q *Queue, group string) *config.Limit {
+	for i := range q.Limits {
+		if slices.Contains(q.Limits[i].Groups, group) {
+			return &q.Limits[i]
+		}
+	}
+	return nil
+}
+
+// OwnerUsage is what one user or group uses below one queue.
+type OwnerUsage struct {
+	Allocated, Admitted resources.Vector
+	// Running counts the applications that count against maxapplications.
+	Running int
+}
+
+func (u OwnerUsage) zero() bool {
+	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0
+}
+
+// Ledger tracks what users and groups use in the queues that limit anybody. It
+// has one writer and no lock; its owner guards it.
+type Ledger struct {
+	usage map[ledgerKey]OwnerUsage
+}
+
+type ledgerKey struct {
+	queue ID
+	group bool
+	name  string
+}
+
+// NewLedger returns a ledger without usage.
+func NewLedger() *Ledger { return &Ledger{usage: map[ledgerKey]OwnerUsage{}} }
+
+// Update changes the usage of an owner in a leaf and all ancestors by f.
+// Queues whose path limits nobody are passed over at once.
+func (l *Ledger) Update(v View, leaf ID, o Owner, f func(*OwnerUsage)) {
+	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
+		if len(q.Limits) == 0 {
+			continue
+		}
+		l.update(ledgerKey{q.ID, false, o.User}, f)
+		if o.Group != "" {
+			l.update(ledgerKey{q.ID, true, o.Group}, f)
+		}
+	}
+}
+
+func (l *Ledger) update(k ledgerKey, f func(*OwnerUsage)) {
+	u := l.usage[k]
+	f(&u)
+	if u.zero() {
+		delete(l.usage, k)
+		return
+	}
+	l.usage[k] = u
+}
+
+// Usage returns what the user (or, with group set, the group) uses below a
+// queue; zero where nothing is, and where the queue limits nobody.
+func (l *Ledger) Usage(id ID, group bool, name string) OwnerUsage {
+	return l.usage[ledgerKey{id, group, name}]
+}
+
+// Equal tells whether both ledgers have the same usage.
+func (l *Ledger) Equal(m *Ledger) bool {
+	if len(l.usage) != len(m.usage) {
+		return false
+	}
+	for k, u := range l.usage {
+		w := m.usage[k]
+		if u.Running != w.Running || !u.Allocated.Equal(w.Allocated) || !u.Admitted.Equal(w.Admitted) {
+			return false
+		}
+	}
+	return true
+}
+
+// Admit judges an ask of an owner against the user and group limits of the leaf
+// and every ancestor, leaf first, users before groups.
+func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
+	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
+		if limit := userLimit(q, o.User); limit != nil {
+			u := l.usage[ledgerKey{q.ID, false, o.User}]
+			if b, over := breach(limit, u, ask, on); over {
+				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
+			}
+		}
+		if limit := ownGroupLimit(q, o); limit != nil {
+			u := l.usage[ledgerKey{q.ID, true, o.Group}]
+			if b, over := breach(limit, u, ask, on); over {
+				return Verdict{At: q.ID, Reason: overLimit(reasons.OverGroupLimit, q, "group", o.Group, b)}
+			}
+		}
+	}
+	return Granted
+}
+
+// AdmitApplication judges whether one more application of the owner may start
+// below the leaf.
+func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner) Verdict {
+	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
+		if limit := userLimit(q, o.User); limit != nil {
+			n := l.usage[ledgerKey{q.ID, false, o.User}].Running
+			if full(limit, n) {
+				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
+			}
+		}
+		if limit := ownGroupLimit(q, o); limit != nil {
+			n := l.usage[ledgerKey{q.ID, true, o.Group}].Running
+			if full(limit, n) {
+				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
+			}
+		}
+	}
+	return Granted
+}
+
+func ownGroupLimit(q *Queue, o Owner) *config.Limit {
+	if o.Group == "" {
+		return nil
+	}
+	return groupLimit(q, o.Group)
+}
+
+func full(limit *config.Limit, running int) bool {
+	return limit.MaxApplications > 0 && uint64(max(running, 0)) >= limit.MaxApplications
+}
+
+func breach(limit *config.Limit, u OwnerUsage, ask resources.Vector, on Basis) (resources.Breach, bool) {
+	used := u.Allocated
+	if on == OnCommitted {
+		used = used.Add(u.Admitted)
+	}
+	if limit.MaxResources.Allows(used, ask) {
+		return resources.Breach{}, false
+	}
+	return limit.MaxResources.Breaches(used, ask)[0], true
+}
+
+func overLimit(code reasons.Code, q *Queue, kind, name string, b resources.Breach) reasons.Reason {
+	return reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
+		b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max))
+}
+
+func tooMany(code reasons.Code, q *Queue, kind, name string, running int, limit *config.Limit) reasons.Reason {
+	return reasons.New(code, "%s %s in queue %s: %s running, limit %d", kind, name, q.Path,
+		count(running, "application"), limit.MaxApplications)
+}

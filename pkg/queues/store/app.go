@@ -1,0 +1,149 @@
+package store
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// appName identifies an application: IDs are chosen by users, so two
+// namespaces may use the same one without sharing a queue.
+type appName struct{ namespace, id string }
+
+func (n appName) String() string { return n.namespace + "/" + n.id }
+
+// app is an application: the pods with one application ID in one queue. It is
+// charged to the user of its first pod and stays in the queue of its first pod
+// as long as it has any.
+type app struct {
+	name      appName
+	leaf      queues.ID
+	owner     queues.Owner
+	groups    []string // of the user, as the first pod had them
+	submitted time.Time
+	ordered   *order.App
+
+	pods        int // all, of any state but unplaced
+	slots       int // admitted
+	allocations int // assumed or bound
+	used        queues.Usage
+	// running is set when its first pod is bound and stays until the last pod is gone.
+	running bool
+	// counted is true while the application counts against maxapplications:
+	// it is running, or one of its pods is on the way.
+	counted bool
+}
+
+// join adds a pod to an application and charges its request as pending.
+func (s *Store) join(a *app, p *pod) {
+	p.app = a
+	a.pods++
+	p.held = p.Request
+	s.chargeAsk(p, 1)
+	if p.Created.Before(a.submitted) {
+		a.submitted = p.Created
+		s.index.SetSubmitted(a.ordered, a.submitted)
+	}
+}
+
+// leave takes a pod, uncharged by now, out of its application and ends the
+// application when it was the last one.
+func (s *Store) leave(p *pod, now time.Time) {
+	a := p.app
+	p.app = nil
+	a.pods--
+	if a.pods > 0 {
+		return
+	}
+	a.running = false
+	s.count(a)
+	if s.apps[a.name] == a {
+		delete(s.apps, a.name)
+	}
+	delete(s.leaves[a.leaf], a)
+	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
+	if len(s.leaves[a.leaf]) == 0 {
+		delete(s.leaves, a.leaf)
+		s.noteEmpty(a.leaf, now)
+	}
+	s.release(a.leaf)
+}
+
+// newApp makes an application without pods.
+func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
+	a := &app{
+		name: name, leaf: leaf, groups: groups, submitted: submitted,
+		owner:   queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
+		ordered: s.index.NewApp(leaf, name.String(), submitted),
+	}
+	s.apps[name] = a
+	if s.leaves[leaf] == nil {
+		s.leaves[leaf] = map[*app]struct{}{}
+	}
+	s.leaves[leaf][a] = struct{}{}
+	delete(s.emptied, leaf)
+	s.draft.Update(leaf, func(u *queues.Usage) { u.Applications++ })
+	return a
+}
+
+// count brings what the application counts as running in line.
+func (s *Store) count(a *app) {
+	counts := a.running || a.slots > 0 || a.allocations > 0
+	if counts == a.counted {
+		return
+	}
+	a.counted = counts
+	d := 1
+	if !counts {
+		d = -1
+	}
+	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Running += d })
+	s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { u.Running += d })
+	// One application more lets the blocked asks of this application go on, one
+	// less those of others.
+	s.release(a.leaf)
+}
+
+// charge changes the usage of the application's queues and owner and tells the order.
+func (s *Store) charge(a *app, f func(*queues.Usage), g func(*queues.OwnerUsage)) {
+	f(&a.used)
+	s.index.SetAppUsed(a.ordered, a.used.Allocated.Add(a.used.Admitted))
+	s.draft.Update(a.leaf, f)
+	s.ledger.Update(s.draft, a.leaf, a.owner, g)
+	for q := range s.draft.Ancestors(a.leaf) {
+		s.index.SetUsed(q.ID, q.Committed())
+	}
+}
+
+// chargeAsk adds (sign 1) or takes off (-1) what the pod is held for as pending.
+func (s *Store) chargeAsk(p *pod, sign int) {
+	change := plusMinus(sign)
+	f := func(u *queues.Usage) { u.Pending = change(u.Pending, p.held) }
+	f(&p.app.used)
+	s.draft.Update(p.app.leaf, f)
+}
+
+// chargeAllocated adds or takes off what the pod is held for as allocated.
+func (s *Store) chargeAllocated(p *pod, sign int) {
+	change := plusMinus(sign)
+	s.charge(p.app, func(u *queues.Usage) { u.Allocated = change(u.Allocated, p.held) },
+		func(u *queues.OwnerUsage) { u.Allocated = change(u.Allocated, p.held) })
+}
+
+func plusMinus(sign int) func(v, w resources.Vector) resources.Vector {
+	if sign > 0 {
+		return resources.Vector.Add
+	}
+	return resources.Vector.Sub
+}
+
+// release notes that there may be more room in the queues of a leaf.
+func (s *Store) release(leaf queues.ID) {
+	for q := range s.draft.Ancestors(leaf) {
+		if s.index.HasBlocked(q.ID) {
+			s.reconsider[q.ID] = struct{}{}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Check verifies the store against itself: the books of every queue, user and
+// group against the sum over the pods, the window, the order, and that every
+// pod has what its state says. It looks at everything: for tests and on demand.
+func (s *Store) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, p := range s.sortedPods() {
+		if err := s.checkPod(p); err != nil {
+			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.state, err))
+		}
+	}
+	errs = append(errs, s.checkBooks()...)
+	if err := s.index.Check(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := s.deadlines.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("deadlines: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) checkPod(p *pod) error {
+	_, listed := s.unplaced[p.UID]
+	_, keyed := s.Key(p.UID)
+	switch {
+	case (p.state == unplaced) != listed:
+		return fmt.Errorf("listed as unplaced: %v", listed)
+	case (p.state == unplaced) != (p.app == nil):
+		return fmt.Errorf("has an application: %v", p.app != nil)
+	case (p.state == waiting) != (p.ask != nil):
+		return fmt.Errorf("is in the order: %v", p.ask != nil)
+	case (p.state == admitted || p.state == cooling) != (p.at != ranking.Outside):
+		return fmt.Errorf("has a deadline: %v", p.at != ranking.Outside)
+	case p.state == admitted && !keyed:
+		return errors.New("has no sort key")
+	case p.state.allocated() && keyed:
+		return errors.New("still has a sort key")
+	case p.state.allocated() && p.Node == "":
+		return errors.New("has no node")
+	case p.state != unplaced && !p.state.allocated() && !p.held.Equal(p.Request):
+		return fmt.Errorf("is charged %v and requests %v", p.held, p.Request)
+	}
+	return nil
+}
+
+// books are the sums over the pods.
+type books struct {
+	usage  map[queues.ID]*queues.Usage
+	ledger *queues.Ledger
+	slots  int
+}
+
+func (s *Store) sum() books {
+	b := books{usage: map[queues.ID]*queues.Usage{}, ledger: queues.NewLedger()}
+	for q := range s.draft.All() {
+		b.usage[q.ID] = &queues.Usage{}
+	}
+	counted := map[*app]bool{}
+	for _, p := range s.pods {
+		if p.app == nil {
+			continue
+		}
+		first := !counted[p.app]
+		counted[p.app] = true
+		s.addPod(b.usage, p, first)
+		b.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) {
+			u.Allocated, u.Admitted = u.Allocated.Add(p.part(assumed, bound)), u.Admitted.Add(p.part(admitted))
+			if first && p.app.counted {
+				u.Running++
+			}
+		})
+		if p.state == admitted {
+			b.slots++
+		}
+	}
+	return b
+}
+
+// part is what the pod is charged if it is in one of the states, else nothing.
+func (p *pod) part(states ...state) resources.Vector {
+	for _, st := range states {
+		if p.state == st {
+			return p.held
+		}
+	}
+	return resources.Vector{}
+}
+
+func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		u := usage[q.ID]
+		u.Allocated = u.Allocated.Add(p.part(assumed, bound))
+		u.Admitted = u.Admitted.Add(p.part(admitted))
+		u.Pending = u.Pending.Add(p.part(waiting, admitted, parked, cooling))
+		if first {
+			u.Applications++
+			if p.app.counted {
+				u.Running++
+			}
+		}
+	}
+}
+
+func (s *Store) checkBooks() []error {
+	var errs []error
+	b := s.sum()
+	for q := range s.draft.All() {
+		if w := b.usage[q.ID]; !sameUsage(q.Usage, *w) {
+			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
+		}
+	}
+	if !s.ledger.Equal(b.ledger) {
+		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
+	}
+	if s.window.taken != b.slots {
+		errs = append(errs, fmt.Errorf("window: %d slots taken, %d pods admitted", s.window.taken, b.slots))
+	}
+	if got := s.snapshot.Load().Root().Usage; !sameUsage(got, s.draft.Root().Usage) {
+		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
+	}
+	return errs
+}
+
+func sameUsage(a, b queues.Usage) bool {
+	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
+		a.Applications == b.Applications && a.Running == b.Running
+}
+
+// Recount compares the store with a complete listing of the managed pods, as
+// the API server has them at a quiet moment: every pod that uses something is
+// known, with that request and node, and no other pod is.
+func (s *Store) Recount(listed []Pod) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	seen := make(map[types.UID]bool, len(listed))
+	for i := range listed {
+		if l := &listed[i]; !l.Terminal && (!l.Deleting || l.Node != "") {
+			seen[l.UID] = true
+			if err := s.compare(l); err != nil {
+				errs = append(errs, fmt.Errorf("pod %s/%s: %w", l.Namespace, l.Name, err))
+			}
+		}
+	}
+	for _, p := range s.sortedPods() {
+		if !seen[p.UID] {
+			errs = append(errs, fmt.Errorf("pod %s/%s: in the store (%s) and not in the listing", p.Namespace, p.Name, p.state))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) compare(l *Pod) error {
+	p, known := s.pods[l.UID]
+	switch {
+	case !known:
+		return errors.New("in the listing and not in the store")
+	case l.Node != "" && p.state != bound:
+		return fmt.Errorf("runs on %s, the store has it as %s", l.Node, p.state)
+	case l.Node == "" && p.state == bound:
+		return fmt.Errorf("has no node, the store has it bound to %s", p.Node)
+	case l.Node != "" && p.Node != l.Node:
+		return fmt.Errorf("runs on %s, the store says %s", l.Node, p.Node)
+	case p.state == bound && !p.held.Equal(l.Request):
+		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.held)
+	}
+	return nil
+}

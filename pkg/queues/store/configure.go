@@ -1,0 +1,231 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+)
+
+// namespace is what is known of a namespace.
+type namespace struct {
+	annotations map[string]string
+	quota       *queues.NamespaceQuota // nil when its annotations set none
+}
+
+// Configure replaces the queue configuration. Nothing that runs is touched;
+// what waits without a queue is placed again.
+func (s *Store) Configure(spec *config.Spec, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.spec = spec
+	s.draft.Apply(spec)
+	s.reapplyQuotas()
+	s.rehome(now)
+	s.indexQueues()
+	s.reledger()
+	for q := range s.draft.All() {
+		if !q.Managed || q.State == queues.Draining {
+			if q.Empty() {
+				s.noteEmpty(q.ID, now)
+			}
+		}
+		s.reconsider[q.ID] = struct{}{}
+	}
+	if s.started {
+		s.placeAll(now)
+	}
+}
+
+// Spec returns the current configuration.
+func (s *Store) Spec() *config.Spec {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spec
+}
+
+// UpsertNamespace tells the annotations of a namespace. It returns what could
+// not be understood; such an annotation counts as absent.
+func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
+	quota, errs := placement.NamespaceQuota(placement.Namespace{Name: name, Annotations: annotations})
+	ns := namespace{annotations: annotations}
+	if quota.Set {
+		ns.quota = &queues.NamespaceQuota{
+			Guaranteed: quota.Guaranteed, Max: quota.Max, MaxApplications: quota.MaxApplications,
+		}
+	}
+	s.mu.Lock()
+	defer s.unlock(now)
+	old, known := s.namespaces[name]
+	s.namespaces[name] = ns
+	if known && maps.Equal(old.annotations, annotations) {
+		return errs
+	}
+	s.reapplyNamespace(name)
+	if s.started {
+		s.placeAll(now)
+	}
+	return errs
+}
+
+// DeleteNamespace tells that a namespace is gone.
+func (s *Store) DeleteNamespace(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	delete(s.namespaces, name)
+}
+
+// reapplyNamespace gives the dynamic leaves that have the quota of a namespace,
+// or its applications, what its annotations say now.
+func (s *Store) reapplyNamespace(name string) {
+	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
+		q := s.draft.Queue(leaf)
+		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !s.hasAppOf(leaf, name) {
+			continue
+		}
+		s.draft.SetNamespaceQuota(leaf, name, s.namespaces[name].quota)
+		s.indexPath(leaf)
+		s.reconsider[leaf] = struct{}{}
+	}
+}
+
+func (s *Store) hasAppOf(leaf queues.ID, namespace string) bool {
+	for a := range s.leaves[leaf] {
+		if a.name.namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// reapplyQuotas follows changed templates in dynamic leaves whose quota a
+// namespace set.
+func (s *Store) reapplyQuotas() {
+	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
+		if ns := s.draft.Queue(leaf).QuotaNamespace; ns != "" {
+			s.draft.SetNamespaceQuota(leaf, ns, s.namespaces[ns].quota)
+		}
+	}
+}
+
+// rehome lets asks look for a queue again whose own queue takes no applications
+// any more because it became a parent. What runs in it stays there.
+func (s *Store) rehome(now time.Time) {
+	for _, p := range s.sortedPods() {
+		if p.app == nil || p.state.allocated() || s.draft.Queue(p.app.leaf).Leaf {
+			continue
+		}
+		if s.apps[p.app.name] == p.app {
+			delete(s.apps, p.app.name)
+		}
+		s.withdraw(p)
+		s.chargeAsk(p, -1)
+		s.leave(p, now)
+		p.state = unplaced
+		s.unplaced[p.UID] = p
+	}
+	for _, apps := range s.leaves {
+		for a := range apps {
+			if !s.draft.Queue(a.leaf).Leaf && s.apps[a.name] == a {
+				delete(s.apps, a.name)
+			}
+		}
+	}
+}
+
+func (s *Store) sortedPods() []*pod {
+	return slices.SortedFunc(maps.Values(s.pods), func(a, b *pod) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+	})
+}
+
+// reledger counts the usage of users and groups anew: which queues limit whom
+// may be different now.
+func (s *Store) reledger() {
+	s.ledger = queues.NewLedger()
+	for _, apps := range s.leaves {
+		for a := range apps {
+			a.owner.Group = queues.GroupFor(s.draft, a.leaf, a.groups)
+			s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { addApp(u, a) })
+		}
+	}
+}
+
+func addApp(u *queues.OwnerUsage, a *app) {
+	u.Allocated = u.Allocated.Add(a.used.Allocated)
+	u.Admitted = u.Admitted.Add(a.used.Admitted)
+	if a.counted {
+		u.Running++
+	}
+}
+
+// indexQueues tells the order of all queues whose settings it does not know.
+func (s *Store) indexQueues() {
+	for q := range s.draft.All() {
+		if !s.index.Has(q.ID, q.Settings) {
+			s.index.SetQueue(q.ID, q.Settings)
+			s.index.SetUsed(q.ID, q.Committed())
+		}
+	}
+}
+
+// indexPath does the same for the queues from root to a leaf.
+func (s *Store) indexPath(leaf queues.ID) {
+	path := slices.Collect(s.draft.Ancestors(leaf))
+	slices.Reverse(path)
+	for _, q := range path {
+		if !s.index.Has(q.ID, q.Settings) {
+			s.index.SetQueue(q.ID, q.Settings)
+			s.index.SetUsed(q.ID, q.Committed())
+		}
+	}
+}
+
+// noteEmpty remembers that a queue that may go has nothing in it.
+func (s *Store) noteEmpty(id queues.ID, now time.Time) {
+	q := s.draft.Queue(id)
+	if q.IsRoot() || (q.Managed && q.State == queues.Active) {
+		return
+	}
+	if _, noted := s.emptied[id]; noted {
+		return
+	}
+	if len(s.emptied) == 0 {
+		s.sweepAt = now.Add(s.options.QueueGrace)
+	}
+	s.emptied[id] = now
+}
+
+// sweep removes the queues that were empty for the grace period.
+func (s *Store) sweep(now time.Time) {
+	if len(s.emptied) == 0 || now.Before(s.sweepAt) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.emptied)) {
+		if now.Sub(s.emptied[id]) < s.options.QueueGrace {
+			continue
+		}
+		delete(s.emptied, id)
+		q := s.draft.Queue(id)
+		if q == nil || !q.Empty() || (q.Managed && q.State == queues.Active) {
+			continue
+		}
+		s.removeQueue(q, now)
+	}
+	s.sweepAt = now.Add(s.options.QueueGrace)
+}
+
+func (s *Store) removeQueue(q *queues.Queue, now time.Time) {
+	parent := q.Parent
+	if err := s.draft.Remove(q.ID); err != nil {
+		return // it is not empty: somebody moved in meanwhile
+	}
+	s.index.RemoveQueue(q.ID)
+	if p := s.draft.Queue(parent); p.Empty() {
+		s.noteEmpty(parent, now.Add(-s.options.QueueGrace))
+	}
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Gate answers whether a pod may enter the scheduler's queue. It is called each
+// time the scheduler would put the pod there, so a pod that was parked is back:
+// something happened that may help it. The reason is none when it may enter.
+func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	p, known := s.pods[uid]
+	if known && p.state == admitted {
+		s.mu.Unlock()
+		return reasons.Reason{}
+	}
+	if !known || !s.started {
+		s.mu.Unlock()
+		return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
+	}
+	defer s.unlock(now)
+	if p.state == parked {
+		s.requeue(p, now)
+		s.fill(now)
+		if p.state == admitted {
+			s.activated(p)
+			return reasons.Reason{}
+		}
+	}
+	return s.explain(p)
+}
+
+// requeue: parked to waiting, or to cooling while its back-off lasts.
+func (s *Store) requeue(p *pod, now time.Time) {
+	if p.notUntil.After(now) {
+		s.cool(p, p.notUntil)
+		return
+	}
+	s.toWaiting(p)
+}
+
+// activated takes a pod back from the list of activations: it is on its way in.
+func (s *Store) activated(p *pod) {
+	for i, r := range s.activate {
+		if r.UID == p.UID {
+			s.activate = append(s.activate[:i], s.activate[i+1:]...)
+			return
+		}
+	}
+}
+
+// Ask is what a scheduling cycle needs to know of its pod.
+type Ask struct {
+	Ref
+	Leaf    queues.ID
+	Queue   string // path of the leaf
+	App     string // application ID
+	Request resources.Vector
+}
+
+// Judge gives the verdict on a pending pod at the beginning of its cycle: max
+// on the given snapshot, limits of users and groups on the live state. ok is
+// false when the pod is not known or has no queue; the verdict then says why.
+func (s *Store) Judge(uid types.UID, snap *queues.Snapshot) (ask Ask, v queues.Verdict, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.pods[uid]
+	switch {
+	case !known:
+		return Ask{}, queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is not known yet")}, false
+	case p.app == nil:
+		return Ask{}, queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}, false
+	}
+	ask = Ask{
+		Ref: p.Ref(), Leaf: p.app.leaf, Queue: s.draft.Queue(p.app.leaf).Path,
+		App: p.app.name.id, Request: p.Request,
+	}
+	if snap.Queue(ask.Leaf) == nil || snap.TreeGeneration() != s.draft.TreeGeneration() {
+		return ask, s.judge(p.app, p.Request, queues.OnAllocated), true
+	}
+	if v = queues.Admit(snap, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
+		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
+	}
+	return ask, v, true
+}
+
+// Refused tells that a cycle of the pod ended with a verdict of Judge or Assume
+// against it. The pod waits, out of the order until the queue that refused it
+// has more room.
+func (s *Store) Refused(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if p, known := s.pods[uid]; known {
+		s.refused(p)
+	}
+}
+
+func (s *Store) refused(p *pod) {
+	switch p.state {
+	case admitted:
+		s.vacate(p)
+		s.toWaiting(p)
+	case cooling:
+		s.clearDeadline(p)
+		s.toWaiting(p)
+	case parked:
+		s.toWaiting(p)
+	}
+	s.keys.Delete(p.UID)
+}
+
+// Failed tells that a cycle of the pod found no node.
+func (s *Store) Failed(uid types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	if !known || p.app == nil || p.state.allocated() {
+		return
+	}
+	s.withdraw(p)
+	s.keys.Delete(uid)
+	s.window.failure()
+	s.toParked(p, why, now)
+}
+
+// Assume charges a pod as allocated on a node, or says why not: this verdict,
+// on the live state, is the binding one.
+func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	switch {
+	case !known:
+		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is gone")}
+	case p.app == nil:
+		return queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}
+	case p.state.allocated():
+		return queues.Granted // it was bound while its cycle ran; the bind will tell
+	}
+	if v := s.judge(p.app, p.Request, queues.OnAllocated); !v.OK() {
+		s.refused(p)
+		return v
+	}
+	if p.state == admitted {
+		s.leaveSlot(p) // the room goes over to the allocation, to nobody else
+	} else {
+		s.withdraw(p)
+	}
+	s.keys.Delete(uid)
+	s.toAllocated(p, assumed, node)
+	p.treeGen = s.draft.TreeGeneration()
+	s.window.success()
+	return queues.Granted
+}
+
+// Recheck answers, between Assume and the bind, whether the pod may still run:
+// it may unless queues were changed meanwhile so that it does not fit any more.
+func (s *Store) Recheck(uid types.UID) queues.Verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, known := s.pods[uid]
+	if !known || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
+		return queues.Granted
+	}
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.held), p.held) {
+			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
+				"queue %s got another max while the pod was being placed", q.Path)}
+		}
+	}
+	p.treeGen = s.draft.TreeGeneration()
+	return queues.Granted
+}
+
+// Forget takes back what Assume did: the pod is not bound. It changes nothing
+// for a pod that is not assumed, so it may be called again, and late.
+func (s *Store) Forget(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	if !known || p.state != assumed {
+		return
+	}
+	s.leaveAllocated(p)
+	p.Node, p.held = "", p.Request
+	s.chargeAsk(p, 1)
+	s.window.failure()
+	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
+}
+
+// explain says why a pod is where it is; none for pods that were let through.
+func (s *Store) explain(p *pod) reasons.Reason {
+	switch p.state {
+	case unplaced:
+		if !s.started {
+			return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
+		}
+		return p.reason
+	case waiting:
+		if v := p.ask.Group().Verdict(); !v.OK() {
+			return v.Reason
+		}
+		return reasons.New(reasons.InOrder, "queue %s: %d pods wait for their turn in the queue",
+			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
+	case parked:
+		return p.reason
+	case cooling:
+		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again in a moment", times(p.attempts))
+	}
+	return reasons.Reason{}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// Explain says why a pending pod does not run; none when it was let through,
+// runs, or is not known.
+func (s *Store) Explain(uid types.UID) reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, known := s.pods[uid]; known {
+		return s.explain(p)
+	}
+	return reasons.Reason{}
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+func (s *Store) setDeadline(p *pod, at time.Time) {
+	p.deadline = at
+	s.deadlines.Update(p, true)
+}
+
+func (s *Store) clearDeadline(p *pod) { s.deadlines.Update(p, false) }
+
+// nextMoved tells whether the next deadline is earlier than the one last told.
+func (s *Store) nextMoved() bool {
+	next, ok := s.next()
+	if !ok || (!s.told.IsZero() && !next.Before(s.told)) {
+		return false
+	}
+	s.told = next
+	return true
+}
+
+func (s *Store) next() (time.Time, bool) {
+	var next time.Time
+	if p, ok := s.deadlines.First(); ok {
+		next = p.deadline
+	}
+	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
+		next = s.sweepAt
+	}
+	return next, !next.IsZero()
+}
+
+// NextDeadline returns when Tick has something to do, and false when it has not.
+func (s *Store) NextDeadline() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next, ok := s.next()
+	s.told = next
+	return next, ok
+}
+
+// Tick does what is due by now: pods whose back-off ended come back into the
+// order, slots whose lease ended are taken back, queues that stayed empty go.
+func (s *Store) Tick(now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.told = time.Time{}
+	for {
+		p, ok := s.deadlines.First()
+		if !ok || p.deadline.After(now) {
+			break
+		}
+		s.clearDeadline(p)
+		switch p.state {
+		case cooling:
+			s.toWaiting(p)
+		case admitted:
+			s.expire(p, now)
+		}
+	}
+	s.sweep(now)
+}
+
+// expire ends the lease of a slot: nobody told what became of the pod. It is
+// treated as failed, so that others have a chance, and comes back by itself.
+func (s *Store) expire(p *pod, now time.Time) {
+	s.vacate(p)
+	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.options.SlotLease), now)
+	s.cool(p, now.Add(s.options.MaxBackoff))
+}
+
+// cool lets a parked pod come back at a time.
+func (s *Store) cool(p *pod, until time.Time) {
+	p.state = cooling
+	s.setDeadline(p, until)
+}

@@ -1,0 +1,57 @@
+// Package store is the live state of all queues: it takes events (pods, nodes,
+// namespaces, configurations, the steps of scheduling cycles), keeps the books,
+// and says which pods may go on.
+//
+// # The way of a pod
+//
+//	            Upsert, no queue for it
+//	  (none) ───────────────────────────► unplaced
+//	    │                                    │ a configuration or namespace
+//	    │ Upsert, placed                     │ change gives it a queue
+//	    ▼                                    ▼
+//	 waiting ◄───────────────────────────────┘
+//	  │  ▲ ▲ ▲
+//	  │  │ │ └── cooling ◄──┐ Requeued before its back-off ended
+//	  │  │ │       (time)   │
+//	  │  │ └── Requeued ── parked ◄── Failed, Forget, lease over
+//	  │  │                              ▲      ▲
+//	  │  └── Refused (quota) ──┐        │      │
+//	  │ fill: next in the order│        │      │
+//	  ▼                        │        │      │
+//	admitted ──────────────────┴────────┘      │
+//	  │ Assume                                 │
+//	  ▼                                        │
+//	assumed ────────────── Forget ─────────────┘
+//	  │ Upsert with a node
+//	  ▼
+//	 bound ◄── Upsert with a node, from any state (restart, or bound by others)
+//
+// Delete, or a terminal phase, leads from every state to (none) and gives back
+// what the pod was charged.
+//
+// waiting pods are in the order (package order) and gated in the scheduler's
+// queue; their group may be blocked by a quota. admitted pods have a slot of
+// the window: they pass the gate. parked pods failed in a cycle; the
+// scheduler's own hints, or a deadline, bring them back. unplaced, parked and
+// cooling pods are out of the order.
+//
+// Assumptions: events of one pod arrive in the order the API server made them,
+// but may be missing, late or repeated with respect to the scheduler's own
+// steps; what the informer says is only ever added or removed by Upsert and
+// Delete, so a step for a pod that is gone changes nothing.
+//
+// # Books
+//
+// A pod is charged with what it requested when it was admitted or bound; the
+// same vector is given back. allocated counts assumed and bound pods, admitted
+// those with a slot, pending all asks. Books hold at every queue from the leaf
+// to root, and at the limits of users and groups. [Store.Check] verifies the
+// store against itself, [Store.Recount] against a listing of pods.
+//
+// # Locks
+//
+// One mutex guards everything but the published snapshot and the sort keys,
+// which are read without a lock. No method calls out while it holds the mutex:
+// pods that may go on are collected and handed out by [Store.TakeActivations];
+// [Store.Wake] tells the one goroutine that takes them.
+package store

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Upsert tells what the API server says of a managed pod. It may be called
+// again with the same content, late, and without an earlier call for the pod.
+func (s *Store) Upsert(event Pod, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[event.UID]
+	switch {
+	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
+		// It uses nothing and will use nothing.
+		if known {
+			s.drop(p, now)
+		}
+	case !known:
+		s.add(event, now)
+	case event.Node != "":
+		s.confirm(p, event, now)
+	case p.state.allocated():
+		// The event is older than our own step; nothing of it counts any more
+		// but what people read.
+		p.Labels, p.Annotations, p.Deleting = event.Labels, event.Annotations, event.Deleting
+	default:
+		s.change(p, event, now)
+	}
+}
+
+// Delete tells that a pod is gone.
+func (s *Store) Delete(uid types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if p, known := s.pods[uid]; known {
+		s.drop(p, now)
+	}
+}
+
+// add takes a pod that was not known.
+func (s *Store) add(event Pod, now time.Time) {
+	p := newPod(event)
+	s.pods[p.UID] = p
+	s.unplaced[p.UID] = p
+	s.reports.expect(p, now)
+	if s.started {
+		s.place(p, now)
+	}
+}
+
+// drop takes a pod out, whatever its state.
+func (s *Store) drop(p *pod, now time.Time) {
+	switch p.state {
+	case waiting:
+		s.leaveOrder(p)
+	case admitted:
+		s.vacate(p)
+	case cooling:
+		s.clearDeadline(p)
+	case assumed, bound:
+		s.leaveAllocated(p)
+	}
+	if p.state != unplaced {
+		if !p.state.allocated() {
+			s.chargeAsk(p, -1)
+		}
+		s.leave(p, now)
+	}
+	s.keys.Delete(p.UID)
+	delete(s.pods, p.UID)
+	delete(s.unplaced, p.UID)
+	s.reports.forget(p)
+}
+
+// confirm takes an event that shows the pod on a node.
+func (s *Store) confirm(p *pod, event Pod, now time.Time) {
+	if p.state.allocated() {
+		p.state, p.app.running = bound, true
+		s.resize(p, event)
+		s.reports.settle(p, now)
+		return
+	}
+	// Somebody else bound it, or the store has just started: quotas have no say.
+	s.withdraw(p)
+	p.Pod = event
+	if p.state == unplaced {
+		if s.started {
+			s.place(p, now)
+		}
+		return
+	}
+	s.keys.Delete(p.UID)
+	s.toAllocated(p, bound, event.Node)
+	s.reports.settle(p, now)
+}
+
+// resize follows a change of what an allocated pod uses, however it came about.
+func (s *Store) resize(p *pod, event Pod) {
+	p.Pod = event
+	if p.held.Equal(event.Request) {
+		return
+	}
+	s.chargeAllocated(p, -1)
+	p.held = event.Request
+	s.chargeAllocated(p, 1)
+	s.release(p.app.leaf)
+}
+
+// withdraw takes a pending pod out of the order, the window and the deadlines.
+// The pod has no state of its own then; the caller gives it one.
+func (s *Store) withdraw(p *pod) {
+	switch p.state {
+	case waiting:
+		s.leaveOrder(p)
+	case admitted:
+		s.vacate(p)
+	case cooling:
+		s.clearDeadline(p)
+	}
+}
+
+// change takes an event of a pending pod.
+func (s *Store) change(p *pod, event Pod, now time.Time) {
+	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
+		maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
+	if same {
+		p.Pod = event
+		return
+	}
+	if p.state != unplaced {
+		s.withdraw(p)
+		s.chargeAsk(p, -1)
+		s.leave(p, now)
+		p.state = unplaced
+		s.unplaced[p.UID] = p
+	}
+	p.Pod = event
+	p.reason = reasons.Reason{}
+	s.place(p, now)
+}

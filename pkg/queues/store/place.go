@@ -1,0 +1,99 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// placeAll tries to place every pod that has no queue: running pods first, for
+// they are there whether they fit or not, then the oldest first.
+func (s *Store) placeAll(now time.Time) {
+	all := slices.SortedFunc(maps.Values(s.unplaced), func(a, b *pod) int {
+		return cmp.Or(
+			-cmp.Compare(min(len(a.Node), 1), min(len(b.Node), 1)),
+			a.Created.Compare(b.Created),
+			cmp.Compare(a.UID, b.UID),
+		)
+	})
+	for _, p := range all {
+		s.place(p, now)
+	}
+}
+
+// place gives an unplaced pod its application and queue, or the reason why it
+// has none.
+func (s *Store) place(p *pod, now time.Time) {
+	if p.Gated && p.Node == "" {
+		return // its own gates are in front; it is placed when they open
+	}
+	a, reason := s.appFor(p)
+	if a == nil {
+		p.reason = reason
+		return
+	}
+	delete(s.unplaced, p.UID)
+	s.join(a, p)
+	if p.Node != "" {
+		s.toAllocated(p, bound, p.Node)
+		s.reports.settle(p, now)
+		return
+	}
+	p.reason, p.attempts = reasons.Reason{}, 0
+	s.toWaiting(p)
+}
+
+// appFor finds the application of a pod, and makes it, and its queue, where
+// they are missing.
+func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
+	running := p.Node != ""
+	id, reason := placement.Identify(p.placement(), s.options.Placement)
+	if !reason.None() && !running {
+		return nil, reason
+	}
+	name := appName{p.Namespace, id.Application}
+	if a := s.apps[name]; a != nil {
+		return a, reasons.Reason{}
+	}
+	ns := s.namespaces[p.Namespace]
+	result, reason := placement.Place(s.spec.Rules, placement.Request{
+		Identity:  id,
+		Namespace: placement.Namespace{Name: p.Namespace, Annotations: ns.annotations},
+		Running:   running,
+	}, tree{s.draft})
+	if !reason.None() {
+		return nil, reason
+	}
+	leaf, err := s.draft.AddDynamic(result.Path)
+	if err != nil {
+		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
+	}
+	if ns.quota != nil {
+		s.draft.SetNamespaceQuota(leaf, p.Namespace, ns.quota)
+	}
+	s.indexPath(leaf)
+	return s.newApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}
+}
+
+// tree shows the draft to placement.
+type tree struct{ *queues.Draft }
+
+// Queue tells what placement needs to know of a queue.
+func (t tree) Queue(path string) (placement.QueueInfo, bool) {
+	q, ok := t.Find(path)
+	if !ok {
+		return placement.QueueInfo{}, false
+	}
+	return placement.QueueInfo{Leaf: q.Leaf, Managed: q.Managed, Draining: q.State == queues.Draining}, true
+}
+
+// MaySubmit tells whether the user may submit to an existing queue.
+func (t tree) MaySubmit(path, user string, groups []string) bool {
+	q, ok := t.Find(path)
+	return ok && queues.MaySubmit(t.Draft, q.ID, user, groups)
+}

@@ -1,0 +1,202 @@
+package store
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Pod is what an event says of a managed pod.
+type Pod struct {
+	UID             types.UID
+	Namespace, Name string
+	// Labels and Annotations are read, not kept beyond the pod, not changed.
+	Labels, Annotations map[string]string
+	// Request is what the pod requests, pods: 1 included.
+	Request  resources.Vector
+	Priority int32
+	Created  time.Time
+	// Node is the name of the pod's node, empty while it is pending.
+	Node string
+	// Deleting is true once the pod has a deletion timestamp.
+	Deleting bool
+	// Terminal is true once the pod succeeded or failed; it uses nothing then.
+	Terminal bool
+	// Gated is true while the pod has scheduling gates of its own.
+	Gated bool
+}
+
+// Ref names the pod.
+func (p *Pod) Ref() Ref { return Ref{UID: p.UID, Namespace: p.Namespace, Name: p.Name} }
+
+func (p *Pod) placement() placement.Pod {
+	return placement.Pod{
+		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID),
+		Labels: p.Labels, Annotations: p.Annotations,
+	}
+}
+
+// state is where a pod is on its way; drawn in doc.go.
+type state uint8
+
+const (
+	unplaced state = iota
+	waiting
+	admitted
+	parked
+	cooling
+	assumed
+	bound
+)
+
+var stateNames = [...]string{"unplaced", "waiting", "admitted", "parked", "cooling", "assumed", "bound"}
+
+func (s state) String() string { return stateNames[s] }
+
+// allocated tells whether the pod is charged as allocated.
+func (s state) allocated() bool { return s == assumed || s == bound }
+
+// pod is the record of a pod.
+type pod struct {
+	Pod
+	state state
+	app   *app             // nil while unplaced
+	ask   *order.Ask       // set while waiting
+	held  resources.Vector // what it is charged: as an ask, or as an allocation
+
+	reason   reasons.Reason // why it is unplaced or parked
+	attempts int            // failed cycles since it was placed
+	notUntil time.Time      // end of its back-off
+	treeGen  uint64         // of the tree it was assumed on
+
+	deadline time.Time // of the lease or of the cooling
+	at       int       // in Store.deadlines
+
+	report report
+}
+
+// Place serves the ranking of deadlines.
+func (p *pod) Place() *int { return &p.at }
+
+func newPod(p Pod) *pod { return &pod{Pod: p, at: ranking.Outside} }
+
+// earlier orders deadlines: time, then UID.
+func earlier(a, b *pod) bool {
+	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.UID, b.UID)) < 0
+}
+
+func (p *pod) askKey() order.AskKey {
+	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
+}
+
+// Key is the frozen place of an admitted pod in the scheduler's queue: higher
+// Rank first, then earlier Time, then lower Seq. It does not change while the
+// pod is in that queue.
+type Key struct {
+	Rank int64
+	Time int64 // Unix nanoseconds of the admission
+	Seq  uint64
+}
+
+// Key returns the sort key of an admitted pod, and false for every other pod.
+// It takes no lock.
+func (s *Store) Key(uid types.UID) (Key, bool) {
+	k, ok := s.keys.Load(uid)
+	if !ok {
+		return Key{}, false
+	}
+	return k.(Key), true
+}
+
+// the transitions. Each takes the pod from the named state and leaves the books
+// right; callers hold the lock.
+
+// toWaiting: unplaced, parked, cooling or admitted to waiting.
+func (s *Store) toWaiting(p *pod) {
+	p.state = waiting
+	p.ask = s.index.Push(p.app.ordered, p.askKey(), p.Request)
+}
+
+// leaveOrder takes a waiting pod out of the order.
+func (s *Store) leaveOrder(p *pod) {
+	s.index.Remove(p.ask)
+	p.ask = nil
+}
+
+// toAdmitted: waiting to admitted.
+func (s *Store) toAdmitted(p *pod, now time.Time) {
+	s.leaveOrder(p)
+	p.state = admitted
+	s.charge(p.app, func(u *queues.Usage) { u.Admitted = u.Admitted.Add(p.held) },
+		func(u *queues.OwnerUsage) { u.Admitted = u.Admitted.Add(p.held) })
+	p.app.slots++
+	s.count(p.app)
+	s.window.taken++
+	s.setDeadline(p, now.Add(s.options.SlotLease))
+	s.seq++
+	s.keys.LoadOrStore(p.UID, Key{
+		Rank: queues.Rank(s.draft, p.app.leaf, p.Priority), Time: now.UnixNano(), Seq: s.seq,
+	})
+}
+
+// leaveSlot takes an admitted pod out of the window. Its key stays, for it may
+// still be in the scheduler's heap; who knows that it is not deletes the key.
+func (s *Store) leaveSlot(p *pod) {
+	s.charge(p.app, func(u *queues.Usage) { u.Admitted = u.Admitted.Sub(p.held) },
+		func(u *queues.OwnerUsage) { u.Admitted = u.Admitted.Sub(p.held) })
+	p.app.slots--
+	s.window.taken--
+	s.clearDeadline(p)
+}
+
+// vacate is leaveSlot for a pod that does not go on to a node: others may have
+// the room.
+func (s *Store) vacate(p *pod) {
+	s.leaveSlot(p)
+	s.count(p.app)
+	s.release(p.app.leaf)
+}
+
+// toParked: admitted (out of its slot by now) or assumed (uncharged) to parked.
+func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
+	p.state, p.reason = parked, why
+	p.attempts++
+	p.notUntil = now.Add(s.backoff(p.attempts))
+}
+
+// toAllocated: an ask out of the order and the window becomes assumed or bound.
+func (s *Store) toAllocated(p *pod, to state, node string) {
+	s.chargeAsk(p, -1)
+	p.state, p.Node = to, node
+	p.held = p.Request
+	s.chargeAllocated(p, 1)
+	p.app.allocations++
+	p.app.running = p.app.running || to == bound
+	s.count(p.app)
+}
+
+// leaveAllocated takes back what an assumed or bound pod is charged.
+func (s *Store) leaveAllocated(p *pod) {
+	s.chargeAllocated(p, -1)
+	p.app.allocations--
+	s.count(p.app)
+	s.release(p.app.leaf)
+}
+
+// backoff is how long a pod waits after its n-th failure, as the scheduler's
+// queue would have it wait.
+func (s *Store) backoff(n int) time.Duration {
+	d := max(s.options.InitialBackoff, 0)
+	for i := 1; i < n && d < s.options.MaxBackoff; i++ {
+		d *= 2
+	}
+	return min(d, max(s.options.MaxBackoff, 0))
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Nobody else tells people why a gated pod waits: the scheduler writes neither
+// event nor condition for it. So the store keeps, for each pod, what was told
+// last and when to look again; somebody outside takes what is due and writes it.
+
+const (
+	// soon is how long a pod may wait for a reason that will not pass by itself
+	// before people are told; later holds for a mere queue in front.
+	soon  = time.Second
+	later = 30 * time.Second
+	// lookAgain is how often a waiting pod is looked at for another reason.
+	lookAgain = 10 * time.Second
+	// repeatAfter is when an unchanged reason is told again, because events expire.
+	repeatAfter = 30 * time.Minute
+)
+
+// Report is something to tell people about a pod.
+type Report struct {
+	Ref
+	// Reason is why the pod waits; none when it was let through after a reason
+	// had been told.
+	Reason reasons.Reason
+}
+
+// report is what was told of one pod.
+type report struct {
+	pod    *pod
+	since  time.Time // when the pod began to wait
+	due    time.Time
+	told   reasons.Code // empty when nothing, or that the reason is gone
+	toldAt time.Time
+	at     int
+}
+
+// Place serves the ranking of reports.
+func (r *report) Place() *int { return &r.at }
+
+// reports orders the pods by when to look at them.
+type reports struct {
+	due ranking.Heap[*report]
+}
+
+func newReports() reports {
+	return reports{due: ranking.New(func(a, b *report) bool {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+	})}
+}
+
+// expect begins to look at a pending pod.
+func (r *reports) expect(p *pod, now time.Time) {
+	p.report = report{pod: p, since: now, at: ranking.Outside}
+	r.look(&p.report, now.Add(soon))
+}
+
+// settle is told when a pod runs: what was told of it must be taken back.
+func (r *reports) settle(p *pod, now time.Time) {
+	if p.report.told == "" {
+		r.forget(p)
+		return
+	}
+	r.look(&p.report, now)
+}
+
+func (r *reports) forget(p *pod) { r.due.Update(&p.report, false) }
+
+func (r *reports) look(t *report, at time.Time) {
+	t.due = at
+	r.due.Update(t, true)
+}
+
+// NextReports returns at most limit things to tell; the caller tells them. A
+// pod is told once per change of its reason's code, and again from time to time
+// while nothing changes.
+func (s *Store) NextReports(now time.Time, limit int) []Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Report
+	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
+		t, ok := s.reports.due.First()
+		if !ok || t.due.After(now) {
+			break
+		}
+		if tell, report := s.review(t, now); tell {
+			out = append(out, report)
+		}
+	}
+	return out
+}
+
+// review decides what to tell of a pod now and when to look at it again.
+func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
+	p := t.pod
+	code := s.code(p)
+	if p.state.allocated() {
+		s.reports.forget(p)
+	} else {
+		s.reports.look(t, now.Add(lookAgain))
+	}
+	switch {
+	case code == "" && t.told == "":
+		return false, Report{}
+	case code == t.told && now.Sub(t.toldAt) < repeatAfter:
+		return false, Report{}
+	case code != "" && t.told == "" && now.Sub(t.since) < patience(code):
+		s.reports.look(t, t.since.Add(patience(code)))
+		return false, Report{}
+	}
+	t.told, t.toldAt = code, now
+	return true, Report{Ref: p.Ref(), Reason: s.explain(p)}
+}
+
+func patience(code reasons.Code) time.Duration {
+	switch code {
+	case reasons.InOrder, reasons.BackingOff, reasons.Starting:
+		return later
+	}
+	return soon
+}
+
+// code is the code of explain, without the sentence. A parked pod has none: the
+// scheduler itself tells people why no node took it.
+func (s *Store) code(p *pod) reasons.Code {
+	switch p.state {
+	case unplaced:
+		return p.reason.Code
+	case waiting:
+		if v := p.ask.Group().Verdict(); !v.OK() {
+			return v.Reason.Code
+		}
+		return reasons.InOrder
+	case cooling:
+		return reasons.BackingOff
+	}
+	return ""
+}

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Options are what a store is told once. The zero value of a field means its
+// default.
+type Options struct {
+	// Window and MaxWindow bound the number of pods let through the gate at a
+	// time (defaults 64 and 1,024).
+	Window, MaxWindow int
+	// SlotLease is how long a pod keeps its slot without a sign of life (30s).
+	SlotLease time.Duration
+	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
+	// failed (1s and 10s); negative means none.
+	InitialBackoff, MaxBackoff time.Duration
+	// Placement are the options of placement.
+	Placement placement.Options
+	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
+	QueueGrace time.Duration
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Window, 64)
+	setDefault(&o.MaxWindow, 1024)
+	setDefault(&o.SlotLease, 30*time.Second)
+	setDefault(&o.InitialBackoff, time.Second)
+	setDefault(&o.MaxBackoff, 10*time.Second)
+	setDefault(&o.QueueGrace, 10*time.Second)
+	o.MaxWindow = max(o.MaxWindow, o.Window)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Store is the live state of all queues. Make one with New.
+type Store struct {
+	options  Options
+	snapshot atomic.Pointer[queues.Snapshot]
+	keys     sync.Map // types.UID -> Key; written under mu, read without
+	wake     chan struct{}
+
+	// mu guards all fields below, and everything they lead to.
+	mu         sync.Mutex
+	spec       *config.Spec
+	started    bool
+	draft      *queues.Draft
+	ledger     *queues.Ledger
+	index      *order.Index
+	pods       map[types.UID]*pod
+	apps       map[appName]*app // where new pods of an application go
+	leaves     map[queues.ID]map[*app]struct{}
+	unplaced   map[types.UID]*pod
+	namespaces map[string]namespace
+	nodes      map[string]resources.Vector
+	capacity   resources.Vector
+	window     window
+	deadlines  ranking.Heap[*pod]
+	told       time.Time // the next deadline as the caller knows it
+	emptied    map[queues.ID]time.Time
+	sweepAt    time.Time // when the first of emptied may go
+	reconsider map[queues.ID]struct{}
+	activate   []Ref
+	reports    reports
+	seq        uint64
+}
+
+// Ref names a pod for the caller.
+type Ref struct {
+	UID             types.UID
+	Namespace, Name string
+}
+
+// New returns a store with the queues of spec that has seen nothing yet. It
+// admits nothing before Start.
+func New(spec *config.Spec, options Options) *Store {
+	options.setDefaults()
+	s := &Store{
+		options:    options,
+		wake:       make(chan struct{}, 1),
+		spec:       spec,
+		draft:      queues.NewDraftFrom(spec),
+		ledger:     queues.NewLedger(),
+		index:      order.NewIndex(),
+		pods:       map[types.UID]*pod{},
+		apps:       map[appName]*app{},
+		leaves:     map[queues.ID]map[*app]struct{}{},
+		unplaced:   map[types.UID]*pod{},
+		namespaces: map[string]namespace{},
+		nodes:      map[string]resources.Vector{},
+		window:     newWindow(options.Window, options.MaxWindow),
+		deadlines:  ranking.New(earlier),
+		emptied:    map[queues.ID]time.Time{},
+		reconsider: map[queues.ID]struct{}{},
+		reports:    newReports(),
+	}
+	s.indexQueues()
+	s.publish()
+	return s
+}
+
+// Snapshot returns the latest published state. It takes no lock.
+func (s *Store) Snapshot() *queues.Snapshot { return s.snapshot.Load() }
+
+// Wake delivers a value when pods wait in TakeActivations or the next deadline
+// moved. There is one value however much there is to do.
+func (s *Store) Wake() <-chan struct{} { return s.wake }
+
+// TakeActivations returns the pods that were admitted since the last call. The
+// caller tells the scheduler's queue about them.
+func (s *Store) TakeActivations() []Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.activate
+	s.activate = nil
+	return taken
+}
+
+// Start says that all events of what existed before have been delivered. Pods
+// seen so far are placed, the running ones first, the oldest first, and the
+// first ones are admitted.
+func (s *Store) Start(now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if s.started {
+		return
+	}
+	s.started = true
+	s.placeAll(now)
+}
+
+// Started tells whether Start was called.
+func (s *Store) Started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
+// UpsertNode tells what a node can hold, all of it, in use or not.
+func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if s.nodes[name].Equal(allocatable) {
+		return
+	}
+	s.setCapacity(s.capacity.Sub(s.nodes[name]).Add(allocatable))
+	s.nodes[name] = allocatable
+}
+
+// DeleteNode tells that a node is gone.
+func (s *Store) DeleteNode(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.setCapacity(s.capacity.Sub(s.nodes[name]))
+	delete(s.nodes, name)
+}
+
+func (s *Store) setCapacity(capacity resources.Vector) {
+	s.capacity = capacity
+	s.draft.SetCapacity(capacity)
+	s.index.SetCapacity(capacity)
+}
+
+// unlock ends a change: it lets pods through the gate as far as there is room,
+// publishes the new state, releases the lock and then wakes the goroutine that
+// takes activations, if there is something for it.
+func (s *Store) unlock(now time.Time) {
+	s.fill(now)
+	s.publish()
+	wake := len(s.activate) > 0 || s.nextMoved()
+	s.mu.Unlock()
+	if wake {
+		select {
+		case s.wake <- struct{}{}:
+		default: // it is awake, or will be
+		}
+	}
+}
+
+func (s *Store) publish() { s.snapshot.Store(s.draft.Publish(s.snapshot.Load())) }

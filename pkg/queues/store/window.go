@@ -1,0 +1,98 @@
+package store
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// window bounds the pods that are let through the gate at a time. The larger it
+// is, the further the scheduler's queue may be from the live order; the smaller
+// it is, the more often the scheduler waits for us. So it grows while every pod
+// it lets through is placed, and shrinks with the first one that is not.
+type window struct {
+	smallest, largest int
+	size              int // how many slots there are, leaves with work aside
+	taken             int // how many are in use
+	placed            int // pods placed in a row since the size changed
+}
+
+func newWindow(smallest, largest int) window {
+	return window{smallest: smallest, largest: largest, size: smallest}
+}
+
+// success notes a pod placed; after as many in a row as there are slots, there
+// are twice as many.
+func (w *window) success() {
+	if w.placed++; w.placed >= w.size {
+		w.size, w.placed = min(2*w.size, w.largest), 0
+	}
+}
+
+// failure notes a pod that was not placed.
+func (w *window) failure() { w.size, w.placed = w.smallest, 0 }
+
+// room tells whether another pod may go through. Every leaf with work counts
+// for at least one slot.
+func (w *window) room(leavesWithWork int) bool { return w.taken < max(w.size, leavesWithWork) }
+
+// fill admits the next pods of the order while there is room in the window.
+func (s *Store) fill(now time.Time) {
+	s.unblock()
+	if !s.started {
+		return
+	}
+	for s.window.room(s.index.LeavesWithWork()) {
+		ask, ok := s.index.Next()
+		if !ok {
+			return
+		}
+		p := s.pods[types.UID(ask.UID())]
+		if v := s.judge(p.app, p.Request, queues.OnCommitted); !v.OK() {
+			s.index.Block(ask.Group(), v)
+			continue
+		}
+		s.toAdmitted(p, now)
+		s.activate = append(s.activate, p.Ref())
+	}
+}
+
+// judge is the one verdict on quotas: max on every level, user and group
+// limits, and maxapplications where the application does not count yet.
+func (s *Store) judge(a *app, request resources.Vector, on queues.Basis) queues.Verdict {
+	if v := queues.Admit(s.draft, a.leaf, request, on); !v.OK() {
+		return v
+	}
+	if v := s.ledger.Admit(s.draft, a.leaf, a.owner, request, on); !v.OK() {
+		return v
+	}
+	if a.counted {
+		return queues.Granted
+	}
+	if v := queues.AdmitApplication(s.draft, a.leaf); !v.OK() {
+		return v
+	}
+	return s.ledger.AdmitApplication(s.draft, a.leaf, a.owner)
+}
+
+// unblock looks again at the groups that a queue with more room than before has
+// blocked.
+func (s *Store) unblock() {
+	for id := range s.reconsider {
+		delete(s.reconsider, id)
+		if s.draft.Queue(id) == nil {
+			continue
+		}
+		for _, g := range s.index.BlockedAt(id) {
+			a := s.pods[types.UID(g.First().UID())].app
+			if v := s.judge(a, g.Request(), queues.OnCommitted); v.OK() {
+				s.index.Unblock(g)
+			} else {
+				s.index.Block(g, v)
+			}
+		}
+	}
+}
