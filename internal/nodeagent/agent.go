@@ -1,0 +1,192 @@
+package nodeagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// DefaultLeaseDuration is the lease duration of simulated nodes unless Options say otherwise.
+const DefaultLeaseDuration = 40 * time.Second
+
+// Options configure an Agent.
+type Options struct {
+	// Client talks to the API server. It should have no client-side rate limit (QPS -1): the number of
+	// workers bounds the load.
+	Client kubernetes.Interface
+	// LeaseDuration is written into node leases; they are renewed every quarter of it. 0 means DefaultLeaseDuration.
+	// At thousands of nodes choose minutes: each renewal is a write.
+	LeaseDuration time.Duration
+	// Workers is the number of concurrent API calls for pods, and again for nodes; leases have a quarter of it. 0 means 16.
+	Workers int
+	// KubeletVersion is shown as the version of the nodes. Empty means "v0.0.0".
+	KubeletVersion string
+	// Recorder, if set, records an event on every refused pod, as a kubelet does.
+	Recorder record.EventRecorder
+}
+
+// Agent simulates the nodes. Make one with New, run it once with Run.
+type Agent struct {
+	options  Options
+	client   kubernetes.Interface
+	ledger   *ledger
+	pool     *addressPool
+	counters counters
+	ready    atomic.Bool
+
+	podInformer, nodeInformer cache.SharedIndexInformer
+	pods                      corelisters.PodLister
+	nodes                     corelisters.NodeLister
+	podQueue, nodeQueue       workqueue.TypedRateLimitingInterface[string]
+	leases                    *leaseKeeper
+}
+
+// New returns an agent that has not started yet. It fails when Client is missing or a number is negative.
+func New(o Options) (*Agent, error) {
+	if o.Client == nil {
+		return nil, errors.New("node agent: options: client is missing")
+	}
+	if o.LeaseDuration < 0 || o.Workers < 0 {
+		return nil, fmt.Errorf("node agent: options: lease duration (%v) and workers (%d) must not be negative", o.LeaseDuration, o.Workers)
+	}
+	if o.LeaseDuration == 0 {
+		o.LeaseDuration = DefaultLeaseDuration
+	}
+	if o.Workers == 0 {
+		o.Workers = 16
+	}
+	if o.KubeletVersion == "" {
+		o.KubeletVersion = "v0.0.0"
+	}
+	a := &Agent{options: o, client: o.Client, ledger: newLedger(), pool: newAddressPool()}
+	a.podQueue = newQueue()
+	a.nodeQueue = newQueue()
+	a.podInformer = coreinformers.NewFilteredPodInformer(o.Client, metav1.NamespaceAll, 0,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		func(l *metav1.ListOptions) { l.FieldSelector = "spec.nodeName!=" })
+	a.nodeInformer = coreinformers.NewFilteredNodeInformer(o.Client, 0, cache.Indexers{},
+		func(l *metav1.ListOptions) { l.LabelSelector = LabelNode + "=" + LabelNodeValue })
+	a.pods = corelisters.NewPodLister(a.podInformer.GetIndexer())
+	a.nodes = corelisters.NewNodeLister(a.nodeInformer.GetIndexer())
+	a.leases = newLeaseKeeper(o.Client, o.LeaseDuration, a.leaseWanted, &a.counters)
+	return a, nil
+}
+
+func newQueue() workqueue.TypedRateLimitingInterface[string] {
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second))
+}
+
+// Run simulates the nodes until the context ends; then it returns nil. It returns an error when the watches
+// cannot be set up.
+func (a *Agent) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer a.podQueue.ShutDown()
+	defer a.nodeQueue.ShutDown()
+	defer a.leases.queue.ShutDown()
+
+	nodesSynced, podsSynced, err := a.watch()
+	if err != nil {
+		return err
+	}
+	group.Go(func() { a.nodeInformer.RunWithContext(ctx) })
+	group.Go(func() { a.podInformer.RunWithContext(ctx) })
+	// Everything that runs already is in the ledger before the first pod is judged.
+	if !cache.WaitForCacheSync(ctx.Done(), nodesSynced, podsSynced) {
+		return nil
+	}
+	klog.FromContext(ctx).Info("simulated nodes in sync", "nodes", len(a.nodeInformer.GetStore().ListKeys()), "pods", len(a.podInformer.GetStore().ListKeys()))
+	for range a.options.Workers {
+		group.Go(func() { work(ctx, a.podQueue, a.reconcilePod, &a.counters) })
+		group.Go(func() { work(ctx, a.nodeQueue, a.reconcileNode, &a.counters) })
+	}
+	for range max(1, a.options.Workers/4) {
+		group.Go(func() { a.leases.run(ctx) })
+	}
+	a.ready.Store(true)
+	<-ctx.Done()
+	return nil
+}
+
+// watch registers the handlers and returns what says that they have seen the initial lists.
+func (a *Agent) watch() (nodesSynced, podsSynced cache.InformerSynced, err error) {
+	if err := errors.Join(a.nodeInformer.SetTransform(dropManagedFields), a.podInformer.SetTransform(dropManagedFields)); err != nil {
+		return nil, nil, fmt.Errorf("node agent: %w", err)
+	}
+	nodes, err := a.nodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { a.nodeSeen(o) },
+		UpdateFunc: func(_, o any) { a.nodeSeen(o) },
+		DeleteFunc: a.nodeGone,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("node agent: watch nodes: %w", err)
+	}
+	pods, err := a.podInformer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    a.podSeen,
+		UpdateFunc: a.podChanged,
+		DeleteFunc: a.podGone,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("node agent: watch pods: %w", err)
+	}
+	return nodes.HasSynced, pods.HasSynced, nil
+}
+
+func dropManagedFields(o any) (any, error) {
+	if m, err := meta.Accessor(o); err == nil {
+		m.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// work takes keys off a queue until it is shut down. A failed key comes back after a growing delay.
+func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], do func(context.Context, string) error, c *counters) {
+	for {
+		key, quit := q.Get()
+		if quit {
+			return
+		}
+		err := do(ctx, key)
+		switch {
+		case err == nil:
+			q.Forget(key)
+		case ctx.Err() == nil:
+			c.count(&c.errors)
+			klog.FromContext(ctx).V(1).Info("will be repeated", "object", key, "err", err)
+			q.AddRateLimited(key)
+		}
+		q.Done(key)
+	}
+}
+
+// deleted unwraps the object of a delete event, which may be a tombstone.
+func deleted[T any](o any) (T, bool) {
+	if t, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = t.Obj
+	}
+	x, ok := o.(T)
+	if !ok {
+		utilruntime.HandleError(fmt.Errorf("node agent: unexpected object %T in a delete event", o))
+	}
+	return x, ok
+}
+
+func podKey(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }

@@ -1,0 +1,49 @@
+// Package nodeagent simulates Kubernetes nodes: one process is the kubelet of every node
+// whose object carries the label local.paddock.io/node=simulated. There are no containers; everything
+// else that a scheduler and the controllers can see is done the way a kubelet does it.
+//
+// # What a simulated node does
+//
+//   - It reports itself Ready and renews its lease. Creating a Node object with the label, with kubectl or
+//     from Go, adds a node while the agent runs; deleting the object removes it. A node without
+//     allocatable resources gets those of DefaultNodeSpec.
+//   - It admits or refuses every pod bound to it (see admission.go). A pod that does not fit beside the
+//     unfinished pods already admitted, terminating ones included, ends in phase Failed with the kubelet's
+//     reason: OutOfcpu, OutOfmemory, OutOfpods, OutOf<resource>, NodeAffinity, NodePorts, TaintToleration.
+//     The node is never overcommitted in silence: refusals are counted by reason (see Stats).
+//     One difference: a pod that requests an extended resource the node does not have is refused, where
+//     a kubelet lets it pass; resources that a ResourceClaim backs are left out of the sum.
+//   - An admitted pod is Running and, once its readiness gates are true, Ready at once; init containers
+//     have completed.
+//   - A deleted pod stays, with its resources, for its whole grace period, as if its process ignored SIGTERM.
+//     Then it goes to phase Failed and is deleted.
+//
+// # Annotations on pods (values are Go durations: 500ms, 5s, 2m)
+//
+//	local.paddock.io/complete-after   the pod ends Succeeded this long after its start; use it in the template of a Job
+//	local.paddock.io/fail-after       the pod ends Failed this long after its start
+//	local.paddock.io/stop-after       a deleted pod is gone after this time, if that is less than its grace period
+//
+// A pod without them runs until it is deleted, whatever owns it. A finished pod is not restarted, whatever
+// its restartPolicy says. A value that is no duration is logged and ignored.
+//
+// # Annotation on nodes
+//
+//	local.paddock.io/fail: not-ready  Ready turns False; the lease is still renewed
+//	local.paddock.io/fail: silent     nothing is reported any more, as after a power failure; the node lifecycle
+//	                                  controller declares the node Unknown when its grace period is over
+//
+// On a failed node no pod is started, finished or removed. Taking the annotation off brings the node
+// back: it reports Ready and catches up with its pods.
+//
+// # Restarts
+//
+// The agent keeps no files. Which pods were admitted is read from their status (a start time in a phase that
+// is not terminal), so a restarted agent never refuses a pod that runs.
+//
+// # Guided tour
+//
+// plan.go says what has to happen next to one pod, admission.go whether a pod may start, podstatus.go and
+// nodestatus.go what is written; all four are pure. ledger.go keeps, under one mutex, what every node has
+// admitted. agent.go, pods.go, nodes.go and leases.go connect that to an API server.
+package nodeagent

@@ -1,0 +1,251 @@
+package nodeagent
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ledger knows which pods every node has admitted. It is fed by the watches, in their order, and decides about
+// waiting pods; it calls nobody. All methods may be called from several goroutines.
+type ledger struct {
+	mu    sync.Mutex
+	nodes map[string]*nodeBook
+	pods  map[types.UID]*entry
+}
+
+// nodeBook is the part of the ledger that belongs to one node. A node that is not ours, or not known yet, has
+// no object; its pods wait.
+type nodeBook struct {
+	object *corev1.Node
+	used   usage
+	pods   map[types.UID]*entry
+}
+
+// entry is one bound pod.
+type entry struct {
+	pod       *corev1.Pod
+	key       string // namespace/name
+	node      string
+	demand    demand
+	where     standing
+	refusal   rejection
+	deletedAt time.Time
+}
+
+// verdict is what the ledger knows about one pod.
+type verdict struct {
+	where     standing
+	refusal   rejection
+	deletedAt time.Time
+	health    health
+	known     bool // pod and node are known and the node is ours
+}
+
+func newLedger() *ledger {
+	return &ledger{nodes: map[string]*nodeBook{}, pods: map[types.UID]*entry{}}
+}
+
+func (l *ledger) book(node string) *nodeBook {
+	b := l.nodes[node]
+	if b == nil {
+		b = &nodeBook{pods: map[types.UID]*entry{}}
+		l.nodes[node] = b
+	}
+	return b
+}
+
+// observe takes in a pod as the API server has it. Pods without a node are ignored. initial says that the pod was
+// there before the agent: its deletion is then dated by the API server, not by now.
+func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Time) {
+	if pod.Spec.NodeName == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.pods[pod.UID]
+	if e == nil {
+		e = &entry{key: key, node: pod.Spec.NodeName, demand: demandOf(pod)}
+		l.pods[pod.UID] = e
+		l.book(e.node).pods[pod.UID] = e
+	}
+	e.pod = pod
+	if pod.DeletionTimestamp != nil && e.deletedAt.IsZero() {
+		e.deletedAt = now
+		if initial {
+			e.deletedAt = requestedAt(pod)
+		}
+	}
+	switch {
+	case terminal(pod):
+		l.move(e, ended)
+	case e.where == waiting && started(pod):
+		l.move(e, admitted)
+	}
+}
+
+// requestedAt is when the deletion was asked for, to the second.
+func requestedAt(pod *corev1.Pod) time.Time {
+	at := pod.DeletionTimestamp.Time
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		at = at.Add(-time.Duration(*g) * time.Second)
+	}
+	return at
+}
+
+// move changes the standing of a pod and keeps the sums right.
+func (l *ledger) move(e *entry, to standing) {
+	b := l.book(e.node)
+	if e.where == admitted && to != admitted {
+		b.used.remove(e.demand)
+	}
+	if e.where != admitted && to == admitted {
+		b.used.add(e.demand)
+	}
+	e.where = to
+}
+
+// forget drops a pod that no longer exists.
+func (l *ledger) forget(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.pods[uid]
+	if e == nil {
+		return
+	}
+	l.move(e, ended)
+	delete(l.pods, uid)
+	b := l.book(e.node)
+	delete(b.pods, uid)
+	l.dropIfEmpty(e.node, b)
+}
+
+func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
+	if b.object == nil && len(b.pods) == 0 {
+		delete(l.nodes, name)
+	}
+}
+
+// setNode takes in a node of ours and returns the keys of the pods to look at again: all of the node's if it is
+// new or its health changed, else none.
+func (l *ledger) setNode(node *corev1.Node) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.book(node.Name)
+	changed := b.object == nil || healthOf(b.object.Annotations) != healthOf(node.Annotations)
+	b.object = node
+	if !changed {
+		return nil
+	}
+	var keys []string
+	for _, e := range b.inOrder() {
+		keys = append(keys, e.key)
+	}
+	return keys
+}
+
+// dropNode forgets a node that was deleted or is no longer ours.
+func (l *ledger) dropNode(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.nodes[name]; b != nil {
+		b.object = nil
+		l.dropIfEmpty(name, b)
+	}
+}
+
+// inOrder returns the pods of a node in the order a kubelet takes them: oldest first, then by UID.
+func (b *nodeBook) inOrder() []*entry {
+	out := make([]*entry, 0, len(b.pods))
+	for _, e := range b.pods {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(x, y *entry) int {
+		return cmp.Or(x.pod.CreationTimestamp.Compare(y.pod.CreationTimestamp.Time), cmp.Compare(x.pod.UID, y.pod.UID))
+	})
+	return out
+}
+
+// settle decides every waiting pod of a node, oldest first. Unless final, it stops at the first pod it would have to
+// refuse and returns false: the caller then reads the node again and settles for good. A failed or unknown node
+// decides nothing. The second result lists the pods it has just refused.
+func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.nodes[node]
+	if b == nil || b.object == nil || healthOf(b.object.Annotations) != healthy {
+		return true, nil
+	}
+	if !b.anyWaiting() {
+		return true, nil
+	}
+	for _, e := range b.inOrder() {
+		if e.where != waiting || e.pod.DeletionTimestamp != nil {
+			continue
+		}
+		r := admit(b.object, b.used, e.pod, e.demand)
+		if r == nil {
+			l.move(e, admitted)
+			continue
+		}
+		if !final {
+			return false, nil
+		}
+		e.refusal = *r
+		l.move(e, refused)
+		copied := *e
+		refusals = append(refusals, &copied)
+	}
+	return true, refusals
+}
+
+func (b *nodeBook) anyWaiting() bool {
+	for _, e := range b.pods {
+		if e.where == waiting {
+			return true
+		}
+	}
+	return false
+}
+
+// verdict returns what is known about a pod.
+func (l *ledger) verdict(uid types.UID) verdict {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.pods[uid]
+	if e == nil {
+		return verdict{}
+	}
+	b := l.nodes[e.node]
+	if b == nil || b.object == nil {
+		return verdict{}
+	}
+	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, health: healthOf(b.object.Annotations), known: true}
+}
+
+// census counts nodes of ours, pods by standing on them, and nodes whose admitted pods exceed their size.
+func (l *ledger) census() (nodes, failed, overcommit int, pods map[standing]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pods = map[standing]int{}
+	for _, b := range l.nodes {
+		if b.object == nil {
+			continue
+		}
+		nodes++
+		if healthOf(b.object.Annotations) != healthy {
+			failed++
+		}
+		if overcommitted(b.object.Status.Allocatable, b.used) {
+			overcommit++
+		}
+		for _, e := range b.pods {
+			pods[e.where]++
+		}
+	}
+	return nodes, failed, overcommit, pods
+}

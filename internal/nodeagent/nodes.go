@@ -1,0 +1,75 @@
+package nodeagent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func (a *Agent) nodeSeen(o any) {
+	node, ok := o.(*corev1.Node)
+	if !ok {
+		return
+	}
+	for _, key := range a.ledger.setNode(node) {
+		a.podQueue.Add(key)
+	}
+	a.nodeQueue.Add(node.Name)
+}
+
+func (a *Agent) nodeGone(o any) {
+	if node, ok := deleted[*corev1.Node](o); ok {
+		a.ledger.dropNode(node.Name)
+		a.leases.drop(node.Name)
+	}
+}
+
+// reconcileNode reports one node as its annotation asks and sees to it that its lease is renewed.
+func (a *Agent) reconcileNode(ctx context.Context, name string) error {
+	node, err := a.nodes.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up node %s: %w", name, err)
+	}
+	h := healthOf(node.Annotations)
+	if h == silent {
+		return nil // the lease keeper notices by itself
+	}
+	a.leases.ensure(name, node.UID)
+	if err := a.completeLabels(ctx, node); err != nil {
+		return err
+	}
+	report, err := nodeReport(node, h, a.options.KubeletVersion, time.Now())
+	if err != nil || report == nil {
+		return err
+	}
+	if _, err := a.client.CoreV1().Nodes().PatchStatus(ctx, name, report); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("patch status of node %s: %w", name, err)
+	}
+	return nil
+}
+
+func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
+	patch, err := missingLabels(node)
+	if err != nil || patch == nil {
+		return err
+	}
+	_, err = a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("label node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// leaseWanted says whether the node's lease is to be renewed.
+func (a *Agent) leaseWanted(name string) bool {
+	node, err := a.nodes.Get(name)
+	return err == nil && healthOf(node.Annotations) != silent
+}

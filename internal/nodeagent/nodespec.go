@@ -1,0 +1,112 @@
+package nodeagent
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeSpec describes simulated nodes of one kind. The zero value means the sizes of DefaultNodeSpec.
+type NodeSpec struct {
+	// NamePrefix starts the node names; names are NamePrefix-0000 and so on. Empty means "node".
+	NamePrefix string
+	// CPU, Memory and EphemeralStorage are Kubernetes quantities ("8", "32Gi"). Empty means the default.
+	CPU, Memory, EphemeralStorage string
+	// Pods is the maximum number of pods; 0 means the default.
+	Pods int64
+	// Extended lists extended resources by name, as quantities ("4"). Empty means none.
+	Extended map[string]string
+	// Labels are added to the standard ones and win over them.
+	Labels map[string]string
+	// Taints are put on the node as they are.
+	Taints []corev1.Taint
+	// Zones is the number of zones z0, z1, ... the nodes are spread over by index; 0 means the default.
+	Zones int
+}
+
+// DefaultNodeSpec returns what an empty NodeSpec stands for: 8 cores, 32 GiB of memory, 200 GiB of ephemeral
+// storage, 110 pods, 3 zones.
+func DefaultNodeSpec() NodeSpec {
+	return NodeSpec{NamePrefix: "node", CPU: "8", Memory: "32Gi", EphemeralStorage: "200Gi", Pods: 110, Zones: 3}
+}
+
+func (s NodeSpec) withDefaults() NodeSpec {
+	d := DefaultNodeSpec()
+	pick := func(v *string, def string) {
+		if *v == "" {
+			*v = def
+		}
+	}
+	pick(&s.NamePrefix, d.NamePrefix)
+	pick(&s.CPU, d.CPU)
+	pick(&s.Memory, d.Memory)
+	pick(&s.EphemeralStorage, d.EphemeralStorage)
+	if s.Pods == 0 {
+		s.Pods = d.Pods
+	}
+	if s.Zones == 0 {
+		s.Zones = d.Zones
+	}
+	return s
+}
+
+// Name returns the name of the node with this index.
+func (s NodeSpec) Name(index int) string {
+	return fmt.Sprintf("%s-%04d", s.withDefaults().NamePrefix, index)
+}
+
+// Node returns the Node object with this index, ready to be created. The error names the field whose
+// quantity cannot be parsed.
+func (s NodeSpec) Node(index int) (*corev1.Node, error) {
+	if s.Pods < 0 || s.Zones < 0 {
+		return nil, fmt.Errorf("node spec: pods (%d) and zones (%d) must not be negative", s.Pods, s.Zones)
+	}
+	s = s.withDefaults()
+	capacity, err := s.capacity()
+	if err != nil {
+		return nil, err
+	}
+	name := s.Name(index)
+	labels := standardLabels(name)
+	labels[corev1.LabelTopologyRegion] = "r1"
+	labels[corev1.LabelTopologyZone] = fmt.Sprintf("z%d", index%s.Zones)
+	labels[corev1.LabelInstanceTypeStable] = "simulated"
+	maps.Copy(labels, s.Labels)
+	labels[LabelNode] = LabelNodeValue
+	return &corev1.Node{
+		// The ttl annotation is what the ttl controller would write, saving one update per node.
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"}},
+		Spec:       corev1.NodeSpec{Taints: s.Taints},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}, nil
+}
+
+func (s NodeSpec) capacity() (corev1.ResourceList, error) {
+	out := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(s.Pods, resource.DecimalSI)}
+	texts := map[string]string{
+		string(corev1.ResourceCPU):              s.CPU,
+		string(corev1.ResourceMemory):           s.Memory,
+		string(corev1.ResourceEphemeralStorage): s.EphemeralStorage,
+	}
+	maps.Copy(texts, s.Extended)
+	for name, text := range texts {
+		q, err := resource.ParseQuantity(text)
+		if err != nil {
+			return nil, fmt.Errorf("node spec: resource %s: %q is not a quantity: %w", name, text, err)
+		}
+		out[corev1.ResourceName(name)] = q
+	}
+	return out, nil
+}
+
+// standardLabels returns the labels that a kubelet puts on its own node.
+func standardLabels(name string) map[string]string {
+	return map[string]string{
+		corev1.LabelHostname:   name,
+		corev1.LabelOSStable:   "linux",
+		corev1.LabelArchStable: "amd64",
+	}
+}

@@ -1,0 +1,148 @@
+package nodeagent
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// standing is where a pod is with its node.
+type standing int
+
+const (
+	// waiting: bound, but the node has not decided yet (it is unknown or has failed).
+	waiting standing = iota
+	// admitted: the pod holds resources of the node.
+	admitted
+	// refused: the node has said no; the status may not be written yet.
+	refused
+	// ended: the API server knows a terminal phase.
+	ended
+)
+
+// action is what has to be written for a pod.
+type action int
+
+const (
+	doNothing action = iota
+	doStart
+	doReject
+	doReady
+	doSucceed
+	doFail
+	// doTerminate writes a terminal phase and deletes the pod.
+	doTerminate
+	// doRemove deletes a pod whose phase is terminal.
+	doRemove
+)
+
+// step is what to do with a pod now and, if wait is positive, when to look at it again.
+type step struct {
+	do   action
+	wait time.Duration
+}
+
+// nextStep decides what happens to a pod on a healthy node. deletedAt is when the agent learned of the deletion; it is zero
+// for a pod that is not being deleted.
+func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
+	if pod.DeletionTimestamp != nil {
+		return deletionStep(pod, where, s, deletedAt, now)
+	}
+	if terminal(pod) {
+		return step{}
+	}
+	switch where {
+	case refused:
+		return step{do: doReject}
+	case admitted:
+		if !started(pod) || pod.Status.Phase != corev1.PodRunning {
+			return step{do: doStart}
+		}
+		return runningStep(pod, s, now)
+	default:
+		return step{}
+	}
+}
+
+func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
+	if terminal(pod) {
+		if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace == 0 {
+			return step{} // only finalizers keep it
+		}
+		return step{do: doRemove}
+	}
+	if where != admitted {
+		return step{do: doTerminate}
+	}
+	if wait := stopTime(pod, s, deletedAt).Sub(now); wait > 0 {
+		return step{wait: wait}
+	}
+	return step{do: doTerminate}
+}
+
+// stopTime is when a deleted pod's processes have ended.
+func stopTime(pod *corev1.Pod, s script, deletedAt time.Time) time.Time {
+	var grace time.Duration
+	if g := pod.DeletionGracePeriodSeconds; g != nil {
+		grace = time.Duration(*g) * time.Second
+	}
+	if s.stop != nil && *s.stop < grace {
+		grace = *s.stop
+	}
+	return deletedAt.Add(grace)
+}
+
+func runningStep(pod *corev1.Pod, s script, now time.Time) step {
+	var next step
+	if end, outcome := finish(s); outcome != doNothing {
+		wait := pod.Status.StartTime.Add(end).Sub(now)
+		if wait <= 0 {
+			return step{do: outcome}
+		}
+		next.wait = wait
+	}
+	if conditionTrue(pod, corev1.PodReady) != gatesOpen(pod) {
+		next.do = doReady
+	}
+	return next
+}
+
+// finish returns how long a pod runs and how it ends; failing wins when both times are equal.
+func finish(s script) (time.Duration, action) {
+	switch {
+	case s.fail != nil && (s.complete == nil || *s.fail <= *s.complete):
+		return *s.fail, doFail
+	case s.complete != nil:
+		return *s.complete, doSucceed
+	default:
+		return 0, doNothing
+	}
+}
+
+func terminal(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// started says whether the status shows that a node has admitted the pod.
+func started(pod *corev1.Pod) bool {
+	return pod.Status.StartTime != nil && !terminal(pod)
+}
+
+func conditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// gatesOpen says whether all readiness gates of the pod are true; other controllers set those conditions.
+func gatesOpen(pod *corev1.Pod) bool {
+	for _, g := range pod.Spec.ReadinessGates {
+		if !conditionTrue(pod, g.ConditionType) {
+			return false
+		}
+	}
+	return true
+}

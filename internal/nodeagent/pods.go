@@ -1,0 +1,178 @@
+package nodeagent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+func (a *Agent) podSeen(o any, initial bool) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	a.ledger.observe(pod, podKey(pod), initial, time.Now())
+	if pod.Status.PodIP != "" && !pod.Spec.HostNetwork && !terminal(pod) {
+		a.pool.adopt(pod.UID, pod.Status.PodIP)
+	}
+	a.podQueue.Add(podKey(pod))
+}
+
+func (a *Agent) podChanged(old, o any) {
+	before, ok := old.(*corev1.Pod)
+	after, ok2 := o.(*corev1.Pod)
+	if ok && ok2 && before.UID != after.UID {
+		// The watch was interrupted and another pod has the name now.
+		a.podGone(before)
+	}
+	a.podSeen(o, false)
+}
+
+func (a *Agent) podGone(o any) {
+	if pod, ok := deleted[*corev1.Pod](o); ok {
+		a.ledger.forget(pod.UID)
+		a.pool.release(pod.UID)
+	}
+}
+
+// reconcilePod does the next step of one pod.
+func (a *Agent) reconcilePod(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil
+	}
+	pod, err := a.pods.Pods(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up pod %s: %w", key, err)
+	}
+	if pod.Spec.NodeName == "" {
+		return nil
+	}
+	if err := a.settle(ctx, pod.Spec.NodeName); err != nil {
+		return err
+	}
+	v := a.ledger.verdict(pod.UID)
+	if !v.known || v.health != healthy {
+		return nil
+	}
+	s, bad := parseScript(pod.Annotations)
+	next := nextStep(pod, v.where, s, v.deletedAt, time.Now())
+	if bad != nil && next.do == doStart {
+		klog.FromContext(ctx).Error(bad, "annotation is ignored", "pod", key)
+	}
+	if next.wait > 0 {
+		a.podQueue.AddAfter(key, next.wait)
+	}
+	return a.perform(ctx, pod, v, next.do)
+}
+
+// settle lets a node decide about its waiting pods. Before it refuses one it reads the node again, as its resources or
+// labels may just have changed.
+func (a *Agent) settle(ctx context.Context, node string) error {
+	settled, _ := a.ledger.settle(node, false)
+	if settled {
+		return nil
+	}
+	fresh, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // the watch will say so, too
+	}
+	if err != nil {
+		return fmt.Errorf("read node %s: %w", node, err)
+	}
+	for _, key := range a.ledger.setNode(fresh) {
+		a.podQueue.Add(key)
+	}
+	_, refusals := a.ledger.settle(node, true)
+	for _, e := range refusals {
+		a.counters.rejected(e.refusal.reason)
+		klog.FromContext(ctx).Info("pod refused", "pod", e.key, "node", node, "reason", e.refusal.reason, "message", e.refusal.message)
+		if a.options.Recorder != nil {
+			a.options.Recorder.Event(e.pod, corev1.EventTypeWarning, e.refusal.reason, e.refusal.message)
+		}
+		a.podQueue.Add(e.key)
+	}
+	return nil
+}
+
+// perform writes one step.
+func (a *Agent) perform(ctx context.Context, pod *corev1.Pod, v verdict, do action) error {
+	now := time.Now()
+	switch do {
+	case doNothing:
+		return nil
+	case doStart:
+		return a.write(ctx, pod, runningStatus(pod, a.pool.claim(pod.UID), now))
+	case doReady:
+		return a.write(ctx, pod, readyStatus(pod, now))
+	case doReject:
+		return a.write(ctx, pod, rejectedStatus(v.refusal, now))
+	case doSucceed:
+		return a.write(ctx, pod, endedStatus(pod, 0, now))
+	case doFail:
+		return a.write(ctx, pod, endedStatus(pod, exitFailed, now))
+	case doTerminate:
+		if err := a.write(ctx, pod, lastStatus(pod, v, now)); err != nil {
+			return err
+		}
+		return a.remove(ctx, pod)
+	case doRemove:
+		return a.remove(ctx, pod)
+	default:
+		return fmt.Errorf("pod %s: unknown action %d", podKey(pod), do)
+	}
+}
+
+// lastStatus is the terminal status of a pod that is being deleted.
+func lastStatus(pod *corev1.Pod, v verdict, now time.Time) corev1.PodStatus {
+	switch {
+	case v.where == refused:
+		return rejectedStatus(v.refusal, now)
+	case started(pod):
+		return endedStatus(pod, exitKilled, now)
+	default:
+		return neverStartedStatus()
+	}
+}
+
+// write patches the status of exactly this pod. That the pod is gone, or another one has its name, is no error.
+func (a *Agent) write(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
+	data, err := statusPatch(pod.UID, status)
+	if err != nil {
+		return err
+	}
+	_, err = a.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("patch status of pod %s: %w", podKey(pod), err)
+	}
+	return nil
+}
+
+// remove deletes exactly this pod for good.
+func (a *Agent) remove(ctx context.Context, pod *corev1.Pod) error {
+	now := int64(0)
+	err := a.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete pod %s: %w", podKey(pod), err)
+	}
+	a.counters.count(&a.counters.removed)
+	return nil
+}

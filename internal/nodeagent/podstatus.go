@@ -1,0 +1,164 @@
+package nodeagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// hostAddress is the address of every simulated node: nothing listens there, so that "kubectl logs" fails at once.
+const hostAddress = "127.0.0.1"
+
+const (
+	exitFailed = 1
+	exitKilled = 137
+)
+
+// statusPatch returns a strategic merge patch of a pod's status. It holds only for the pod with this UID.
+func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {
+	patch := struct {
+		Metadata struct {
+			UID types.UID `json:"uid"`
+		} `json:"metadata"`
+		Status corev1.PodStatus `json:"status"`
+	}{Status: status}
+	patch.Metadata.UID = uid
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode pod status: %w", err)
+	}
+	return data, nil
+}
+
+// runningStatus is the status of a pod whose containers have all just started.
+func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
+	now := metav1.NewTime(at)
+	if pod.Spec.HostNetwork {
+		ip = hostAddress
+	}
+	s := corev1.PodStatus{
+		Phase: corev1.PodRunning, StartTime: &now, ObservedGeneration: pod.Generation,
+		HostIP: hostAddress, HostIPs: []corev1.HostIP{{IP: hostAddress}},
+		PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
+	}
+	if !conditionTrue(pod, corev1.PodScheduled) {
+		s.Conditions = append(s.Conditions, condition(corev1.PodScheduled, true, "", now))
+	}
+	s.Conditions = append(s.Conditions,
+		condition(corev1.PodReadyToStartContainers, true, "", now),
+		condition(corev1.PodInitialized, true, "", now),
+		condition(corev1.ContainersReady, true, "", now),
+		readiness(pod, now))
+	for _, c := range pod.Spec.InitContainers {
+		if restartable(c) {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, runningContainer(pod, c, now))
+		} else {
+			s.InitContainerStatuses = append(s.InitContainerStatuses, endedContainer(pod, c, 0, now, now))
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		s.ContainerStatuses = append(s.ContainerStatuses, runningContainer(pod, c, now))
+	}
+	return s
+}
+
+// readyStatus corrects only the Ready condition of a running pod.
+func readyStatus(pod *corev1.Pod, at time.Time) corev1.PodStatus {
+	return corev1.PodStatus{Conditions: []corev1.PodCondition{readiness(pod, metav1.NewTime(at))}}
+}
+
+// endedStatus is the status of a pod whose containers have all ended with this exit code. Only code 0 is a success.
+func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus {
+	now := metav1.NewTime(at)
+	from := now
+	if pod.Status.StartTime != nil {
+		from = *pod.Status.StartTime
+	}
+	s := corev1.PodStatus{Phase: corev1.PodSucceeded, StartTime: &from}
+	reason := "PodCompleted"
+	if exitCode != 0 {
+		s.Phase, reason = corev1.PodFailed, "PodFailed"
+	}
+	s.Conditions = []corev1.PodCondition{
+		condition(corev1.ContainersReady, false, reason, now),
+		condition(corev1.PodReady, false, reason, now),
+	}
+	for _, c := range pod.Spec.InitContainers {
+		code := int32(0)
+		if restartable(c) {
+			code = exitCode
+		}
+		s.InitContainerStatuses = append(s.InitContainerStatuses, endedContainer(pod, c, code, from, now))
+	}
+	for _, c := range pod.Spec.Containers {
+		s.ContainerStatuses = append(s.ContainerStatuses, endedContainer(pod, c, exitCode, from, now))
+	}
+	return s
+}
+
+// neverStartedStatus ends a pod that was deleted before its node took it.
+func neverStartedStatus() corev1.PodStatus {
+	return corev1.PodStatus{Phase: corev1.PodFailed}
+}
+
+// rejectedStatus is the status of a pod that its node refuses.
+func rejectedStatus(r rejection, at time.Time) corev1.PodStatus {
+	now := metav1.NewTime(at)
+	return corev1.PodStatus{
+		Phase: corev1.PodFailed, Reason: r.reason, Message: "Pod was rejected: " + r.message, StartTime: &now,
+	}
+}
+
+func readiness(pod *corev1.Pod, now metav1.Time) corev1.PodCondition {
+	if gatesOpen(pod) {
+		return condition(corev1.PodReady, true, "", now)
+	}
+	return condition(corev1.PodReady, false, "ReadinessGatesNotReady", now)
+}
+
+func condition(kind corev1.PodConditionType, ok bool, reason string, now metav1.Time) corev1.PodCondition {
+	c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, LastTransitionTime: now}
+	if ok {
+		c.Status = corev1.ConditionTrue
+	}
+	return c
+}
+
+func runningContainer(pod *corev1.Pod, c corev1.Container, now metav1.Time) corev1.ContainerStatus {
+	yes := true
+	return corev1.ContainerStatus{
+		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: true, Started: &yes,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
+	}
+}
+
+func endedContainer(pod *corev1.Pod, c corev1.Container, code int32, from, to metav1.Time) corev1.ContainerStatus {
+	no := false
+	reason := "Completed"
+	if code != 0 {
+		reason = "Error"
+	}
+	return corev1.ContainerStatus{
+		Name: c.Name, Image: c.Image, ImageID: c.Image, ContainerID: containerID(pod, c), Ready: code == 0 && isInit(pod, c), Started: &no,
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: reason, StartedAt: from, FinishedAt: to, ContainerID: containerID(pod, c),
+		}},
+	}
+}
+
+func isInit(pod *corev1.Pod, c corev1.Container) bool {
+	for i := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[i].Name == c.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func containerID(pod *corev1.Pod, c corev1.Container) string {
+	return "simulated://" + string(pod.UID) + "/" + c.Name
+}

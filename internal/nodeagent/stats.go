@@ -1,0 +1,122 @@
+package nodeagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Stats is what the agent has seen and done since it started.
+type Stats struct {
+	// Nodes is the number of managed nodes, FailedNodes how many of them fail by annotation.
+	Nodes       int `json:"nodes"`
+	FailedNodes int `json:"failedNodes"`
+	// OvercommittedNodes counts nodes whose admitted pods exceed their allocatable resources. The agent never admits
+	// such a pod; only shrinking a node leads here.
+	OvercommittedNodes int `json:"overcommittedNodes"`
+	// Waiting, Admitted, Refused and Ended count the existing pods on managed nodes.
+	Waiting  int `json:"waiting"`
+	Admitted int `json:"admitted"`
+	Refused  int `json:"refused"`
+	Ended    int `json:"ended"`
+	// Rejections counts refused pods by reason ("OutOfcpu") since the start of the agent.
+	Rejections map[string]int64 `json:"rejections"`
+	// Removed counts the deletions completed, Errors the failed API calls (all are repeated).
+	Removed int64 `json:"removed"`
+	Errors  int64 `json:"errors"`
+}
+
+// Rejected returns the number of refused pods over all reasons.
+func (s Stats) Rejected() int64 {
+	var sum int64
+	for _, n := range s.Rejections {
+		sum += n
+	}
+	return sum
+}
+
+// counters are the running totals.
+type counters struct {
+	mu         sync.Mutex
+	rejections map[string]int64
+	removed    int64
+	errors     int64
+}
+
+func (c *counters) rejected(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rejections == nil {
+		c.rejections = map[string]int64{}
+	}
+	c.rejections[reason]++
+}
+
+func (c *counters) count(field *int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*field++
+}
+
+// Stats returns the present counts.
+func (a *Agent) Stats() Stats {
+	var s Stats
+	var pods map[standing]int
+	s.Nodes, s.FailedNodes, s.OvercommittedNodes, pods = a.ledger.census()
+	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
+	a.counters.mu.Lock()
+	defer a.counters.mu.Unlock()
+	s.Rejections = maps.Clone(a.counters.rejections)
+	if s.Rejections == nil {
+		s.Rejections = map[string]int64{}
+	}
+	s.Removed, s.Errors = a.counters.removed, a.counters.errors
+	return s
+}
+
+// Handler serves /readyz (200 once the watches are in sync), /stats (Stats as JSON) and /metrics (Prometheus text).
+func (a *Agent) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !a.ready.Load() {
+			http.Error(w, "watches are not in sync yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(a.Stats()); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		fmt.Fprint(w, a.Stats().prometheus())
+	})
+	return mux
+}
+
+func (s Stats) prometheus() string {
+	out := "# TYPE simulated_nodes gauge\n"
+	out += fmt.Sprintf("simulated_nodes %d\n", s.Nodes)
+	out += "# TYPE simulated_nodes_failed gauge\n"
+	out += fmt.Sprintf("simulated_nodes_failed %d\n", s.FailedNodes)
+	out += "# TYPE simulated_nodes_overcommitted gauge\n"
+	out += fmt.Sprintf("simulated_nodes_overcommitted %d\n", s.OvercommittedNodes)
+	out += "# TYPE simulated_pods gauge\n"
+	out += fmt.Sprintf("simulated_pods{state=\"waiting\"} %d\nsimulated_pods{state=\"admitted\"} %d\n", s.Waiting, s.Admitted)
+	out += fmt.Sprintf("simulated_pods{state=\"refused\"} %d\nsimulated_pods{state=\"ended\"} %d\n", s.Refused, s.Ended)
+	out += "# TYPE simulated_pods_removed_total counter\n"
+	out += fmt.Sprintf("simulated_pods_removed_total %d\n", s.Removed)
+	out += "# TYPE simulated_api_errors_total counter\n"
+	out += fmt.Sprintf("simulated_api_errors_total %d\n", s.Errors)
+	out += "# TYPE simulated_pods_rejected_total counter\n"
+	for _, reason := range slices.Sorted(maps.Keys(s.Rejections)) {
+		out += fmt.Sprintf("simulated_pods_rejected_total{reason=%q} %d\n", reason, s.Rejections[reason])
+	}
+	return out
+}
