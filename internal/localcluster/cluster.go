@@ -1,0 +1,248 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Cluster is a running control plane. Its methods may be called from several goroutines.
+type Cluster struct {
+	options Options
+	ports   ports
+	pki     *pki
+	dir     *stateDir
+	admin   *rest.Config
+	client  kubernetes.Interface
+	probe   *http.Client
+	died    chan *Process
+
+	mu        sync.Mutex
+	processes map[string]*Process
+	order     []string // names in the order they were first started
+	nextNode  map[string]int
+	stopped   bool
+}
+
+// Start starts a fresh cluster and returns when pods can be created on it. On failure it stops what it has started;
+// a component that ends by itself gives a *DiedError with the end of its log. The context bounds the start only.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openStateDir(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: o, dir: dir, died: make(chan *Process, 64), processes: map[string]*Process{}, nextNode: map[string]int{}}
+	if err := c.up(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) up(ctx context.Context) error {
+	began := time.Now()
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	for _, name := range []string{Etcd, APIServer} {
+		if err := c.StartComponent(ctx, name); err != nil {
+			return err
+		}
+	}
+	// The other two need only the API server; let them start side by side.
+	first := make(chan error, 1)
+	go func() { first <- c.StartComponent(ctx, ControllerManager) }()
+	if err := errors.Join(c.StartComponent(ctx, Nodes), <-first); err != nil {
+		return err
+	}
+	if err := c.grantScheduler(ctx); err != nil {
+		return err
+	}
+	if err := c.awaitServiceAccount(ctx); err != nil {
+		return err
+	}
+	if c.options.Nodes > 0 {
+		if _, err := c.AddNodes(ctx, c.options.NodeSpec, c.options.Nodes); err != nil {
+			return err
+		}
+	}
+	c.options.Progress(fmt.Sprintf("cluster with %d nodes is up after %.1f s", c.options.Nodes, time.Since(began).Seconds()))
+	return nil
+}
+
+// prepare chooses ports and writes certificates and kubeconfigs.
+func (c *Cluster) prepare() (err error) {
+	if c.ports, err = newPorts(); err != nil {
+		return err
+	}
+	if c.pki, err = newPKI(filepath.Join(c.options.Dir, "pki")); err != nil {
+		return err
+	}
+	if err := c.writeKubeconfigs(); err != nil {
+		return err
+	}
+	if c.admin, err = clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(UserAdmin)); err != nil {
+		return fmt.Errorf("read back the admin kubeconfig: %w", err)
+	}
+	c.admin.QPS, c.admin.Burst = -1, -1
+	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
+		return fmt.Errorf("client of the admin: %w", err)
+	}
+	c.probe, err = probeClient(c.admin)
+	return err
+}
+
+// awaitServiceAccount waits for the default service account, without which no pod can be created.
+func (c *Cluster) awaitServiceAccount(ctx context.Context) error {
+	return awaitProcess(ctx, c.Process(ControllerManager), time.Minute, func(ctx context.Context) (bool, error) {
+		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		if err == nil || apierrors.IsNotFound(err) {
+			return err == nil, nil
+		}
+		return false, fmt.Errorf("look for the default service account: %w", err)
+	})
+}
+
+// AdminConfig returns a client configuration that may do everything, without a client-side rate limit. The caller may change it.
+func (c *Cluster) AdminConfig() *rest.Config { return rest.CopyConfig(c.admin) }
+
+// Client returns the cluster's own admin client.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// Dir returns the absolute path of the state directory.
+func (c *Cluster) Dir() string { return c.options.Dir }
+
+// launch starts a child under a name that no running child has.
+func (c *Cluster) launch(name, url, binary string, args, env []string) (*Process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, fmt.Errorf("start %s: the cluster is stopped", name)
+	}
+	before := c.processes[name]
+	if before != nil && before.Running() {
+		return nil, fmt.Errorf("start %s: it runs already (pid %d)", name, before.PID())
+	}
+	p, err := launch(name, c.logFile(name), binary, args, env, c.ended)
+	if err != nil {
+		return nil, err
+	}
+	p.url = url
+	if before == nil {
+		c.order = append(c.order, name)
+	}
+	c.processes[name] = p
+	return p, nil
+}
+
+func (c *Cluster) logFile(name string) string {
+	return filepath.Join(c.options.Dir, "logs", name+".log")
+}
+
+// ended hears of every child's end.
+func (c *Cluster) ended(p *Process) {
+	if p.intended.Load() {
+		return
+	}
+	select {
+	case c.died <- p:
+	default: // nobody listens, and 64 are waiting to be heard of
+	}
+}
+
+// Process returns the latest process of a component (Etcd, APIServer, ...) or scheduler, or nil.
+func (c *Cluster) Process(name string) *Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.processes[name]
+}
+
+// StartComponent starts a component that does not run and waits until it is ready.
+func (c *Cluster) StartComponent(ctx context.Context, name string) error {
+	k, ok := c.component(name)
+	if !ok {
+		return fmt.Errorf("start %s: no such component", name)
+	}
+	began := time.Now()
+	p, err := c.launchComponent(k)
+	if err != nil {
+		return err
+	}
+	if err := c.awaitReady(ctx, p, k.ready, k.patience); err != nil {
+		return err
+	}
+	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", name, time.Since(began).Seconds()))
+	return nil
+}
+
+// StopComponent ends a component or scheduler with SIGTERM and waits for its end.
+func (c *Cluster) StopComponent(name string) error {
+	if p := c.Process(name); p != nil {
+		return p.Stop()
+	}
+	return fmt.Errorf("stop %s: it was never started", name)
+}
+
+// KillComponent ends a component or scheduler with SIGKILL and waits for its end.
+func (c *Cluster) KillComponent(name string) error {
+	if p := c.Process(name); p != nil {
+		return p.Kill()
+	}
+	return fmt.Errorf("kill %s: it was never started", name)
+}
+
+// RestartComponent stops a component and starts it again, with its data and ports.
+func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
+	if err := c.StopComponent(name); err != nil {
+		return err
+	}
+	return c.StartComponent(ctx, name)
+}
+
+// Wait waits until a process of the cluster ends that nobody stopped or killed through this package; it returns a
+// *DiedError then. It returns nil when the context ends.
+func (c *Cluster) Wait(ctx context.Context) error {
+	select {
+	case p := <-c.died:
+		return died(p)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// Stop ends all processes, the latest started first, and frees the directory; its files stay. Stopping twice is allowed.
+// The error lists what did not end by itself; it has been killed then.
+func (c *Cluster) Stop() error {
+	c.mu.Lock()
+	if c.stopped {
+		c.mu.Unlock()
+		return nil
+	}
+	c.stopped = true
+	var running []*Process
+	for i := len(c.order) - 1; i >= 0; i-- {
+		running = append(running, c.processes[c.order[i]])
+	}
+	c.mu.Unlock()
+	var errs []error
+	for _, p := range running {
+		errs = append(errs, p.Stop())
+	}
+	if c.probe != nil {
+		c.probe.CloseIdleConnections()
+	}
+	return errors.Join(append(errs, c.dir.unlock())...)
+}

@@ -1,0 +1,164 @@
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// The components of a cluster, in the order they are started.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Nodes             = "nodes"
+)
+
+// component is how to run one part of the control plane.
+type component struct {
+	name     string
+	args     []string
+	url      string // base address
+	ready    string // path that answers 200 when it is ready
+	patience time.Duration
+}
+
+// ports of one cluster.
+type ports struct {
+	etcd, etcdPeer, apiServer, controllerManager, nodes int
+}
+
+func newPorts() (ports, error) {
+	p, err := freePorts(5)
+	if err != nil {
+		return ports{}, err
+	}
+	return ports{p[0], p[1], p[2], p[3], p[4]}, nil
+}
+
+func (c *Cluster) apiURL() string  { return "https://" + address(c.ports.apiServer) }
+func (c *Cluster) etcdURL() string { return "http://" + address(c.ports.etcd) }
+
+// component returns the recipe of a component; false for an unknown name.
+func (c *Cluster) component(name string) (component, bool) {
+	switch name {
+	case Etcd:
+		return c.etcd(), true
+	case APIServer:
+		return c.apiServer(), true
+	case ControllerManager:
+		return c.controllerManager(), true
+	case Nodes:
+		return c.nodeAgent(), true
+	default:
+		return component{}, false
+	}
+}
+
+// etcd does not sync to disk, and elects itself at once: the data is worth nothing after the cluster's end.
+func (c *Cluster) etcd() component {
+	peer := "http://" + address(c.ports.etcdPeer)
+	args := []string{
+		"--name=local", "--data-dir=" + filepath.Join(c.options.Dir, "etcd"),
+		"--listen-client-urls=" + c.etcdURL(), "--advertise-client-urls=" + c.etcdURL(),
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=local=" + peer,
+		"--unsafe-no-fsync", "--heartbeat-interval=10", "--election-timeout=100",
+		"--quota-backend-bytes=8589934592", "--log-level=warn",
+	}
+	return component{Etcd, append(args, c.options.EtcdArgs...), c.etcdURL(), "/health", 30 * time.Second}
+}
+
+func (c *Cluster) apiServer() component {
+	args := []string{
+		"--etcd-servers=" + c.etcdURL(), "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", c.ports.apiServer),
+		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
+		"--tls-cert-file=" + c.pki.file("apiserver.crt"), "--tls-private-key-file=" + c.pki.file("apiserver.key"),
+		"--client-ca-file=" + c.pki.file("ca.crt"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + c.pki.file("sa.pub"), "--service-account-signing-key-file=" + c.pki.file("sa.key"),
+		"--requestheader-client-ca-file=" + c.pki.file("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-username-headers=X-Remote-User",
+		"--proxy-client-cert-file=" + c.pki.file("front-proxy.crt"), "--proxy-client-key-file=" + c.pki.file("front-proxy.key"),
+		"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
+	}
+	return component{APIServer, append(args, c.options.APIServerArgs...), c.apiURL(), "/readyz", 2 * time.Minute}
+}
+
+// controllerManager runs all default controllers. Without more QPS the first service account takes five seconds; without
+// the FlexVolume directory it would make one below /usr.
+func (c *Cluster) controllerManager() component {
+	kubeconfig := c.KubeconfigPath(userControllerManager)
+	args := []string{
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports.controllerManager),
+		"--cert-dir=" + filepath.Join(c.options.Dir, "kube-controller-manager"), "--leader-elect=false",
+		"--use-service-account-credentials=true", "--service-account-private-key-file=" + c.pki.file("sa.key"),
+		"--root-ca-file=" + c.pki.file("ca.crt"),
+		"--cluster-signing-cert-file=" + c.pki.file("ca.crt"), "--cluster-signing-key-file=" + c.pki.file("ca.key"),
+		"--flex-volume-plugin-dir=" + filepath.Join(c.options.Dir, "flexvolume"), "--service-cluster-ip-range=10.96.0.0/16",
+		"--kube-api-qps=200", "--kube-api-burst=400",
+		"--concurrent-deployment-syncs=10", "--concurrent-replicaset-syncs=10", "--concurrent-gc-syncs=20", "--concurrent-namespace-syncs=20",
+		fmt.Sprintf("--node-monitor-grace-period=%s", c.options.LeaseDuration+10*time.Second),
+	}
+	if c.options.LeaseDuration < 20*time.Second {
+		args = append(args, "--node-monitor-period=1s")
+	}
+	url := "https://" + address(c.ports.controllerManager)
+	return component{ControllerManager, append(args, c.options.ControllerManagerArgs...), url, "/healthz", time.Minute}
+}
+
+func (c *Cluster) nodeAgent() component {
+	args := []string{
+		"--kubeconfig=" + c.KubeconfigPath(UserAdmin), "--listen=" + address(c.ports.nodes),
+		"--lease-duration=" + c.options.LeaseDuration.String(),
+	}
+	return component{Nodes, append(args, c.options.NodesArgs...), "http://" + address(c.ports.nodes), "/readyz", time.Minute}
+}
+
+// launchComponent starts a component without waiting for it.
+func (c *Cluster) launchComponent(k component) (*Process, error) {
+	args := slices.Concat([]string{k.name}, k.args)
+	return c.launch(k.name, k.url, c.options.Binary, args, nil)
+}
+
+// probeClient returns an HTTP client for probes. With the admin's certificate it may ask the API server; it does not check
+// the server's certificate, as most components sign their own.
+func probeClient(admin *rest.Config) (*http.Client, error) {
+	config := rest.CopyConfig(admin)
+	config.TLSClientConfig.Insecure = true
+	config.TLSClientConfig.CAData = nil
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for probes: %w", err)
+	}
+	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
+}
+
+// awaitReady polls the component's ready path.
+func (c *Cluster) awaitReady(ctx context.Context, p *Process, path string, patience time.Duration) error {
+	return awaitProcess(ctx, p, patience, func(ctx context.Context) (bool, error) {
+		return c.answers(ctx, p.url+path)
+	})
+}
+
+// answers says whether a URL answers 200.
+func (c *Cluster) answers(ctx context.Context, url string) (bool, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false, fmt.Errorf("probe %s: %w", url, err)
+	}
+	response, err := c.probe.Do(request)
+	if err != nil {
+		return false, nil // not up yet
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK, nil
+}

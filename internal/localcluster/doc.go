@@ -1,0 +1,24 @@
+// Package localcluster runs a real Kubernetes control plane on this machine, without containers and without
+// root: etcd, kube-apiserver, kube-controller-manager and simulated nodes, each a process of the localplane binary
+// on a loopback port, and any number of schedulers.
+//
+//	cluster, err := localcluster.Start(ctx, localcluster.Options{Dir: t.TempDir(), Binary: "bin/localplane", Nodes: 20})
+//	defer cluster.Stop()
+//	scheduler, err := cluster.StartScheduler(ctx, localcluster.SchedulerOptions{Binary: "bin/scheduler", Config: "config.yaml"})
+//	client, err := kubernetes.NewForConfig(cluster.AdminConfig())
+//
+// Start returns when pods can be created: the default service account exists and all nodes are Ready and
+// untainted. Each component can be stopped, killed and started again by name, the scheduler included; its
+// output is in Dir/logs/NAME.log. Every Start is a fresh cluster: what an earlier one left in Dir is
+// removed, and a Dir that a running cluster uses is refused.
+//
+// No process outlives the one that called Start: Stop ends them in order, and on Linux the kernel kills them
+// when the caller dies, however it dies. On other systems a killed caller leaves them behind.
+//
+// # Guided tour
+//
+// cluster.go starts and stops the whole; components.go has the flags of each component; process.go is one
+// child process, spawn.go and spawn_linux.go how it is tied to us; pki.go, kubeconfig.go, ports.go and
+// statedir.go prepare what the components need; nodes.go and scheduler.go are what tests use most. Package
+// build compiles the binaries and shows progress, package demo is what "make run" shows.
+package localcluster

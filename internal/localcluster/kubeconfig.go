@@ -1,0 +1,77 @@
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// The users a kubeconfig is made for at start; see KubeconfigPath.
+const (
+	// UserAdmin may do everything.
+	UserAdmin = "admin"
+	// UserScheduler is system:kube-scheduler, with upstream's role and what our plugins read beyond it.
+	UserScheduler = "scheduler"
+
+	userControllerManager = "controller-manager"
+)
+
+// identities are user name and groups of the certificates behind the kubeconfigs.
+var identities = map[string]struct {
+	name   string
+	groups []string
+}{
+	UserAdmin:             {"admin", []string{"system:masters"}},
+	UserScheduler:         {"system:kube-scheduler", nil},
+	userControllerManager: {"system:kube-controller-manager", nil},
+}
+
+// KubeconfigPath returns the path of the kubeconfig of a user, UserAdmin or UserScheduler.
+func (c *Cluster) KubeconfigPath(user string) string {
+	return filepath.Join(c.options.Dir, user+".kubeconfig")
+}
+
+// writeKubeconfigs makes certificates for the users and writes their kubeconfigs.
+func (c *Cluster) writeKubeconfigs() error {
+	for user, id := range identities {
+		pair, err := c.pki.ca.client(id.name, id.groups...)
+		if err != nil {
+			return err
+		}
+		auth := &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key}
+		if err := c.writeKubeconfig(c.KubeconfigPath(user), auth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) error {
+	k := clientcmdapi.NewConfig()
+	k.Clusters["local"] = &clientcmdapi.Cluster{Server: c.apiURL(), CertificateAuthorityData: c.pki.ca.pem}
+	k.AuthInfos["local"] = auth
+	k.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: "local"}
+	k.CurrentContext = "local"
+	if err := clientcmd.WriteToFile(*k, path); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// ServiceAccountKubeconfig asks for a token of a service account, valid for eight hours, and returns the path of
+// a kubeconfig with it. It shows whether an RBAC manifest is enough.
+func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
+	seconds := int64(8 * 3600)
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, name, err)
+	}
+	path := c.KubeconfigPath("serviceaccount-" + namespace + "-" + name)
+	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{Token: token.Status.Token})
+}

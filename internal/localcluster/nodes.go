@@ -1,0 +1,185 @@
+package localcluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+)
+
+// NodeSpec describes simulated nodes.
+type NodeSpec = nodeagent.NodeSpec
+
+// AddNodes creates n nodes, waits until they are Ready and no controller taints them, and returns their names. The
+// numbers in the names go on where the last call with the same prefix ended.
+func (c *Cluster) AddNodes(ctx context.Context, spec NodeSpec, n int) ([]string, error) {
+	prefix := spec.Name(0)
+	c.mu.Lock()
+	first := c.nextNode[prefix]
+	c.nextNode[prefix] = first + n
+	c.mu.Unlock()
+	names := make([]string, n)
+	err := parallel(n, func(i int) error {
+		node, err := spec.Node(first + i)
+		if err != nil {
+			return err
+		}
+		names[i] = node.Name
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("create node %s: %w", node.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return names, c.AwaitNodes(ctx, names...)
+}
+
+// AwaitNodes waits until the nodes are Ready and no controller taints them.
+func (c *Cluster) AwaitNodes(ctx context.Context, names ...string) error {
+	interval := 100 * time.Millisecond
+	if len(names) > 300 {
+		interval = time.Second // each look reads all nodes
+	}
+	patience := time.Minute + time.Duration(len(names))*100*time.Millisecond
+	var missing string
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := poll(ctx, interval, func(ctx context.Context) (bool, error) {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return false, fmt.Errorf("list nodes: %w", err)
+		}
+		usable := map[string]bool{}
+		for i := range nodes.Items {
+			usable[nodes.Items[i].Name] = nodeUsable(&nodes.Items[i])
+		}
+		for _, name := range names {
+			if !usable[name] {
+				missing = name
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("node %s is not usable after %v, see the logs of %s and %s: %w", missing, patience, Nodes, ControllerManager, err)
+	}
+	return err
+}
+
+// nodeUsable says whether a node is Ready and bears no taint of the node controllers.
+func nodeUsable(node *corev1.Node) bool {
+	for _, t := range node.Spec.Taints {
+		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+			return false
+		}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// RemoveNodes deletes Node objects; the agent forgets them, the controllers remove their pods. Missing nodes are no error.
+func (c *Cluster) RemoveNodes(ctx context.Context, names ...string) error {
+	return parallel(len(names), func(i int) error {
+		if err := c.client.CoreV1().Nodes().Delete(ctx, names[i], metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete node %s: %w", names[i], err)
+		}
+		return nil
+	})
+}
+
+// FailNode makes a node fail; mode is nodeagent.FailNotReady or nodeagent.FailSilent. It does not wait.
+func (c *Cluster) FailNode(ctx context.Context, name, mode string) error {
+	return c.annotateNode(ctx, name, mode)
+}
+
+// RecoverNode ends the failure of a node. It does not wait; AwaitNodes does.
+func (c *Cluster) RecoverNode(ctx context.Context, name string) error {
+	return c.annotateNode(ctx, name, nil)
+}
+
+func (c *Cluster) annotateNode(ctx context.Context, name string, value any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{nodeagent.AnnotationFail: value}}})
+	if err != nil {
+		return fmt.Errorf("annotate node %s: %w", name, err)
+	}
+	if _, err := c.client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("annotate node %s: %w", name, err)
+	}
+	return nil
+}
+
+// StopNodes stops the node agent: no node reports anything any more, as if all machines had lost their network.
+func (c *Cluster) StopNodes() error { return c.StopComponent(Nodes) }
+
+// StartNodes starts the node agent again.
+func (c *Cluster) StartNodes(ctx context.Context) error { return c.StartComponent(ctx, Nodes) }
+
+// NodeStats returns the counters of the node agent since its last start. A test that expects the scheduler never to
+// overcommit checks that Stats.Rejected is 0.
+func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
+	var stats nodeagent.Stats
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address(c.ports.nodes)+"/stats", nil)
+	if err != nil {
+		return stats, fmt.Errorf("read node stats: %w", err)
+	}
+	response, err := c.probe.Do(request)
+	if err != nil {
+		return stats, fmt.Errorf("read node stats: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return stats, fmt.Errorf("read node stats: answer %s", response.Status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&stats); err != nil {
+		return stats, fmt.Errorf("read node stats: %w", err)
+	}
+	return stats, nil
+}
+
+// parallel calls do for 0 to n-1, sixteen at a time, and returns all errors. After the first error it starts no more.
+func parallel(n int, do func(int) error) error {
+	var mu sync.Mutex
+	var next int
+	var errs []error
+	take := func() (int, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next >= n || len(errs) > 0 {
+			return 0, false
+		}
+		next++
+		return next - 1, true
+	}
+	var group sync.WaitGroup
+	for range min(n, 16) {
+		group.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				if err := do(i); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}

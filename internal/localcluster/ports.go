@@ -1,0 +1,40 @@
+package localcluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// The ports tried lie below the range that Linux takes local ends of connections from, so that nobody gets one of
+// them by accident between our look and the component's start.
+const (
+	firstPort = 20000
+	lastPort  = 30000
+)
+
+// freePorts returns n different ports on 127.0.0.1 that nobody listens on at this moment.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			_ = l.Close() // it was only held to find different ports
+		}
+	}()
+	for range 50 * n {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		l, err := net.Listen("tcp", address(port))
+		if err != nil {
+			continue
+		}
+		held = append(held, l)
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1", n, firstPort, lastPort)
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -1,0 +1,131 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// SchedulerOptions say what scheduler to start.
+type SchedulerOptions struct {
+	// Name is that of the process and its log; empty means "scheduler". A scheduler that has ended can be started again
+	// under its name.
+	Name string
+	// Binary is the path of the scheduler. Required.
+	Binary string
+	// Config is the path of a KubeSchedulerConfiguration; empty means the binary's built-in one. A copy is used, with
+	// clientConnection.kubeconfig set, as kube-scheduler ignores --kubeconfig beside --config.
+	Config string
+	// Kubeconfig is the path of the kubeconfig to use. Empty means that of User.
+	Kubeconfig string
+	// User is UserScheduler or UserAdmin; empty means UserScheduler.
+	User string
+	// LeaderElection switches leader election on. Then the scheduler is ready when it serves, leader or not.
+	LeaderElection bool
+	// Args are appended to the flags, Env to the environment ("NAME=value").
+	Args, Env []string
+	// ReadyTimeout is how long to wait for /readyz; 0 means 60 s.
+	ReadyTimeout time.Duration
+}
+
+// StartScheduler starts a scheduler and waits until its /readyz answers: its caches are in sync, its first cycles may run.
+func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Process, error) {
+	if o.Kubeconfig == "" {
+		o.Kubeconfig = c.KubeconfigPath(orDefault(o.User, UserScheduler))
+	}
+	run, err := prepareScheduler(c.options.Dir, o)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	p, err := c.launch(run.name, run.url, run.binary, run.args, run.env)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.awaitReady(ctx, p, "/readyz", run.patience); err != nil {
+		return nil, err
+	}
+	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", run.name, time.Since(began).Seconds()))
+	return p, nil
+}
+
+// schedulerRun is how to run a scheduler.
+type schedulerRun struct {
+	name, url, binary string
+	args, env         []string
+	patience          time.Duration
+}
+
+// prepareScheduler chooses a port and writes the configuration below dir.
+func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
+	run := schedulerRun{name: orDefault(o.Name, "scheduler"), binary: o.Binary, patience: o.ReadyTimeout}
+	if o.Binary == "" {
+		return run, errors.New("scheduler options: Binary is missing: give the path of the scheduler")
+	}
+	if run.patience == 0 {
+		run.patience = time.Minute
+	}
+	port, err := freePorts(1)
+	if err != nil {
+		return run, err
+	}
+	run.url = "https://" + address(port[0])
+	run.env = append([]string{"KUBECONFIG=" + o.Kubeconfig}, o.Env...)
+	work := filepath.Join(dir, run.name)
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return run, fmt.Errorf("prepare %s: %w", run.name, err)
+	}
+	if o.Config != "" {
+		config := filepath.Join(work, "config.yaml")
+		if err := copySchedulerConfig(o.Config, config, o.Kubeconfig); err != nil {
+			return run, err
+		}
+		run.args = append(run.args, "--config="+config)
+	}
+	run.args = append(run.args,
+		"--kubeconfig="+o.Kubeconfig, "--authentication-kubeconfig="+o.Kubeconfig, "--authorization-kubeconfig="+o.Kubeconfig,
+		fmt.Sprintf("--leader-elect=%t", o.LeaderElection),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port[0]), "--cert-dir="+filepath.Join(work, "certificates"))
+	run.args = append(run.args, o.Args...)
+	return run, nil
+}
+
+// copySchedulerConfig copies a configuration and points it to a kubeconfig.
+func copySchedulerConfig(from, to, kubeconfig string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("scheduler configuration: %w", err)
+	}
+	var config map[string]any
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return fmt.Errorf("scheduler configuration %s: %w", from, err)
+	}
+	connection, ok := config["clientConnection"].(map[string]any)
+	if !ok {
+		connection = map[string]any{}
+	}
+	connection["kubeconfig"] = kubeconfig
+	if config == nil {
+		return fmt.Errorf("scheduler configuration %s: the file is empty", from)
+	}
+	config["clientConnection"] = connection
+	if data, err = yaml.Marshal(config); err != nil {
+		return fmt.Errorf("scheduler configuration %s: %w", from, err)
+	}
+	if err := os.WriteFile(to, data, 0o644); err != nil {
+		return fmt.Errorf("scheduler configuration: %w", err)
+	}
+	return nil
+}
+
+func orDefault(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
