@@ -1,0 +1,32 @@
+// Package leader tells whether this process holds the scheduler's lease.
+//
+// Upstream builds the plugins and runs the informers on every replica, and only
+// the scheduling loop waits for the lease. So whatever a plugin does outside a
+// scheduling cycle (a pod condition, an event, a delete) must ask first:
+//
+//	if !gate.Leading() {
+//		return // a standby keeps its store warm and its hands off
+//	}
+//
+// Upstream has no answer to offer: the elector is made inside app.Run, which
+// also owns its callbacks. What it does take from outside is the resource lock.
+// Watch wraps that lock and draws its conclusions from the traffic:
+//
+//	elector ──► Watch(lock, gate) ──► lease object
+//	                 │
+//	                 └─ our Create or Update succeeded   leading, for validity
+//	                    Get shows another holder, none,
+//	                    or no lease; we release it       not leading
+//	                    any call fails, or none comes    as before, until validity ends
+//
+// Assumptions, each on the safe side:
+//
+//   - Validity counts from before the write was sent, and is at most the lease
+//     duration in it. Others wait that long after they have seen the write. With
+//     upstream's renew deadline (10s) as validity and 15s of lease, a write that
+//     was begun at the last permitted moment has 5s to arrive.
+//   - The end of validity is checked on the monotonic and on the wall clock, so a
+//     suspended machine, whose monotonic clock stands still, wakes up not leading.
+//   - The gate may close while the elector still tries to renew. It opens again
+//     with the next renewal; if none comes the process ends.
+package leader

@@ -1,0 +1,68 @@
+package leader
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Watch returns a lock that does what the given one does and keeps the gate in
+// step with who holds it. Each successful write of ours opens the gate for the
+// validity, but not longer than the lease duration that was written; pass the
+// elector's renew deadline. Hand the result to the elector in place of the lock.
+func Watch(lock resourcelock.Interface, gate *Gate, validity time.Duration) resourcelock.Interface {
+	return &watched{Interface: lock, gate: gate, validity: validity}
+}
+
+// watched is a resource lock under Watch.
+type watched struct {
+	resourcelock.Interface
+	gate     *Gate
+	validity time.Duration
+}
+
+// Get closes the gate if the lease is gone or somebody else's. Seeing our own
+// name proves nothing: it says who wrote last, not when.
+func (w *watched) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := w.Interface.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.gate.close()
+	case err == nil && record.HolderIdentity != w.Identity():
+		w.gate.close()
+	}
+	return record, raw, err
+}
+
+// Create opens the gate if the lease could be made in our name.
+func (w *watched) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.write(ctx, record, w.Interface.Create)
+}
+
+// Update opens the gate, or keeps it open, if the lease could be written in our
+// name. Any other name gives the lease away: the gate closes before it is sent.
+func (w *watched) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.write(ctx, record, w.Interface.Update)
+}
+
+func (w *watched) write(
+	ctx context.Context,
+	record resourcelock.LeaderElectionRecord,
+	send func(context.Context, resourcelock.LeaderElectionRecord) error,
+) error {
+	ours := record.HolderIdentity == w.Identity()
+	if !ours {
+		w.gate.close()
+	}
+	begun := w.gate.now()
+	if err := send(ctx, record); err != nil {
+		return err
+	}
+	if ours {
+		lease := time.Duration(record.LeaseDurationSeconds) * time.Second
+		w.gate.extend(begun.add(min(w.validity, lease)))
+	}
+	return nil
+}
