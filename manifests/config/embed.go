@@ -1,0 +1,16 @@
+// Package manifests carries the scheduler configurations that are shipped, so
+// that the binary and the tests read the very files that users read.
+package manifests
+
+import _ "embed"
+
+// SecondScheduler is second-scheduler.yaml: the profile yunikorn only. The
+// binary runs it without --config.
+//
+//go:embed second-scheduler.yaml
+var SecondScheduler []byte
+
+// TwoProfiles is two-profiles.yaml: default-scheduler and yunikorn.
+//
+//go:embed two-profiles.yaml
+var TwoProfiles []byte
