@@ -145,12 +145,17 @@ func cut(s string, length int) string { return s[:min(len(s), length)] }
 // quote renders text from outside for a sentence: quoted, and shortened where
 // an annotation would fill the whole event.
 func quote(s string) string {
-	const longest = 120
-	if len(s) > longest {
-		return quote(strings.ToValidUTF8(s[:longest], "")) + " (shortened)"
-	}
+	s = shorten(s, 120)
 	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
 		return "`" + s + "`"
 	}
 	return strconv.Quote(s)
+}
+
+// shorten keeps the beginning of a text; the rest, if any, becomes three dots.
+func shorten(s string, longest int) string {
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest], "") + "..."
 }

@@ -43,22 +43,22 @@ func (a *attempt) judge(path string) (create bool, v verdict) {
 	case at.nearest == "":
 		return false, pass(reasons.QueueNotFound, "there is no queue at all")
 	case at.leaf != "":
-		return false, stop(reasons.PlacementRuleFailed, "queue %s cannot be made, because %s is a leaf queue", path, at.leaf)
+		return false, stop(reasons.PlacementRuleFailed, "queue %s cannot be made, because %s is a leaf queue", shown(path), shown(at.leaf))
 	case !create && !at.info.Leaf:
-		return false, pass(reasons.QueueNotLeaf, "queue %s is a parent; only leaf queues hold pods", path)
+		return false, pass(reasons.QueueNotLeaf, "queue %s is a parent; only leaf queues hold pods", shown(path))
 	case at.draining != "" && at.draining != path:
-		return false, pass(reasons.QueueDraining, "queue %s, above %s, was removed from queues.yaml and takes nothing new", at.draining, path)
+		return false, pass(reasons.QueueDraining, "queue %s, above %s, was removed from queues.yaml and takes nothing new", shown(at.draining), shown(path))
 	case at.draining != "":
-		return false, pass(reasons.QueueDraining, "queue %s was removed from queues.yaml and takes nothing new", path)
+		return false, pass(reasons.QueueDraining, "queue %s was removed from queues.yaml and takes nothing new", shown(path))
 	}
 	user := a.req.Identity.User
 	switch {
 	case a.req.Running || a.tree.MaySubmit(at.nearest, user.Name, user.Groups):
 		return create, verdict{}
 	case create:
-		return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s, below which %s would be made", userText(user), at.nearest, path)
+		return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s, below which %s would be made", userText(user), shown(at.nearest), shown(path))
 	}
-	return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s", userText(user), path)
+	return false, pass(reasons.SubmitDenied, "%s may not submit to queue %s", userText(user), shown(path))
 }
 
 // judgeDefault tells whether the default queue may be used; it is never made.

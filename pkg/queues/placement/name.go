@@ -1,17 +1,15 @@
 package placement
 
 import (
-	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-const (
-	maxNamePart = 64 // characters of one part of a path
-	// maxDepth bounds the levels of a path. Labels cannot be that long;
-	// annotations can, and each level of a created queue costs memory.
-	maxDepth = 64
-)
+// maxDepth bounds the levels of a path. Labels cannot be that long; annotations
+// can, and each level of a created queue costs memory.
+const maxDepth = 64
 
 // dotReplacement stands for a dot in a name that becomes one part of a path.
 const dotReplacement = "_dot_"
@@ -27,19 +25,13 @@ func checkPath(path string) error {
 		return fmt.Errorf("it has %d levels, more than %d", depth, maxDepth)
 	}
 	for part := range strings.SplitSeq(path, ".") {
-		if part == "" {
-			return errors.New("a part between dots is empty")
-		}
-		if len(part) > maxNamePart {
-			return fmt.Errorf("part %s is longer than %d characters", quote(part), maxNamePart)
-		}
-		if i := strings.IndexFunc(part, func(r rune) bool { return !allowedInName(r) }); i >= 0 {
-			return fmt.Errorf("part %s has a character other than letters, digits and - _ # @ / :", quote(part))
+		if !config.ValidQueueName(part) {
+			return fmt.Errorf("part %s must be 1 to 64 letters, digits and - _ : # / @", quote(part))
 		}
 	}
 	return nil
 }
 
-func allowedInName(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_#@/:", r)
-}
+// shown is a path in a sentence: as it is, without quotes, unless it would fill
+// the sentence.
+func shown(path string) string { return shorten(path, 200) }

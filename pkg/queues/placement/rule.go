@@ -38,7 +38,7 @@ func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
 		return path, stop(reasons.PlacementRuleFailed, "queue %s is reserved for running pods that no rule can place", RecoveryQueue)
 	}
 	if _, exists := a.tree.Queue(path); !exists && !rule.Create {
-		return path, pass(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", path, dotHint(rule, name))
+		return path, pass(reasons.QueueNotFound, "queue %s does not exist and the rule may not create it%s", shown(path), dotHint(rule, name))
 	}
 	return path, verdict{}
 }
@@ -96,7 +96,7 @@ func (a *attempt) pathOf(rule *config.Rule, name string) (string, verdict) {
 	}
 	if info, exists := a.tree.Queue(parent); exists && info.Leaf {
 		return "", stop(reasons.PlacementRuleFailed, "parent rule %s gives %s, a leaf queue, which cannot have children",
-			ruleName(rule.Parent), parent)
+			ruleName(rule.Parent), shown(parent))
 	}
 	return parent + "." + name, verdict{}
 }

@@ -35,5 +35,7 @@ func skip(format string, args ...any) verdict {
 
 // stop says that no further rule is to be asked.
 func stop(code reasons.Code, format string, args ...any) verdict {
-	return verdict{code: code, why: fmt.Sprintf(format, args...), final: true}
+	v := pass(code, format, args...)
+	v.final = true
+	return v
 }

@@ -1,0 +1,122 @@
+package placement_test
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// FuzzIdentify feeds hostile metadata: nothing panics, every pod gets an
+// application and a user, and a refusal has a code and a sentence. What comes
+// out is placed, too, because queue and user are just as hostile there.
+func FuzzIdentify(f *testing.F) {
+	f.Add("ns", "uid", "", "", `{"user":"a","groups":["g"]}`, "[]", "gangSchedulingStyle=Hard", false)
+	f.Add("", "", "x-uniqueautogen", "root.a.b", `{"user":""}`, `[{"name":"g"}]`, "gangSchedulingStyle", true)
+	f.Add("\xff", "\xff", "\xff", "ROOT.\xff", "\xff", "\xff", "\xff = \xff", true)
+	f.Add("ns", "u", "app", "root.@recovery@.x", `{"user":"a.b","groups":[null]}`, "null", "", false)
+	f.Add("ns", "u", "app", "root....", `{"user":"İ","groups":{}}`, "{}", "gangSchedulingStyle=hard gangSchedulingStyle=Soft", false)
+	tr := tree{"root": {submit: config.ACL{Everybody: true}}, "root.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
+	rules := []config.Rule{
+		{Kind: config.RuleProvided, Create: true, Parent: &config.Rule{Kind: config.RuleUser, Create: true}},
+		{Kind: config.RuleTag, Value: "namespace", Create: true},
+	}
+	f.Fuzz(func(t *testing.T, namespace, uid, app, queueName, userInfo, groups, parameters string, unique bool) {
+		id, reason := placement.Identify(placement.Pod{
+			Namespace: namespace, UID: uid,
+			Labels: map[string]string{placement.KeyApplicationID: app, placement.KeyLegacyQueue: queueName},
+			Annotations: map[string]string{
+				placement.KeyUserInfo: userInfo, placement.KeyTaskGroups: groups, placement.KeyPolicyParameters: parameters,
+			},
+		}, placement.Options{GenerateUniqueAppID: unique})
+		if id.Application == "" || id.User.Name == "" || id.Queue != queueName {
+			t.Errorf("incomplete identity %+v", id)
+		}
+		if app == "" && len(id.Application) > 63 {
+			t.Errorf("generated ID %q is too long for a label", id.Application)
+		}
+		if (reason.Code == reasons.HardGangUnsupported) != (id.Gang == placement.GangHard) && reason.Code != reasons.InvalidUserInfo {
+			t.Errorf("gang %v with reason %v", id.Gang, reason)
+		}
+		checkReason(t, reason)
+		for _, running := range []bool{false, true} {
+			req := placement.Request{Identity: id, Namespace: placement.Namespace{Name: namespace}, Running: running}
+			result, reason := placement.Place(rules, req, tr)
+			checkReason(t, reason)
+			for name, law := range laws {
+				if err := law(placement.Place, scene{rules: rules, req: req, tree: tr}); err != nil {
+					t.Errorf("law %q, result %+v: %v", name, result, err)
+				}
+			}
+		}
+	})
+}
+
+// FuzzNamespaceQuota feeds hostile annotations: nothing panics, amounts are
+// never negative, and an annotation that gives nothing has an error.
+func FuzzNamespaceQuota(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "null", `{"cpu":"1"}`, `{"cpu":1e3,"memory":"1Ei"}`, `{"cpu":"1e-999999999"}`, `{"cpu":"9E"}`,
+		`{"memory":"99999999999999999999999999999999999999Ei"}`, `{"cpu":"-0"}`, `{"cpu":"0.0000000001n"}`, `{"\u0000":"1"}`, `[{}]`,
+		`{"cpu":{"cpu":1}}`, "\xff", `{"cpu":"1"}{}`, "18446744073709551616", `{"memory":"9223372036854775807"}`,
+	} {
+		f.Add(seed, seed, "1")
+		f.Add("", "", seed)
+	}
+	f.Fuzz(func(t *testing.T, limit, guaranteed, single string) {
+		quota, errs := placement.NamespaceQuota(placement.Namespace{Name: "ns", Annotations: map[string]string{
+			placement.KeyNamespaceMax: limit, placement.KeyNamespaceGuaranteed: guaranteed,
+			placement.KeyNamespaceMaxCPU: single, placement.KeyNamespaceMaxMemory: single, placement.KeyNamespaceMaxApps: single,
+		}})
+		for name, amount := range quota.Max.All() {
+			if amount < 0 || name == "" || name == "cpu" {
+				t.Errorf("max of %q is %d", name, amount)
+			}
+		}
+		for name, amount := range quota.Guaranteed.All() {
+			if amount < 0 || name == "" || name == "cpu" {
+				t.Errorf("guarantee of %q is %d", name, amount)
+			}
+		}
+		if quota.Set == (quota.Max.IsUnlimited() && quota.Guaranteed.IsNone()) {
+			t.Errorf("set is %t with max %v and guarantee %v", quota.Set, quota.Max, quota.Guaranteed)
+		}
+		if limit != "" && guaranteed != "" && !quota.Set && len(errs) < 2 {
+			t.Errorf("two annotations without effect, but errors are %v", errs)
+		}
+		for _, err := range errs {
+			if err.Error() == "" || !utf8.ValidString(err.Error()) {
+				t.Errorf("error %q is not text", err)
+			}
+		}
+	})
+}
+
+func checkReason(t *testing.T, reason reasons.Reason) {
+	t.Helper()
+	if _, known := reasons.Explain(reason.Code); known != !reason.None() {
+		t.Errorf("code %q is not in the table", reason.Code)
+	}
+	if !utf8.ValidString(reason.Text) || len(reason.Text) > 4000 {
+		t.Errorf("sentence of %d bytes is too long or no text: %q", len(reason.Text), reason.Text)
+	}
+	if n := len(reason.Text); !reason.None() && (n == 0 || reason.Text[n-1] != '.') {
+		t.Errorf("sentence %q has no period", reason.Text)
+	}
+}
+
+func BenchmarkPlace(b *testing.B) {
+	tr := tree{"root": {submit: config.ACL{Everybody: true}}, "root.teams": {}, "root.teams.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
+	rules := []config.Rule{{Kind: config.RuleProvided}, {Kind: config.RuleTag, Value: "namespace", Create: true}}
+	pod := placement.Pod{Namespace: "ns", Labels: map[string]string{placement.KeyLegacyQueue: "root.teams.a"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		id, _ := placement.Identify(pod, placement.Options{})
+		result, _ := placement.Place(rules, placement.Request{Identity: id, Namespace: placement.Namespace{Name: "ns"}}, tr)
+		if result.Path != "root.teams.a" {
+			b.Fatal(result)
+		}
+	}
+}

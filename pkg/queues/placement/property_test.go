@@ -1,0 +1,272 @@
+package placement_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// placer has the signature of Place, so that a law can be held against a broken one.
+type placer func([]config.Rule, placement.Request, placement.Tree) (placement.Result, reasons.Reason)
+
+// laws are what every placement keeps, whatever the rules.
+var laws = map[string]func(placer, scene) error{
+	"deterministic":    lawDeterministic,
+	"existing":         lawExisting,
+	"created":          lawCreated,
+	"access":           lawAccess,
+	"running":          lawRunning,
+	"either or":        lawEitherOr,
+	"first rule":       lawFirstRule,
+	"recovery is last": lawRecoveryIsLast,
+}
+
+func TestPlaceKeepsItsLaws(t *testing.T) {
+	for name, law := range laws {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				s := scenes.Draw(t, "scene")
+				if err := law(placement.Place, s); err != nil {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// TestLawsFindPlantedBugs shows that each law catches a Place that breaks it.
+func TestLawsFindPlantedBugs(t *testing.T) {
+	calls := 0
+	bugs := map[string]placer{
+		"deterministic": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+			if calls++; calls%2 == 0 { // as a map order would do it
+				rules = slices.Clone(rules)
+				slices.Reverse(rules)
+			}
+			return placement.Place(rules, req, tr)
+		},
+		"existing": withTree(func(tr tree) {
+			for path, q := range tr {
+				q.Draining = false
+				tr[path] = q
+			}
+		}),
+		"created": withTree(func(tr tree) {
+			for path, q := range tr {
+				q.Leaf = q.Leaf && path == placement.RecoveryQueue
+				tr[path] = q
+			}
+		}),
+		"access": withTree(func(tr tree) { tr["root"] = queue{submit: config.ACL{Everybody: true}} }),
+		"running": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+			req.Running = false
+			return placement.Place(rules, req, tr)
+		},
+		"either or": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+			result, reason := placement.Place(rules, req, tr)
+			result.Path = placement.DefaultQueue
+			return result, reason
+		},
+		"first rule": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+			rules = slices.Clone(rules)
+			slices.Reverse(rules)
+			return placement.Place(rules, req, tr)
+		},
+		"recovery is last": func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+			if req.Running {
+				rules = []config.Rule{{Kind: config.RuleProvided, Filter: config.Filter{Users: []string{"nobody at all"}}}}
+			}
+			return placement.Place(rules, req, tr)
+		},
+	}
+	for name, law := range laws {
+		t.Run(name, func(t *testing.T) {
+			bug, planted := bugs[name]
+			if !planted {
+				t.Fatal("no bug is planted for this law")
+			}
+			for seed := range 3000 {
+				if err := law(bug, scenes.Example(seed)); err != nil {
+					t.Logf("found with seed %d: %v", seed, err)
+					return
+				}
+			}
+			t.Fatal("the law does not notice")
+		})
+	}
+}
+
+// withTree is a Place that sees a changed copy of the tree.
+func withTree(change func(tree)) placer {
+	return func(rules []config.Rule, req placement.Request, tr placement.Tree) (placement.Result, reasons.Reason) {
+		changed := tree{}
+		for path, q := range tr.(tree) {
+			changed[path] = q
+		}
+		change(changed)
+		return placement.Place(rules, req, changed)
+	}
+}
+
+func lawDeterministic(place placer, s scene) error {
+	first, reason := place(s.rules, s.req, s.tree)
+	for range 4 {
+		again, reasonAgain := place(s.rules, s.req, s.tree)
+		if diff := cmp.Diff(first, again) + cmp.Diff(reason, reasonAgain); diff != "" {
+			return errors.New(diff)
+		}
+	}
+	return nil
+}
+
+// lawExisting: a queue that is not to be made is a leaf that takes something new.
+func lawExisting(place placer, s scene) error {
+	result, reason := place(s.rules, s.req, s.tree)
+	if !reason.None() || result.Create {
+		return nil
+	}
+	q, exists := s.tree[result.Path]
+	if !exists || !q.Leaf {
+		return fmt.Errorf("%s is no existing leaf", result.Path)
+	}
+	return undrained(s.tree, result.Path)
+}
+
+var part = regexp.MustCompile(`^[a-z0-9_:#/@-]{1,64}$`)
+
+// lawCreated: a queue that is to be made does not exist, has a legal name, and
+// comes below a parent that takes something new.
+func lawCreated(place placer, s scene) error {
+	result, reason := place(s.rules, s.req, s.tree)
+	if !reason.None() || !result.Create {
+		return nil
+	}
+	if _, exists := s.tree[result.Path]; exists {
+		return fmt.Errorf("%s exists", result.Path)
+	}
+	parts := strings.Split(result.Path, ".")
+	for i, p := range parts {
+		prefix := strings.Join(parts[:i+1], ".")
+		if s.tree[prefix].Leaf {
+			return fmt.Errorf("%s would come below leaf %s", result.Path, prefix)
+		}
+		if !part.MatchString(p) {
+			return fmt.Errorf("%s has the illegal part %q", result.Path, p)
+		}
+	}
+	if parts[0] != "root" || len(parts) < 2 {
+		return fmt.Errorf("%s is not below root", result.Path)
+	}
+	return undrained(s.tree, result.Path)
+}
+
+func undrained(tr tree, path string) error {
+	for ; strings.Contains(path, "."); path = path[:strings.LastIndexByte(path, '.')] {
+		if tr[path].Draining {
+			return fmt.Errorf("%s is draining", path)
+		}
+	}
+	return nil
+}
+
+// lawAccess: a waiting pod gets only where its user may submit.
+func lawAccess(place placer, s scene) error {
+	result, reason := place(s.rules, s.req, s.tree)
+	if !reason.None() || s.req.Running {
+		return nil
+	}
+	nearest := result.Path
+	for _, exists := s.tree[nearest]; !exists; _, exists = s.tree[nearest] {
+		nearest = nearest[:strings.LastIndexByte(nearest, '.')]
+	}
+	if user := s.req.Identity.User; !s.tree.MaySubmit(nearest, user.Name, user.Groups) {
+		return fmt.Errorf("%v got to %s", user, result.Path)
+	}
+	return nil
+}
+
+// lawRunning: a running pod is never refused.
+func lawRunning(place placer, s scene) error {
+	if _, reason := place(s.rules, s.req, s.tree); s.req.Running && !reason.None() {
+		return errors.New(reason.String())
+	}
+	return nil
+}
+
+// lawEitherOr: there is a path or a reason, never both, and the trace agrees: all
+// its steps failed but the last, which decided.
+func lawEitherOr(place placer, s scene) error {
+	result, reason := place(s.rules, s.req, s.tree)
+	if (result.Path == "") == reason.None() || (result.Rule == "") == reason.None() {
+		return fmt.Errorf("path %q and reason %q", result.Path, reason)
+	}
+	for i, step := range result.Trace {
+		decided := reason.None() && i == len(result.Trace)-1
+		if decided != (step.Code == "") || decided != (step.Why == "") {
+			return fmt.Errorf("step %d of %d: %+v", i, len(result.Trace), step)
+		}
+		if decided && (step.Queue != result.Path || step.Rule != result.Rule) {
+			return fmt.Errorf("decided by %+v, but the result is %+v", step, result)
+		}
+		if !decided && !reason.None() && !strings.Contains(reason.Text, step.Why) {
+			return fmt.Errorf("reason %q does not tell %q", reason, step.Why)
+		}
+	}
+	if len(result.Trace) == 0 {
+		return errors.New("no trace")
+	}
+	return nil
+}
+
+// lawFirstRule: rules after the one that decided have no influence, and rules
+// before it fail when they are alone.
+func lawFirstRule(place placer, s scene) error {
+	result, _ := place(s.rules, s.req, s.tree)
+	decided := len(result.Trace) - 1
+	if result.Path == "" || decided >= len(s.rules) {
+		return nil
+	}
+	shorter, _ := placement.Place(s.rules[:decided+1], s.req, s.tree)
+	if shorter.Path != result.Path {
+		return fmt.Errorf("%d rules give %s, all rules %s", decided+1, shorter.Path, result.Path)
+	}
+	for i := range decided {
+		alone, _ := placement.Place(s.rules[i:i+1], s.req, s.tree)
+		if alone.Path != "" && len(alone.Trace) == 1 {
+			return fmt.Errorf("rule %d gives %s, yet %s was chosen", i, alone.Path, result.Path)
+		}
+	}
+	return nil
+}
+
+// lawRecoveryIsLast: only running pods get to the recovery queue, and only when
+// neither a rule nor the default queue takes them.
+func lawRecoveryIsLast(place placer, s scene) error {
+	result, _ := place(s.rules, s.req, s.tree)
+	if result.Path != placement.RecoveryQueue {
+		return nil
+	}
+	if !s.req.Running {
+		return errors.New("a waiting pod got to the recovery queue")
+	}
+	if len(s.rules) > 0 && len(result.Trace) != len(s.rules)+2 {
+		return fmt.Errorf("%d rules, but %d steps", len(s.rules), len(result.Trace))
+	}
+	for i := range s.rules {
+		alone, _ := placement.Place(s.rules[i:i+1], s.req, s.tree)
+		if alone.Rule != "recovery" {
+			return fmt.Errorf("rule %d gives %s", i, alone.Path)
+		}
+	}
+	return nil
+}
