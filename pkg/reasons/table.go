@@ -5,6 +5,8 @@ package reasons
 const (
 	// Starting: the scheduler has not seen all pods and queues yet.
 	Starting Code = "Starting"
+	// ConfigurationInvalid: there is no usable queue configuration since the start.
+	ConfigurationInvalid Code = "ConfigurationInvalid"
 
 	// NoPlacementRuleMatched: no rule gave a usable queue.
 	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
@@ -74,6 +76,8 @@ func Explain(code Code) (Entry, bool) {
 var table = []Entry{
 	{Starting, "The scheduler has just started and has not seen all pods and queues yet.",
 		"Wait; if it lasts longer than a minute, look for errors in the scheduler's log."},
+	{ConfigurationInvalid, "The queue configuration cannot be used, and there was no valid one since the scheduler started.",
+		"Correct queues.yaml; the sentence says where it is wrong. It is read again as soon as it changes."},
 	{NoPlacementRuleMatched, "None of the placement rules gave a queue for the pod, and there is no root.default.",
 		"Name an existing leaf queue in label yunikorn.apache.org/queue, or add a placement rule with create: true."},
 	{PlacementRuleFailed, "A placement rule gave a result that cannot hold the pod.",

@@ -22,8 +22,9 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Reason{}
 	}
 	if !known || !s.started {
+		why := s.notStarted()
 		s.mu.Unlock()
-		return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
+		return why
 	}
 	defer s.unlock(now)
 	if p.state == parked {
@@ -200,7 +201,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 	switch p.state {
 	case unplaced:
 		if !s.started {
-			return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
+			return s.notStarted()
 		}
 		return p.reason
 	case waiting:

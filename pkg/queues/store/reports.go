@@ -131,6 +131,9 @@ func patience(code reasons.Code) time.Duration {
 func (s *Store) code(p *pod) reasons.Code {
 	switch p.state {
 	case unplaced:
+		if !s.started {
+			return s.notStarted().Code
+		}
 		return p.reason.Code
 	case waiting:
 		if v := p.ask.Group().Verdict(); !v.OK() {

@@ -12,6 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -60,6 +61,7 @@ type Store struct {
 	mu         sync.Mutex
 	spec       *config.Spec
 	started    bool
+	hold       reasons.Reason // why it has not started, where that is not just a matter of time
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
@@ -143,6 +145,21 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.started = true
 	s.placeAll(now)
+}
+
+// Hold says why the store cannot be started yet. Pods that wait are told so.
+func (s *Store) Hold(why reasons.Reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = why
+}
+
+// notStarted is why a pod waits before Start.
+func (s *Store) notStarted() reasons.Reason {
+	if !s.hold.None() {
+		return s.hold
+	}
+	return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
 }
 
 // Started tells whether Start was called.

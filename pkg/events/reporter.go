@@ -1,0 +1,129 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// Admitted is the pod condition that says whether the pod was let through to
+// be scheduled; its reason is a code of package reasons while it was not.
+const Admitted corev1.PodConditionType = "paddock.io/Admitted"
+
+// admittedReason is the condition's reason once the pod was let through.
+const admittedReason = "Admitted"
+
+// maxNote is what the API server takes as the note of an event.
+const maxNote = 1024
+
+// Reports is where the reporter gets what there is to tell.
+type Reports interface {
+	NextReports(now time.Time, limit int) []store.Report
+}
+
+// Reporter writes conditions and events on waiting pods. Fill the fields, then
+// call Run.
+type Reporter struct {
+	Reports  Reports
+	Client   kubernetes.Interface
+	Pods     corelisters.PodLister
+	Recorder events.EventRecorder
+	// Leading tells whether this process may write.
+	Leading func() bool
+	Clock   clock.WithTicker
+	// Limiter bounds the writes; nil means 20 pods a second, 50 at once.
+	Limiter flowcontrol.RateLimiter
+	Logger  klog.Logger
+}
+
+// batch is how many pods are told about between two looks at the context.
+const batch = 50
+
+// Run tells what there is to tell until the context ends.
+func (r *Reporter) Run(ctx context.Context) {
+	if r.Limiter == nil {
+		r.Limiter = flowcontrol.NewTokenBucketRateLimiter(20, batch)
+	}
+	ticker := r.Clock.NewTicker(250 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			if r.Leading() {
+				r.tell(ctx)
+			}
+		}
+	}
+}
+
+func (r *Reporter) tell(ctx context.Context) {
+	for _, report := range r.Reports.NextReports(r.Clock.Now(), batch) {
+		if err := r.Limiter.Wait(ctx); err != nil {
+			return
+		}
+		if err := r.Tell(ctx, report); err != nil && !apierrors.IsNotFound(err) {
+			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+		}
+	}
+}
+
+// Tell writes one report: the condition first, then the event. A pod that is
+// gone, or another one of the same name, is left alone.
+func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
+	pod, err := r.Pods.Pods(report.Namespace).Get(report.Name)
+	if err != nil || pod.UID != report.UID {
+		return nil // gone, and so is the need to explain
+	}
+	condition := conditionOf(report)
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": report.UID},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": condition.Type, "status": condition.Status,
+			"reason": condition.Reason, "message": condition.Message,
+			"lastTransitionTime": metav1.NewTime(r.Clock.Now()),
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
+	}
+	if _, err := r.Client.CoreV1().Pods(report.Namespace).Patch(ctx, report.Name,
+		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("patch the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
+	}
+	if condition.Status == corev1.ConditionFalse {
+		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", short(condition.Message))
+	}
+	return nil
+}
+
+func conditionOf(report store.Report) corev1.PodCondition {
+	if report.Reason.None() {
+		return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionTrue, Reason: admittedReason,
+			Message: "the pod was let through to be scheduled"}
+	}
+	return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse,
+		Reason: string(report.Reason.Code), Message: report.Reason.Text}
+}
+
+func short(s string) string {
+	if len(s) <= maxNote {
+		return s
+	}
+	return s[:maxNote-3] + "..."
+}
