@@ -27,9 +27,6 @@ const Admitted corev1.PodConditionType = "paddock.io/Admitted"
 // admittedReason is the condition's reason once the pod was let through.
 const admittedReason = "Admitted"
 
-// maxNote is what the API server takes as the note of an event.
-const maxNote = 1024
-
 // Reports is where the reporter gets what there is to tell.
 type Reports interface {
 	NextReports(now time.Time, limit int) []store.Report
@@ -107,7 +104,7 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 		return fmt.Errorf("patch the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
 	}
 	if condition.Status == corev1.ConditionFalse {
-		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", short(condition.Message))
+		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", Note(condition.Message))
 	}
 	return nil
 }
@@ -119,11 +116,4 @@ func conditionOf(report store.Report) corev1.PodCondition {
 	}
 	return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse,
 		Reason: string(report.Reason.Code), Message: report.Reason.Text}
-}
-
-func short(s string) string {
-	if len(s) <= maxNote {
-		return s
-	}
-	return s[:maxNote-3] + "..."
 }

@@ -1,3 +1,4 @@
-// Package queuesort adapts the order of the queues to the scheduler's queue: who
-// is next (Less), and who may wait there at all (PreEnqueue).
+// Package queuesort is the plugin that answers "who is next": it orders the
+// scheduler's queue (QueueSort) and lets pods of queues into it a window at a
+// time (PreEnqueue). The order itself is kept by the queue store.
 package queuesort

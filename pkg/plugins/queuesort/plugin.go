@@ -1,62 +1,93 @@
 package queuesort
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
-	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// Name is the name of the plugin in a KubeSchedulerConfiguration.
+// Name is the name of the plugin in a scheduler configuration.
 const Name = "QueueSort"
 
-// QueueSort is the plugin. Make one with a factory from New.
-type QueueSort struct {
-	args   *config.QueueSortArgs
-	leader *leader.Gate
+// Plugin orders the scheduler's queue. The scheduler uses the instance of its
+// first profile for all of them, so it also orders pods that are in no queue,
+// exactly as upstream would.
+type Plugin struct {
+	process *process.Process
 }
 
 var (
-	_ fwk.QueueSortPlugin  = &QueueSort{}
-	_ fwk.PreEnqueuePlugin = &QueueSort{}
+	_ fwk.QueueSortPlugin   = &Plugin{}
+	_ fwk.PreEnqueuePlugin  = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New returns the factory of the plugin, for one process: gate says whether that
-// process holds the lease. The factory fails if the arguments are of another
-// type or invalid.
-func New(gate *leader.Gate) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
-	return func(_ context.Context, obj runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
-		args, ok := obj.(*config.QueueSortArgs)
-		if !ok {
-			return nil, fmt.Errorf("arguments of %s are %T, want %T", Name, obj, args)
-		}
-		if err := validation.ValidateQueueSortArgs(nil, args); err != nil {
-			return nil, fmt.Errorf("arguments of %s: %w", Name, err)
-		}
-		return &QueueSort{args: args, leader: gate}, nil
+// New makes the plugin and, with the first instance of a scheduler, the store.
+func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+	args, ok := obj.(*config.QueueSortArgs)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s: arguments are %T, want QueueSortArgs", Name, obj)
 	}
+	if err := validation.ValidateQueueSortArgs(nil, args); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	p := process.For(ctx, h)
+	if err := p.Configure(ctx, h, args); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return &Plugin{process: p}, nil
 }
 
-// Name returns the name of the plugin.
-func (p *QueueSort) Name() string { return Name }
+// Name returns the plugin's name.
+func (*Plugin) Name() string { return Name }
 
-// Less orders by priority, then by the time the pod entered the queue: upstream's
-// order.
-func (p *QueueSort) Less(a, b fwk.QueuedPodInfo) bool {
-	pa := corev1helpers.PodPriority(a.GetPodInfo().GetPod())
-	pb := corev1helpers.PodPriority(b.GetPodInfo().GetPod())
-	if pa != pb {
-		return pa > pb
+// EventsToRegister registers nothing: a pod that is held is let through by the
+// store, and by nothing else. Every event registered here would be tried on
+// every held pod.
+func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+
+// PreEnqueue holds pods of queues until their turn. It is called under the lock
+// of the scheduler's queue.
+func (pl *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
+	if !pl.process.Managed(pod.Spec.SchedulerName) {
+		return nil
 	}
-	return a.GetTimestamp().Before(b.GetTimestamp())
+	if why := pl.process.Store().Gate(pod.UID, pl.process.Clock.Now()); !why.None() {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
+	}
+	return nil
 }
 
-// PreEnqueue admits every pod.
-func (p *QueueSort) PreEnqueue(context.Context, *corev1.Pod) *fwk.Status { return nil }
+// Less is a strict total order of all pods: higher rank, earlier time, earlier
+// admission, UID. Pods of queues have a key that was frozen when they were let
+// through; the others have upstream's, priority and time of queueing.
+func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
+	ka, kb := pl.key(a), pl.key(b)
+	return cmp.Or(
+		cmp.Compare(kb.Rank, ka.Rank),
+		cmp.Compare(ka.Time, kb.Time),
+		cmp.Compare(ka.Seq, kb.Seq),
+		cmp.Compare(a.GetPodInfo().GetPod().UID, b.GetPodInfo().GetPod().UID),
+	) < 0
+}
+
+func (pl *Plugin) key(q fwk.QueuedPodInfo) store.Key {
+	pod := q.GetPodInfo().GetPod()
+	if k, ok := pl.process.Store().Key(pod.UID); ok {
+		return k
+	}
+	var rank int64
+	if pod.Spec.Priority != nil {
+		rank = int64(*pod.Spec.Priority)
+	}
+	return store.Key{Rank: rank, Time: q.GetTimestamp().UnixNano()}
+}

@@ -1,4 +1,8 @@
-// Package reservation adapts the holds of nodes to the scheduling cycle: is this
-// node held for somebody else (Filter), and commit or give back what a pod takes
-// (Reserve, Permit, PostBind, Unreserve).
+// Package reservation is the plugin that commits: it takes the quota when a node
+// is chosen (Reserve), gives it back when the pod is not bound after all
+// (Unreserve), and has a last look before the bind (Permit).
+//
+// Its Filter keeps pods off nodes that are held for others; it has to be
+// enabled in every profile, because a pod of any profile could take the room.
+// PreFilter is not implemented on purpose: a Skip would switch Filter off.
 package reservation

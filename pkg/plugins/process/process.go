@@ -1,0 +1,187 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// configFileInterval is how often a configuration file is looked at.
+const configFileInterval = 2 * time.Second
+
+// leaderGate says whether this program may write to the cluster. It is set
+// before the first plugin is made.
+var leaderGate = leader.Always()
+
+// SetLeader tells how the program knows that it leads. Call it before the
+// scheduler is made; without it the program always leads.
+func SetLeader(gate *leader.Gate) { leaderGate = gate }
+
+var (
+	processesMu sync.Mutex // guards processes
+	processes   = map[informers.SharedInformerFactory]*Process{}
+)
+
+// Process is what the plugins of one scheduler share.
+type Process struct {
+	store   atomic.Pointer[store.Store]
+	managed atomic.Pointer[map[string]bool]
+	Clock   clock.WithTicker
+	Leader  *leader.Gate
+
+	mu   sync.Mutex            // guards args, and makes Configure happen once
+	args *config.QueueSortArgs // nil before Configure
+}
+
+// For returns the Process of the scheduler that the handle belongs to.
+func For(ctx context.Context, h fwk.Handle) *Process {
+	processesMu.Lock()
+	defer processesMu.Unlock()
+	factory := h.SharedInformerFactory()
+	p := processes[factory]
+	if p == nil {
+		p = &Process{Clock: clock.RealClock{}, Leader: leaderGate}
+		processes[factory] = p
+		context.AfterFunc(ctx, func() {
+			processesMu.Lock()
+			defer processesMu.Unlock()
+			delete(processes, factory)
+		})
+	}
+	return p
+}
+
+// ErrNoStore is what a plugin answers when no QueueSort of ours was made.
+var ErrNoStore = errors.New("plugin QueueSort is not enabled: enable it in every profile, " +
+	"queueSort: {enabled: [{name: QueueSort}], disabled: [{name: \"*\"}]}")
+
+// Store returns the queue store; nil before Configure.
+func (p *Process) Store() *store.Store { return p.store.Load() }
+
+// Managed tells whether pods with the scheduler name belong to queues.
+func (p *Process) Managed(schedulerName string) bool {
+	m := p.managed.Load()
+	return m != nil && (*m)[schedulerName]
+}
+
+// Configure makes the store and starts what feeds it. Every instance of
+// QueueSort calls it; only the first call does something, the others must bring
+// the same arguments.
+func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.QueueSortArgs) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.args != nil {
+		if !reflect.DeepEqual(p.args, args) {
+			return errors.New("the arguments of QueueSort differ between profiles; give every profile the same ones")
+		}
+		return nil
+	}
+	p.args = args
+	s := store.New(queuesconfig.Default(), storeOptions(args))
+	managed := make(map[string]bool, len(args.ManagedProfiles))
+	for _, name := range args.ManagedProfiles {
+		managed[name] = true
+	}
+	logger := klog.FromContext(ctx).WithName("queues")
+	watcher, err := informer.Watch(s, h.SharedInformerFactory(), informer.Options{
+		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	follower := newFollower(s, h, p, logger)
+	source, err := configSource(args, h, follower, logger)
+	if err != nil {
+		return err
+	}
+	if err := serveREST(ctx, args.RESTAddress, s, logger); err != nil {
+		return err
+	}
+	metrics.Register()
+	p.managed.Store(&managed)
+	p.store.Store(s)
+	go source.Run(ctx)
+	go p.pump(ctx, h, s, logger)
+	go p.start(ctx, s, watcher, follower, logger)
+	p.report(ctx, h, s, logger)
+	return nil
+}
+
+func storeOptions(args *config.QueueSortArgs) store.Options {
+	return store.Options{
+		Window: int(args.Window), MaxWindow: int(args.MaxWindow), SlotLease: args.SlotLease.Duration,
+		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
+		Placement: placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
+	}
+}
+
+// orNone keeps a back-off of 0 from becoming the store's default.
+func orNone(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
+func requestOptions() informer.RequestOptions {
+	return informer.RequestOptions{
+		PodLevelResources: utilfeature.DefaultFeatureGate.Enabled(features.PodLevelResources),
+		PodLevelResize:    utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodLevelResourcesVerticalScaling),
+	}
+}
+
+type runner interface{ Run(ctx context.Context) }
+
+func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger klog.Logger) (runner, error) {
+	if args.ConfigFile != "" {
+		return informer.NewConfigFile(args.ConfigFile, configFileInterval, f), nil
+	}
+	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
+}
+
+func serveREST(ctx context.Context, address string, s *store.Store, logger klog.Logger) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
+	}
+	go rest.NewServer(s.Snapshot).Serve(ctx, listener, logger)
+	return nil
+}
+
+// report starts telling people why pods wait.
+func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+	if h.EventRecorder() == nil || h.ClientSet() == nil {
+		return // a framework without an API server, as tests make it
+	}
+	reporter := &events.Reporter{
+		Reports: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
+		Recorder: h.EventRecorder(), Leading: p.Leader.Leading, Clock: p.Clock, Logger: logger,
+	}
+	go reporter.Run(ctx)
+}

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// pump is the one goroutine that tells the scheduler's queue which pods may
+// enter, and the store what time it is. It holds no lock when it calls either.
+func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+	timer := p.Clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Wake():
+		case <-timer.C():
+			s.Tick(p.Clock.Now())
+		}
+		if refs := s.TakeActivations(); len(refs) > 0 {
+			h.Activate(logger, podsOf(refs))
+		}
+		if next, ok := s.NextDeadline(); ok {
+			timer.Reset(max(next.Sub(p.Clock.Now()), time.Millisecond))
+		}
+	}
+}
+
+// podsOf makes of each reference as much of a pod as Activate looks at: its
+// queues know pods by namespace and name, its pods in flight by UID.
+func podsOf(refs []store.Ref) map[string]*corev1.Pod {
+	pods := make(map[string]*corev1.Pod, len(refs))
+	for _, r := range refs {
+		pods[r.Namespace+"/"+r.Name] = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID},
+		}
+	}
+	return pods
+}
+
+// start lets the store begin once it has seen what exists and has its queues.
+func (p *Process) start(ctx context.Context, s *store.Store, w *informer.Watcher, f *follower, logger klog.Logger) {
+	began := p.Clock.Now()
+	select {
+	case <-ctx.Done():
+		return
+	case <-f.loaded:
+	}
+	ticker := p.Clock.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !w.HasSynced() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+	s.Start(p.Clock.Now())
+	logger.Info("Queues are ready", "after", p.Clock.Since(began).Round(time.Millisecond))
+}

@@ -1,0 +1,132 @@
+package rest
+
+import (
+	"maps"
+	"math"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Partition is the name of the only partition.
+const Partition = "default"
+
+// Queue is a queue as YuniKorn's interface shows it. Amounts are in base units
+// (vcore in milli-CPU, memory in bytes).
+type Queue struct {
+	QueueName          string            `json:"queuename"`
+	Status             string            `json:"status"`
+	Partition          string            `json:"partition"`
+	PendingResource    map[string]int64  `json:"pendingResource,omitempty"`
+	MaxResource        map[string]int64  `json:"maxResource,omitempty"`
+	GuaranteedResource map[string]int64  `json:"guaranteedResource,omitempty"`
+	AllocatedResource  map[string]int64  `json:"allocatedResource,omitempty"`
+	HeadRoom           map[string]int64  `json:"headroom,omitempty"`
+	IsLeaf             bool              `json:"isLeaf"`
+	IsManaged          bool              `json:"isManaged"`
+	Properties         map[string]string `json:"properties,omitempty"`
+	Parent             string            `json:"parent,omitempty"`
+	Template           *Template         `json:"template,omitempty"`
+	Children           []*Queue          `json:"children,omitempty"`
+	ChildNames         []string          `json:"childNames,omitempty"`
+	AbsUsedCapacity    map[string]int64  `json:"absUsedCapacity,omitempty"`
+	MaxRunningApps     uint64            `json:"maxRunningApps,omitempty"`
+	RunningApps        uint64            `json:"runningApps,omitempty"`
+	SortingPolicy      string            `json:"sortingPolicy,omitempty"`
+	PrioritySorting    bool              `json:"prioritySorting"`
+	PreemptionEnabled  bool              `json:"preemptionEnabled"`
+	IsPreemptionFence  bool              `json:"isPreemptionFence"`
+	PreemptionDelay    string            `json:"preemptionDelay,omitempty"`
+	IsPriorityFence    bool              `json:"isPriorityFence"`
+	PriorityOffset     int32             `json:"priorityOffset,omitempty"`
+}
+
+// Template is a child template as YuniKorn's interface shows it.
+type Template struct {
+	MaxApplications    uint64            `json:"maxApplications,omitempty"`
+	MaxResource        map[string]int64  `json:"maxResource,omitempty"`
+	GuaranteedResource map[string]int64  `json:"guaranteedResource,omitempty"`
+	Properties         map[string]string `json:"properties,omitempty"`
+}
+
+// queueTree shows a queue and everything below it.
+func queueTree(s *queues.Snapshot, id queues.ID) *Queue {
+	q := s.Queue(id)
+	out := &Queue{
+		QueueName: q.Path, Status: q.State.String(), Partition: Partition,
+		PendingResource: amounts(q.Pending.Map()), AllocatedResource: amounts(q.Allocated.Map()),
+		MaxResource: amounts(maxOf(s, q).Map()), GuaranteedResource: amounts(q.Guaranteed.Map()),
+		HeadRoom: amounts(queues.Headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
+		IsLeaf: q.Leaf, IsManaged: q.Managed, Properties: maps.Clone(q.Properties), Template: templateOf(q.Template),
+		MaxRunningApps: q.MaxApplications, RunningApps: uint64(max(q.Running, 0)),
+		SortingPolicy: sortingPolicy(q), PrioritySorting: q.Policies.PrioritySort,
+		PreemptionEnabled: q.Policies.Preemption != config.PreemptionDisabled,
+		IsPreemptionFence: q.Policies.Preemption == config.PreemptionFence,
+		IsPriorityFence:   q.Policies.PriorityFence, PriorityOffset: q.Policies.PriorityOffset,
+	}
+	if q.Leaf {
+		out.PreemptionDelay = q.Policies.PreemptionDelay.String()
+	}
+	if parent := s.Queue(q.Parent); parent != nil {
+		out.Parent = parent.Path
+	}
+	for _, c := range q.Children {
+		child := queueTree(s, c)
+		out.Children = append(out.Children, child)
+		out.ChildNames = append(out.ChildNames, child.QueueName)
+	}
+	return out
+}
+
+// maxOf is the max people are shown: root's is what the nodes hold.
+func maxOf(s *queues.Snapshot, q *queues.Queue) resources.Limit {
+	if q.IsRoot() {
+		return resources.LimitFrom(s.Capacity().Map())
+	}
+	return q.Max
+}
+
+func sortingPolicy(q *queues.Queue) string {
+	if q.Leaf {
+		return string(q.Policies.ApplicationSort)
+	}
+	return string(config.SortFair)
+}
+
+func templateOf(t *config.Template) *Template {
+	if t == nil {
+		return nil
+	}
+	return &Template{
+		MaxApplications: t.MaxApplications, MaxResource: amounts(t.Max.Map()),
+		GuaranteedResource: amounts(t.Guaranteed.Map()), Properties: maps.Clone(t.Properties),
+	}
+}
+
+func amounts(m map[string]resources.Amount) map[string]int64 {
+	out := make(map[string]int64, len(m))
+	for name, a := range m {
+		out[name] = int64(a)
+	}
+	return out
+}
+
+// percent is how much of the limit is used, rounded down, per limited type.
+func percent(used resources.Vector, limit resources.Limit) map[string]int64 {
+	out := map[string]int64{}
+	for name, most := range limit.All() {
+		u := used.Get(name)
+		switch {
+		case u <= 0:
+			out[name] = 0
+		case most <= 0:
+			out[name] = 100
+		case u > math.MaxInt64/100:
+			out[name] = int64(u / max(most/100, 1))
+		default:
+			out[name] = int64(u * 100 / most)
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// Server answers requests from snapshots.
+type Server struct {
+	snapshot func() *queues.Snapshot
+}
+
+// NewServer makes a server that asks snapshot for the latest state.
+func NewServer(snapshot func() *queues.Snapshot) *Server { return &Server{snapshot: snapshot} }
+
+// Handler routes the requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ws/v1/partition/{partition}/queues", s.queues)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problem(w, http.StatusNotFound, "no such page: "+r.Method+" "+r.URL.Path)
+	})
+	return mux
+}
+
+// Serve answers requests on the listener until the context ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.Logger) {
+	server := &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	logger.Info("REST is served", "address", listener.Addr().String())
+	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		logger.Error(err, "REST has stopped", "address", listener.Addr().String())
+	}
+}
+
+func (s *Server) queues(w http.ResponseWriter, r *http.Request) {
+	if name := r.PathValue("partition"); name != Partition {
+		problem(w, http.StatusNotFound, "partition "+name+" does not exist; the only one is "+Partition)
+		return
+	}
+	answer(w, queueTree(s.snapshot(), queues.RootID))
+}
+
+// Problem is the body of an answer that is not what was asked for.
+type Problem struct {
+	StatusCode  int    `json:"status_code"`
+	Message     string `json:"message"`
+	Description string `json:"description"`
+}
+
+func problem(w http.ResponseWriter, status int, message string) {
+	header(w)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Problem{StatusCode: status, Message: message, Description: message})
+}
+
+func answer(w http.ResponseWriter, body any) {
+	header(w)
+	_ = json.NewEncoder(w).Encode(body) // the reader has gone away
+}
+
+func header(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
