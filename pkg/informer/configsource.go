@@ -15,13 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// The names of the ConfigMaps with the queue configuration: the defaults come
-// first, keys of the other one win.
-const (
-	DefaultsConfigMap = "yunikorn-defaults"
-	ConfigsConfigMap  = "yunikorn-configs"
-)
-
 // ConfigHandler is told of every configuration that was read.
 type ConfigHandler interface {
 	// Loaded is told a valid configuration and where it came from.
@@ -43,7 +36,7 @@ type ConfigMaps struct {
 // NewConfigMaps makes a source that reads nothing before Run.
 func NewConfigMaps(client kubernetes.Interface, namespace string, handler ConfigHandler, logger klog.Logger) (*ConfigMaps, error) {
 	c := &ConfigMaps{namespace: namespace, handler: handler, changed: make(chan struct{}, 1)}
-	for _, name := range []string{DefaultsConfigMap, ConfigsConfigMap} {
+	for _, name := range []string{config.DefaultsConfigMap, config.QueuesConfigMap} {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -103,13 +96,13 @@ func (c *ConfigMaps) Run(ctx context.Context) {
 
 // read makes a configuration of what the ConfigMaps hold now.
 func (c *ConfigMaps) read() {
-	source := "ConfigMaps " + DefaultsConfigMap + " and " + ConfigsConfigMap + " in namespace " + c.namespace
-	defaults, configs := c.get(0, DefaultsConfigMap), c.get(1, ConfigsConfigMap)
+	source := "ConfigMaps " + config.DefaultsConfigMap + " and " + config.QueuesConfigMap + " in namespace " + c.namespace
+	defaults, configs := c.get(0, config.DefaultsConfigMap), c.get(1, config.QueuesConfigMap)
 	about := configs
 	if about.UID == "" {
 		about = defaults
 	}
-	document, _, err := config.FromConfigMaps(data(DefaultsConfigMap, defaults), data(ConfigsConfigMap, configs))
+	document, _, err := config.FromConfigMaps(data(defaults), data(configs))
 	if err != nil {
 		c.handler.Failed(err, source, about)
 		return
@@ -117,8 +110,8 @@ func (c *ConfigMaps) read() {
 	load(document, source, about, c.handler)
 }
 
-func data(name string, m *corev1.ConfigMap) config.ConfigMap {
-	return config.ConfigMap{Name: name, Data: m.Data, BinaryData: m.BinaryData}
+func data(m *corev1.ConfigMap) config.Source {
+	return config.Source{Data: m.Data, BinaryData: m.BinaryData}
 }
 
 // get returns the ConfigMap, an empty one when it does not exist.
