@@ -1,0 +1,67 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// errACL is the only thing that can be wrong with an access list.
+var errACL = errors.New("has more than one space: write users, one space, groups; each list separated by commas without spaces")
+
+// parseACL reads an access list: "users groups", each separated by commas; "*"
+// for everybody, "" for nobody, a leading space for groups only. Names that
+// cannot be names are left out and returned as ignored.
+func parseACL(text string) (acl ACL, ignored []string, err error) {
+	text = strings.TrimRight(text, "\t\r\n")
+	if strings.TrimSpace(text) == "" {
+		return ACL{}, nil, nil
+	}
+	if strings.TrimSpace(text) == wildcard {
+		return ACL{Everybody: true}, nil, nil
+	}
+	users, groups, _ := strings.Cut(text, " ")
+	if strings.Contains(groups, " ") {
+		return ACL{}, nil, errACL
+	}
+	if users == wildcard || groups == wildcard {
+		return ACL{Everybody: true}, nil, nil
+	}
+	acl.Users, ignored = aclNames(users, userName)
+	var more []string
+	acl.Groups, more = aclNames(groups, groupName)
+	return acl, append(ignored, more...), nil
+}
+
+func aclNames(list string, name *regexp.Regexp) (names, ignored []string) {
+	if list == "" {
+		return nil, nil
+	}
+	for entry := range strings.SplitSeq(list, ",") {
+		switch {
+		case !name.MatchString(entry):
+			ignored = append(ignored, entry)
+		case !contains(names, entry):
+			names = append(names, entry)
+		}
+	}
+	return names, ignored
+}
+
+// String renders the list as "everybody", "nobody", or "users=a,b groups=c".
+func (a ACL) String() string {
+	var parts []string
+	switch {
+	case a.Everybody:
+		return "everybody"
+	case len(a.Users) == 0 && len(a.Groups) == 0:
+		return "nobody"
+	}
+	if len(a.Users) > 0 {
+		parts = append(parts, "users="+strings.Join(a.Users, ","))
+	}
+	if len(a.Groups) > 0 {
+		parts = append(parts, "groups="+strings.Join(a.Groups, ","))
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// build makes the queue and those below it, with what they inherit. It is
+// called for trees without problems only.
+func (r *report) build(raw *rawQueue, parent *Queue) *Queue {
+	q := &Queue{
+		Name:            strings.ToLower(raw.name),
+		Path:            raw.path,
+		Leaf:            raw.leaf(),
+		Guaranteed:      raw.resources.guaranteed.guarantee(),
+		Max:             raw.resources.max.limit(),
+		MaxApplications: raw.apps.value,
+		SubmitACL:       raw.submit,
+		AdminACL:        raw.admin,
+		Limits:          buildLimits(raw.limits),
+	}
+	var above map[string]string
+	if parent != nil {
+		above = parent.Properties
+	}
+	q.Properties = inherit(above, raw.properties)
+	q.Policies = policiesOf(q.Properties)
+	r.judge(raw.properties)
+	if parent == nil && q.Policies.Preemption == PreemptionFence {
+		r.warnf(raw.place("properties."+propPreemption), raw.line, "has no effect on root: there is nothing above it")
+	}
+	q.Template = r.template(raw, q.Leaf, parent)
+	for _, child := range raw.queues {
+		q.Children = append(q.Children, r.build(child, q))
+	}
+	slices.SortFunc(q.Children, func(a, b *Queue) int { return strings.Compare(a.Name, b.Name) })
+	return q
+}
+
+func buildLimits(raw []*rawLimit) []Limit {
+	var out []Limit
+	for _, l := range raw {
+		out = append(out, Limit{
+			Description:     l.description,
+			Users:           values(l.users),
+			Groups:          values(l.groups),
+			MaxResources:    l.max.limit(),
+			MaxApplications: l.apps.value,
+		})
+	}
+	return out
+}
+
+func values(list []text) []string {
+	var out []string
+	for _, t := range list {
+		out = append(out, t.value)
+	}
+	return out
+}
+
+// template gives the template for dynamic leaves below the queue: its own, or
+// else its parent's. A leaf has none, since nothing is made below it.
+func (r *report) template(raw *rawQueue, leaf bool, parent *Queue) *Template {
+	own := raw.template
+	switch {
+	case own != nil && !own.empty() && leaf:
+		r.warnf(own.at, own.line, "has no effect: nothing is created below a leaf; set parent: true if that is meant")
+		return nil
+	case leaf:
+		return nil
+	case own != nil && !own.empty():
+		return r.ownTemplate(own)
+	case parent != nil:
+		return parent.Template
+	}
+	return nil
+}
+
+// empty tells whether the template says nothing and so counts as absent.
+func (t *rawTemplate) empty() bool {
+	return !t.resources.guaranteed.set() && !t.resources.max.set() && t.apps.value == 0 && len(t.properties) == 0
+}
+
+func (r *report) ownTemplate(raw *rawTemplate) *Template {
+	r.judge(raw.properties)
+	for _, g := range raw.resources.guaranteed.list {
+		if m, limited := raw.resources.max.get(g.name); limited && g.amount > m.amount {
+			r.warnf(raw.at.at("resources.guaranteed."+label(g.name)), g.line,
+				"%s is more than the max %s of the same template", FormatQuantity(g.name, g.amount), FormatQuantity(g.name, m.amount))
+		}
+	}
+	properties := inherit(nil, raw.properties)
+	return &Template{
+		Guaranteed:      raw.resources.guaranteed.guarantee(),
+		Max:             raw.resources.max.limit(),
+		MaxApplications: raw.apps.value,
+		Properties:      properties,
+		Policies:        policiesOf(properties),
+	}
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The names of the two ConfigMaps, in the order in which they are applied.
+const (
+	DefaultsConfigMap = "yunikorn-defaults"
+	QueuesConfigMap   = "yunikorn-configs"
+)
+
+const (
+	policyGroupOption  = "service.policyGroup"
+	defaultPolicyGroup = "queues"
+	compressedSuffix   = ".gz"
+	documentSuffix     = ".yaml"
+)
+
+// Source is the content of a ConfigMap; the zero value is one that is absent.
+type Source struct {
+	Data       map[string]string
+	BinaryData map[string][]byte
+}
+
+// FromConfigMaps merges the ConfigMaps key by key, configs over defaults, and
+// returns the queue document and the service options.
+//
+// Keys of BinaryData that end in .gz are unpacked, up to [MaxDocumentBytes], and
+// lose the suffix; they win over a key of that name in the Data of the same
+// ConfigMap. Other keys of BinaryData are not looked at, except where one holds
+// the document itself, which is an error. The document is the value of key
+// "<service.policyGroup>.yaml", by default "queues.yaml"; it is empty where the
+// key is missing. Options are all keys that do not end in .yaml.
+//
+// The error names every ConfigMap and key that cannot be used.
+func FromConfigMaps(defaults, configs Source) (document []byte, options map[string]string, err error) {
+	first, err1 := flatten(DefaultsConfigMap, defaults)
+	second, err2 := flatten(QueuesConfigMap, configs)
+	maps.Copy(first, second)
+	group := first[policyGroupOption]
+	if group == "" {
+		group = defaultPolicyGroup
+	}
+	key := group + documentSuffix
+	err = errors.Join(err1, err2, binaryDocument(DefaultsConfigMap, key, defaults), binaryDocument(QueuesConfigMap, key, configs))
+	if err != nil {
+		return nil, nil, err
+	}
+	document = []byte(first[key])
+	maps.DeleteFunc(first, func(key, _ string) bool { return strings.HasSuffix(key, documentSuffix) })
+	return document, first, nil
+}
+
+// flatten returns all values of a ConfigMap as text.
+func flatten(name string, s Source) (map[string]string, error) {
+	out := maps.Clone(s.Data)
+	if out == nil {
+		out = map[string]string{}
+	}
+	var failed []error
+	for _, key := range slices.Sorted(maps.Keys(s.BinaryData)) {
+		plain, compressed := strings.CutSuffix(key, compressedSuffix)
+		if !compressed {
+			continue
+		}
+		text, err := unpack(s.BinaryData[key])
+		if err != nil {
+			failed = append(failed, fmt.Errorf("configmap %s, binaryData key %s: %w", name, key, err))
+			continue
+		}
+		out[plain] = text
+	}
+	return out, errors.Join(failed...)
+}
+
+func unpack(packed []byte) (string, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", fmt.Errorf("not a gzip file: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, MaxDocumentBytes+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("broken gzip file: %w", err)
+	case len(text) > MaxDocumentBytes:
+		return "", fmt.Errorf("unpacks to more than %d bytes", MaxDocumentBytes)
+	}
+	return string(text), nil
+}
+
+// binaryDocument refuses a document that Kubernetes stored as binary because it
+// is not UTF-8: it would be overlooked, and the default queues would apply.
+func binaryDocument(name, key string, s Source) error {
+	if _, there := s.BinaryData[key]; there {
+		return fmt.Errorf("configmap %s, binaryData key %s: the document must be UTF-8 text under data, or gzip under %s%s",
+			name, key, key, compressedSuffix)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package config
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// The files in testdata have these commands; the input of each is a document
+// whose first line is line 1.
+//
+//	parse             the dump and the warnings, or all problems
+//	diff              two documents with a line ==== between them: the changes
+//	summary           paths and kinds of all queues only
+//	configmaps        see sourcesOf: the document and the options
+//	quantity name=... one quantity per line: the amount and how it is written back
+//	acl               one list per line, in double quotes
+
+func TestValid(t *testing.T) {
+	datadriven.Walk(t, "testdata/valid", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "parse":
+				return showSpec(mustParse(t, d, d.Input))
+			case "diff":
+				before, after, _ := strings.Cut(d.Input, "====\n")
+				return showChanges(Diff(mustParse(t, d, before), mustParse(t, d, after)))
+			case "summary":
+				var b strings.Builder
+				for q := range mustParse(t, d, d.Input).Root.All() {
+					fmt.Fprintln(&b, q.Path, q.kind())
+				}
+				return b.String()
+			case "configmaps":
+				return showConfigMaps(d.Input)
+			case "quantity":
+				var name string
+				d.ScanArgs(t, "name", &name)
+				return eachLine(d.Input, func(line string) string { return showQuantity(name, line) })
+			case "acl":
+				return eachLine(d.Input, showACL)
+			}
+			d.Fatalf(t, "unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func TestInvalid(t *testing.T) {
+	datadriven.Walk(t, "testdata/invalid", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "configmaps" {
+				return showConfigMaps(d.Input)
+			}
+			spec, err := Parse([]byte(d.Input))
+			var invalid *InvalidError
+			if spec != nil || !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
+				d.Fatalf(t, "accepted, or refused without problems: %v", err)
+			}
+			return err.Error() + "\n"
+		})
+	})
+}
+
+func mustParse(t *testing.T, d *datadriven.TestData, document string) *Spec {
+	t.Helper()
+	spec, err := Parse([]byte(document))
+	if err != nil {
+		d.Fatalf(t, "refused:\n%v", err)
+	}
+	if err := checkSpec(spec); err != nil {
+		d.Fatalf(t, "accepted against the rules: %v", err)
+	}
+	return spec
+}
+
+func showSpec(spec *Spec) string {
+	var b strings.Builder
+	b.WriteString(spec.Dump())
+	for _, w := range spec.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
+func showChanges(changes []Change) string {
+	var b strings.Builder
+	for _, c := range changes {
+		fmt.Fprintln(&b, c)
+	}
+	if len(changes) == 0 {
+		return "no change\n"
+	}
+	return b.String()
+}
+
+func eachLine(input string, show func(string) string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(input, "\n") {
+		fmt.Fprintf(&b, "%s -> %s\n", line, show(line))
+	}
+	return b.String()
+}
+
+func showQuantity(name, line string) string {
+	amount, err := ParseQuantity(name, strings.Trim(line, `"`))
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return fmt.Sprintf("%d, written %s", amount, FormatQuantity(name, amount))
+}
+
+func showACL(line string) string {
+	acl, ignored, err := parseACL(strings.Trim(line, `"`))
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	if len(ignored) > 0 {
+		return fmt.Sprintf("%v, ignored %q", acl, ignored)
+	}
+	return acl.String()
+}
+
+// sourcesOf reads lines "defaults data KEY=VALUE" and "configs binary KEY=VALUE";
+// a value "gzip:TEXT" is compressed, "zeros:N" is N zero bytes compressed, and
+// "\n" is a line break.
+func sourcesOf(input string) (defaults, configs Source) {
+	defaults = Source{map[string]string{}, map[string][]byte{}}
+	configs = Source{map[string]string{}, map[string][]byte{}}
+	for line := range strings.Lines(input) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		key, value, _ := strings.Cut(fields[2], "=")
+		value = strings.ReplaceAll(value, `\n`, "\n")
+		source := defaults
+		if fields[0] == "configs" {
+			source = configs
+		}
+		if fields[1] == "data" {
+			source.Data[key] = value
+			continue
+		}
+		source.BinaryData[key] = packed(value)
+	}
+	return defaults, configs
+}
+
+func packed(value string) []byte {
+	content := []byte(value)
+	if text, ok := strings.CutPrefix(value, "gzip:"); ok {
+		content = []byte(text)
+	} else if n, ok := strings.CutPrefix(value, "zeros:"); ok {
+		amount, err := ParseQuantity("bytes", n)
+		if err != nil {
+			panic(err)
+		}
+		content = make([]byte, amount)
+	} else {
+		return content
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(content); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func showConfigMaps(input string) string {
+	document, options, err := FromConfigMaps(sourcesOf(input))
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	var b strings.Builder
+	if len(document) > 100 {
+		fmt.Fprintf(&b, "document: %d bytes\n", len(document))
+	} else {
+		fmt.Fprintf(&b, "document: %q\n", document)
+	}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		fmt.Fprintf(&b, "%s=%s\n", key, options[key])
+	}
+	return b.String()
+}
+

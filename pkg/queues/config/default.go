@@ -1,0 +1,18 @@
+package config
+
+// Default returns the configuration that applies where there is no document:
+// every namespace gets a queue of its own below root when its first pod comes,
+// and everybody may submit.
+func Default() *Spec {
+	return &Spec{
+		Root: &Queue{
+			Name:       RootName,
+			Path:       RootName,
+			Properties: map[string]string{},
+			Policies:   DefaultPolicies(),
+			SubmitACL:  ACL{Everybody: true},
+		},
+		Rules:             []Rule{{Kind: RuleTag, Value: "namespace", Create: true}},
+		PreemptionEnabled: true,
+	}
+}

@@ -1,0 +1,137 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxDocumentBytes is the size above which a document is refused unread, and
+// above which a compressed one is not unpacked any further.
+const MaxDocumentBytes = 8 << 20
+
+// maxNodes bounds what aliases may blow a document up to. A document of
+// MaxDocumentBytes without aliases stays below it.
+const maxNodes = MaxDocumentBytes
+
+// readDocument returns the root node of the text; nil when there is nothing in
+// it but blanks and comments, or when a problem was reported.
+func readDocument(text []byte, r *report) *yaml.Node {
+	if len(text) > MaxDocumentBytes {
+		r.errorf(place{}, 0, "the document has %d bytes, more than the %d allowed", len(text), MaxDocumentBytes)
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		r.syntax(err, text)
+		return nil
+	}
+	var second yaml.Node
+	switch err := decoder.Decode(&second); {
+	case err != nil:
+		r.syntax(err, text)
+	case len(second.Content) > 0 && !isNull(second.Content[0]):
+		r.errorf(place{}, second.Content[0].Line, "a second YAML document begins here; put everything into one")
+	}
+	if len(r.problems) > 0 || len(document.Content) == 0 {
+		return nil
+	}
+	root := document.Content[0]
+	if isNull(root) && root.Value == "" {
+		return nil
+	}
+	if !r.affordable(root) {
+		return nil
+	}
+	return root
+}
+
+var (
+	yamlError     = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`) // comes without a line
+)
+
+// syntax reports what the YAML library says; the end of the text is no problem.
+func (r *report) syntax(err error, document []byte) {
+	if errors.Is(err, io.EOF) {
+		return
+	}
+	line, text := 0, err.Error()
+	if m := yamlError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		text = m[2]
+	}
+	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
+		before, _, _ := bytes.Cut(document, []byte("*"+m[1]))
+		line = bytes.Count(before, []byte("\n")) + 1
+	}
+	r.errorf(place{}, line, "not YAML: %s", strings.ReplaceAll(text, "\n", " "))
+}
+
+// affordable tells whether the document with all aliases written out is finite
+// and small enough to be walked through, and reports it where it is not.
+func (r *report) affordable(root *yaml.Node) bool {
+	e := expansion{sizes: map[*yaml.Node]int{}}
+	size := e.size(root)
+	switch {
+	case e.cycle != nil:
+		r.errorf(place{}, e.cycle.Line, "alias *%s contains itself", e.cycle.Value)
+		return false
+	case size > maxNodes:
+		r.errorf(place{}, 0, "the aliases of the document blow it up to more than %d values", maxNodes)
+		return false
+	}
+	return true
+}
+
+// expansion counts nodes with aliases written out. Every anchored node is
+// counted once and remembered, so that the counting itself is cheap.
+type expansion struct {
+	sizes map[*yaml.Node]int // by anchored node; counting while it is still being counted
+	cycle *yaml.Node
+}
+
+const counting = -1
+
+func (e *expansion) size(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		if size := e.sizes[n.Alias]; size == counting {
+			e.cycle = n
+			return 1
+		} else if size > 0 {
+			return size
+		}
+		return e.size(n.Alias)
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = counting
+	}
+	total := 1
+	for _, child := range n.Content {
+		total = min(total+e.size(child), maxNodes+1)
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = total
+	}
+	return total
+}
+
+// deref follows aliases to the node they stand for.
+func deref(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// isNull tells whether the node is an explicit or an omitted null.
+func isNull(n *yaml.Node) bool {
+	n = deref(n)
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}

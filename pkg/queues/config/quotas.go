@@ -1,0 +1,152 @@
+package config
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// bound is the smallest max of a resource type on the way up from a queue.
+type bound struct {
+	amount resources.Amount
+	path   string // of the queue that sets it
+}
+
+// ceiling is the effective max of a queue by resource type; a type that is not
+// there is unlimited. It is never written after it was made.
+type ceiling map[string]bound
+
+// lowered returns the ceiling of a queue with that max below c.
+func (c ceiling) lowered(q *rawQueue) ceiling {
+	if len(q.resources.max.list) == 0 {
+		return c
+	}
+	out := make(ceiling, len(c)+len(q.resources.max.list))
+	maps.Copy(out, c)
+	for _, own := range q.resources.max.list {
+		if above, limited := c[own.name]; !limited || own.amount < above.amount {
+			out[own.name] = bound{own.amount, q.path}
+		}
+	}
+	return out
+}
+
+// sum is a total that remembers whether it is beyond what an Amount can hold.
+type sum struct {
+	amount resources.Amount
+	beyond bool
+}
+
+func (s sum) add(t sum) sum {
+	total := s.amount.Add(t.amount)
+	return sum{total, s.beyond || t.beyond || total-s.amount != t.amount}
+}
+
+func (s sum) exceeds(a resources.Amount) bool { return s.beyond || s.amount > a }
+
+func (s sum) format(name string) string {
+	if s.beyond {
+		return "more than " + FormatQuantity(name, resources.MaxAmount)
+	}
+	return FormatQuantity(name, s.amount)
+}
+
+// sums are the guarantees a queue asks of its parent, by resource type.
+type sums map[string]sum
+
+// rootQuotas refuses numbers on root and takes them out of the tree.
+func (r *report) rootQuotas(root *rawQueue) {
+	for _, set := range []struct {
+		key     string
+		amounts *rawAmounts
+	}{{"guaranteed", &root.resources.guaranteed}, {"max", &root.resources.max}} {
+		if set.amounts.written > 0 {
+			r.errorf(root.place("resources."+set.key), set.amounts.line,
+				"must not be set on root: the whole cluster is its size")
+		}
+		*set.amounts = rawAmounts{}
+	}
+}
+
+// quotas checks guaranteed and max of q and the queues below it, and returns
+// what q wants guaranteed by its parent: its own guarantee, or, where it has
+// none, the sum over its children.
+func (r *report) quotas(q *rawQueue, above ceiling) sums {
+	r.maxWithinParent(q, above)
+	effective := above.lowered(q)
+	r.guaranteedWithinMax(q, effective)
+	wanted := sums{}
+	for _, child := range q.queues {
+		asked := r.quotas(child, effective)
+		if child.duplicate {
+			continue
+		}
+		for name, s := range asked {
+			wanted[name] = wanted[name].add(s)
+		}
+	}
+	own := q.resources.guaranteed
+	r.sumWithinGuaranteed(q, wanted)
+	r.sumWithinMax(q, wanted, effective)
+	if !own.set() {
+		return wanted
+	}
+	asked := make(sums, len(own.list))
+	for _, g := range own.list {
+		asked[g.name] = sum{amount: g.amount}
+	}
+	return asked
+}
+
+func (r *report) maxWithinParent(q *rawQueue, above ceiling) {
+	for _, own := range q.resources.max.list {
+		if b, limited := above[own.name]; limited && own.amount > b.amount {
+			r.errorf(q.place("resources.max."+label(own.name)), own.line,
+				"%s is more than the max %s of %s", FormatQuantity(own.name, own.amount), FormatQuantity(own.name, b.amount), b.path)
+		}
+	}
+}
+
+func (r *report) guaranteedWithinMax(q *rawQueue, effective ceiling) {
+	for _, own := range q.resources.guaranteed.list {
+		if b, limited := effective[own.name]; limited && own.amount > b.amount {
+			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
+				"%s is more than the max %s of %s", FormatQuantity(own.name, own.amount), FormatQuantity(own.name, b.amount), b.path)
+		}
+	}
+}
+
+func (r *report) sumWithinGuaranteed(q *rawQueue, wanted sums) {
+	for _, own := range q.resources.guaranteed.list {
+		if s, ok := wanted[own.name]; ok && s.exceeds(own.amount) {
+			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
+				"%s is less than the %s guaranteed to the queues below it together",
+				FormatQuantity(own.name, own.amount), s.format(own.name))
+		}
+	}
+}
+
+// sumWithinMax compares with the max of q or of the queue above it that has the
+// smallest. A queue without a max of the type is passed over where another
+// check judges the same numbers: the one of its own guarantee of the type, or,
+// where it guarantees nothing, the one of the queue above its sum goes up to.
+func (r *report) sumWithinMax(q *rawQueue, wanted sums, effective ceiling) {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		b, limited := effective[name]
+		if !limited || !wanted[name].exceeds(b.amount) {
+			continue
+		}
+		own, has := q.resources.max.get(name)
+		_, promised := q.resources.guaranteed.get(name)
+		if !has && (promised || !q.resources.guaranteed.set()) {
+			continue
+		}
+		at, line := q.place("resources.max."+label(name)), own.line
+		if !has {
+			at, line = q.place("queues"), q.line
+		}
+		r.errorf(at, line, "the queues below are guaranteed %s %s together, more than the max %s of %s",
+			label(name), wanted[name].format(name), FormatQuantity(name, b.amount), b.path)
+	}
+}
