@@ -145,17 +145,17 @@ func probeClient(admin *rest.Config) (*http.Client, error) {
 // awaitReady polls the component's ready path.
 func (c *Cluster) awaitReady(ctx context.Context, p *Process, path string, patience time.Duration) error {
 	return awaitProcess(ctx, p, patience, func(ctx context.Context) (bool, error) {
-		return c.answers(ctx, p.url+path)
+		return answers(ctx, c.probe, p.url+path)
 	})
 }
 
 // answers says whether a URL answers 200.
-func (c *Cluster) answers(ctx context.Context, url string) (bool, error) {
+func answers(ctx context.Context, probe *http.Client, url string) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false, fmt.Errorf("probe %s: %w", url, err)
 	}
-	response, err := c.probe.Do(request)
+	response, err := probe.Do(request)
 	if err != nil {
 		return false, nil // not up yet
 	}

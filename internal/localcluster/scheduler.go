@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -51,6 +52,32 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 		return nil, err
 	}
 	c.options.Progress(fmt.Sprintf("%s is ready after %.1f s", run.name, time.Since(began).Seconds()))
+	return p, nil
+}
+
+// RunScheduler starts a scheduler against a cluster that is not ours and waits until its /readyz answers.
+// o.Kubeconfig is required; dir gets its configuration, certificates and log. The caller stops the process.
+func RunScheduler(ctx context.Context, dir string, o SchedulerOptions) (*Process, error) {
+	if o.Kubeconfig == "" {
+		return nil, errors.New("scheduler options: Kubeconfig is missing: give the kubeconfig of the cluster")
+	}
+	run, err := prepareScheduler(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	probe, err := probeClient(&rest.Config{})
+	if err != nil {
+		return nil, err
+	}
+	p, err := launch(run.name, filepath.Join(dir, "logs", run.name+".log"), run.binary, run.args, run.env, func(*Process) {})
+	if err != nil {
+		return nil, err
+	}
+	p.url = run.url
+	err = awaitProcess(ctx, p, run.patience, func(ctx context.Context) (bool, error) { return answers(ctx, probe, p.url+"/readyz") })
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
 	return p, nil
 }
 
