@@ -92,7 +92,7 @@ type QueueSortArgs struct {
 	// PodInitialBackoff is the wait of a managed pod after its first failed
 	// attempt, as a duration. Must equal podInitialBackoffSeconds of the
 	// KubeSchedulerConfiguration, or the store would offer pods that upstream
-	// still holds back. Default: 1s. Bounds: whole seconds, at least 1s.
+	// still holds back. Default: 1s. Bounds: whole seconds, at least 0s (none).
 	// +optional
 	PodInitialBackoff *metav1.Duration `json:"podInitialBackoff,omitempty"`
 

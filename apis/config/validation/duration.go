@@ -17,11 +17,11 @@ func between(path *field.Path, value metav1.Duration, low, high time.Duration) f
 		fmt.Sprintf("must be between %s and %s", low, high))}
 }
 
-// wholeSeconds reports a duration below one second or with a fraction of one.
+// wholeSeconds reports a duration that is negative or has a fraction of a second.
 func wholeSeconds(path *field.Path, value metav1.Duration) field.ErrorList {
-	if value.Duration >= time.Second && value.Duration%time.Second == 0 {
+	if value.Duration >= 0 && value.Duration%time.Second == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, value.Duration.String(),
-		"must be a whole number of seconds, at least 1s")}
+		"must be a whole number of seconds, at least 0s")}
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+)
+
+// load reads the configuration as app.Setup does.
+func load(t *testing.T, path string) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	cfg, err := options.LoadConfigFromFile(klog.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// builtin returns what a command line without --config is given.
+func builtin(t *testing.T, args ...string) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	opts := parse(t, args...)
+	done, err := useBuiltin(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := load(t, opts.ConfigFile)
+	done()
+	if opts.ConfigFile != "" {
+		t.Errorf("afterwards --config is %q, want it unset again", opts.ConfigFile)
+	}
+	return cfg
+}
+
+func shipped(t *testing.T) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	return load(t, configFile(t, manifests.SecondScheduler))
+}
+
+func TestBuiltinIsTheShippedFile(t *testing.T) {
+	if diff := cmp.Diff(shipped(t), builtin(t)); diff != "" {
+		t.Errorf("built-in configuration (-file +built in):\n%s", diff)
+	}
+}
+
+func TestBuiltinHonoursFlags(t *testing.T) {
+	want := shipped(t)
+	want.ClientConnection.Kubeconfig = "admin.conf"
+	want.ClientConnection.ContentType = "application/json"
+	want.ClientConnection.QPS = 7
+	want.ClientConnection.Burst = 9
+	want.EnableProfiling = false
+	want.EnableContentionProfiling = false
+	got := builtin(t, "--kubeconfig=admin.conf", "--kube-api-content-type=application/json",
+		"--kube-api-qps=7", "--kube-api-burst=9", "--profiling=false", "--contention-profiling=false")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("built-in configuration with flags (-want +got):\n%s", diff)
+	}
+}
+
+func TestBuiltinLeavesAConfigFileAlone(t *testing.T) {
+	opts := parse(t, "--config=mine.yaml", "--kube-api-qps=7")
+	done, err := useBuiltin(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if opts.ConfigFile != "mine.yaml" {
+		t.Errorf("--config is %q, want mine.yaml", opts.ConfigFile)
+	}
+}
+
+// The flags that upstream honours with and without --config reach the elector.
+func TestLeaseOfTheBuiltin(t *testing.T) {
+	silenceBuiltin(t)
+	for _, test := range []struct {
+		name, lock string
+		flags      []string
+		lease      time.Duration
+	}{
+		{"default", "kube-system/paddock-scheduler", nil, 15 * time.Second},
+		{"flags", "queues/mine", []string{
+			"--leader-elect-resource-namespace=queues", "--leader-elect-resource-name=mine",
+			"--leader-elect-lease-duration=1m",
+		}, time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cc, _, err := setUp(t, parse(t, test.flags...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cc.LeaderElection.Lock.Describe(); got != test.lock {
+				t.Errorf("lease %s, want %s", got, test.lock)
+			}
+			if got := cc.LeaderElection.LeaseDuration; got != test.lease {
+				t.Errorf("lease duration %s, want %s", got, test.lease)
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+)
+
+// command runs the command as a process and returns what it printed.
+func command(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), commandEnv+"=1")
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	err = cmd.Run()
+	return out.String(), log.String(), err
+}
+
+func TestVersion(t *testing.T) {
+	stdout, _, err := command(t, "--version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "Paddock ") || !strings.HasPrefix(lines[1], "Kubernetes v") {
+		t.Errorf("got %q, want a line of ours and one of Kubernetes", stdout)
+	}
+}
+
+func TestNoArguments(t *testing.T) {
+	_, stderr, err := command(t, "start")
+	if err == nil || !strings.Contains(stderr, `unknown command "start"`) {
+		t.Errorf("got %v and %q, want a refusal of the argument", err, stderr)
+	}
+}
+
+// A setting that does not exist ends the process and is named.
+func TestUnknownSetting(t *testing.T) {
+	bad := bytes.ReplaceAll(manifests.SecondScheduler, []byte("managedProfiles"), []byte("managedProfile"))
+	_, stderr, err := command(t, "--master=http://127.0.0.1:1", "--secure-port=0", "--config="+configFile(t, bad))
+	if err == nil || !strings.Contains(stderr, `decoding args for plugin QueueSort: strict decoding error: unknown field \"managedProfile\"`) {
+		t.Errorf("got %v and %q, want an error that names managedProfile", err, stderr)
+	}
+}
+
+// What --write-config-to writes is complete and means the same when read again.
+func TestWriteConfig(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "first.yaml")
+	second := filepath.Join(t.TempDir(), "second.yaml")
+	write := func(config, path string) {
+		t.Helper()
+		_, stderr, err := command(t, "--master=http://127.0.0.1:1", "--secure-port=0",
+			"--config="+config, "--write-config-to="+path)
+		if err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+	}
+	write(configFile(t, withoutREST(t, manifests.TwoProfiles)), first)
+	write(first, second)
+	want, got := load(t, first), load(t, second)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("written, read and written again (-first +second):\n%s", diff)
+	}
+	if got.LeaderElection.ResourceName != "paddock-scheduler" || len(got.Profiles) != 2 {
+		t.Errorf("lease %q, %d profiles: not the configuration that was read",
+			got.LeaderElection.ResourceName, len(got.Profiles))
+	}
+}

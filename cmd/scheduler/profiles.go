@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+)
+
+// effectivePlugins returns the plugins of each profile as they will be called:
+// defaults merged in, in order.
+func effectivePlugins(sched *scheduler.Scheduler) map[string]*schedconfig.Plugins {
+	effective := make(map[string]*schedconfig.Plugins, len(sched.Profiles))
+	for name, profile := range sched.Profiles {
+		effective[name] = profile.ListPlugins()
+	}
+	return effective
+}
+
+// checkConfiguration reports everything in which the configuration would start
+// and then not do what it says: quotas nobody enforces, held nodes that are
+// given away. Without our QueueSort there are no queues, and nothing to check.
+func checkConfiguration(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
+	args := queueSortArgs(cfg, plugins)
+	if args == nil {
+		return nil
+	}
+	errs := checkBackoff(cfg, args)
+	for _, managed := range args.ManagedProfiles {
+		if plugins[managed] == nil {
+			errs = append(errs, fmt.Errorf("managedProfiles of QueueSort names %q, but there is no such profile", managed))
+		}
+	}
+	for _, profile := range cfg.Profiles {
+		lists := plugins[profile.SchedulerName]
+		check := profileCheck{profile: profile.SchedulerName}
+		check.enabled("filter", lists.Filter, reservation.Name)
+		if slices.Contains(args.ManagedProfiles, profile.SchedulerName) {
+			check.managed(lists)
+		}
+		check.order(lists)
+		errs = append(errs, check.errs...)
+	}
+	return errors.Join(errs...)
+}
+
+// queueSortArgs returns the arguments of our QueueSort, which are equal in all
+// profiles; nil if it is not the one that sorts.
+func queueSortArgs(
+	cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins,
+) *config.QueueSortArgs {
+	for _, profile := range cfg.Profiles {
+		if !slices.Contains(namesOf(plugins[profile.SchedulerName].QueueSort), queuesort.Name) {
+			continue
+		}
+		for _, plugin := range profile.PluginConfig {
+			if args, ok := plugin.Args.(*config.QueueSortArgs); ok {
+				return args
+			}
+		}
+	}
+	return nil
+}
+
+func checkBackoff(cfg *schedconfig.KubeSchedulerConfiguration, args *config.QueueSortArgs) []error {
+	var errs []error
+	for _, pair := range []struct {
+		ours     string
+		value    time.Duration
+		upstream string
+		seconds  int64
+	}{
+		{"podInitialBackoff", args.PodInitialBackoff.Duration, "podInitialBackoffSeconds", cfg.PodInitialBackoffSeconds},
+		{"podMaxBackoff", args.PodMaxBackoff.Duration, "podMaxBackoffSeconds", cfg.PodMaxBackoffSeconds},
+	} {
+		if pair.value != time.Duration(pair.seconds)*time.Second {
+			errs = append(errs, fmt.Errorf("%s of QueueSort is %s, but %s is %d: make them equal",
+				pair.ours, pair.value, pair.upstream, pair.seconds))
+		}
+	}
+	return errs
+}
+
+// profileCheck collects what is wrong with one profile.
+type profileCheck struct {
+	profile string
+	errs    []error
+}
+
+func (c *profileCheck) addf(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("profile %q: "+format, append([]any{c.profile}, args...)...))
+}
+
+func (c *profileCheck) enabled(point string, list schedconfig.PluginSet, plugin string) {
+	if !slices.Contains(namesOf(list), plugin) {
+		c.addf("enable %s at %s", plugin, point)
+	}
+}
+
+// managed checks a profile whose pods belong to queues.
+func (c *profileCheck) managed(lists *schedconfig.Plugins) {
+	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
+	c.enabled("preFilter", lists.PreFilter, preemption.Name)
+	c.enabled("postFilter", lists.PostFilter, preemption.Name)
+	c.enabled("reserve", lists.Reserve, reservation.Name)
+	c.enabled("permit", lists.Permit, reservation.Name)
+	c.enabled("postBind", lists.PostBind, reservation.Name)
+}
+
+// order checks the two lists in which our place matters. A refusal in preFilter
+// ends that list, and postFilter needs what the others of it prepare; and the
+// first in postFilter that finds victims ends that one.
+func (c *profileCheck) order(lists *schedconfig.Plugins) {
+	before := namesOf(lists.PreFilter)
+	if i := slices.Index(before, preemption.Name); i >= 0 && i != len(before)-1 {
+		c.addf("%s must be the last at preFilter, but the list is %q", preemption.Name, before)
+	}
+	after := namesOf(lists.PostFilter)
+	ours, upstreams := slices.Index(after, preemption.Name), slices.Index(after, names.DefaultPreemption)
+	if ours >= 0 && upstreams >= 0 && upstreams < ours {
+		c.addf("%s must come before %s at postFilter, but the list is %q: disable \"*\" there and enable all in order",
+			preemption.Name, names.DefaultPreemption, after)
+	}
+}
+
+func namesOf(set schedconfig.PluginSet) []string {
+	list := make([]string, len(set.Enabled))
+	for i, plugin := range set.Enabled {
+		list[i] = plugin.Name
+	}
+	return list
+}
