@@ -27,13 +27,14 @@ func entriesOf(m map[string]Amount) []Entry {
 	for name, amount := range m {
 		out = append(out, Entry{name, amount})
 	}
-	sortByName(out)
+	slices.SortFunc(out, byName)
 	return out
 }
 
 func sortedSum(entries []Entry) []Entry {
 	out := slices.Clone(entries)
-	sortByName(out)
+	// Stable, because saturating sums depend on the order of their terms.
+	slices.SortStableFunc(out, byName)
 	n := 0
 	for _, e := range out {
 		if n > 0 && out[n-1].Name == e.Name {
@@ -50,9 +51,7 @@ func dropZeros(entries []Entry) []Entry {
 	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Amount == 0 })
 }
 
-func sortByName(entries []Entry) {
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-}
+func byName(a, b Entry) int { return strings.Compare(a.Name, b.Name) }
 
 func all(entries []Entry) iter.Seq2[string, Amount] {
 	return func(yield func(string, Amount) bool) {

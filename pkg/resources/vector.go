@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"encoding/binary"
 	"iter"
 	"slices"
 	"strconv"
@@ -121,8 +122,17 @@ func (v Vector) Covers(w Vector) bool {
 }
 
 // Key returns a string that is equal for equal vectors and different for
-// different ones, for use as a map key.
-func (v Vector) Key() string { return v.String() }
+// different ones, for use as a map key. It is not readable; see String.
+func (v Vector) Key() string {
+	const perEntry = 32 // a usual name, its length and the amount
+	key := make([]byte, 0, perEntry*len(v.entries))
+	for _, e := range v.entries {
+		key = binary.AppendUvarint(key, uint64(len(e.Name)))
+		key = append(key, e.Name...)
+		key = binary.BigEndian.AppendUint64(key, uint64(e.Amount))
+	}
+	return string(key)
+}
 
 // String renders the vector as "memory=1024 pods=1 vcore=500", sorted by name,
 // in base units; "0" when it is empty.

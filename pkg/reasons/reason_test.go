@@ -1,0 +1,44 @@
+package reasons
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNew(t *testing.T) {
+	r := New(OverMax, "queue %s has %d of %d.", "root.a", 7, 8)
+	if r.Code != OverMax || r.Text != "queue root.a has 7 of 8." || r.None() {
+		t.Errorf("got %+v", r)
+	}
+	if got, want := r.String(), "OverMax: queue root.a has 7 of 8."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNewTakesTextAsItIs: a percent sign in an argument is not a verb.
+func TestNewTakesTextAsItIs(t *testing.T) {
+	if got := New(QueueNotFound, "queue %s.", "100%d").Text; got != "queue 100%d." {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestZeroReasonIsNone(t *testing.T) {
+	if r := (Reason{}); !r.None() || r.String() != "" {
+		t.Errorf("None is %t, String %q", r.None(), r)
+	}
+}
+
+func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
+	for _, code := range []Code{"", "NotACode", "overmax"} {
+		t.Run(string(code), func(t *testing.T) {
+			defer func() {
+				message, _ := recover().(string)
+				if !strings.Contains(message, `"`+string(code)+`"`) {
+					t.Errorf("panic %q does not name the code", message)
+				}
+			}()
+			New(code, "never seen")
+			t.Error("no panic")
+		})
+	}
+}

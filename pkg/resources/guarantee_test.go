@@ -1,0 +1,136 @@
+package resources
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestGuaranteeEdges(t *testing.T) {
+	g := GuaranteeOf(Entry{CPU, 10}, Entry{"gpu", 0})
+	tests := []struct {
+		name            string
+		guarantee       Guarantee
+		used            Vector
+		missing, excess string
+	}{
+		{"nothing promised, nothing used", Guarantee{}, Vector{}, "0", "0"},
+		{"nothing promised", Guarantee{}, VectorOf(Entry{CPU, 3}), "0", "vcore=3"},
+		{"nothing used", g, Vector{}, "vcore=10", "0"},
+		{"exactly used", g, VectorOf(Entry{CPU, 10}), "0", "0"},
+		{"less used", g, VectorOf(Entry{CPU, 4}), "vcore=6", "0"},
+		{"more used", g, VectorOf(Entry{CPU, 14}), "0", "vcore=4"},
+		{"a promise of 0", g, VectorOf(Entry{CPU, 10}, Entry{"gpu", 2}), "0", "gpu=2"},
+		{"less in one type, more in another", g, VectorOf(Entry{CPU, 1}, Entry{Memory, 5}), "vcore=9", "memory=5"},
+		{"negative use", g, VectorOf(Entry{CPU, -1}, Entry{Memory, -5}), "vcore=11", "0"},
+		{"saturated", GuaranteeOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, -1}), "vcore=9223372036854775807", "0"},
+	}
+	for _, test := range tests {
+		if got := test.guarantee.Missing(test.used).String(); got != test.missing {
+			t.Errorf("%s: missing %q, want %q", test.name, got, test.missing)
+		}
+		if got := test.guarantee.Excess(test.used).String(); got != test.excess {
+			t.Errorf("%s: excess %q, want %q", test.name, got, test.excess)
+		}
+	}
+}
+
+func TestGuaranteeValues(t *testing.T) {
+	g := GuaranteeFrom(map[string]Amount{CPU: 10, "gpu": 0})
+	if g.String() != "gpu=0 vcore=10" || (Guarantee{}).String() != "none" {
+		t.Errorf("got %q and %q", g, Guarantee{})
+	}
+	if amount, named := g.Get("gpu"); amount != 0 || !named {
+		t.Errorf("explicit 0: got %d, %t", amount, named)
+	}
+	if amount, named := g.Get(Memory); amount != 0 || named {
+		t.Errorf("absent: got %d, %t", amount, named)
+	}
+	if !(Guarantee{}).IsNone() || g.IsNone() || GuaranteeOf(Entry{CPU, 0}).IsNone() {
+		t.Error("naming a type with 0 is not the same as naming none")
+	}
+	if !g.Equal(GuaranteeOf(Entry{"gpu", 0}, Entry{CPU, 4}, Entry{CPU, 6})) || g.Equal(GuaranteeOf(Entry{CPU, 10})) {
+		t.Error("equality is not that of types and amounts")
+	}
+	var names []string
+	for name := range g.All() {
+		names = append(names, name)
+	}
+	if fmt.Sprint(names) != "[gpu vcore]" {
+		t.Errorf("types in the order %v", names)
+	}
+}
+
+// promise is a guarantee with what is used of it.
+type promise struct {
+	guarantee Guarantee
+	used      Vector
+}
+
+func promises(amounts *rapid.Generator[Amount]) *rapid.Generator[promise] {
+	gs, vs := guarantees(amounts), vectors(amounts)
+	return rapid.Custom(func(t *rapid.T) promise { return promise{gs.Draw(t, "guarantee"), vs.Draw(t, "used")} })
+}
+
+type measure = func(Guarantee, Vector) Vector
+
+func TestMissingAndExcessAreNeverNegative(t *testing.T) {
+	law := func(of measure) func(promise) error {
+		return func(c promise) error {
+			if v := of(c.guarantee, c.used); v.HasNegative() {
+				return fmt.Errorf("guarantee %v, used %v: %v", c.guarantee, c.used, v)
+			}
+			return nil
+		}
+	}
+	difference := func(g Guarantee, used Vector) Vector { return VectorFrom(g.Map()).Sub(used) }
+	prove(t, promises(anyKind), law(Guarantee.Missing), law(difference))
+	prove(t, promises(anyKind), law(Guarantee.Excess), law(difference))
+}
+
+// TestMissingFillsUpToTheGuarantee: what is there of the promise, and what is
+// missing, make up the promise.
+func TestMissingFillsUpToTheGuarantee(t *testing.T) {
+	law := func(missing measure) func(promise) error {
+		return func(c promise) error {
+			return mustEqual("missing + min(used, guaranteed)",
+				missing(c.guarantee, c.used).Add(covered(c)), VectorFrom(c.guarantee.Map()))
+		}
+	}
+	allOrNothing := func(g Guarantee, used Vector) Vector {
+		if promised := VectorFrom(g.Map()); !used.Covers(promised) {
+			return promised
+		}
+		return Vector{}
+	}
+	prove(t, promises(gauges), law(Guarantee.Missing), law(allOrNothing))
+}
+
+// TestExcessIsTheRestOfTheUse: what is covered by the promise, and what is in
+// excess, make up the use.
+func TestExcessIsTheRestOfTheUse(t *testing.T) {
+	law := func(excess measure) func(promise) error {
+		return func(c promise) error {
+			return mustEqual("excess + min(used, guaranteed)", excess(c.guarantee, c.used).Add(covered(c)), c.used)
+		}
+	}
+	onlyPromisedTypes := func(g Guarantee, used Vector) Vector {
+		var out []Entry
+		for name, amount := range g.All() {
+			out = append(out, Entry{name, used.Get(name).Sub(amount).Floor0()})
+		}
+		return VectorOf(out...)
+	}
+	prove(t, promises(gauges), law(Guarantee.Excess), law(onlyPromisedTypes))
+}
+
+// covered is what is used within the promise, type by type.
+func covered(c promise) Vector {
+	var out []Entry
+	for _, name := range typeNames {
+		promised, _ := c.guarantee.Get(name)
+		out = append(out, Entry{name, min(c.used.Get(name), promised)})
+	}
+	return VectorOf(out...)
+}

@@ -1,0 +1,225 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestLimitEdges(t *testing.T) {
+	tests := []struct {
+		name      string
+		limit     Limit
+		used, ask Vector
+		allows    bool
+	}{
+		{"unlimited", Limit{}, VectorOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, MaxAmount}), true},
+		{"nothing asked", LimitOf(Entry{CPU, 0}), VectorOf(Entry{CPU, 9}), Vector{}, true},
+		{"exactly full", LimitOf(Entry{CPU, 10}), VectorOf(Entry{CPU, 4}), VectorOf(Entry{CPU, 6}), true},
+		{"one too many", LimitOf(Entry{CPU, 10}), VectorOf(Entry{CPU, 4}), VectorOf(Entry{CPU, 7}), false},
+		{"explicit 0 forbids", LimitOf(Entry{"gpu", 0}), Vector{}, VectorOf(Entry{"gpu", 1}), false},
+		{"a type not limited", LimitOf(Entry{CPU, 1}), Vector{}, VectorOf(Entry{Memory, 1 << 40}), true},
+		{"over in a type not asked for", LimitOf(Entry{CPU, 1}, Entry{Memory, 5}), VectorOf(Entry{CPU, 9}), VectorOf(Entry{Memory, 5}), true},
+		{"negative ask", LimitOf(Entry{CPU, 1}), VectorOf(Entry{CPU, 9}), VectorOf(Entry{CPU, -1}), true},
+		{"negative limit", LimitOf(Entry{CPU, -1}), Vector{}, VectorOf(Entry{CPU, 1}), false},
+		{"negative use", LimitOf(Entry{CPU, 1}), VectorOf(Entry{CPU, -4}), VectorOf(Entry{CPU, 5}), true},
+		{"the sum saturates", LimitOf(Entry{CPU, MaxAmount - 1}), VectorOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, MaxAmount}), false},
+		{"a limit nothing can exceed", LimitOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, MaxAmount}), VectorOf(Entry{CPU, 1}), true},
+	}
+	for _, test := range tests {
+		if got := test.limit.Allows(test.used, test.ask); got != test.allows {
+			t.Errorf("%s: got %t", test.name, got)
+		}
+		if got := len(test.limit.Breaches(test.used, test.ask)) == 0; got != test.allows {
+			t.Errorf("%s: breaches are %v", test.name, test.limit.Breaches(test.used, test.ask))
+		}
+	}
+}
+
+func TestLimitBreachesTellTheNumbers(t *testing.T) {
+	limit := LimitOf(Entry{"gpu", 0}, Entry{CPU, 10}, Entry{Memory, 100})
+	got := limit.Breaches(VectorOf(Entry{CPU, 8}, Entry{Memory, 10}), VectorOf(Entry{CPU, 3}, Entry{Memory, 90}, Entry{"gpu", 1}, Entry{Pods, 1}))
+	want := []Breach{{Name: "gpu", Asked: 1}, {Name: CPU, Used: 8, Asked: 3, Max: 10}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLimitValues(t *testing.T) {
+	l := LimitFrom(map[string]Amount{CPU: 10, "gpu": 0})
+	m := LimitOf(Entry{CPU, 5}, Entry{Memory, 7})
+	tests := []struct {
+		name string
+		got  Limit
+		want string
+	}{
+		{"zero value", Limit{}, "unlimited"},
+		{"no entries", LimitOf(), "unlimited"},
+		{"empty map", LimitFrom(map[string]Amount{}), "unlimited"},
+		{"zeros are kept", l, "gpu=0 vcore=10"},
+		{"repeated names add up", LimitOf(Entry{CPU, 1}, Entry{CPU, 2}), "vcore=3"},
+		{"stricter of both", l.Min(m), "gpu=0 memory=7 vcore=5"},
+		{"stricter than no limit", l.Min(Limit{}), "gpu=0 vcore=10"},
+		{"no limit made stricter", Limit{}.Min(l), "gpu=0 vcore=10"},
+		{"headroom", l.Headroom(VectorOf(Entry{CPU, 3}, Entry{Memory, 4})), "gpu=0 vcore=7"},
+		{"headroom used up", l.Headroom(VectorOf(Entry{CPU, 10})), "gpu=0 vcore=0"},
+		{"headroom overdrawn", l.Headroom(VectorOf(Entry{CPU, 12}, Entry{"gpu", 1})), "gpu=-1 vcore=-2"},
+		{"headroom of no limit", Limit{}.Headroom(VectorOf(Entry{CPU, 3})), "unlimited"},
+	}
+	for _, test := range tests {
+		if got := test.got.String(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+	if amount, limited := l.Get("gpu"); amount != 0 || !limited {
+		t.Errorf("explicit 0: got %d, %t", amount, limited)
+	}
+	if amount, limited := l.Get(Memory); amount != 0 || limited {
+		t.Errorf("absent: got %d, %t", amount, limited)
+	}
+	if !(Limit{}).IsUnlimited() || LimitOf(Entry{"gpu", 0}).IsUnlimited() {
+		t.Error("a limit of 0 is not the same as no limit")
+	}
+	if LimitOf(Entry{CPU, 0}).Equal(Limit{}) {
+		t.Error("a limit of 0 equals no limit")
+	}
+}
+
+// admission is a limit with what is used and asked, and a second limit.
+type admission struct {
+	limit, other Limit
+	used, ask    Vector
+}
+
+func admissions(amounts *rapid.Generator[Amount]) *rapid.Generator[admission] {
+	ls, vs := limits(amounts), vectors(amounts)
+	return rapid.Custom(func(t *rapid.T) admission {
+		return admission{ls.Draw(t, "limit"), ls.Draw(t, "other"), vs.Draw(t, "used"), vs.Draw(t, "ask")}
+	})
+}
+
+type judge = func(l Limit, used, ask Vector) bool
+
+func TestLimitAllowsExactlyWithoutBreaches(t *testing.T) {
+	law := func(allows judge) func(admission) error {
+		return func(c admission) error {
+			breaches := c.limit.Breaches(c.used, c.ask)
+			if allows(c.limit, c.used, c.ask) != (len(breaches) == 0) {
+				return fmt.Errorf("limit %v, used %v, ask %v: breaches %v", c.limit, c.used, c.ask, breaches)
+			}
+			for _, b := range breaches {
+				if max, limited := c.limit.Get(b.Name); !limited || b.Max != max || b.Asked != c.ask.Get(b.Name) || b.Used != c.used.Get(b.Name) {
+					return fmt.Errorf("breach %+v is not of limit %v", b, c.limit)
+				}
+			}
+			return nil
+		}
+	}
+	everyType := func(l Limit, used, ask Vector) bool { // looks at types that are not asked for
+		for name, amount := range l.All() {
+			if used.Add(ask).Get(name) > amount {
+				return false
+			}
+		}
+		return true
+	}
+	prove(t, admissions(counts), law(Limit.Allows), law(everyType))
+	prove(t, admissions(extreme), law(Limit.Allows), law(everyType))
+}
+
+func TestLimitAllowsWhatFitsTheHeadroom(t *testing.T) {
+	law := func(allows judge) func(admission) error {
+		return func(c admission) error {
+			fits := true
+			for name, room := range c.limit.Headroom(c.used).All() {
+				want := c.ask.Get(name)
+				fits = fits && (want <= 0 || want <= room)
+			}
+			if allows(c.limit, c.used, c.ask) != fits {
+				return fmt.Errorf("limit %v, used %v, ask %v: fits %t", c.limit, c.used, c.ask, fits)
+			}
+			return nil
+		}
+	}
+	strict := func(l Limit, used, ask Vector) bool { // refuses the last bit
+		return l.Allows(used.Add(VectorOf(Entry{CPU, 1})), ask)
+	}
+	prove(t, admissions(counts), law(Limit.Allows), law(strict))
+}
+
+func TestLimitAllowsLessWithMoreUsed(t *testing.T) {
+	law := func(allows judge) func(admission) error {
+		return func(c admission) error {
+			more := c.used.Add(c.ask.Floor0())
+			if allows(c.limit, more, c.ask) && !allows(c.limit, c.used, c.ask) {
+				return fmt.Errorf("limit %v allows %v on top of %v but not of %v", c.limit, c.ask, more, c.used)
+			}
+			return nil
+		}
+	}
+	wrapping := func(l Limit, used, ask Vector) bool {
+		for name, amount := range l.All() {
+			if want := ask.Get(name); want > 0 && used.Get(name)+want > amount {
+				return false
+			}
+		}
+		return true
+	}
+	prove(t, admissions(rapid.OneOf(gauges, extreme)), law(Limit.Allows), law(wrapping))
+}
+
+func TestLimitHeadroomIsMonotone(t *testing.T) {
+	law := func(headroom func(Limit, Vector) Limit) func(admission) error {
+		return func(c admission) error {
+			before, after := headroom(c.limit, c.used), headroom(c.limit, c.used.Add(c.ask.Floor0()))
+			for name := range c.limit.All() {
+				b, named := before.Get(name)
+				a, stillNamed := after.Get(name)
+				if !named || !stillNamed || a > b {
+					return fmt.Errorf("headroom of %v grew from %v to %v", c.limit, before, after)
+				}
+			}
+			return nil
+		}
+	}
+	wrapping := func(l Limit, used Vector) Limit {
+		left := map[string]Amount{}
+		for name, amount := range l.All() {
+			left[name] = amount - used.Get(name)
+		}
+		return LimitFrom(left)
+	}
+	prove(t, admissions(extreme), law(Limit.Headroom), law(wrapping))
+}
+
+func TestLimitMinIsTheStricter(t *testing.T) {
+	law := func(lesser func(l, m Limit) Limit) func(admission) error {
+		return func(c admission) error {
+			both := lesser(c.limit, c.other)
+			if err := mustEqual("order of both", both, lesser(c.other, c.limit)); err != nil {
+				return err
+			}
+			if err := mustEqual("with itself", lesser(both, both), both); err != nil {
+				return err
+			}
+			if both.Allows(c.used, c.ask) != (c.limit.Allows(c.used, c.ask) && c.other.Allows(c.used, c.ask)) {
+				return errors.New("the minimum does not allow exactly what both allow")
+			}
+			return nil
+		}
+	}
+	common := func(l, m Limit) Limit { // takes "absent" for "the other's is absent, too"
+		out := map[string]Amount{}
+		for name, amount := range l.All() {
+			if other, limited := m.Get(name); limited {
+				out[name] = min(amount, other)
+			}
+		}
+		return LimitFrom(out)
+	}
+	prove(t, admissions(counts), law(Limit.Min), law(common))
+	prove(t, admissions(anyKind), law(Limit.Min), law(common))
+}

@@ -1,0 +1,271 @@
+package resources
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestVectorConstruction(t *testing.T) {
+	tests := []struct {
+		name string
+		got  Vector
+		want string
+	}{
+		{"zero value", Vector{}, "0"},
+		{"no entries", VectorOf(), "0"},
+		{"nil map", VectorFrom(nil), "0"},
+		{"zeros are dropped", VectorOf(Entry{CPU, 0}, Entry{Pods, 1}), "pods=1"},
+		{"zeros of a map are dropped", VectorFrom(map[string]Amount{CPU: 0, Pods: 1}), "pods=1"},
+		{"sorted by name", VectorOf(Entry{CPU, 500}, Entry{Memory, 1024}, Entry{"nvidia.com/gpu", 1}), "memory=1024 nvidia.com/gpu=1 vcore=500"},
+		{"repeated names add up", VectorOf(Entry{CPU, 1}, Entry{Pods, 1}, Entry{CPU, 2}), "pods=1 vcore=3"},
+		{"repeated names that cancel out", VectorOf(Entry{CPU, 1}, Entry{CPU, -1}), "0"},
+		{"sums saturate in the order given", VectorOf(Entry{CPU, MaxAmount}, Entry{CPU, 1}, Entry{CPU, -1}), "vcore=9223372036854775806"},
+		{"negative amounts are kept", VectorOf(Entry{CPU, -5}), "vcore=-5"},
+	}
+	for _, test := range tests {
+		if got := test.got.String(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestVectorArithmetic(t *testing.T) {
+	v := VectorOf(Entry{CPU, 500}, Entry{Memory, 10})
+	w := VectorOf(Entry{CPU, 500}, Entry{Pods, 1})
+	tests := []struct {
+		name string
+		got  Vector
+		want string
+	}{
+		{"sum", v.Add(w), "memory=10 pods=1 vcore=1000"},
+		{"sum with nothing", v.Add(Vector{}), "memory=10 vcore=500"},
+		{"sum of nothing", Vector{}.Add(w), "pods=1 vcore=500"},
+		{"difference drops what is even", v.Sub(w), "memory=10 pods=-1"},
+		{"difference with nothing", v.Sub(Vector{}), "memory=10 vcore=500"},
+		{"difference of nothing", Vector{}.Sub(w), "pods=-1 vcore=-500"},
+		{"difference with itself", v.Sub(v), "0"},
+		{"without negatives", v.Sub(w).Floor0(), "memory=10"},
+		{"all negative", Vector{}.Sub(v).Floor0(), "0"},
+		{"nothing negative", v.Floor0(), "memory=10 vcore=500"},
+		{"saturated", VectorOf(Entry{CPU, MaxAmount}).Add(w), "pods=1 vcore=9223372036854775807"},
+	}
+	for _, test := range tests {
+		if got := test.got.String(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestVectorQueries(t *testing.T) {
+	v := VectorOf(Entry{CPU, -1}, Entry{Memory, 10})
+	if v.Get(CPU) != -1 || v.Get(Memory) != 10 || v.Get(Pods) != 0 {
+		t.Errorf("Get gives %d %d %d", v.Get(CPU), v.Get(Memory), v.Get(Pods))
+	}
+	if v.Len() != 2 || v.IsZero() || !v.HasNegative() {
+		t.Errorf("Len %d, IsZero %t, HasNegative %t", v.Len(), v.IsZero(), v.HasNegative())
+	}
+	if (Vector{}).Len() != 0 || !(Vector{}).IsZero() || (Vector{}).HasNegative() {
+		t.Error("the zero value is not zero")
+	}
+	covers := []struct {
+		name string
+		w    Vector
+		want bool
+	}{
+		{"nothing", Vector{}, true},
+		{"less", VectorOf(Entry{Memory, 9}), true},
+		{"equal", VectorOf(Entry{Memory, 10}), true},
+		{"more", VectorOf(Entry{Memory, 11}), false},
+		{"a type it has not", VectorOf(Entry{Pods, 1}), false},
+		{"less than nothing of a type it has not", VectorOf(Entry{Pods, -1}), true},
+		{"its own debt is not looked at", VectorOf(Entry{Memory, 1}), true},
+		{"its own debt is looked at", VectorOf(Entry{CPU, 1}), false},
+	}
+	for _, test := range covers {
+		if got := v.Covers(test.w); got != test.want {
+			t.Errorf("%v covers %v (%s): got %t", v, test.w, test.name, got)
+		}
+	}
+}
+
+// TestNobodyCanWriteToValues: neither what goes in nor what comes out shares
+// memory with a value.
+func TestNobodyCanWriteToValues(t *testing.T) {
+	entries := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}
+	v, l, g := VectorOf(entries...), LimitOf(entries...), GuaranteeOf(entries...)
+	if want := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}; !slices.Equal(entries, want) {
+		t.Fatalf("the arguments were changed to %v", entries)
+	}
+	for i := range entries {
+		entries[i].Amount = 77
+	}
+	v.Map()[CPU], l.Map()[CPU], g.Map()[CPU] = 77, 77, 77
+	if v.String() != "memory=2 vcore=1" || l.String() != "memory=2 pods=0 vcore=1" || g.String() != "memory=2 pods=0 vcore=1" {
+		t.Errorf("got %v, %v, %v", v, l, g)
+	}
+}
+
+func TestAllYieldsInOrderAndStops(t *testing.T) {
+	var names []string
+	for name, amount := range VectorOf(Entry{"c", 3}, Entry{"a", 1}, Entry{"b", 2}).All() {
+		if names = append(names, fmt.Sprint(name, amount)); name == "b" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"a1", "b2"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVectorKey: names that hold the separators of the readable form do not collide.
+func TestVectorKey(t *testing.T) {
+	sly := VectorOf(Entry{"a=1 b", 2})
+	plain := VectorOf(Entry{"a", 1}, Entry{"b", 2})
+	if sly.String() != plain.String() {
+		t.Fatal("the example is not an example any more")
+	}
+	if sly.Key() == plain.Key() {
+		t.Error("different vectors have the same key")
+	}
+}
+
+// triple is three vectors.
+type triple struct{ u, v, w Vector }
+
+func triples(amounts *rapid.Generator[Amount]) *rapid.Generator[triple] {
+	g := vectors(amounts)
+	return rapid.Custom(func(t *rapid.T) triple { return triple{g.Draw(t, "u"), g.Draw(t, "v"), g.Draw(t, "w")} })
+}
+
+type operation = func(v, w Vector) Vector
+
+func TestVectorAddCommutes(t *testing.T) {
+	law := func(add operation) func(triple) error {
+		return func(c triple) error { return mustEqual("v+w and w+v", add(c.v, c.w), add(c.w, c.v)) }
+	}
+	onlyTypesOfFirst := func(v, w Vector) Vector {
+		var out []Entry
+		for name, amount := range v.All() {
+			out = append(out, Entry{name, amount.Add(w.Get(name))})
+		}
+		return VectorOf(out...)
+	}
+	prove(t, triples(anyKind), law(Vector.Add), law(onlyTypesOfFirst))
+}
+
+func TestVectorAddAssociatesWithoutDebt(t *testing.T) {
+	law := func(add operation) func(triple) error {
+		return func(c triple) error {
+			return mustEqual("(u+v)+w and u+(v+w)", add(add(c.u, c.v), c.w), add(c.u, add(c.v, c.w)))
+		}
+	}
+	lossy := func(v, w Vector) Vector {
+		sum := v.Add(w)
+		for _, amount := range sum.All() {
+			if amount == MaxAmount {
+				return Vector{} // an overflow that loses everything
+			}
+		}
+		return sum
+	}
+	prove(t, triples(gauges), law(Vector.Add), law(lossy))
+}
+
+func TestVectorSubUndoesAdd(t *testing.T) {
+	law := func(sub operation) func(triple) error {
+		return func(c triple) error { return mustEqual("v+w-w", sub(c.v.Add(c.w), c.w), c.v) }
+	}
+	floored := func(v, w Vector) Vector { return v.Sub(w).Floor0() }
+	prove(t, triples(modest), law(Vector.Sub), law(floored))
+}
+
+func TestVectorAddIsMonotone(t *testing.T) {
+	law := func(add operation) func(triple) error {
+		return func(c triple) error {
+			larger := c.u.Add(c.v.Floor0())
+			for _, name := range typeNames {
+				if add(larger, c.w).Get(name) < add(c.u, c.w).Get(name) {
+					return fmt.Errorf("%v+%v has less %s than %v+%v", larger, c.w, name, c.u, c.w)
+				}
+			}
+			return nil
+		}
+	}
+	wrapping := func(v, w Vector) Vector {
+		var out []Entry
+		for _, name := range typeNames {
+			out = append(out, Entry{name, v.Get(name) + w.Get(name)})
+		}
+		return VectorOf(out...)
+	}
+	prove(t, triples(extreme), law(Vector.Add), law(wrapping))
+}
+
+func TestVectorFloor0(t *testing.T) {
+	law := func(floor func(Vector) Vector) func(triple) error {
+		return func(c triple) error {
+			f := floor(c.v)
+			for _, name := range typeNames {
+				if f.Get(name) != c.v.Get(name).Floor0() {
+					return fmt.Errorf("%v has %s=%d", f, name, f.Get(name))
+				}
+			}
+			if f.HasNegative() || !f.Covers(c.v) || !f.Equal(floor(f)) {
+				return fmt.Errorf("%v of %v", f, c.v)
+			}
+			return nil
+		}
+	}
+	magnitude := func(v Vector) Vector { return v.Floor0().Add(Vector{}.Sub(v).Floor0()) }
+	prove(t, triples(anyKind), law(Vector.Floor0), law(magnitude))
+}
+
+func TestVectorKeepsItsForm(t *testing.T) {
+	law := func(add operation) func(triple) error {
+		return func(c triple) error { return wellFormed(add(c.v, c.w).entries) }
+	}
+	appending := func(v, w Vector) Vector { return Vector{entries: slices.Concat(v.entries, w.entries)} }
+	prove(t, triples(modest), law(Vector.Add), law(appending))
+	prove(t, triples(modest), law(Vector.Sub), law(appending))
+}
+
+// wellFormed: sorted by name, each name once, no zeros.
+func wellFormed(entries []Entry) error {
+	for i, e := range entries {
+		if e.Amount == 0 {
+			return fmt.Errorf("zero of %s is kept", e.Name)
+		}
+		if i > 0 && entries[i-1].Name >= e.Name {
+			return fmt.Errorf("%s comes after %s", e.Name, entries[i-1].Name)
+		}
+	}
+	return nil
+}
+
+func TestVectorKeysAreEqualForEqualVectors(t *testing.T) {
+	law := func(key func(Vector) string) func(triple) error {
+		return func(c triple) error {
+			if (key(c.v) == key(c.w)) != c.v.Equal(c.w) {
+				return fmt.Errorf("%v and %v have keys %q and %q", c.v, c.w, key(c.v), key(c.w))
+			}
+			if again := VectorFrom(c.v.Map()); key(again) != key(c.v) || !again.Equal(c.v) {
+				return errors.New("the key depends on how the vector was made")
+			}
+			return nil
+		}
+	}
+	namesOnly := func(v Vector) string {
+		var names []string
+		for name := range v.All() {
+			names = append(names, name)
+		}
+		return strings.Join(names, " ")
+	}
+	prove(t, triples(counts), law(Vector.Key), law(namesOnly))
+}
