@@ -16,6 +16,10 @@ func (a *Agent) nodeSeen(o any) {
 	if !ok {
 		return
 	}
+	if !managed(node) {
+		a.nodeGone(node) // the label was taken off
+		return
+	}
 	for _, key := range a.ledger.setNode(node) {
 		a.podQueue.Add(key)
 	}
@@ -32,7 +36,7 @@ func (a *Agent) nodeGone(o any) {
 // reconcileNode reports one node as its annotation asks and sees to it that its lease is renewed.
 func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	node, err := a.nodes.Get(name)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || (err == nil && !managed(node)) {
 		return nil
 	}
 	if err != nil {
@@ -71,5 +75,7 @@ func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
 // leaseWanted says whether the node's lease is to be renewed.
 func (a *Agent) leaseWanted(name string) bool {
 	node, err := a.nodes.Get(name)
-	return err == nil && healthOf(node.Annotations) != silent
+	return err == nil && managed(node) && healthOf(node.Annotations) != silent
 }
+
+func managed(node *corev1.Node) bool { return node.Labels[LabelNode] == LabelNodeValue }

@@ -1,0 +1,479 @@
+package nodeagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// rig is an agent on a fake API server, in a bubble whose clock moves only when everybody waits.
+type rig struct {
+	*testing.T
+	client *fake.Clientset
+	agent  *Agent
+	stop   func()
+}
+
+// inBubble runs a test with an agent that is stopped at the end.
+func inBubble(t *testing.T, client func(t *testing.T) *fake.Clientset, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, client: client(t)}
+		r.start()
+		defer func() { r.stop() }()
+		test(r)
+	})
+}
+
+// start starts an agent and waits until it has nothing left to do.
+func (r *rig) start() {
+	r.Helper()
+	agent, err := New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"})
+	if err != nil {
+		r.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- agent.Run(ctx) }()
+	r.agent = agent
+	r.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			r.Errorf("agent ended with %v", err)
+		}
+	}
+	r.settle(2 * time.Second)
+}
+
+// settle lets time pass. A second is enough for the agent to notice a change.
+func (r *rig) settle(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func (r *rig) pod(name string) *corev1.Pod {
+	r.Helper()
+	pod, err := r.client.CoreV1().Pods("ns").Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatalf("pod %s: %v", name, err)
+	}
+	return pod
+}
+
+func (r *rig) gone(name string) bool {
+	_, err := r.client.CoreV1().Pods("ns").Get(context.Background(), name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+func (r *rig) create(pod *corev1.Pod) {
+	r.Helper()
+	if _, err := r.client.CoreV1().Pods("ns").Create(context.Background(), pod, metav1.CreateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.settle(time.Second)
+}
+
+func (r *rig) update(pod *corev1.Pod) {
+	r.Helper()
+	if _, err := r.client.CoreV1().Pods("ns").Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func (r *rig) node(name string) *corev1.Node {
+	r.Helper()
+	node, err := r.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatalf("node %s: %v", name, err)
+	}
+	return node
+}
+
+func (r *rig) setFail(name, mode string) {
+	r.Helper()
+	node := r.node(name)
+	if node.Annotations = map[string]string{}; mode != "" {
+		node.Annotations[AnnotationFail] = mode
+	}
+	if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	r.settle(time.Second)
+}
+
+func (r *rig) renewed(name string) time.Time {
+	r.Helper()
+	lease, err := r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatalf("lease %s: %v", name, err)
+	}
+	return lease.Spec.RenewTime.Time
+}
+
+func (r *rig) wantPhase(name string, phase corev1.PodPhase, reason string) {
+	r.Helper()
+	if p := r.pod(name); p.Status.Phase != phase || p.Status.Reason != reason {
+		r.Errorf("pod %s is %s %q, want %s %q", name, p.Status.Phase, p.Status.Reason, phase, reason)
+	}
+}
+
+// oneNode is an API server with node n, 4 cores.
+func oneNode(objects ...runtime.Object) func(t *testing.T) *fake.Clientset {
+	return func(t *testing.T) *fake.Clientset {
+		return fake.NewClientset(append(objects, testNode(t, "n", "cpu", "4"))...)
+	}
+}
+
+func TestPodsStartAndNodesReport(t *testing.T) {
+	inBubble(t, oneNode(testPod("early", "n", "cpu", "1")), func(r *rig) {
+		r.create(testPod("late", "n", "cpu", "1"))
+		seen := map[string]bool{}
+		for _, name := range []string{"early", "late"} {
+			r.wantPhase(name, corev1.PodRunning, "")
+			p := r.pod(name)
+			if !conditionTrue(p, corev1.PodReady) || !conditionTrue(p, corev1.PodScheduled) || len(p.Status.ContainerStatuses) != 1 {
+				r.Errorf("pod %s is not ready: %+v", name, p.Status)
+			}
+			seen[p.Status.PodIP] = true
+		}
+		if len(seen) != 2 {
+			r.Errorf("addresses are not unique: %v", seen)
+		}
+		if n := r.node("n"); !hasCondition(n, corev1.NodeReady, corev1.ConditionTrue) || n.Status.NodeInfo.KubeletVersion != "v1.2.3" {
+			r.Errorf("node does not report itself: %+v", n.Status)
+		}
+		if s := r.agent.Stats(); s.Nodes != 1 || s.Admitted != 2 || s.Rejected() != 0 || s.Errors != 0 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestLeasesAreRenewed(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		for range 5 {
+			r.settle(10 * time.Second)
+			if age := time.Since(r.renewed("n")); age > 10*time.Second {
+				r.Errorf("lease is %v old, must be renewed every 10s", age)
+			}
+		}
+		writes := 0
+		for _, a := range r.client.Actions() {
+			if a.GetResource().Resource == "leases" && a.GetVerb() != "get" {
+				writes++
+			}
+		}
+		if writes > 8 {
+			r.Errorf("%d lease writes in 52 s, want about one in 10 s", writes)
+		}
+	})
+}
+
+func TestWhatDoesNotFitIsRejected(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("fits", "n", "cpu", "3"))
+		r.create(testPod("too-big", "n", "cpu", "2"))
+		r.create(testPod("small", "n", "cpu", "1"))
+		r.wantPhase("fits", corev1.PodRunning, "")
+		r.wantPhase("too-big", corev1.PodFailed, "OutOfcpu")
+		r.wantPhase("small", corev1.PodRunning, "")
+		want := "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
+		if got := r.pod("too-big").Status.Message; got != want {
+			r.Errorf("message is %q, want %q", got, want)
+		}
+		if s := r.agent.Stats(); s.Rejections["OutOfcpu"] != 1 || s.Admitted != 2 || s.Ended != 1 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestNodeIsReadAgainBeforeRejecting(t *testing.T) {
+	client := func(t *testing.T) *fake.Clientset {
+		c := oneNode()(t)
+		c.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, testNode(t, "n", "cpu", "8"), nil // the watch has not said yet that the node has grown
+		})
+		return c
+	}
+	inBubble(t, client, func(r *rig) {
+		r.create(testPod("big", "n", "cpu", "8"))
+		r.wantPhase("big", corev1.PodRunning, "")
+		if s := r.agent.Stats(); s.Rejected() != 0 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestPodsEnd(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		complete, fail := testPod("complete", "n", "cpu", "2"), testPod("fail", "n", "cpu", "2")
+		complete.Annotations[AnnotationCompleteAfter] = "30s"
+		fail.Annotations[AnnotationFailAfter] = "20s"
+		r.create(complete)
+		r.create(fail)
+		r.settle(16 * time.Second)
+		r.wantPhase("fail", corev1.PodRunning, "")
+		r.settle(10 * time.Second)
+		r.wantPhase("fail", corev1.PodFailed, "")
+		r.wantPhase("complete", corev1.PodRunning, "")
+		r.create(testPod("next", "n", "cpu", "2")) // in the place of the failed one
+		r.settle(10 * time.Second)
+		r.wantPhase("complete", corev1.PodSucceeded, "")
+		r.wantPhase("next", corev1.PodRunning, "")
+	})
+}
+
+func TestDeletedPodKeepsItsPlaceForItsGracePeriod(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("old", "n", "cpu", "4"))
+		r.update(deleting(r.pod("old"), time.Now(), 10))
+		r.settle(9 * time.Second)
+		r.wantPhase("old", corev1.PodRunning, "")
+		r.create(testPod("hasty", "n", "cpu", "4"))
+		r.wantPhase("hasty", corev1.PodFailed, "OutOfcpu")
+		if !r.gone("old") {
+			r.Error("pod is still there after its grace period")
+		}
+		r.create(testPod("patient", "n", "cpu", "4"))
+		r.wantPhase("patient", corev1.PodRunning, "")
+		if s := r.agent.Stats(); s.Removed != 1 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestDeletionIsPreciseAndEndsThePod(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		pod := testPod("p", "n")
+		pod.Annotations[AnnotationStopAfter] = "2500ms"
+		r.create(pod)
+		r.client.ClearActions()
+		r.update(deleting(r.pod("p"), time.Now(), 30))
+		r.settle(2400 * time.Millisecond)
+		if r.gone("p") {
+			r.Fatal("pod is gone before its time")
+		}
+		r.settle(200 * time.Millisecond)
+		if !r.gone("p") {
+			r.Fatal("pod is still there after its time")
+		}
+		var terminal, precise bool
+		for _, a := range r.client.Actions() {
+			if patch, ok := a.(clienttesting.PatchAction); ok && a.GetResource().Resource == "pods" {
+				terminal = strings.Contains(string(patch.GetPatch()), `"phase":"Failed"`) && strings.Contains(string(patch.GetPatch()), `"uid":"uid-p"`)
+			}
+			if del, ok := a.(clienttesting.DeleteActionImpl); ok {
+				o := del.DeleteOptions
+				precise = terminal && *o.GracePeriodSeconds == 0 && *o.Preconditions.UID == "uid-p"
+			}
+		}
+		if !precise {
+			r.Errorf("want a terminal phase, then a delete with grace 0 and the UID: %v", r.client.Actions())
+		}
+	})
+}
+
+func TestRestartNeverRejectsWhatRuns(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("a", "n", "cpu", "2"))
+		r.create(testPod("b", "n", "cpu", "2"))
+		r.stop()
+		node := r.node("n")
+		node.Status.Allocatable = list("cpu", "3", "pods", "110")
+		if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
+			r.Fatal(err)
+		}
+		older := testPod("older", "n", "cpu", "1")
+		older.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour))
+		r.create(older) // bound while nobody looked after the node
+		r.start()
+		r.wantPhase("a", corev1.PodRunning, "")
+		r.wantPhase("b", corev1.PodRunning, "")
+		r.wantPhase("older", corev1.PodFailed, "OutOfcpu")
+		if s := r.agent.Stats(); s.Admitted != 2 || s.OvercommittedNodes != 1 || s.Rejected() != 1 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestRestartKeepsTheClockOfADeletion(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("p", "n"))
+		r.update(deleting(r.pod("p"), time.Now(), 30))
+		r.settle(10 * time.Second)
+		r.stop()
+		r.settle(15 * time.Second)
+		r.start()
+		r.wantPhase("p", corev1.PodRunning, "")
+		r.settle(4 * time.Second)
+		if !r.gone("p") {
+			r.Error("pod outlived its grace period because of the restart")
+		}
+	})
+}
+
+func TestFailedNode(t *testing.T) {
+	for _, mode := range []string{FailNotReady, FailSilent} {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, oneNode(), func(r *rig) {
+				r.create(testPod("runs", "n"))
+				r.setFail("n", mode)
+				failedAt := time.Now()
+				r.create(testPod("waits", "n"))
+				r.settle(time.Minute)
+				r.wantPhase("waits", corev1.PodPending, "")
+				if ready := hasCondition(r.node("n"), corev1.NodeReady, corev1.ConditionTrue); ready != (mode == FailSilent) {
+					r.Errorf("node reports Ready=%v", ready)
+				}
+				if renewed := r.renewed("n").After(failedAt); renewed != (mode == FailNotReady) {
+					r.Errorf("lease renewed: %v", renewed)
+				}
+				// What the controllers do to a dead node and its pods.
+				node, pod := r.node("n"), r.pod("runs")
+				for i := range node.Status.Conditions {
+					node.Status.Conditions[i].Status = corev1.ConditionUnknown
+				}
+				if _, err := r.client.CoreV1().Nodes().Update(context.Background(), node, metav1.UpdateOptions{}); err != nil {
+					r.Fatal(err)
+				}
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+				r.update(pod)
+				if s := r.agent.Stats(); s.FailedNodes != 1 {
+					r.Errorf("unexpected stats %+v", s)
+				}
+
+				r.setFail("n", "")
+				r.settle(10 * time.Second)
+				r.wantPhase("waits", corev1.PodRunning, "")
+				if !conditionTrue(r.pod("runs"), corev1.PodReady) || !hasCondition(r.node("n"), corev1.NodeReady, corev1.ConditionTrue) ||
+					!hasCondition(r.node("n"), corev1.NodeDiskPressure, corev1.ConditionFalse) {
+					r.Error("node or pod is not ready after the recovery")
+				}
+				if age := time.Since(r.renewed("n")); age > 10*time.Second {
+					r.Errorf("lease is %v old after the recovery", age)
+				}
+			})
+		})
+	}
+}
+
+func TestNodesComeAndGo(t *testing.T) {
+	inBubble(t, oneNode(testPod("waits", "bare"), testPod("foreign", "other")), func(r *rig) {
+		r.wantPhase("waits", corev1.PodPending, "")
+		for _, node := range []*corev1.Node{
+			{ObjectMeta: metav1.ObjectMeta{Name: "bare", Labels: map[string]string{LabelNode: LabelNodeValue}}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "other"}},
+		} {
+			if _, err := r.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.settle(time.Second)
+		r.wantPhase("waits", corev1.PodRunning, "")
+		r.wantPhase("foreign", corev1.PodPending, "")
+		bare := r.node("bare")
+		if bare.Labels[corev1.LabelHostname] != "bare" || bare.Status.Allocatable.Cpu().String() != "8" || len(bare.Status.Addresses) != 2 {
+			r.Errorf("node was not completed: %+v %+v", bare.Labels, bare.Status)
+		}
+		if len(r.node("other").Status.Conditions) != 0 {
+			r.Error("a node that is not ours was touched")
+		}
+		if err := r.client.CoreV1().Nodes().Delete(context.Background(), "bare", metav1.DeleteOptions{}); err != nil {
+			r.Fatal(err)
+		}
+		r.settle(time.Second)
+		last := r.renewed("bare")
+		r.settle(time.Minute)
+		if !r.renewed("bare").Equal(last) {
+			r.Error("the lease of a deleted node is still renewed")
+		}
+		if s := r.agent.Stats(); s.Nodes != 1 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestFailedCallsAreRepeated(t *testing.T) {
+	failures := 3
+	client := func(t *testing.T) *fake.Clientset {
+		c := oneNode()(t)
+		c.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			failures--
+			return failures >= 0, nil, errors.New("the server is down")
+		})
+		return c
+	}
+	inBubble(t, client, func(r *rig) {
+		r.create(testPod("p", "n"))
+		r.settle(5 * time.Second)
+		r.wantPhase("p", corev1.PodRunning, "")
+		if s := r.agent.Stats(); s.Errors != 3 {
+			r.Errorf("unexpected stats %+v", s)
+		}
+	})
+}
+
+func TestHandler(t *testing.T) {
+	inBubble(t, oneNode(), func(r *rig) {
+		r.create(testPod("p", "n", "cpu", "5"))
+		get := func(path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			r.agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			return w
+		}
+		if w := get("/readyz"); w.Code != http.StatusOK {
+			r.Errorf("/readyz: %d %s", w.Code, w.Body)
+		}
+		var s Stats
+		if err := json.Unmarshal(get("/stats").Body.Bytes(), &s); err != nil || s.Rejections["OutOfcpu"] != 1 {
+			r.Errorf("/stats: %+v, %v", s, err)
+		}
+		if body := get("/metrics").Body.String(); !strings.Contains(body, "simulated_pods_rejected_total{reason=\"OutOfcpu\"} 1\n") {
+			r.Errorf("/metrics: %s", body)
+		}
+	})
+}
+
+func TestNotReadyBeforeSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent, err := New(Options{Client: fake.NewClientset()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		agent.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if w.Code != http.StatusServiceUnavailable {
+			t.Errorf("an agent that never ran is ready: %d", w.Code)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := agent.Run(ctx); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+func TestNewRefusesBadOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"client is missing": {},
+		"lease duration":    {Client: fake.NewClientset(), LeaseDuration: -1},
+		"workers":           {Client: fake.NewClientset(), Workers: -1},
+	} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}

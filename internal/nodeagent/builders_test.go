@@ -1,0 +1,64 @@
+package nodeagent
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// t0 is where the clock of a synctest bubble starts.
+var t0 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// list makes a resource list from name, quantity pairs.
+func list(pairs ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return out
+}
+
+// testPod is a pod bound to a node with one container that requests the pairs.
+func testPod(name, node string, pairs ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "ns", UID: types.UID("uid-" + name), Annotations: map[string]string{},
+			CreationTimestamp: metav1.NewTime(t0),
+		},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{
+			Name: "main", Image: "image", Resources: corev1.ResourceRequirements{Requests: list(pairs...)},
+		}}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+}
+
+// running marks a pod as one that its node has admitted.
+func running(pod *corev1.Pod, since time.Time) *corev1.Pod {
+	pod.Status = runningStatus(pod, "10.128.0.9", since)
+	return pod
+}
+
+// deleting marks a pod as being deleted since a time, with a grace period in seconds.
+func deleting(pod *corev1.Pod, since time.Time, grace int64) *corev1.Pod {
+	end := metav1.NewTime(since.Add(time.Duration(grace) * time.Second))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &grace
+	return pod
+}
+
+// testNode is a managed node with these allocatable resources besides 110 pods.
+func testNode(t *testing.T, name string, pairs ...string) *corev1.Node {
+	t.Helper()
+	node, err := NodeSpec{}.Node(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Name, node.UID = name, types.UID("uid-"+name)
+	node.Labels[corev1.LabelHostname] = name
+	node.Status.Allocatable = list(append([]string{"pods", "110"}, pairs...)...)
+	node.Status.Capacity = node.Status.Allocatable
+	return node
+}

@@ -1,0 +1,125 @@
+package nodeagent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNextStep(t *testing.T) {
+	now := t0.Add(time.Minute)
+	annotated := func(pod *corev1.Pod, pairs ...string) *corev1.Pod {
+		for i := 0; i < len(pairs); i += 2 {
+			pod.Annotations[pairs[i]] = pairs[i+1]
+		}
+		return pod
+	}
+	phase := func(pod *corev1.Pod, p corev1.PodPhase) *corev1.Pod {
+		pod.Status.Phase = p
+		return pod
+	}
+	gate := func(pod *corev1.Pod) *corev1.Pod {
+		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/open"}}
+		return pod
+	}
+	unready := func(pod *corev1.Pod) *corev1.Pod {
+		for i := range pod.Status.Conditions {
+			pod.Status.Conditions[i].Status = corev1.ConditionFalse
+		}
+		return pod
+	}
+	p := func() *corev1.Pod { return testPod("p", "n") }
+	tests := []struct {
+		name  string
+		pod   *corev1.Pod
+		where standing
+		want  step
+	}{
+		{"waiting pods wait", p(), waiting, step{}},
+		{"admitted pods start", p(), admitted, step{do: doStart}},
+		{"refused pods are rejected", p(), refused, step{do: doReject}},
+		{"a terminal phase is final", phase(p(), corev1.PodFailed), refused, step{}},
+		{"running pods run", running(p(), t0), admitted, step{}},
+		{"running pods made unready are corrected", unready(running(p(), t0)), admitted, step{do: doReady}},
+		{"closed gates make unready", gate(running(p(), t0)), admitted, step{do: doReady}},
+		{"closed gates stay unready", running(gate(p()), t0), admitted, step{}},
+
+		{"before completion", annotated(running(p(), t0), AnnotationCompleteAfter, "90s"), admitted, step{wait: 30 * time.Second}},
+		{"unready before completion", annotated(unready(running(p(), t0)), AnnotationCompleteAfter, "90s"), admitted, step{do: doReady, wait: 30 * time.Second}},
+		{"completion", annotated(running(p(), t0), AnnotationCompleteAfter, "60s"), admitted, step{do: doSucceed}},
+		{"failure", annotated(running(p(), t0), AnnotationFailAfter, "60s"), admitted, step{do: doFail}},
+		{"failure before completion", annotated(running(p(), t0), AnnotationFailAfter, "10s", AnnotationCompleteAfter, "20s"), admitted, step{do: doFail}},
+		{"completion before failure", annotated(running(p(), t0), AnnotationFailAfter, "20s", AnnotationCompleteAfter, "10s"), admitted, step{do: doSucceed}},
+		{"failure wins a tie", annotated(running(p(), t0), AnnotationFailAfter, "20s", AnnotationCompleteAfter, "20s"), admitted, step{do: doFail}},
+
+		{"within the grace period", deleting(running(p(), t0), now.Add(-4*time.Second), 10), admitted, step{wait: 6 * time.Second}},
+		{"grace period over", deleting(running(p(), t0), now.Add(-10*time.Second), 10), admitted, step{do: doTerminate}},
+		{"stops early", annotated(deleting(running(p(), t0), now.Add(-2*time.Second), 10), AnnotationStopAfter, "3s"), admitted, step{wait: time.Second}},
+		{"stopping late is cut off", annotated(deleting(running(p(), t0), now.Add(-10*time.Second), 10), AnnotationStopAfter, "1h"), admitted, step{do: doTerminate}},
+		{"stopping beats completing", annotated(deleting(running(p(), t0), now, 10), AnnotationCompleteAfter, "1s"), admitted, step{wait: 10 * time.Second}},
+		{"deleted before the node took it", deleting(p(), now, 30), waiting, step{do: doTerminate}},
+		{"deleted after refusal", deleting(p(), now, 30), refused, step{do: doTerminate}},
+		{"deleted after its end", deleting(phase(running(p(), t0), corev1.PodSucceeded), now, 30), ended, step{do: doRemove}},
+		{"held by finalizers only", deleting(phase(running(p(), t0), corev1.PodFailed), now, 0), ended, step{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s, err := parseScript(test.pod.Annotations)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var deletedAt time.Time
+			if test.pod.DeletionTimestamp != nil {
+				deletedAt = requestedAt(test.pod)
+			}
+			if got := nextStep(test.pod, test.where, s, deletedAt, now); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestParseScriptNamesTheAnnotation(t *testing.T) {
+	s, err := parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationFailAfter: "-1s", AnnotationStopAfter: "2s"})
+	if err == nil || !strings.Contains(err.Error(), AnnotationCompleteAfter) || !strings.Contains(err.Error(), AnnotationFailAfter) {
+		t.Errorf("the error names not both annotations: %v", err)
+	}
+	if s.complete != nil || s.fail != nil || s.stop == nil || *s.stop != 2*time.Second {
+		t.Errorf("got %+v, want only stop after 2s", s)
+	}
+}
+
+func TestHealthOf(t *testing.T) {
+	for value, want := range map[string]health{"": healthy, FailNotReady: notReady, FailSilent: silent, "typo": notReady} {
+		if got := healthOf(map[string]string{AnnotationFail: value}); got != want {
+			t.Errorf("%q: got %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestEndedStatus(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	pod := testPod("p", "n")
+	pod.Spec.InitContainers = []corev1.Container{{Name: "first"}, {Name: "side", RestartPolicy: &always}}
+	status := runningStatus(pod, "10.128.0.7", t0)
+	if status.InitContainerStatuses[0].State.Terminated == nil || status.InitContainerStatuses[1].State.Running == nil {
+		t.Errorf("running pod: init container must have ended, sidecar must run: %+v", status.InitContainerStatuses)
+	}
+	if status.PodIP != "10.128.0.7" || status.PodIPs[0].IP != "10.128.0.7" || status.HostIP == "" {
+		t.Errorf("addresses are wrong: %+v", status)
+	}
+	pod.Status = status
+	for code, phase := range map[int32]corev1.PodPhase{0: corev1.PodSucceeded, exitFailed: corev1.PodFailed, exitKilled: corev1.PodFailed} {
+		end := endedStatus(pod, code, t0.Add(time.Minute))
+		main, side := end.ContainerStatuses[0].State.Terminated, end.InitContainerStatuses[1].State.Terminated
+		if end.Phase != phase || main.ExitCode != code || side.ExitCode != code || end.InitContainerStatuses[0].State.Terminated.ExitCode != 0 {
+			t.Errorf("exit code %d: got phase %s, exit codes %d, %d", code, end.Phase, main.ExitCode, side.ExitCode)
+		}
+		if !main.StartedAt.Equal(&metav1.Time{Time: t0}) || !main.FinishedAt.Equal(&metav1.Time{Time: t0.Add(time.Minute)}) {
+			t.Errorf("exit code %d: ran from %v to %v", code, main.StartedAt, main.FinishedAt)
+		}
+	}
+}
