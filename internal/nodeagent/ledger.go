@@ -131,12 +131,12 @@ func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
 }
 
 // setNode takes in a node of ours and returns the keys of the pods to look at again: all of the node's if it is
-// new or its health changed, else none.
+// new, or if its health or whether it accepts pods changed; else none.
 func (l *ledger) setNode(node *corev1.Node) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.book(node.Name)
-	changed := b.object == nil || healthOf(b.object.Annotations) != healthOf(node.Annotations)
+	changed := b.object == nil || healthOf(b.object.Annotations) != healthOf(node.Annotations) || accepting(b.object) != accepting(node)
 	b.object = node
 	if !changed {
 		return nil
@@ -171,13 +171,13 @@ func (b *nodeBook) inOrder() []*entry {
 }
 
 // settle decides every waiting pod of a node, oldest first. Unless final, it stops at the first pod it would have to
-// refuse and returns false: the caller then reads the node again and settles for good. A failed or unknown node
-// decides nothing. The second result lists the pods it has just refused.
+// refuse and returns false: the caller then reads the node again and settles for good. A node that is failed, unknown or has
+// not reported its resources decides nothing. The second result lists the pods it has just refused.
 func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.nodes[node]
-	if b == nil || b.object == nil || healthOf(b.object.Annotations) != healthy {
+	if b == nil || b.object == nil || !accepting(b.object) {
 		return true, nil
 	}
 	if !b.anyWaiting() {
@@ -201,6 +201,11 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 		refusals = append(refusals, &copied)
 	}
 	return true, refusals
+}
+
+// accepting says whether a node decides about pods: it is healthy and has reported what it has to offer.
+func accepting(node *corev1.Node) bool {
+	return healthOf(node.Annotations) == healthy && len(node.Status.Allocatable) > 0
 }
 
 func (b *nodeBook) anyWaiting() bool {
