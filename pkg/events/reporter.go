@@ -35,10 +35,11 @@ type Reports interface {
 // Reporter writes conditions and events on waiting pods. Fill the fields, then
 // call Run.
 type Reporter struct {
-	Reports  Reports
-	Client   kubernetes.Interface
-	Pods     corelisters.PodLister
-	Recorder events.EventRecorder
+	Reports Reports
+	Client  kubernetes.Interface
+	Pods    corelisters.PodLister
+	// Recorder returns the recorder that speaks for a profile.
+	Recorder func(profile string) events.EventRecorder
 	// Leading tells whether this process may write.
 	Leading func() bool
 	Clock   clock.WithTicker
@@ -104,7 +105,7 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 		return fmt.Errorf("patch the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
 	}
 	if condition.Status == corev1.ConditionFalse {
-		r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", Note(condition.Message))
+		r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", Note(condition.Message))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
@@ -52,6 +53,8 @@ type Process struct {
 	Clock   clock.WithTicker
 	Leader  *leader.Gate
 
+	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
+
 	mu   sync.Mutex            // guards args, and makes Configure happen once
 	args *config.QueueSortArgs // nil before Configure
 }
@@ -71,7 +74,18 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 			delete(processes, factory)
 		})
 	}
+	p.recorders.Store(h.ProfileName(), h.EventRecorder())
 	return p
+}
+
+// recorder returns the recorder of a profile, so that an event on a pod says
+// which scheduler speaks; any other where the profile has none.
+func (p *Process) recorder(profile string, other clientevents.EventRecorder) clientevents.EventRecorder {
+	stored, _ := p.recorders.Load(profile)
+	if r, ok := stored.(clientevents.EventRecorder); ok {
+		return r
+	}
+	return other
 }
 
 // ErrNoStore is what a plugin answers when no QueueSort of ours was made.
@@ -181,7 +195,8 @@ func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logg
 	}
 	reporter := &events.Reporter{
 		Reports: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
-		Recorder: h.EventRecorder(), Leading: p.Leader.Leading, Clock: p.Clock, Logger: logger,
+		Recorder: func(profile string) clientevents.EventRecorder { return p.recorder(profile, h.EventRecorder()) },
+		Leading:  p.Leader.Leading, Clock: p.Clock, Logger: logger,
 	}
 	go reporter.Run(ctx)
 }
