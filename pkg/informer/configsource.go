@@ -1,10 +1,17 @@
 package informer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -13,6 +20,12 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+// The option that names the queue document, and the name without it.
+const (
+	policyGroup        = "service.policyGroup"
+	defaultPolicyGroup = "queues"
 )
 
 // ConfigHandler is told of every configuration that was read.
@@ -29,25 +42,27 @@ type ConfigHandler interface {
 type ConfigMaps struct {
 	namespace string
 	handler   ConfigHandler
+	logger    klog.Logger
 	informers []cache.SharedIndexInformer // defaults, configs
 	changed   chan struct{}
+
+	last    *outcome // of the last read; nil before the first
+	ignored string   // the keys that people were warned of
 }
+
+// outcome is what a read of the ConfigMaps gave: a document or an error.
+type outcome struct{ document, err string }
 
 // NewConfigMaps makes a source that reads nothing before Run.
 func NewConfigMaps(client kubernetes.Interface, namespace string, handler ConfigHandler, logger klog.Logger) (*ConfigMaps, error) {
-	c := &ConfigMaps{namespace: namespace, handler: handler, changed: make(chan struct{}, 1)}
+	c := &ConfigMaps{namespace: namespace, handler: handler, logger: logger, changed: make(chan struct{}, 1)}
 	for _, name := range []string{config.DefaultsConfigMap, config.QueuesConfigMap} {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}))
 		informer := factory.Core().V1().ConfigMaps().Informer()
-		if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			cache.DefaultWatchErrorHandler(ctx, r, err)
-			logger.Error(err, "The queue configuration cannot be read; no pod of a queue is scheduled before it can. "+
-				"Let the scheduler's service account get, list and watch ConfigMaps in the namespace",
-				"namespace", namespace, "configMap", name)
-		}); err != nil {
+		if err := informer.SetWatchErrorHandlerWithContext(watchErrors(logger, namespace, name)); err != nil {
 			return nil, fmt.Errorf("watch ConfigMap %s/%s: %w", namespace, name, err)
 		}
 		if _, err := informer.AddEventHandler(handlerFor(c.touch)); err != nil {
@@ -56,6 +71,21 @@ func NewConfigMaps(client kubernetes.Interface, namespace string, handler Config
 		c.informers = append(c.informers, informer)
 	}
 	return c, nil
+}
+
+// watchErrors says what to do when a ConfigMap cannot be read. Watches that end
+// in good order, as they all do from time to time, are not worth a word.
+func watchErrors(logger klog.Logger, namespace, name string) cache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+			apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return
+		}
+		logger.Error(err, "The queue configuration cannot be read; if none was read since the start, no pod of a queue "+
+			"is scheduled. Let the scheduler's service account get, list and watch ConfigMaps in the namespace",
+			"namespace", namespace, "configMap", name)
+	}
 }
 
 func handlerFor(touch func()) cache.ResourceEventHandler {
@@ -94,7 +124,9 @@ func (c *ConfigMaps) Run(ctx context.Context) {
 	}
 }
 
-// read makes a configuration of what the ConfigMaps hold now.
+// read makes a configuration of what the ConfigMaps hold now. The handler is
+// told only if that is something else than before: labels change, watches begin
+// anew, and an error is not worth repeating.
 func (c *ConfigMaps) read() {
 	source := "ConfigMaps " + config.DefaultsConfigMap + " and " + config.QueuesConfigMap + " in namespace " + c.namespace
 	defaults, configs := c.get(0, config.DefaultsConfigMap), c.get(1, config.QueuesConfigMap)
@@ -102,12 +134,54 @@ func (c *ConfigMaps) read() {
 	if about.UID == "" {
 		about = defaults
 	}
-	document, _, err := config.FromConfigMaps(data(defaults), data(configs))
+	document, options, err := config.FromConfigMaps(data(defaults), data(configs))
+	now := outcome{document: string(document)}
+	if err != nil {
+		now.err = err.Error()
+	} else {
+		c.warn(ignoredKeys(options, data(defaults), data(configs)))
+	}
+	if c.last != nil && *c.last == now {
+		return
+	}
+	c.last = &now
 	if err != nil {
 		c.handler.Failed(err, source, about)
 		return
 	}
 	load(document, source, about, c.handler)
+}
+
+// warn tells of keys that have no effect, once as long as they stay the same.
+func (c *ConfigMaps) warn(keys []string) {
+	text := strings.Join(keys, ", ")
+	if text == c.ignored {
+		return
+	}
+	c.ignored = text
+	if text != "" {
+		c.logger.Info("Keys of the ConfigMaps have no effect: only the queue document and service.policyGroup are read. "+
+			"Remove them, or correct the name if one was meant to be the document",
+			"namespace", c.namespace, "keys", text)
+	}
+}
+
+// ignoredKeys lists, sorted, the keys of the sources that are neither the queue
+// document nor name it. Options are what FromConfigMaps returned of the sources.
+func ignoredKeys(options map[string]string, sources ...config.Source) []string {
+	document := cmp.Or(options[policyGroup], defaultPolicyGroup) + ".yaml"
+	ignored := map[string]bool{}
+	for _, s := range sources {
+		for key := range s.Data {
+			ignored[key] = key != document && key != policyGroup
+		}
+		for key := range s.BinaryData {
+			plain, compressed := strings.CutSuffix(key, ".gz")
+			ignored[key] = !compressed || (plain != document && plain != policyGroup)
+		}
+	}
+	maps.DeleteFunc(ignored, func(_ string, ignored bool) bool { return !ignored })
+	return slices.Sorted(maps.Keys(ignored))
 }
 
 func data(m *corev1.ConfigMap) config.Source {

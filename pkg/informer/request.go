@@ -24,8 +24,8 @@ type RequestOptions struct {
 // resize), with cpu in milli-CPU under the name resources.CPU, and one pod.
 func Requests(pod *corev1.Pod, o RequestOptions) resources.Vector {
 	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
-		UseStatusResources:    true,
-		SkipPodLevelResources: !o.PodLevelResources,
+		UseStatusResources:                             true,
+		SkipPodLevelResources:                          !o.PodLevelResources,
 		InPlacePodLevelResourcesVerticalScalingEnabled: o.PodLevelResize,
 	})
 	return vector(list, resources.Entry{Name: resources.Pods, Amount: 1})
@@ -41,17 +41,32 @@ func vector(list corev1.ResourceList, more ...resources.Entry) resources.Vector 
 		case corev1.ResourceCPU:
 			entries = append(entries, resources.Entry{Name: resources.CPU, Amount: milli(q)})
 		default:
-			entries = append(entries, resources.Entry{Name: string(name), Amount: resources.Amount(q.Value())})
+			entries = append(entries, resources.Entry{Name: string(name), Amount: whole(q)})
 		}
 	}
 	return resources.VectorOf(append(entries, more...)...)
 }
 
-// milli is the quantity in thousandths, at most the largest amount: a request
-// that would overflow must not come out small.
+// milli is the quantity in thousandths, rounded up, from 0 to the largest
+// amount: a request that would overflow must not come out small.
 func milli(q resource.Quantity) resources.Amount {
-	if q.CmpInt64(math.MaxInt64/1000) > 0 {
+	switch {
+	case q.Sign() < 0:
+		return 0
+	case q.CmpInt64(math.MaxInt64/1000) > 0:
 		return resources.MaxAmount
 	}
 	return resources.Amount(q.MilliValue())
+}
+
+// whole is the quantity rounded up, from 0 to the largest amount. One quantity
+// always fits, but the sum over the containers of a pod may not.
+func whole(q resource.Quantity) resources.Amount {
+	switch {
+	case q.Sign() < 0:
+		return 0
+	case q.CmpInt64(math.MaxInt64) > 0:
+		return resources.MaxAmount
+	}
+	return resources.Amount(q.Value())
 }

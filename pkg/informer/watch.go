@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,8 +92,12 @@ func (w *Watcher) nodeGone(node *corev1.Node) {
 	w.store.DeleteNode(node.Name, w.options.Clock.Now())
 }
 
-func (w *Watcher) namespace(_, ns *corev1.Namespace) {
-	for _, err := range w.store.UpsertNamespace(ns.Name, ns.Annotations, w.options.Clock.Now()) {
+func (w *Watcher) namespace(old, ns *corev1.Namespace) {
+	errs := w.store.UpsertNamespace(ns.Name, ns.Annotations, w.options.Clock.Now())
+	if old != nil && maps.Equal(old.Annotations, ns.Annotations) {
+		return // told already
+	}
+	for _, err := range errs {
 		w.options.Logger.Error(err, "An annotation of a namespace cannot be understood and is ignored", "namespace", ns.Name)
 	}
 }
