@@ -21,23 +21,21 @@ type Owner struct {
 
 // GroupFor returns the group whose limits hold for an application of a leaf
 // whose user is in the given groups: walking from the leaf to root, the first
-// of the groups that has a limit, else the wildcard where one is set, else
-// none (yunikorn.md, section 9.3).
+// of the groups that a limit names; else the wildcard where one is set on the
+// way; else none (yunikorn.md, section 9.3).
 func GroupFor(v View, leaf ID, groups []string) string {
-	if q := v.Queue(leaf); q == nil || !q.PathLimited {
-		return ""
-	}
-	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+	found := ""
+	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		for _, g := range groups {
 			if groupLimit(q, g) != nil {
 				return g
 			}
 		}
 		if groupLimit(q, Everyone) != nil {
-			return Everyone
+			found = Everyone
 		}
 	}
-	return ""
+	return found
 }
 
 func userLimit(q *Queue, user string) *config.Limit {
