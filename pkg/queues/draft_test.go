@@ -1,0 +1,353 @@
+package queues_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func TestDraftRefusesWhatWouldBreakTheTree(t *testing.T) {
+	d := draft(t, "root\n  a\n    b")
+	a, b := id(t, d, "root.a"), id(t, d, "root.a.b")
+	for _, c := range []struct {
+		name string
+		err  func() error
+		want string
+	}{
+		{"a child of nobody", func() error {
+			_, err := d.Add(queues.Settings{Name: "x", Path: "root.x", Parent: 77})
+			return err
+		}, `add queue "root.x": parent 77 does not exist`},
+		{"a child twice", func() error {
+			_, err := d.Add(queues.Settings{Name: "b", Path: "root.a.b", Parent: a})
+			return err
+		}, `add queue "root.a.b": it exists already`},
+		{"remove nobody", func() error { return d.Remove(77) }, `remove queue 77: it does not exist`},
+		{"remove the root", func() error { return d.Remove(queues.RootID) }, `remove queue "root": the root stays`},
+		{"remove a parent", func() error { return d.Remove(a) }, `remove queue "root.a": it has 0 applications and 1 children`},
+		{"remove a used leaf", func() error {
+			d.Update(b, func(u *queues.Usage) { u.Applications++ })
+			return d.Remove(b)
+		}, `remove queue "root.a.b": it has 1 applications and 0 children`},
+	} {
+		if err := c.err(); err == nil || err.Error() != c.want {
+			t.Errorf("%s: got error %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestFindTakesExactPathsOnly(t *testing.T) {
+	s := draft(t, "root\n  a\n    b\n  ab").Publish(nil)
+	for path, want := range map[string]bool{
+		"root": true, "root.a": true, "root.a.b": true, "root.ab": true,
+		"": false, "a": false, "roo": false, "root.": false, "root.b": false, "root.a.": false,
+		"root.a.b.c": false, "root.A": false, "other.a": false,
+	} {
+		if q, found := s.Find(path); found != want || (found && q.Path != path) {
+			t.Errorf("Find(%q) found %v", path, found)
+		}
+	}
+	if s.Queue(-1) != nil || s.Queue(1_000_000) != nil {
+		t.Error("a queue with an ID that nobody has")
+	}
+}
+
+// An ID that became free is given out again, and old snapshots still show the
+// queue that had it.
+func TestIDsAreUsedAgain(t *testing.T) {
+	d := draft(t, "root\n  a\n  b")
+	old := d.Publish(nil)
+	a := id(t, d, "root.a")
+	if err := d.Remove(a); err != nil {
+		t.Fatal(err)
+	}
+	between := d.Publish(old)
+	c, err := d.Add(queues.Settings{Name: "c", Path: "root.c", Parent: queues.RootID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c != a {
+		t.Errorf("root.c got ID %d, want %d again", c, a)
+	}
+	next := d.Publish(between)
+	if old.Queue(a).Path != "root.a" || between.Queue(a) != nil || next.Queue(a).Path != "root.c" {
+		t.Error("snapshots disagree with the time they were taken at")
+	}
+	if _, found := next.Find("root.a"); found {
+		t.Error("root.a is still found")
+	}
+}
+
+func TestPublishWithoutChangeReturnsTheSameSnapshot(t *testing.T) {
+	d := draft(t, "root\n  a")
+	s := d.Publish(nil)
+	if d.Publish(s) != s {
+		t.Error("nothing changed and there is a new snapshot")
+	}
+	d.Update(id(t, d, "root.a"), func(u *queues.Usage) { u.Running++ })
+	n := d.Publish(s)
+	if n == s || n.Generation() != s.Generation()+1 || n.TreeGeneration() != s.TreeGeneration() {
+		t.Errorf("after a change of usage: generations %d/%d, then %d/%d",
+			s.Generation(), s.TreeGeneration(), n.Generation(), n.TreeGeneration())
+	}
+	d.SetCapacity(queuestest.Vector("vcore=1"))
+	c := d.Publish(n)
+	if c == n || !c.Capacity().Equal(queuestest.Vector("vcore=1")) || !n.Capacity().IsZero() {
+		t.Error("a change of the capacity is not in the next snapshot, or in the one before")
+	}
+	d.SetSettings(queues.RootID, *d.Root().Settings)
+	if next := d.Publish(c); next.TreeGeneration() <= c.TreeGeneration() {
+		t.Error("new settings do not change the tree generation")
+	}
+}
+
+// One event copies the queues from its leaf to root and nothing else, in a tree
+// of any size.
+func TestPathCopyingSharesTheUntouched(t *testing.T) {
+	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root"})
+	var leaf queues.ID
+	for i := range 300 {
+		parent, err := d.Add(queues.Settings{Name: fmt.Sprintf("p%03d", i), Path: fmt.Sprintf("root.p%03d", i), Parent: queues.RootID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leaf, err = d.Add(queues.Settings{Name: "leaf", Path: fmt.Sprintf("root.p%03d.leaf", i), Parent: parent, Leaf: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := d.Publish(nil)
+	d.Update(leaf, func(u *queues.Usage) { u.Running++ })
+	d.Update(leaf, func(u *queues.Usage) { u.Running++ })
+	after := d.Publish(before)
+	var copied []string
+	for q := range after.All() {
+		if before.Queue(q.ID) != q {
+			copied = append(copied, q.Path)
+		}
+	}
+	if diff := cmp.Diff([]string{"root", "root.p299", "root.p299.leaf"}, copied); diff != "" {
+		t.Errorf("copied queues (-want +got):\n%s", diff)
+	}
+	if before.Root().Running != 0 || after.Root().Running != 2 {
+		t.Errorf("root running %d before and %d after", before.Root().Running, after.Root().Running)
+	}
+}
+
+// frozen is a deep copy of a snapshot, in plain values.
+type frozen struct {
+	Generation, TreeGeneration uint64
+	Capacity                   string
+	Queues                     []frozenQueue
+}
+
+type frozenQueue struct {
+	ID                           queues.ID
+	Settings                     queues.Settings
+	Allocated, Admitted, Pending string
+	Applications, Running        int
+	Children                     []queues.ID
+}
+
+func freeze(s *queues.Snapshot) frozen {
+	f := frozen{s.Generation(), s.TreeGeneration(), s.Capacity().String(), nil}
+	for q := range s.All() {
+		f.Queues = append(f.Queues, frozenQueue{
+			q.ID, *q.Settings, q.Allocated.String(), q.Admitted.String(), q.Pending.String(),
+			q.Applications, q.Running, slices.Clone(q.Children),
+		})
+	}
+	return f
+}
+
+var plain = cmp.AllowUnexported(resources.Vector{}, resources.Limit{}, resources.Guarantee{})
+
+// change is a random change of a draft; numbers choose among what there is.
+type change struct {
+	kind       string
+	queue, add int
+	name       string
+}
+
+func changes() *rapid.Generator[[]change] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) change {
+		return change{
+			kind:  rapid.SampledFrom([]string{"add", "add", "remove", "update", "update", "settings", "capacity", "publish", "publish"}).Draw(t, "kind"),
+			queue: rapid.IntRange(0, 1000).Draw(t, "queue"),
+			add:   rapid.IntRange(-3, 3).Draw(t, "add"),
+			name:  rapid.SampledFrom([]string{"a", "b", "c", "ab"}).Draw(t, "name"),
+		}
+	}), 1, 200)
+}
+
+// plainTree is a tree as simple as it can be: what a draft should contain.
+type plainTree map[string]*plainQueue
+
+type plainQueue struct {
+	used, applications, max int
+}
+
+func (p plainTree) paths() []string { return slices.Sorted(maps.Keys(p)) }
+
+func (p plainTree) hasChild(path string) bool {
+	for other := range p {
+		if len(other) > len(path) && other[:len(path)+1] == path+"." {
+			return true
+		}
+	}
+	return false
+}
+
+// replay makes the changes in a draft and in a plain tree, and compares the two
+// after each change and all snapshots with what they were when published. With
+// a bug, a snapshot is written to behind the draft's back.
+func replay(steps []change, bug bool) error {
+	d := queues.NewDraft(queues.Settings{Name: "root", Path: "root"})
+	tree := plainTree{"root": {}}
+	published := []*queues.Snapshot{d.Publish(nil)}
+	copies := []frozen{freeze(published[0])}
+	for i, s := range steps {
+		if err := apply(d, tree, s); err != nil {
+			return fmt.Errorf("step %d (%+v): %w", i, s, err)
+		}
+		if s.kind == "publish" {
+			n := d.Publish(published[len(published)-1])
+			published, copies = append(published, n), append(copies, freeze(n))
+		}
+		if bug && s.kind == "update" {
+			published[0].Root().Running++
+		}
+		if err := tree.compare(d); err != nil {
+			return fmt.Errorf("step %d (%+v): %w", i, s, err)
+		}
+	}
+	for i, s := range published {
+		if diff := cmp.Diff(copies[i], freeze(s), plain); diff != "" {
+			return fmt.Errorf("snapshot %d changed after it was published (-then +now):\n%s", i, diff)
+		}
+	}
+	return nil
+}
+
+func apply(d *queues.Draft, tree plainTree, s change) error {
+	paths := tree.paths()
+	path := paths[s.queue%len(paths)]
+	q, found := d.Find(path)
+	if !found {
+		return fmt.Errorf("%s is not found", path)
+	}
+	switch s.kind {
+	case "add":
+		child := path + "." + s.name
+		_, exists := tree[child]
+		_, err := d.Add(queues.Settings{Name: s.name, Path: child, Parent: q.ID})
+		if exists != (err != nil) {
+			return fmt.Errorf("add %s: %v", child, err)
+		}
+		if !exists {
+			tree[child] = &plainQueue{}
+		}
+	case "remove":
+		refused := path == "root" || tree.hasChild(path) || tree[path].applications != 0
+		if err := d.Remove(q.ID); refused != (err != nil) {
+			return fmt.Errorf("remove %s: %v", path, err)
+		}
+		if !refused {
+			delete(tree, path)
+		}
+	case "update":
+		d.Update(q.ID, func(u *queues.Usage) {
+			u.Running += s.add
+			u.Applications += s.add
+			u.Allocated = u.Allocated.Add(resources.VectorOf(resources.Entry{Name: "vcore", Amount: resources.Amount(s.add)}))
+		})
+		for p := range d.Ancestors(q.ID) {
+			tree[p.Path].used += s.add
+			tree[p.Path].applications += s.add
+		}
+	case "settings":
+		n := *q.Settings
+		n.MaxApplications = uint64(s.add + 3)
+		d.SetSettings(q.ID, n)
+		tree[path].max = s.add + 3
+	case "capacity":
+		d.SetCapacity(resources.VectorOf(resources.Entry{Name: "vcore", Amount: resources.Amount(s.queue)}))
+	}
+	return nil
+}
+
+func (p plainTree) compare(d *queues.Draft) error {
+	seen := 0
+	ids := map[queues.ID]bool{}
+	last := map[queues.ID]string{}
+	for q := range d.All() {
+		seen++
+		want := p[q.Path]
+		switch {
+		case want == nil:
+			return fmt.Errorf("%s is there and should not be", q.Path)
+		case ids[q.ID]:
+			return fmt.Errorf("%s has the ID %d of another queue", q.Path, q.ID)
+		case d.Queue(q.ID) != q:
+			return fmt.Errorf("%s is not what its ID leads to", q.Path)
+		case q.Running != want.used || q.Applications != want.applications || int(q.MaxApplications) != want.max ||
+			q.Allocated.Get("vcore") != resources.Amount(want.used):
+			return fmt.Errorf("%s has %+v, max %d, want %+v", q.Path, q.Usage, q.MaxApplications, *want)
+		case !q.IsRoot() && q.Name <= last[q.Parent]:
+			return fmt.Errorf("%s comes after sibling %s", q.Path, last[q.Parent])
+		}
+		ids[q.ID], last[q.Parent] = true, q.Name
+	}
+	if seen != len(p) {
+		return fmt.Errorf("%d queues, want %d", seen, len(p))
+	}
+	return nil
+}
+
+func TestDraftProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := replay(changes().Draw(t, "changes"), false); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestDraftPropertyFindsAWrittenSnapshot(t *testing.T) {
+	for seed := range 50 {
+		if replay(changes().Example(seed), true) != nil {
+			return
+		}
+	}
+	t.Error("nobody noticed that published snapshots were written to")
+}
+
+func draft(tb testing.TB, tree string) *queues.Draft {
+	tb.Helper()
+	return queues.NewDraftFrom(queuestest.MustTree(tb, tree))
+}
+
+func id(tb testing.TB, v interface {
+	Find(string) (*queues.Queue, bool)
+}, path string) queues.ID {
+	tb.Helper()
+	q, found := v.Find(path)
+	if !found {
+		tb.Fatalf("there is no queue %s", path)
+	}
+	return q.ID
+}
+
+// specs of random shape, for properties over configurations.
+func specs() *rapid.Generator[*config.Spec] {
+	return queuestest.Specs(queuestest.Features{
+		Guaranteed: true, Max: true, MaxApplications: true, Limits: true, Policies: true, Templates: true,
+	})
+}

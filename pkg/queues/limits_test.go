@@ -1,0 +1,249 @@
+package queues_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// A named group anywhere on the way to root beats a wildcard below it; the
+// user's groups are tried in their order at each queue, leaf first.
+func TestGroupFor(t *testing.T) {
+	d := draft(t, `
+root limit=/dev,ops;max.vcore=9
+  a limit=/qa;max.vcore=5 limit=/*;max.vcore=1
+    leaf limit=/lab;max.vcore=2 limit=bob;max.vcore=2
+  b
+  c limit=/ops;max.vcore=1`)
+	free := draft(t, "root\n  a")
+	for _, c := range []struct {
+		path   string
+		groups []string
+		want   string
+	}{
+		{"root.a.leaf", []string{"dev", "lab"}, "lab"},
+		{"root.a.leaf", []string{"dev", "qa"}, "qa"},
+		{"root.a.leaf", []string{"guests", "dev"}, "dev"},
+		{"root.a.leaf", []string{"guests"}, "*"},
+		{"root.a.leaf", nil, "*"},
+		{"root.b", []string{"guests"}, ""},
+		{"root.b", []string{"ops", "dev"}, "ops"},
+		{"root.b", []string{"dev", "ops"}, "dev"},
+		{"root.c", []string{"dev", "ops"}, "ops"},
+	} {
+		if got := queues.GroupFor(d, id(t, d, c.path), c.groups); got != c.want {
+			t.Errorf("group of %v in %s: got %q, want %q", c.groups, c.path, got, c.want)
+		}
+	}
+	if got := queues.GroupFor(free, id(t, free, "root.a"), []string{"dev"}); got != "" {
+		t.Errorf("group where nobody is limited: %q", got)
+	}
+}
+
+// charge lets an owner use something in a leaf.
+func charge(t *testing.T, l *queues.Ledger, d *queues.Draft, path string, o queues.Owner, allocated, admitted string, running int) {
+	t.Helper()
+	l.Update(d, id(t, d, path), o, func(u *queues.OwnerUsage) {
+		u.Allocated = u.Allocated.Add(queuestest.Vector(allocated))
+		u.Admitted = u.Admitted.Add(queuestest.Vector(admitted))
+		u.Running += running
+	})
+}
+
+func TestLedgerAdmit(t *testing.T) {
+	d := draft(t, `
+root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
+  a limit=bob;max.vcore=2
+  b limit=/*;max.memory=1Gi`)
+	l := queues.NewLedger()
+	alice, bob, carol := queues.Owner{User: "alice"}, queues.Owner{User: "bob", Group: "dev"}, queues.Owner{User: "carol", Group: "dev"}
+	charge(t, l, d, "root.a", alice, "vcore=5", "", 0)
+	charge(t, l, d, "root.a", bob, "vcore=1", "vcore=1", 0)
+	charge(t, l, d, "root.b", carol, "vcore=3", "", 0)
+	for _, c := range []struct {
+		path  string
+		owner queues.Owner
+		ask   string
+		on    queues.Basis
+		want  string
+		at    string
+	}{
+		// Named beats wildcard, whichever is stricter.
+		{"root.b", alice, "vcore=5", queues.OnCommitted, "", ""},
+		{"root.b", alice, "vcore=6", queues.OnCommitted, "OverUserLimit: user alice in queue root: vcore used 5, requested 6, limit 10", "root"},
+		{"root.a", bob, "vcore=1", queues.OnAllocated, "", ""},
+		{"root.a", bob, "vcore=1", queues.OnCommitted, "OverUserLimit: user bob in queue root.a: vcore used 2, requested 1, limit 2", "root.a"},
+		// The wildcard is for each user on his own, the group is for all of it together.
+		{"root.b", bob, "vcore=1", queues.OnAllocated, "", ""},
+		{"root.b", bob, "vcore=2", queues.OnCommitted, "OverUserLimit: user bob in queue root: vcore used 2, requested 2, limit 3", "root"},
+		{"root.b", queues.Owner{User: "dora", Group: "dev"}, "vcore=3", queues.OnCommitted,
+			"OverGroupLimit: group dev in queue root: vcore used 5, requested 3, limit 6", "root"},
+		{"root.b", queues.Owner{User: "dora"}, "vcore=3", queues.OnCommitted, "", ""},
+		{"root.b", queues.Owner{User: "dora", Group: "*"}, "memory=2Gi", queues.OnCommitted,
+			"OverGroupLimit: group * in queue root.b: memory used 0, requested 2Gi, limit 1Gi", "root.b"},
+		// A type without a limit is not looked at.
+		{"root.a", bob, "memory=100Gi", queues.OnCommitted, "", ""},
+	} {
+		v := l.Admit(d, id(t, d, c.path), c.owner, queuestest.Vector(c.ask), c.on)
+		if v.Reason.String() != c.want {
+			t.Errorf("%s asks %s in %s: got %q, want %q", c.owner.User, c.ask, c.path, v.Reason, c.want)
+		}
+		if c.at != "" && v.At != id(t, d, c.at) {
+			t.Errorf("%s asks %s in %s: refused at %d, want %s", c.owner.User, c.ask, c.path, v.At, c.at)
+		}
+	}
+}
+
+func TestLedgerAdmitApplication(t *testing.T) {
+	d := draft(t, `
+root limit=*;maxapps=2 limit=/dev;maxapps=3
+  a limit=alice;maxapps=1
+  b`)
+	l := queues.NewLedger()
+	expect := func(path string, o queues.Owner, want string) {
+		t.Helper()
+		if got := l.AdmitApplication(d, id(t, d, path), o).Reason.String(); got != want {
+			t.Errorf("%s in %s: got %q, want %q", o.User, path, got, want)
+		}
+	}
+	alice, bob, carol := queues.Owner{User: "alice", Group: "dev"}, queues.Owner{User: "bob", Group: "dev"}, queues.Owner{User: "carol"}
+	expect("root.a", alice, "")
+	charge(t, l, d, "root.a", alice, "", "", 1)
+	expect("root.a", alice, "UserMaxApplications: user alice in queue root.a: 1 application running, limit 1")
+	expect("root.b", alice, "")
+	charge(t, l, d, "root.b", alice, "", "", 1)
+	expect("root.b", alice, "UserMaxApplications: user alice in queue root: 2 applications running, limit 2")
+	charge(t, l, d, "root.b", bob, "", "", 1)
+	expect("root.b", bob, "GroupMaxApplications: group dev in queue root: 3 applications running, limit 3")
+	expect("root.b", carol, "")
+	charge(t, l, d, "root.b", bob, "", "", -1)
+	expect("root.b", bob, "")
+}
+
+// Usage is kept where somebody is limited and is gone when it is given back.
+func TestLedgerUsage(t *testing.T) {
+	d := draft(t, `
+root
+  a limit=*;max.vcore=9
+    leaf
+  b`)
+	l, empty := queues.NewLedger(), queues.NewLedger()
+	bob := queues.Owner{User: "bob", Group: "dev"}
+	charge(t, l, d, "root.b", bob, "vcore=1", "", 1)
+	if !l.Equal(empty) {
+		t.Error("usage is kept where nobody is limited")
+	}
+	charge(t, l, d, "root.a.leaf", bob, "vcore=1", "vcore=2", 1)
+	at := id(t, d, "root.a")
+	for _, group := range []bool{false, true} {
+		name := map[bool]string{false: "bob", true: "dev"}[group]
+		u := l.Usage(at, group, name)
+		if !u.Allocated.Equal(queuestest.Vector("vcore=1")) || !u.Admitted.Equal(queuestest.Vector("vcore=2")) || u.Running != 1 {
+			t.Errorf("usage of %s: %+v", name, u)
+		}
+	}
+	if l.Equal(empty) || empty.Equal(l) {
+		t.Error("a ledger with usage equals one without")
+	}
+	charge(t, l, d, "root.a.leaf", bob, "vcore=-1", "vcore=-2", -1)
+	if !l.Equal(empty) {
+		t.Error("usage that was given back is still there")
+	}
+}
+
+// posting is something that an owner uses in a leaf, or gives back.
+type posting struct {
+	leaf  queues.ID
+	owner queues.Owner
+	v     resources.Vector
+	back  bool // it is given back before the end
+}
+
+type ledgerCase struct {
+	draft    *queues.Draft
+	postings []posting
+}
+
+func ledgerCases() *rapid.Generator[ledgerCase] {
+	return rapid.Custom(func(t *rapid.T) ledgerCase {
+		c := ledgerCase{draft: queues.NewDraftFrom(queuestest.Specs(queuestest.Features{Limits: true}).Draw(t, "spec"))}
+		for range rapid.IntRange(1, 30).Draw(t, "postings") {
+			p := posting{
+				leaf: rapid.SampledFrom(leavesOf(c.draft)).Draw(t, "leaf"),
+				v:    vectors().Draw(t, "amount"), back: rapid.Bool().Draw(t, "back"),
+			}
+			p.owner.User = rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "user")
+			p.owner.Group = queues.GroupFor(c.draft, p.leaf, rapid.SampledFrom([][]string{nil, {"dev"}, {"qa"}}).Draw(t, "groups"))
+			c.postings = append(c.postings, p)
+		}
+		return c
+	})
+}
+
+// keep makes the postings and tells whether each owner's usage in each queue is
+// the sum of what was not given back below it.
+func keep(c ledgerCase, update func(*queues.Ledger, posting, func(*queues.OwnerUsage))) error {
+	l := queues.NewLedger()
+	for _, p := range c.postings {
+		update(l, p, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Add(p.v) })
+	}
+	for _, p := range c.postings {
+		if p.back {
+			update(l, p, func(u *queues.OwnerUsage) { u.Allocated = u.Allocated.Sub(p.v) })
+		}
+	}
+	for q := range c.draft.All() {
+		for _, name := range []string{"alice", "bob", "dev", "*"} {
+			group := name == "dev" || name == "*"
+			var want resources.Vector
+			for _, p := range c.postings {
+				who := p.owner.User
+				if group {
+					who = p.owner.Group
+				}
+				if !p.back && who == name && len(q.Limits) > 0 && below(c.draft, p.leaf, q.ID) {
+					want = want.Add(p.v)
+				}
+			}
+			if got := l.Usage(q.ID, group, name).Allocated; !got.Equal(want) {
+				return fmt.Errorf("%s in %s: got %v, want %v", name, q.Path, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+func below(d *queues.Draft, id, above queues.ID) bool {
+	for q := range d.Ancestors(id) {
+		if q.ID == above {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLedgerProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := ledgerCases().Draw(t, "case")
+		if err := keep(c, func(l *queues.Ledger, p posting, f func(*queues.OwnerUsage)) { l.Update(c.draft, p.leaf, p.owner, f) }); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLedgerPropertyFindsAForgottenGroup(t *testing.T) {
+	for seed := range 200 {
+		c := ledgerCases().Example(seed)
+		if keep(c, func(l *queues.Ledger, p posting, f func(*queues.OwnerUsage)) {
+			l.Update(c.draft, p.leaf, queues.Owner{User: p.owner.User}, f)
+		}) != nil {
+			return
+		}
+	}
+	t.Error("nobody noticed that groups are not charged")
+}

@@ -1,0 +1,139 @@
+package queuestest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Node is a queue as a test writes it, before inheritance.
+type Node struct {
+	Name string
+	// Parent makes a queue without children a parent.
+	Parent          bool
+	Guaranteed, Max map[string]resources.Amount
+	MaxApplications uint64
+	Properties      map[string]string
+	SubmitACL       config.ACL
+	AdminACL        config.ACL
+	Template        *Node // its name and children are not looked at
+	Limits          []config.Limit
+	Children        []*Node
+	closed          bool // SubmitACL was given
+	depth           int  // of its line
+}
+
+// Spec resolves what queues inherit, as package config does for a file, and
+// returns the specification without placement rules. Everybody may submit at
+// root unless a text said otherwise.
+func Spec(root *Node) (*config.Spec, error) {
+	if !root.closed {
+		root.SubmitACL = config.ACL{Everybody: true}
+	}
+	q, err := resolve(root, nil)
+	if err != nil {
+		return nil, err
+	}
+	q.Leaf = false
+	return &config.Spec{Root: q, PreemptionEnabled: true}, nil
+}
+
+func resolve(n *Node, parent *config.Queue) (*config.Queue, error) {
+	q := &config.Queue{
+		Name: n.Name, Path: n.Name, Leaf: !n.Parent && len(n.Children) == 0,
+		Guaranteed: resources.GuaranteeFrom(n.Guaranteed), Max: resources.LimitFrom(n.Max),
+		MaxApplications: n.MaxApplications, Properties: map[string]string{},
+		SubmitACL: n.SubmitACL, AdminACL: n.AdminACL, Limits: n.Limits,
+	}
+	if parent != nil {
+		q.Path = parent.Path + "." + n.Name
+		inheritProperties(q.Properties, parent.Properties)
+		q.Template = parent.Template
+	}
+	maps.Copy(q.Properties, n.Properties)
+	var err error
+	if q.Policies, err = Policies(q.Properties); err != nil {
+		return nil, fmt.Errorf("queue %s: %w", q.Path, err)
+	}
+	if n.Template != nil {
+		if q.Template, err = template(n.Template); err != nil {
+			return nil, fmt.Errorf("template of %s: %w", q.Path, err)
+		}
+	}
+	for _, c := range n.Children {
+		child, err := resolve(c, q)
+		if err != nil {
+			return nil, err
+		}
+		q.Children = append(q.Children, child)
+	}
+	slices.SortFunc(q.Children, func(a, b *config.Queue) int { return cmp.Compare(a.Name, b.Name) })
+	if q.Leaf {
+		q.Template = nil
+	}
+	return q, nil
+}
+
+func template(n *Node) (*config.Template, error) {
+	policies, err := Policies(n.Properties)
+	return &config.Template{
+		Guaranteed: resources.GuaranteeFrom(n.Guaranteed), Max: resources.LimitFrom(n.Max),
+		MaxApplications: n.MaxApplications, Properties: n.Properties, Policies: policies,
+	}, err
+}
+
+func inheritProperties(to, from map[string]string) {
+	for key, value := range from {
+		switch {
+		case strings.HasPrefix(key, "priority."):
+		case key == "preemption.policy" && value != "disabled":
+		default:
+			to[key] = value
+		}
+	}
+}
+
+// Policies reads properties. Unlike package config it refuses values that it
+// does not understand.
+func Policies(properties map[string]string) (config.Policies, error) {
+	p := config.DefaultPolicies()
+	for key, value := range properties {
+		if !setPolicy(&p, key, value) {
+			return p, fmt.Errorf("property %s: %q is not understood", key, value)
+		}
+	}
+	return p, nil
+}
+
+func setPolicy(p *config.Policies, key, value string) bool {
+	switch key {
+	case "application.sort.policy":
+		p.ApplicationSort = config.SortPolicy(value)
+		return value == "fifo" || value == "fair"
+	case "application.sort.priority":
+		p.PrioritySort = value == "enabled"
+		return p.PrioritySort || value == "disabled"
+	case "priority.policy":
+		p.PriorityFence = value == "fence"
+		return p.PriorityFence || value == "default"
+	case "priority.offset":
+		n, err := strconv.ParseInt(value, 10, 32)
+		p.PriorityOffset = int32(n)
+		return err == nil
+	case "preemption.policy":
+		p.Preemption = config.PreemptionPolicy(value)
+		return value == "default" || value == "fence" || value == "disabled"
+	case "preemption.delay":
+		d, err := time.ParseDuration(value)
+		p.PreemptionDelay = d
+		return err == nil && d > 0
+	}
+	return true
+}

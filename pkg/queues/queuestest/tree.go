@@ -1,0 +1,205 @@
+package queuestest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Tree reads a specification from an indented text, one queue a line:
+//
+//	root
+//	  a guaranteed.vcore=8 max.pods=10 props=priority.offset:5
+//	  b parent template.max.vcore=2
+//
+// Words of a queue:
+//
+//	parent                     a parent although it has no children
+//	guaranteed.T=N max.T=N     quota of resource type T, see [Amount]
+//	maxapps=N                  maxapplications
+//	props=KEY:VALUE,...        properties
+//	submit=USERS/GROUPS        access lists; names joined by commas, * is everybody;
+//	admin=USERS/GROUPS         without submit= everybody may submit at root
+//	limit=USERS/GROUPS;W;...   a limit; W is max.T=N or maxapps=N; repeatable
+//	template.W                 W of the child template: a quota, maxapps or props
+//
+// Children are indented by two spaces. Lines that begin with # are skipped.
+func Tree(text string) (*config.Spec, error) {
+	root, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return Spec(root)
+}
+
+// MustTree is Tree for a text that is right.
+func MustTree(tb testing.TB, text string) *config.Spec {
+	tb.Helper()
+	spec, err := Tree(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return spec
+}
+
+func parse(text string) (*Node, error) {
+	var path []*Node // from root to the line before
+	for i, line := range strings.Split(text, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		if len(path) > 0 && path[0].depth > 0 {
+			indent -= path[0].depth
+		}
+		n := &Node{Name: words[0], depth: indent}
+		for _, word := range words[1:] {
+			if err := n.set(word); err != nil {
+				return nil, fmt.Errorf("line %d, queue %s: %w", i+1, n.Name, err)
+			}
+		}
+		if len(path) == 0 {
+			path = append(path, n)
+			continue
+		}
+		depth := indent / 2
+		if depth < 1 || depth > len(path) || indent%2 != 0 {
+			return nil, fmt.Errorf("line %d, queue %s: indented by %d spaces", i+1, n.Name, indent)
+		}
+		above := path[depth-1]
+		above.Children = append(above.Children, n)
+		path = append(path[:depth], n)
+	}
+	if len(path) == 0 {
+		return nil, fmt.Errorf("tree has no queue")
+	}
+	return path[0], nil
+}
+
+func (n *Node) set(word string) error {
+	key, value, _ := strings.Cut(word, "=")
+	if rest, ok := strings.CutPrefix(word, "template."); ok {
+		if n.Template == nil {
+			n.Template = &Node{}
+		}
+		return n.Template.set(rest)
+	}
+	if name, ok := strings.CutPrefix(key, "guaranteed."); ok {
+		return quota(&n.Guaranteed, name, value)
+	}
+	if name, ok := strings.CutPrefix(key, "max."); ok {
+		return quota(&n.Max, name, value)
+	}
+	var err error
+	switch key {
+	case "parent":
+		n.Parent = true
+	case "maxapps":
+		n.MaxApplications, err = strconv.ParseUint(value, 10, 64)
+	case "submit":
+		n.SubmitACL, n.closed = acl(value), true
+	case "admin":
+		n.AdminACL = acl(value)
+	case "props":
+		n.Properties = map[string]string{}
+		for _, property := range strings.Split(value, ",") {
+			k, v, _ := strings.Cut(property, ":")
+			n.Properties[k] = v
+		}
+	case "limit":
+		var l config.Limit
+		l, err = limit(value)
+		n.Limits = append(n.Limits, l)
+	default:
+		err = fmt.Errorf("word %q is not understood", word)
+	}
+	return err
+}
+
+func quota(to *map[string]resources.Amount, name, value string) error {
+	a, err := Amount(name, value)
+	if *to == nil {
+		*to = map[string]resources.Amount{}
+	}
+	(*to)[name] = a
+	return err
+}
+
+func acl(text string) config.ACL {
+	users, groups, _ := strings.Cut(text, "/")
+	return config.ACL{Everybody: users == "*", Users: names(users), Groups: names(groups)}
+}
+
+func names(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+func limit(text string) (config.Limit, error) {
+	words := strings.Split(text, ";")
+	users, groups, _ := strings.Cut(words[0], "/")
+	var n Node
+	for _, word := range words[1:] {
+		if err := n.set(word); err != nil {
+			return config.Limit{}, err
+		}
+	}
+	return config.Limit{
+		Users: names(users), Groups: names(groups),
+		MaxResources: resources.LimitFrom(n.Max), MaxApplications: n.MaxApplications,
+	}, nil
+}
+
+// Rules reads placement rules, one a line: the kind, then its value, then
+// "create", then "<" and the parent rule in the same words.
+//
+//	provided create
+//	tag namespace create < fixed root.teams
+func Rules(text string) ([]config.Rule, error) {
+	var rules []config.Rule
+	for _, line := range strings.Split(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		var child *config.Rule
+		for i, part := range strings.Split(line, "<") {
+			r, err := rule(strings.Fields(part))
+			if err != nil {
+				return nil, fmt.Errorf("rule %q: %w", line, err)
+			}
+			if i == 0 {
+				rules = append(rules, r)
+				child = &rules[len(rules)-1]
+				continue
+			}
+			child.Parent = &r
+			child = &r
+		}
+	}
+	return rules, nil
+}
+
+func rule(words []string) (config.Rule, error) {
+	if len(words) == 0 {
+		return config.Rule{}, fmt.Errorf("has no kind")
+	}
+	r := config.Rule{Kind: config.RuleKind(words[0])}
+	for _, word := range words[1:] {
+		switch {
+		case word == "create":
+			r.Create = true
+		case r.Value == "":
+			r.Value = word
+		default:
+			return r, fmt.Errorf("word %q is not understood", word)
+		}
+	}
+	return r, nil
+}
