@@ -1,6 +1,7 @@
 package order
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -11,6 +12,7 @@ import (
 // or blocked and not both. It looks at everything and is for tests and
 // diagnosis.
 func (x *Index) Check() error {
+	leaves := 0
 	for _, n := range x.nodes {
 		if n == nil {
 			continue
@@ -18,6 +20,12 @@ func (x *Index) Check() error {
 		if err := x.checkNode(n); err != nil {
 			return fmt.Errorf("order of %s: %w", n.settings.Path, err)
 		}
+		if n.groups.Len() > 0 {
+			leaves++
+		}
+	}
+	if leaves != x.leavesWithWork {
+		return fmt.Errorf("order: %d queues with work counted, %d found", x.leavesWithWork, leaves)
 	}
 	return nil
 }
@@ -26,8 +34,8 @@ func (x *Index) checkNode(n *node) error {
 	if err := n.children.Check(); err != nil {
 		return fmt.Errorf("children: %w", err)
 	}
-	if err := n.apps.Check(); err != nil {
-		return fmt.Errorf("applications: %w", err)
+	if err := n.groups.Check(); err != nil {
+		return fmt.Errorf("groups: %w", err)
 	}
 	eligible := 0
 	var below priorities
@@ -35,49 +43,84 @@ func (x *Index) checkNode(n *node) error {
 		eligible += c.key.Eligible
 		below.add(c.key.Priority)
 	}
-	for _, a := range n.apps.Items() {
-		if err := checkApp(a); err != nil {
-			return fmt.Errorf("application %s: %w", a.key.Name, err)
+	for id, g := range n.known {
+		if err := x.checkGroup(n, g); err != nil {
+			return fmt.Errorf("group %v of %+v: %w", g.request, id.class, err)
 		}
-		eligible += a.eligible
-		below.add(a.key.Priority)
+		if g.blockedAt == nil {
+			eligible += g.asks
+			below.add(g.below.largest())
+		}
 	}
-	if eligible != n.key.Eligible {
+	return x.checkKey(n, eligible, below.largest())
+}
+
+func (x *Index) checkKey(n *node, eligible int, priority int64) error {
+	exposed := queues.Exposed(priority, n.settings.Policies)
+	switch {
+	case eligible != n.key.Eligible:
 		return fmt.Errorf("%d asks counted, %d found", n.key.Eligible, eligible)
-	}
-	if below.largest() != n.below.largest() {
-		return fmt.Errorf("highest priority below is %d, found %d", n.below.largest(), below.largest())
-	}
-	if n.parent != nil && eligible > 0 && n.key.Priority != queues.Exposed(below.largest(), n.settings.Policies) {
-		return fmt.Errorf("exposes priority %d, should be %d", n.key.Priority, queues.Exposed(below.largest(), n.settings.Policies))
-	}
-	if !x.stale && n.key.Share.Compare(x.share(n)) != 0 {
+	case priority != n.below.largest():
+		return fmt.Errorf("highest priority below is %d, found %d", n.below.largest(), priority)
+	case n.parent != nil && eligible > 0 && n.key.Priority != exposed:
+		return fmt.Errorf("exposes priority %d, should be %d", n.key.Priority, exposed)
+	case !x.stale && n.key.Share.Compare(x.share(n)) != 0:
 		return fmt.Errorf("share is %v, should be %v", n.key.Share, x.share(n))
 	}
 	for g := range n.blocked {
-		if g.blockedAt != n || g.at >= 0 || len(g.asks.Items()) == 0 {
-			return fmt.Errorf("group %v of %s is listed as blocked and is not", g.request, g.app.key.Name)
+		if g.blockedAt != n || g.leaf.known[g.id] != g {
+			return fmt.Errorf("group %v of %s is listed as blocked and is not", g.request, g.leaf.settings.Path)
 		}
 	}
 	return nil
 }
 
-func checkApp(a *App) error {
-	if err := a.groups.Check(); err != nil {
+func (x *Index) checkGroup(n *node, g *Group) error {
+	if err := g.batches.Check(); err != nil {
 		return err
 	}
-	eligible := 0
-	for _, g := range a.groups.Items() {
-		if err := g.asks.Check(); err != nil {
-			return err
+	asks := 0
+	var below priorities
+	for _, b := range g.batches.Items() {
+		if err := x.checkBatch(g, b); err != nil {
+			return fmt.Errorf("application %s: %w", b.app.key.Name, err)
 		}
-		if g.blockedAt != nil {
-			return fmt.Errorf("group %v is in the order and blocked", g.request)
-		}
-		eligible += len(g.asks.Items())
+		asks += b.asks.Len()
+		below.add(b.key.Priority)
 	}
-	if eligible != a.eligible {
-		return fmt.Errorf("%d asks counted, %d found", a.eligible, eligible)
+	switch {
+	case g.leaf != n:
+		return fmt.Errorf("belongs to %s", g.leaf.settings.Path)
+	case asks == 0:
+		return errors.New("is empty")
+	case asks != g.asks:
+		return fmt.Errorf("%d asks counted, %d found", g.asks, asks)
+	case below.largest() != g.below.largest():
+		return fmt.Errorf("highest priority is %d, found %d", g.below.largest(), below.largest())
+	case (g.blockedAt == nil) != (g.at >= 0):
+		return fmt.Errorf("in the order: %v, blocked: %v", g.at >= 0, g.blockedAt != nil)
+	}
+	if g.blockedAt != nil {
+		if _, listed := g.blockedAt.blocked[g]; !listed {
+			return fmt.Errorf("is not listed as blocked by %s", g.blockedAt.settings.Path)
+		}
 	}
 	return nil
+}
+
+func (x *Index) checkBatch(g *Group, b *batch) error {
+	if b.asks.Len() == 0 {
+		return errors.New("has no asks here")
+	}
+	key := b.app.key
+	key.Priority = int64(b.first().key.Priority)
+	switch {
+	case b.key != key:
+		return fmt.Errorf("key is %+v, should be %+v", b.key, key)
+	case b.group != g || b.app.batches[g.id.request] != b || b.app.leaf != g.leaf || b.app.class != g.id.class:
+		return errors.New("is elsewhere too")
+	case !x.stale && b.app.key.Share.Compare(x.appShare(b.app)) != 0:
+		return fmt.Errorf("share is %v, should be %v", b.app.key.Share, x.appShare(b.app))
+	}
+	return b.asks.Check()
 }

@@ -12,10 +12,13 @@
 // end in a name or a UID, so the order is total and does not depend on the
 // order of calls.
 //
-// Asks of one application that request the same are a group: a quota that
-// refuses one of them refuses all, so a group is blocked and unblocked as one.
-// A blocked group takes no part in the order: its priority does not pull its
-// queue forward, because nothing of it could run.
+// Asks of one leaf that request the same, of applications of one [Class], are a
+// [Group]: a quota that refuses one of them refuses all, so a group is blocked
+// and unblocked as one, however many applications wait in it. A blocked group
+// takes no part in the order: its priority does not pull its queue forward,
+// because nothing of it could run. Below a leaf there is therefore a heap of
+// groups, each a heap of the applications' batches, each a heap of asks; it
+// finds the same first ask as the drawing above.
 //
 // The package has no lock and no clock; the store owns an Index and guards it.
 package order

@@ -12,7 +12,8 @@ type Index struct {
 	nodes    []*node // by queues.ID, nil where there is none
 	capacity resources.Limit
 	// stale is set when the capacity changed: every share may be different.
-	stale bool
+	stale          bool
+	leavesWithWork int
 }
 
 // node is a queue in the order.
@@ -25,10 +26,12 @@ type node struct {
 	key      QueueKey
 	at       int // in parent.children, -1 when it has no eligible ask
 	children ranking.Heap[*node]
-	apps     ranking.Heap[*App]
-	below    priorities // of apps and children that are ranked
+	groups   ranking.Heap[*Group]
+	below    priorities // of groups and children that are ranked
 	counted  place      // what the parent's below counts for this node
-	blocked  map[*Group]struct{}
+
+	known   map[groupID]*Group  // all groups of this queue
+	blocked map[*Group]struct{} // those that this queue blocks, of any leaf below
 }
 
 // Place serves the ranking of the parent.
@@ -37,6 +40,11 @@ func (n *node) Place() *int { return &n.at }
 // NewIndex returns an index without any queue.
 func NewIndex() *Index { return &Index{} }
 
+// Has tells whether the index knows the queue with exactly these settings.
+func (x *Index) Has(id queues.ID, s *queues.Settings) bool {
+	return int(id) < len(x.nodes) && x.nodes[id] != nil && x.nodes[id].settings == s
+}
+
 // SetQueue adds a queue, or gives it other settings; the parent comes first.
 func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	for int(id) >= len(x.nodes) {
@@ -44,13 +52,12 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	}
 	n := x.nodes[id]
 	if n == nil {
-		n = &node{id: id, at: -1, blocked: map[*Group]struct{}{}}
+		n = &node{id: id, at: ranking.Outside, known: map[groupID]*Group{}, blocked: map[*Group]struct{}{}}
 		n.children = ranking.New(func(a, b *node) bool {
 			return CompareQueues(a.key, b.key, n.settings.Policies.PrioritySort) < 0
 		})
-		n.apps = ranking.New(func(a, b *App) bool {
-			p := n.settings.Policies
-			return CompareApps(a.key, b.key, p.ApplicationSort, p.PrioritySort) < 0
+		n.groups = ranking.New(func(g, h *Group) bool {
+			return compareBatches(g.batches.Items()[0], h.batches.Items()[0]) < 0
 		})
 		if s.Parent != queues.NoQueue {
 			n.parent = x.nodes[s.Parent]
@@ -59,11 +66,7 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	}
 	n.settings = s
 	n.key.Path = s.Path
-	n.key.Share = x.share(n)
-	for _, a := range n.apps.Items() {
-		a.key.Share = x.appShare(a)
-	}
-	n.apps.Restore()
+	x.reorder(n)
 	n.children.Restore()
 	x.propagate(n, 0)
 }
@@ -100,11 +103,9 @@ func (x *Index) Next() (*Ask, bool) {
 	}
 	n := x.nodes[queues.RootID]
 	for {
-		// A queue that changed from leaf to parent finishes its own applications first.
-		if app, ok := n.apps.First(); ok {
-			group, _ := app.groups.First()
-			ask, _ := group.asks.First()
-			return ask, true
+		// A queue that changed from leaf to parent finishes its own asks first.
+		if group, ok := n.groups.First(); ok {
+			return group.First(), true
 		}
 		child, ok := n.children.First()
 		if !ok {
@@ -125,12 +126,17 @@ func (x *Index) Eligible() int {
 // EligibleAt counts the asks below a queue that are in the order.
 func (x *Index) EligibleAt(id queues.ID) int { return x.nodes[id].key.Eligible }
 
-// BlockedAt calls f for every group that is blocked by the queue, in no
-// particular order; f may unblock it.
-func (x *Index) BlockedAt(id queues.ID, f func(*Group)) {
+// LeavesWithWork counts the queues that have eligible asks of their own.
+func (x *Index) LeavesWithWork() int { return x.leavesWithWork }
+
+// BlockedAt returns the groups that are blocked by the queue, in no particular
+// order.
+func (x *Index) BlockedAt(id queues.ID) []*Group {
+	groups := make([]*Group, 0, len(x.nodes[id].blocked))
 	for g := range x.nodes[id].blocked {
-		f(g)
+		groups = append(groups, g)
 	}
+	return groups
 }
 
 // HasBlocked tells whether the queue blocks any group.
@@ -143,17 +149,29 @@ func (x *Index) reshare() {
 		if n == nil {
 			continue
 		}
-		n.key.Share = x.share(n)
-		for _, a := range n.apps.Items() {
-			a.key.Share = x.appShare(a)
-		}
-		n.apps.Restore()
+		x.reorder(n)
 	}
 	for _, n := range x.nodes {
 		if n != nil {
 			n.children.Restore()
 		}
 	}
+}
+
+// reorder computes the shares of a queue and its applications again and puts
+// the applications in order.
+func (x *Index) reorder(n *node) {
+	n.key.Share = x.share(n)
+	for _, g := range n.known {
+		for _, b := range g.batches.Items() {
+			b.app.key.Share = x.appShare(b.app)
+			b.rekey()
+		}
+	}
+	for _, g := range n.known {
+		g.batches.Restore()
+	}
+	n.groups.Restore()
 }
 
 func (x *Index) share(n *node) resources.Share {

@@ -75,9 +75,9 @@ func (s *Store) leave(p *pod, now time.Time) {
 func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
 	a := &app{
 		name: name, leaf: leaf, groups: groups, submitted: submitted,
-		owner:   queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
-		ordered: s.index.NewApp(leaf, name.String(), submitted),
+		owner: queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
 	}
+	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps[name] = a
 	if s.leaves[leaf] == nil {
 		s.leaves[leaf] = map[*app]struct{}{}
@@ -95,6 +95,7 @@ func (s *Store) count(a *app) {
 		return
 	}
 	a.counted = counts
+	s.index.SetClass(a.ordered, s.class(a))
 	d := 1
 	if !counts {
 		d = -1
@@ -104,6 +105,15 @@ func (s *Store) count(a *app) {
 	// One application more lets the blocked asks of this application go on, one
 	// less those of others.
 	s.release(a.leaf)
+}
+
+// class is what verdicts on the application depend on, see judge.
+func (s *Store) class(a *app) order.Class {
+	c := order.Class{Counted: a.counted}
+	if s.draft.Queue(a.leaf).PathLimited {
+		c.Owner = a.owner
+	}
+	return c
 }
 
 // charge changes the usage of the application's queues and owner and tells the order.

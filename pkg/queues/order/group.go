@@ -1,0 +1,184 @@
+package order
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Group is the asks of one leaf and class that request the same. It is either
+// in the order or blocked by a queue.
+type Group struct {
+	leaf      *node
+	id        groupID
+	request   resources.Vector
+	asks      int
+	batches   ranking.Heap[*batch]
+	below     priorities // the highest of each batch
+	at        int        // in leaf.groups, -1 when it is blocked or empty
+	counted   place      // what leaf.below counts for the group
+	blockedAt *node
+	verdict   queues.Verdict
+}
+
+// groupID tells the groups of one leaf apart.
+type groupID struct {
+	class   Class
+	request string
+}
+
+// Place serves the ranking of the leaf.
+func (g *Group) Place() *int { return &g.at }
+
+// Request is what each ask of the group requests.
+func (g *Group) Request() resources.Vector { return g.request }
+
+// Leaf is the queue of the group.
+func (g *Group) Leaf() queues.ID { return g.leaf.id }
+
+// Len is the number of asks in the group.
+func (g *Group) Len() int { return g.asks }
+
+// Verdict is why the group is blocked; granted when it is not.
+func (g *Group) Verdict() queues.Verdict {
+	if g.blockedAt == nil {
+		return queues.Granted
+	}
+	return g.verdict
+}
+
+// First returns the first ask of the group in the order; groups are never empty.
+func (g *Group) First() *Ask { return g.batches.Items()[0].first() }
+
+// Ask is a pending pod that takes part in the order, or would if its group were
+// not blocked.
+type Ask struct {
+	key   AskKey
+	batch *batch
+	at    int // in batch.asks
+}
+
+// Place serves the ranking of the batch.
+func (a *Ask) Place() *int { return &a.at }
+
+// UID is the pod's UID.
+func (a *Ask) UID() string { return a.key.UID }
+
+// Group is the group of the ask.
+func (a *Ask) Group() *Group { return a.batch.group }
+
+// Push adds an ask to its application. It joins its group, blocked or not.
+func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
+	shape := request.Key()
+	b := a.batches[shape]
+	if b == nil {
+		b = &batch{app: a, at: ranking.Outside}
+		b.asks = ranking.New(func(p, q *Ask) bool { return CompareAsks(p.key, q.key) < 0 })
+		b.group = x.groupFor(a, shape, request)
+		if len(a.batches) == 0 { // nobody kept it up to date
+			a.key.Share = x.appShare(a)
+		}
+		a.batches[shape] = b
+	}
+	ask := &Ask{key: key, batch: b, at: ranking.Outside}
+	b.asks.Update(ask, true)
+	x.regroup(b, 1)
+	return ask
+}
+
+// Remove takes an ask out of its application.
+func (x *Index) Remove(ask *Ask) {
+	b := ask.batch
+	b.asks.Update(ask, false)
+	if b.asks.Len() > 0 {
+		x.regroup(b, -1)
+		return
+	}
+	delete(b.app.batches, b.group.id.request)
+	x.leaveGroup(b, 1)
+}
+
+// Block takes a group out of the order because of a verdict that refuses it.
+// A group that is blocked already gets the new verdict.
+func (x *Index) Block(g *Group, v queues.Verdict) {
+	in := g.blockedAt == nil
+	if !in {
+		delete(g.blockedAt.blocked, g)
+	}
+	g.blockedAt, g.verdict = x.nodes[v.At], v
+	g.blockedAt.blocked[g] = struct{}{}
+	if in {
+		x.rank(g, -g.asks)
+	}
+}
+
+// Unblock puts a blocked group back into the order.
+func (x *Index) Unblock(g *Group) {
+	if g.blockedAt == nil {
+		return
+	}
+	delete(g.blockedAt.blocked, g)
+	g.blockedAt, g.verdict = nil, queues.Granted
+	x.rank(g, g.asks)
+}
+
+// groupFor returns the group for what an application requests.
+func (x *Index) groupFor(a *App, shape string, request resources.Vector) *Group {
+	id := groupID{a.class, shape}
+	g := a.leaf.known[id]
+	if g == nil {
+		g = &Group{leaf: a.leaf, id: id, request: request, at: ranking.Outside}
+		g.batches = ranking.New(func(b, c *batch) bool { return compareBatches(b, c) < 0 })
+		a.leaf.known[id] = g
+	}
+	return g
+}
+
+// regroup brings a batch to where it belongs in its group, and the group in its
+// leaf, after its first ask or its application's key may have changed and it
+// got delta asks more.
+func (x *Index) regroup(b *batch, delta int) {
+	g := b.group
+	b.rekey()
+	g.below.recount(&b.counted, b.key.Priority, true)
+	g.batches.Update(b, true)
+	g.asks += delta
+	if g.blockedAt == nil {
+		x.rank(g, delta)
+	}
+}
+
+// leaveGroup takes a batch, which had n asks, out of its group.
+func (x *Index) leaveGroup(b *batch, n int) {
+	g := b.group
+	g.below.recount(&b.counted, 0, false)
+	g.batches.Update(b, false)
+	g.asks -= n
+	if g.asks == 0 {
+		delete(g.leaf.known, g.id)
+	}
+	switch {
+	case g.blockedAt == nil:
+		x.rank(g, -n)
+	case g.asks == 0:
+		delete(g.blockedAt.blocked, g)
+	}
+}
+
+// rank brings a group to where it belongs in its leaf, after delta asks more of
+// it than before may run.
+func (x *Index) rank(g *Group, delta int) {
+	leaf := g.leaf
+	wanted := g.blockedAt == nil && g.asks > 0
+	leaf.below.recount(&g.counted, g.below.largest(), wanted)
+	worked := leaf.groups.Len() > 0
+	leaf.groups.Update(g, wanted)
+	if works := leaf.groups.Len() > 0; works != worked {
+		if works {
+			x.leavesWithWork++
+		} else {
+			x.leavesWithWork--
+		}
+	}
+	x.propagate(leaf, delta)
+}
