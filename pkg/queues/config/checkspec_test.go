@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"regexp"
 	"slices"
@@ -13,14 +14,24 @@ import (
 // checkSpec judges an accepted specification again, with naive code on the
 // finished tree, and returns the first rule it breaks. It shares no code with
 // the checks of the package.
-func checkSpec(s *Spec) error {
+func checkSpec(s *Spec) error { return checkWith(s, allChecks) }
+
+// checks judge the last queue on a way from root.
+type checks map[string]func(way []*Queue) error
+
+var allChecks = checks{
+	"shape": checkShape, "numbers": checkNumbers, "sums": checkSums,
+	"applications": checkApplications, "limits": checkLimits,
+}
+
+func checkWith(s *Spec, with checks) error {
 	if s.Root == nil || s.Root.Leaf || s.Root.Path != "root" || s.Root.Name != "root" {
 		return fmt.Errorf("bad root")
 	}
 	if !s.Root.Max.IsUnlimited() || !s.Root.Guaranteed.IsNone() {
 		return fmt.Errorf("root has resources")
 	}
-	if err := checkQueue(s.Root, nil); err != nil {
+	if err := checkQueue(s.Root, nil, with); err != nil {
 		return err
 	}
 	for i := range s.Rules {
@@ -35,15 +46,15 @@ func checkSpec(s *Spec) error {
 
 var nameSyntax = regexp.MustCompile(`^[a-z0-9_:#/@-]{1,64}$`)
 
-func checkQueue(q *Queue, ancestors []*Queue) error {
+func checkQueue(q *Queue, ancestors []*Queue, with checks) error {
 	way := append(slices.Clone(ancestors), q)
-	for _, check := range []func([]*Queue) error{checkShape, checkNumbers, checkSums, checkApplications, checkLimits} {
-		if err := check(way); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(with)) {
+		if err := with[name](way); err != nil {
 			return fmt.Errorf("%s: %w", q.Path, err)
 		}
 	}
 	for _, c := range q.Children {
-		if err := checkQueue(c, way); err != nil {
+		if err := checkQueue(c, way, with); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func TestValid(t *testing.T) {
 			case "parse":
 				return showSpec(mustParse(t, d, d.Input))
 			case "diff":
-				before, after, _ := strings.Cut(d.Input, "====\n")
+				before, after, _ := strings.Cut(d.Input+"\n", "====\n")
 				return showChanges(Diff(mustParse(t, d, before), mustParse(t, d, after)))
 			case "summary":
 				var b strings.Builder
@@ -129,7 +129,7 @@ func showACL(line string) string {
 }
 
 // sourcesOf reads lines "defaults data KEY=VALUE" and "configs binary KEY=VALUE";
-// a value "gzip:TEXT" is compressed, "zeros:N" is N zero bytes compressed, and
+// a value "gzip:TEXT" is compressed, "cut:TEXT" compressed and cut short, "zeros:N" is N zero bytes compressed, and
 // "\n" is a line break.
 func sourcesOf(input string) (defaults, configs Source) {
 	defaults = Source{map[string]string{}, map[string][]byte{}}
@@ -155,6 +155,9 @@ func packed(value string) []byte {
 	content := []byte(value)
 	if text, ok := strings.CutPrefix(value, "gzip:"); ok {
 		content = []byte(text)
+	} else if text, ok := strings.CutPrefix(value, "cut:"); ok {
+		whole := packed("gzip:" + text)
+		return whole[:len(whole)-6]
 	} else if n, ok := strings.CutPrefix(value, "zeros:"); ok {
 		amount, err := ParseQuantity("bytes", n)
 		if err != nil {
@@ -191,4 +194,3 @@ func showConfigMaps(input string) string {
 	}
 	return b.String()
 }
-

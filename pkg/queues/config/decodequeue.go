@@ -6,7 +6,7 @@ const MaxDepth = 100
 // queues reads a list of sibling queues. above is their parent; nil for the
 // root itself, which stands alone in its list.
 func (d *decoder) queues(f field, above *rawQueue, depth int) []*rawQueue {
-	if depth > MaxDepth {
+	if depth > MaxDepth && len(deref(f.node).Content) > 0 {
 		d.errorf(f.place, f.line, "queues are nested more than %d levels deep", MaxDepth)
 		return nil
 	}

@@ -107,7 +107,8 @@ func overflowUnlessZero(digits, text string) (resources.Amount, error) {
 }
 
 // FormatQuantity writes an amount, not negative, so that [ParseQuantity] reads
-// the same amount again, with the largest suffix that is exact.
+// the same amount again, as short as it goes: 16Gi, 500M, 1500m for
+// [resources.CPU].
 func FormatQuantity(name string, a resources.Amount) string {
 	if name == resources.CPU {
 		if a%1000 != 0 {
@@ -115,22 +116,16 @@ func FormatQuantity(name string, a resources.Amount) string {
 		}
 		return strconv.FormatInt(int64(a/1000), 10)
 	}
-	for _, step := range []struct {
-		base     resources.Amount
-		suffixes []string
-	}{
-		{1024, []string{"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}},
-		{1000, []string{"k", "M", "G", "T", "P", "E"}},
-	} {
-		if n, suffix := exact(a, step.base, step.suffixes); suffix != "" {
-			return strconv.FormatInt(int64(n), 10) + suffix
-		}
+	binary := exact(a, 1024, []string{"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"})
+	decimal := exact(a, 1000, []string{"k", "M", "G", "T", "P", "E"})
+	if len(decimal) < len(binary) {
+		return decimal
 	}
-	return strconv.FormatInt(int64(a), 10)
+	return binary
 }
 
-// exact divides by base as often as there is no remainder.
-func exact(a, base resources.Amount, suffixes []string) (resources.Amount, string) {
+// exact writes the amount with the largest suffix that leaves no remainder.
+func exact(a, base resources.Amount, suffixes []string) string {
 	suffix := ""
 	for _, s := range suffixes {
 		if a == 0 || a%base != 0 {
@@ -138,5 +133,5 @@ func exact(a, base resources.Amount, suffixes []string) (resources.Amount, strin
 		}
 		a, suffix = a/base, s
 	}
-	return a, suffix
+	return strconv.FormatInt(int64(a), 10) + suffix
 }

@@ -121,7 +121,7 @@ func (r *report) sumWithinGuaranteed(q *rawQueue, wanted sums) {
 	for _, own := range q.resources.guaranteed.list {
 		if s, ok := wanted[own.name]; ok && s.exceeds(own.amount) {
 			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
-				"%s is less than the %s guaranteed to the queues below it together",
+				"%s is less than what the queues below it are guaranteed together: %s",
 				FormatQuantity(own.name, own.amount), s.format(own.name))
 		}
 	}
@@ -146,7 +146,7 @@ func (r *report) sumWithinMax(q *rawQueue, wanted sums, effective ceiling) {
 		if !has {
 			at, line = q.place("queues"), q.line
 		}
-		r.errorf(at, line, "the queues below are guaranteed %s %s together, more than the max %s of %s",
-			label(name), wanted[name].format(name), FormatQuantity(name, b.amount), b.path)
+		r.errorf(at, line, "the max %s of %s is less than what the queues below are guaranteed together: %s %s",
+			FormatQuantity(name, b.amount), b.path, label(name), wanted[name].format(name))
 	}
 }

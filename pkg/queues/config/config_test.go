@@ -1,0 +1,261 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNoDocumentIsDefault(t *testing.T) {
+	for _, document := range []string{"", " \n\n", "# comment\n", "---\n"} {
+		spec, err := Parse([]byte(document))
+		if err != nil {
+			t.Fatalf("%q: %v", document, err)
+		}
+		if diff := cmp.Diff(Default(), spec); diff != "" {
+			t.Errorf("%q: %s", document, diff)
+		}
+	}
+	if !Default().Root.SubmitACL.Allows("anybody", nil) {
+		t.Error("default does not let everybody submit")
+	}
+}
+
+func TestDefaultIsWhatItsDocumentSays(t *testing.T) {
+	spec, err := Parse([]byte(`
+partitions:
+- name: default
+  placementrules:
+  - name: tag
+    value: namespace
+    create: true
+  queues:
+  - name: root
+    submitacl: '*'
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Checksum = ""
+	if diff := cmp.Diff(Default(), spec); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChecksum(t *testing.T) {
+	const body = "partitions:\n- queues: []\n"
+	const plain = "80952AE6B5B07FB9032B090B82D176482FEB24982D7F4DA32C85D723BA9AAC9C" // by sha256sum
+	if got := Checksum([]byte(body)); got != plain {
+		t.Errorf("hashes to %s", got)
+	}
+	for _, same := range []string{"checksum: ABC\n" + body, body + "checksum: ABC", body + "checksum:\n"} {
+		if got := Checksum([]byte(same)); got != plain {
+			t.Errorf("%q hashes to %s, not %s", same, got, plain)
+		}
+	}
+	for _, other := range []string{body + "# checksum: ABC\n", body + "\n", ""} {
+		if Checksum([]byte(other)) == plain {
+			t.Errorf("%q hashes to the same", other)
+		}
+	}
+	spec, err := Parse([]byte("checksum: x\n" + body))
+	if err != nil || spec.Checksum != plain {
+		t.Errorf("spec has %s, %v", spec.Checksum, err)
+	}
+}
+
+func TestProblemsAreSortedAndComplete(t *testing.T) {
+	_, err := Parse([]byte("partitions:\n- queues:\n  - name: a.b\n    x: 1\n  - name: '?'\n"))
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("not an InvalidError: %v", err)
+	}
+	want := []Problem{
+		{3, `root."a.b"`, "name", `"a.b" is not a queue name: ` + queueNameAdvice},
+		{4, `root."a.b"`, "x", "is not a known key: use adminacl, childtemplate, limits, maxapplications, name, parent, properties, queues, resources, submitacl"},
+		{5, `root."?"`, "name", `"?" is not a queue name: ` + queueNameAdvice},
+	}
+	if diff := cmp.Diff(want, invalid.Problems); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(strings.Split(err.Error(), "\n")); got != len(want) {
+		t.Errorf("%d lines for %d problems:\n%v", got, len(want), err)
+	}
+}
+
+func TestProblemString(t *testing.T) {
+	for want, p := range map[string]Problem{
+		"text":                  {Text: "text"},
+		"line 3: text":          {Line: 3, Text: "text"},
+		"root.a: text":          {Path: "root.a", Text: "text"},
+		"line 3: root: k: text": {3, "root", "k", "text"},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestQuantityErrors(t *testing.T) {
+	for text, want := range map[string]error{"1.5": ErrQuantity, "1mi": ErrSuffix, "1m": ErrSuffix, "8Ei": ErrOverflow} {
+		if _, err := ParseQuantity("memory", text); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+	}
+}
+
+// TestBombs gives documents that are small and would be large, or deep, once read.
+func TestBombs(t *testing.T) {
+	var laughs strings.Builder
+	laughs.WriteString("partitions:\n- queues:\n  - &q0 {name: a}\n")
+	for i := 1; i < 30; i++ {
+		fmt.Fprintf(&laughs, "  - &q%d {name: a, queues: [*q%d, *q%d]}\n", i, i-1, i-1)
+	}
+	deep := "partitions: [{queues: " + strings.Repeat("[{name: a, queues: ", MaxDepth+1) + "[]" + strings.Repeat("}]", MaxDepth+1) + "}]"
+	for _, c := range []struct{ document, want string }{
+		{laughs.String(), "blow it up"},
+		{deep, "nested more than 100 levels"},
+		{"# " + strings.Repeat("x", MaxDocumentBytes), "more than the 8388608 allowed"},
+		{strings.Repeat("[", 20_000), "not YAML"},
+	} {
+		_, err := Parse([]byte(c.document))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.40q: %.200v, want %s", c.document, err, c.want)
+		}
+	}
+	justRight := strings.Replace(deep, "[{name: a, queues: ", "", 1)
+	justRight = strings.Replace(justRight, "}]", "", 1)
+	if _, err := Parse([]byte(justRight)); err != nil {
+		t.Errorf("%d levels are refused: %v", MaxDepth, err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	spec, err := Parse([]byte("partitions:\n- queues:\n  - name: a\n    queues: [{name: c}, {name: b}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"root": "root", "ROOT.A": "root.a", "root.a.b": "root.a.b",
+		"": "", "a": "", "root.": "", "root.a.d": "", "root.a.b.c": "",
+	} {
+		got := ""
+		if q := spec.Find(path); q != nil {
+			got = q.Path
+		}
+		if got != want {
+			t.Errorf("%q finds %q, want %q", path, got, want)
+		}
+	}
+	var paths []string
+	for q := range spec.Root.All() {
+		paths = append(paths, q.Path)
+		if q.Path == "root.a.b" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"root", "root.a", "root.a.b"}, paths); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiffOfNothing(t *testing.T) {
+	if changes := Diff(nil, nil); len(changes) > 0 {
+		t.Error(changes)
+	}
+	got := fmt.Sprint(Diff(nil, Default()))
+	const want = "[placement rules: (unset) -> 0: tag namespace create root: submitacl: nobody -> everybody]"
+	if got != want {
+		t.Error(got)
+	}
+}
+
+// TestDocumentsAreNotKept writes over the document after it was read.
+func TestDocumentsAreNotKept(t *testing.T) {
+	document := []byte("partitions:\n- queues:\n  - name: first\n    properties: {team: x}\n")
+	spec, err := Parse(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := spec.Dump()
+	copy(document, bytes.Repeat([]byte("z"), len(document)))
+	if spec.Dump() != before {
+		t.Error("the specification changed with the document")
+	}
+}
+
+// TestManyKeys has more keys than are looked through one by one.
+func TestManyKeys(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("partitions:\n- queues:\n  - name: a\n    properties:\n")
+	for i := range 100 {
+		fmt.Fprintf(&b, "      key%d: x\n", i)
+	}
+	spec, err := Parse([]byte(b.String()))
+	if err != nil || len(spec.Find("root.a").Properties) != 100 {
+		t.Fatalf("not 100 properties: %v", err)
+	}
+	_, err = Parse([]byte(b.String() + "      key7: y\n      key99: y\n"))
+	const want = "line 105: root.a: properties.key7: is given twice, first in line 12\n" +
+		"line 106: root.a: properties.key99: is given twice, first in line 104"
+	if err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
+	}
+}
+
+// large is a document with n leaves below parents of 50, six types of settings each.
+func large(n int) []byte {
+	var b bytes.Buffer
+	b.WriteString("partitions:\n- name: default\n  placementrules:\n  - name: tag\n    value: namespace\n    create: true\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range n {
+		if i%50 == 0 {
+			fmt.Fprintf(&b, "    - name: parent-%d\n      resources:\n        guaranteed: {vcore: 500, memory: 500Gi}\n        max: {vcore: 5000, memory: 5000Gi}\n      queues:\n", i)
+		}
+		fmt.Fprintf(&b, `      - name: leaf-%d
+        submitacl: "user-%d dev"
+        maxapplications: 10
+        properties:
+          application.sort.policy: fair
+          preemption.delay: 60s
+        resources:
+          guaranteed: {vcore: 10, memory: 10Gi}
+          max: {vcore: 100, memory: 100Gi}
+        limits:
+        - limit: one
+          users: [user-%d]
+          maxresources: {vcore: 5}
+`, i, i, i)
+	}
+	return b.Bytes()
+}
+
+func BenchmarkParse5000(b *testing.B) {
+	document := large(5000)
+	b.SetBytes(int64(len(document)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(document); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDiff5000(b *testing.B) {
+	before, err := Parse(large(5000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	after, err := Parse(bytes.Replace(large(5000), []byte("preemption.delay: 60s"), []byte("preemption.delay: 61s"), 1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if len(Diff(before, after)) != 1 {
+			b.Fatal("not one change")
+		}
+	}
+}

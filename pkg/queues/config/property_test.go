@@ -1,0 +1,325 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"pgregory.net/rapid"
+)
+
+// specs draws specifications as somebody might mean them: well-formed, with
+// numbers from a range so small that they often collide.
+var specs = rapid.Custom(func(t *rapid.T) *Spec {
+	s := &Spec{
+		PreemptionEnabled: rapid.Bool().Draw(t, "preemption"),
+		Root:              &Queue{Name: "root", Path: "root", Properties: map[string]string{}},
+	}
+	switch rapid.SampledFrom([]string{"resources only", "sparse", "all"}).Draw(t, "mode") {
+	case "resources only":
+		drawChildren(t, s.Root, 3, func(*Queue) {})
+	case "sparse":
+		drawChildren(t, s.Root, 3, thinOut)
+	default:
+		most := rapid.SampledFrom([]int{0, 0, 0, 2}).Draw(t, "limits")
+		s.Root.Limits = drawLimits(t, most)
+		s.Root.MaxApplications = rapid.SampledFrom([]uint64{0, 0, 0, 3}).Draw(t, "apps")
+		drawChildren(t, s.Root, 3, func(q *Queue) {
+			q.MaxApplications = rapid.SampledFrom([]uint64{0, 0, 1, 2, 3}).Draw(t, "apps")
+			q.Limits = drawLimits(t, most)
+		})
+	}
+	settle(s.Root)
+	return s
+})
+
+func drawChildren(t *rapid.T, q *Queue, levels int, more func(*Queue)) {
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID[string]).Draw(t, "names")
+	if levels == 0 {
+		names = nil
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := &Queue{
+			Name:       name,
+			Path:       q.Path + "." + name,
+			Guaranteed: resources.GuaranteeFrom(drawAmounts(t, 3)),
+			Max:        resources.LimitFrom(drawAmounts(t, 4)),
+			Properties: map[string]string{},
+		}
+		more(c)
+		drawChildren(t, c, levels-1, more)
+		q.Children = append(q.Children, c)
+	}
+}
+
+// thinOut leaves the max to the top and one type of guarantee to each level, so
+// that a child has a type which its parent, having another, does not hand up.
+func thinOut(q *Queue) {
+	level := strings.Count(q.Path, ".")
+	if level > 1 {
+		q.Max = resources.Limit{}
+	}
+	kept := map[string]resources.Amount{}
+	name := []string{"memory", "vcore"}[level%2]
+	if amount, ok := q.Guaranteed.Get(name); ok && amount > 0 {
+		kept[name] = amount
+	}
+	q.Guaranteed = resources.GuaranteeFrom(kept)
+}
+
+// drawAmounts gives a map that is empty or has at least one amount above 0.
+func drawAmounts(t *rapid.T, most int) map[string]resources.Amount {
+	out := map[string]resources.Amount{}
+	for _, name := range []string{"vcore", "memory"} {
+		switch n := rapid.IntRange(-most, most).Draw(t, name); {
+		case n >= 0 && name == "vcore":
+			out[name] = resources.Amount(n) * 500
+		case n >= 0:
+			out[name] = resources.Amount(n)
+		}
+	}
+	for _, amount := range out {
+		if amount > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+func drawLimits(t *rapid.T, most int) []Limit {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Limit {
+		users := rapid.SampledFrom([][]string{{"bob"}, {"ann"}, {"*"}, nil}).Draw(t, "users")
+		l := Limit{
+			Users:           users,
+			MaxResources:    resources.LimitFrom(drawAmounts(t, 6)),
+			MaxApplications: rapid.SampledFrom([]uint64{0, 1, 2}).Draw(t, "apps"),
+		}
+		if rapid.IntRange(0, 3).Draw(t, "group") == 0 || users == nil {
+			l.Groups = rapid.SampledFrom([][]string{{"dev"}, {"*"}}).Draw(t, "groups")
+		}
+		if l.MaxResources.IsUnlimited() {
+			l.MaxApplications = max(l.MaxApplications, 1)
+		}
+		return l
+	}), 0, most).Draw(t, "limits")
+}
+
+// settle fills in what follows from the rest.
+func settle(root *Queue) {
+	for q := range root.All() {
+		q.Leaf = q != root && len(q.Children) == 0
+		q.Policies = DefaultPolicies()
+	}
+}
+
+// write gives the document of a specification drawn by specs.
+func write(s *Spec) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "partitions:\n- name: default\n  preemption: {enabled: %t}\n  queues:\n", s.PreemptionEnabled)
+	writeQueue(&b, s.Root, "  ")
+	return b.String()
+}
+
+func writeQueue(b *strings.Builder, q *Queue, indent string) {
+	fmt.Fprintf(b, "%s- name: %s\n", indent, q.Name)
+	indent += "  "
+	if q.Path != "root" {
+		fmt.Fprintf(b, "%sresources: {guaranteed: {%s}, max: {%s}}\n", indent,
+			writeAmounts(q.Guaranteed.Map()), writeAmounts(q.Max.Map()))
+	}
+	fmt.Fprintf(b, "%smaxapplications: %d\n", indent, q.MaxApplications)
+	for i, l := range q.Limits {
+		if i == 0 {
+			fmt.Fprintf(b, "%slimits:\n", indent)
+		}
+		fmt.Fprintf(b, "%s- {users: %q, groups: %q, maxresources: {%s}, maxapplications: %d}\n", indent,
+			l.Users, l.Groups, writeAmounts(l.MaxResources.Map()), l.MaxApplications)
+	}
+	for i, c := range q.Children {
+		if i == 0 {
+			fmt.Fprintf(b, "%squeues:\n", indent)
+		}
+		writeQueue(b, c, indent)
+	}
+}
+
+func writeAmounts(m map[string]resources.Amount) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		unit := ""
+		if name == "vcore" {
+			unit = "m"
+		}
+		parts = append(parts, fmt.Sprintf("%s: %d%s", name, m[name], unit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// disagreement compares Parse with a checker; empty where they agree, also
+// on what an accepted document means.
+func disagreement(s *Spec, with checks) string {
+	document := write(s)
+	parsed, err := Parse([]byte(document))
+	verdict := checkWith(s, with)
+	switch {
+	case (err == nil) != (verdict == nil):
+		return fmt.Sprintf("parser: %v\nchecker: %v\n%s", err, verdict, document)
+	case err == nil && parsed.Dump() != s.Dump():
+		return fmt.Sprintf("parsed:\n%swanted:\n%s", parsed.Dump(), s.Dump())
+	}
+	return ""
+}
+
+func TestParseAgreesWithNaiveChecker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if d := disagreement(specs.Draw(t, "spec"), allChecks); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// TestNaiveCheckerFindsPlantedBugs leaves out or weakens one rule at a time and
+// expects a difference among the first examples.
+func TestNaiveCheckerFindsPlantedBugs(t *testing.T) {
+	nothing := func([]*Queue) error { return nil }
+	ownOnly := func(check func([]*Queue) error) func([]*Queue) error {
+		return func(way []*Queue) error { return check(way[len(way)-1:]) }
+	}
+	planted := map[string]checks{
+		"no numbers":               {"numbers": nothing},
+		"max of the queue only":    {"numbers": ownOnly(checkNumbers)},
+		"no sums":                  {"sums": nothing},
+		"sums against own max":     {"sums": sumsAgainstOwnMax},
+		"no applications":          {"applications": nothing},
+		"no limits":                {"limits": nothing},
+		"limits without ancestors": {"limits": ownOnly(checkLimits)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(planted)) {
+		t.Run(name, func(t *testing.T) {
+			weak := maps.Clone(allChecks)
+			maps.Copy(weak, planted[name])
+			for seed := range 5000 {
+				if disagreement(specs.Example(seed), weak) != "" {
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// sumsAgainstOwnMax overlooks the max of ancestors.
+func sumsAgainstOwnMax(way []*Queue) error {
+	q := way[len(way)-1]
+	return checkSums([]*Queue{q})
+}
+
+// TestExamplesAreOfBothKinds makes sure that the property is not about one
+// verdict only.
+func TestExamplesAreOfBothKinds(t *testing.T) {
+	accepted := 0
+	const n = 500
+	for seed := range n {
+		if _, err := Parse([]byte(write(specs.Example(seed)))); err == nil {
+			accepted++
+		}
+	}
+	if accepted < n/20 || accepted > n*19/20 {
+		t.Errorf("%d of %d examples are accepted", accepted, n)
+	}
+}
+
+func TestDiffIsEmptyExactlyForEqualDumps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := specs.Draw(t, "a"), specs.Draw(t, "b")
+		if rapid.Bool().Draw(t, "equal") {
+			b = a
+		}
+		if d := diffFailure(a, b, Diff(a, b)); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func diffFailure(a, b *Spec, changes []Change) string {
+	equal := a.Dump() == b.Dump()
+	if equal != (len(changes) == 0) {
+		return fmt.Sprintf("equal: %t, changes: %v\n%s\n%s", equal, changes, a.Dump(), b.Dump())
+	}
+	for i := 1; i < len(changes); i++ {
+		if changes[i-1].Path > changes[i].Path {
+			return fmt.Sprintf("not sorted: %v", changes)
+		}
+	}
+	return ""
+}
+
+// TestDiffPropertyFindsPlantedBugs forgets one kind of change at a time.
+func TestDiffPropertyFindsPlantedBugs(t *testing.T) {
+	for _, forgotten := range []ChangeKind{PreemptionChanged, GuaranteedChanged, MaxChanged, MaxApplicationsChanged, LimitsChanged} {
+		found := false
+		for seed := 0; seed < 300 && !found; seed++ {
+			a := specs.Example(seed)
+			b := *a
+			root := *a.Root
+			b.Root = &root
+			b.PreemptionEnabled = a.PreemptionEnabled != (forgotten == PreemptionChanged)
+			switch forgotten {
+			case GuaranteedChanged:
+				root.Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{"gpu": 1})
+			case MaxChanged:
+				root.Max = resources.LimitFrom(map[string]resources.Amount{"gpu": 1})
+			case MaxApplicationsChanged:
+				root.MaxApplications++
+			case LimitsChanged:
+				root.Limits = append(slices.Clone(root.Limits), Limit{Users: []string{"eve"}})
+			}
+			kept := slices.DeleteFunc(Diff(a, &b), func(c Change) bool { return c.Kind == forgotten })
+			found = diffFailure(a, &b, kept) != ""
+		}
+		if !found {
+			t.Errorf("forgetting %s is not found", forgotten)
+		}
+	}
+}
+
+var amounts = rapid.Custom(func(t *rapid.T) resources.Amount {
+	factor := rapid.SampledFrom([]int64{1, 1000, 1024, 1000 * 1000, 1 << 20, 1 << 30, 1e12, 1 << 50}).Draw(t, "factor")
+	return resources.Amount(rapid.Int64Range(0, int64(resources.MaxAmount)/factor).Draw(t, "n") * factor)
+})
+
+func notReadBack(name string, a resources.Amount, format func(string, resources.Amount) string) string {
+	back, err := ParseQuantity(name, format(name, a))
+	if err != nil || back != a {
+		return fmt.Sprintf("%s %d written as %s, read as %d, %v", name, a, format(name, a), back, err)
+	}
+	return ""
+}
+
+func TestFormatQuantityIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"vcore", "memory"}).Draw(t, "name")
+		if f := notReadBack(name, amounts.Draw(t, "amount"), FormatQuantity); f != "" {
+			t.Fatal(f)
+		}
+	})
+}
+
+func TestReadBackFindsPlantedBug(t *testing.T) {
+	rounding := func(name string, a resources.Amount) string {
+		if a > 1<<40 {
+			return fmt.Sprintf("%dGi", a>>30)
+		}
+		return FormatQuantity(name, a)
+	}
+	for seed := range 100 {
+		if notReadBack("memory", amounts.Example(seed), rounding) != "" {
+			return
+		}
+	}
+	t.Error("not found")
+}
