@@ -21,7 +21,7 @@ type Cluster struct {
 	options Options
 	ports   ports
 	pki     *pki
-	dir     *stateDir
+	dir     *StateDir
 	admin   *rest.Config
 	client  kubernetes.Interface
 	probe   *http.Client
@@ -41,7 +41,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openStateDir(o.Dir)
+	dir, err := OpenStateDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -244,5 +244,5 @@ func (c *Cluster) Stop() error {
 	if c.probe != nil {
 		c.probe.CloseIdleConnections()
 	}
-	return errors.Join(append(errs, c.dir.unlock())...)
+	return errors.Join(append(errs, c.dir.Close())...)
 }

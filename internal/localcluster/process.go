@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -79,6 +80,21 @@ func (p *Process) Running() bool {
 func (p *Process) Wait() error {
 	<-p.done
 	return p.err
+}
+
+// Watch waits until the process ends without being asked to by this package; it returns a *DiedError then, and nil when
+// the context ends first.
+func (p *Process) Watch(ctx context.Context) error {
+	select {
+	case <-p.done:
+		if !p.intended.Load() {
+			return died(p)
+		}
+		<-ctx.Done()
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // Kill sends SIGKILL and waits until the process has ended. Killing an ended process does nothing.

@@ -57,11 +57,11 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 
 // RunScheduler starts a scheduler against a cluster that is not ours and waits until its /readyz answers.
 // o.Kubeconfig is required; dir gets its configuration, certificates and log. The caller stops the process.
-func RunScheduler(ctx context.Context, dir string, o SchedulerOptions) (*Process, error) {
+func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Process, error) {
 	if o.Kubeconfig == "" {
 		return nil, errors.New("scheduler options: Kubeconfig is missing: give the kubeconfig of the cluster")
 	}
-	run, err := prepareScheduler(dir, o)
+	run, err := prepareScheduler(dir.path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func RunScheduler(ctx context.Context, dir string, o SchedulerOptions) (*Process
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(run.name, filepath.Join(dir, "logs", run.name+".log"), run.binary, run.args, run.env, func(*Process) {})
+	p, err := launch(run.name, filepath.Join(dir.path, "logs", run.name+".log"), run.binary, run.args, run.env, func(*Process) {})
 	if err != nil {
 		return nil, err
 	}

@@ -14,15 +14,20 @@ const lockName = "local-cluster.lock"
 // ErrInUse is returned by Start when a running cluster uses the directory.
 var ErrInUse = errors.New("a running cluster uses this directory")
 
-// stateDir is a locked directory. Unlock it when nothing uses it any more.
-type stateDir struct {
+// StateDir is a directory that one process has locked. Close it when nothing uses it any more.
+type StateDir struct {
 	path string
 	lock *os.File
 }
 
-// openStateDir creates or takes over a directory and removes the data of an earlier cluster. It refuses a directory
-// that holds anything else and one that is in use. Logs of the cluster before are kept as NAME.log.old.
-func openStateDir(path string) (*stateDir, error) {
+// OpenStateDir creates or takes over a directory and removes the data of an earlier cluster. It refuses a directory
+// that holds anything else, and one that is in use with ErrInUse. Logs of the cluster before are kept as NAME.log.old. Start
+// calls it; callers need it only for RunScheduler.
+func OpenStateDir(path string) (*StateDir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
@@ -38,7 +43,7 @@ func openStateDir(path string) (*stateDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d := &stateDir{path, lock}
+	d := &StateDir{path, lock}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrInUse
@@ -46,13 +51,13 @@ func openStateDir(path string) (*stateDir, error) {
 		return nil, errors.Join(fmt.Errorf("state directory %s: %w", path, err), lock.Close())
 	}
 	if err := d.clean(); err != nil {
-		return nil, errors.Join(err, d.unlock())
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
 // clean removes what must not survive into the next cluster.
-func (d *stateDir) clean() error {
+func (d *StateDir) clean() error {
 	for _, name := range []string{"etcd", "pki"} {
 		if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {
 			return fmt.Errorf("state directory: remove the cluster before: %w", err)
@@ -70,7 +75,8 @@ func (d *stateDir) clean() error {
 	return nil
 }
 
-func (d *stateDir) unlock() error {
+// Close unlocks the directory. Its files stay.
+func (d *StateDir) Close() error {
 	if err := d.lock.Close(); err != nil {
 		return fmt.Errorf("state directory: %w", err)
 	}

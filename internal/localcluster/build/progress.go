@@ -1,0 +1,87 @@
+package build
+
+import (
+	"bufio"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+)
+
+// counter counts compiled packages.
+type counter struct {
+	began  time.Time
+	report func(Progress)
+
+	mu sync.Mutex
+	p  Progress
+}
+
+func newCounter(began time.Time, report func(Progress)) *counter {
+	return &counter{began: began, report: report}
+}
+
+// begin notes how many packages there are to compile.
+func (c *counter) begin(total int) { c.change(func(p *Progress) { p.Total = total }) }
+
+// line takes one line of "go build -v". It returns false for a line that is no import path.
+func (c *counter) line(text string) bool {
+	if !isImportPath(text) {
+		return false
+	}
+	c.change(func(p *Progress) {
+		p.Done++
+		p.Total = max(p.Total, p.Done)
+		p.Package = text
+	})
+	return true
+}
+
+func (c *counter) change(f func(*Progress)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.p)
+	c.p.Elapsed = time.Since(c.began)
+	c.report(c.p)
+}
+
+// tick reports regularly until the returned function is called; that waits for the last report.
+func (c *counter) tick(interval time.Duration) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-ticker.C:
+				c.change(func(*Progress) {})
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
+// isImportPath tells what "go build -v" prints for a package from the messages of compiler and linker.
+func isImportPath(line string) bool {
+	return line != "" && !strings.ContainsAny(line, " \t:#()\"") && !strings.HasPrefix(line, "/") && !strings.HasPrefix(line, ".")
+}
+
+// lines yields the lines of a reader, without their ends, up to its end or its first error.
+func lines(r io.Reader) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		b := bufio.NewReader(r)
+		for {
+			line, err := b.ReadString('\n')
+			if line != "" && !yield(strings.TrimRight(line, "\r\n")) {
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+)
+
+// The label that everything applied by this package bears.
+const (
+	OwnerLabel = "app.kubernetes.io/managed-by"
+	OwnerValue = "paddock-local-cluster"
+)
+
+// Read returns the objects of all *.yaml files in a directory tree, by file name and then as they stand in the file.
+// The error names the file.
+func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list manifests: %w", err)
+	}
+	slices.Sort(names)
+	var out []*unstructured.Unstructured
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("read manifest: %w", err)
+		}
+		objects, err := decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("manifest %s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+func decode(data []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(data))); ; {
+		buffer := make([]byte, len(data)+1)
+		n, err := documents.Read(buffer)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(buffer[:n], &object.Object); err != nil {
+			return nil, err
+		}
+		if len(object.Object) == 0 {
+			continue // only comments
+		}
+		if object.GetKind() == "" || object.GetName() == "" {
+			return nil, fmt.Errorf("document %d has no kind or no metadata.name", len(out)+1)
+		}
+		out = append(out, object)
+	}
+}
+
+// Applier creates objects and removes again what it created.
+type Applier struct {
+	client dynamic.Interface
+	mapper meta.RESTMapper
+	mine   []*unstructured.Unstructured
+}
+
+// NewApplier returns an applier for a cluster.
+func NewApplier(config *rest.Config) (*Applier, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for samples: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for samples: %w", err)
+	}
+	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}, nil
+}
+
+// Apply creates the objects in this order. One that exists is left as it is; those that somebody else made are returned
+// as "Kind namespace/name". Apply waits a little for the service account that pods in a new namespace need.
+func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) (foreign []string, err error) {
+	for _, o := range objects {
+		ours, err := a.create(ctx, o.DeepCopy())
+		if err != nil {
+			return foreign, fmt.Errorf("create %s: %w", describe(o), err)
+		}
+		if ours {
+			a.mine = append(a.mine, o)
+		} else {
+			foreign = append(foreign, describe(o))
+		}
+	}
+	return foreign, nil
+}
+
+// create makes one object and says whether it is ours, made now or by an earlier run.
+func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (ours bool, err error) {
+	client, err := a.resource(o)
+	if err != nil {
+		return false, err
+	}
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[OwnerLabel] = OwnerValue
+	o.SetLabels(labels)
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		_, err = client.Create(ctx, o, metav1.CreateOptions{})
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "serviceaccount") || time.Now().After(deadline) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return err == nil, err
+	}
+	there, err := client.Get(ctx, o.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	return there.GetLabels()[OwnerLabel] == OwnerValue, nil
+}
+
+// Remove deletes, in reverse order, what Apply created, and what is missing already is no error. What a namespace
+// contains goes with it, a little later.
+func (a *Applier) Remove(ctx context.Context) error {
+	var errs []error
+	background := metav1.DeletePropagationBackground
+	for _, o := range slices.Backward(a.mine) {
+		client, err := a.resource(o)
+		if err == nil {
+			err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("delete %s: %w", describe(o), err))
+		}
+	}
+	a.mine = nil
+	return errors.Join(errs...)
+}
+
+func (a *Applier) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := o.GroupVersionKind()
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, fmt.Errorf("find the resource of kind %s: %w", kind.Kind, err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return a.client.Resource(mapping.Resource).Namespace(o.GetNamespace()), nil
+	}
+	return a.client.Resource(mapping.Resource), nil
+}
+
+func describe(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetKind() + " " + o.GetName()
+	}
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}

@@ -1,0 +1,143 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// QueuesPath is where the scheduler's REST API serves the queues.
+const QueuesPath = "/ws/v1/partition/default/queues"
+
+// Amounts are resources by name: vcore in thousandths of a core, memory and storage in bytes, everything else counted.
+type Amounts map[string]int64
+
+// Queue is a queue as the REST API shows it; fields that are not printed are left out.
+type Queue struct {
+	Name       string  `json:"queuename"`
+	Guaranteed Amounts `json:"guaranteedResource"`
+	Max        Amounts `json:"maxResource"`
+	Allocated  Amounts `json:"allocatedResource"`
+	Pending    Amounts `json:"pendingResource"`
+	Children   []Queue `json:"children"`
+}
+
+// FetchQueues reads the queue tree from a scheduler; base is its address, "http://127.0.0.1:9080" for example.
+func FetchQueues(ctx context.Context, base string) (*Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+QueuesPath, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read queues: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("read queues: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("read queues: %s answers %s", base+QueuesPath, response.Status)
+	}
+	return DecodeQueues(response.Body)
+}
+
+// DecodeQueues reads the answer of the REST API: one queue, the root, with its children.
+func DecodeQueues(r io.Reader) (*Queue, error) {
+	var root Queue
+	if err := json.NewDecoder(r).Decode(&root); err != nil {
+		return nil, fmt.Errorf("decode queues: %w", err)
+	}
+	if root.Name == "" {
+		return nil, fmt.Errorf("decode queues: the answer has no queuename")
+	}
+	return &root, nil
+}
+
+// PrintQueues writes the tree as a table, one line per queue, children below their parent in the order given.
+func PrintQueues(w io.Writer, root *Queue) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "QUEUE\tGUARANTEED\tMAX\tALLOCATED\tPENDING")
+	root.print(t, 0)
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print queues: %w", err)
+	}
+	return nil
+}
+
+func (q *Queue) print(w io.Writer, depth int) {
+	name := q.Name
+	if depth > 0 {
+		name = strings.Repeat("  ", depth) + name[strings.LastIndex(name, ".")+1:]
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, q.Guaranteed, q.Max, q.Allocated, q.Pending)
+	for i := range q.Children {
+		q.Children[i].print(w, depth+1)
+	}
+}
+
+// String returns "2.5 cpu, 4Gi, 3 pods": cores, memory, then the rest by name. Zero amounts are left out; nothing at all
+// is "-".
+func (a Amounts) String() string {
+	var parts []string
+	for _, name := range a.order() {
+		v := a[name]
+		switch {
+		case v == 0:
+		case name == "vcore":
+			parts = append(parts, cores(v)+" cpu")
+		case name == "memory":
+			parts = append(parts, size(v))
+		case name == "ephemeral-storage":
+			parts = append(parts, size(v)+" storage")
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", v, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a Amounts) order() []string {
+	first := []string{"vcore", "memory", "pods"}
+	out := slices.Clone(first)
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if !slices.Contains(first, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// cores writes thousandths as a decimal number without superfluous zeros.
+func cores(milli int64) string {
+	sign := ""
+	if milli < 0 {
+		sign, milli = "-", -milli
+	}
+	whole := sign + strconv.FormatInt(milli/1000, 10)
+	if milli%1000 == 0 {
+		return whole
+	}
+	return whole + "." + strings.TrimRight(fmt.Sprintf("%03d", milli%1000), "0")
+}
+
+// size writes a number of bytes in the largest binary unit that needs no fraction.
+func size(n int64) string {
+	for _, unit := range []string{"", "Ki", "Mi"} {
+		if n%1024 != 0 || n == 0 {
+			return strconv.FormatInt(n, 10) + unit
+		}
+		n /= 1024
+	}
+	return strconv.FormatInt(n, 10) + "Gi"
+}
