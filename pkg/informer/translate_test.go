@@ -1,0 +1,53 @@
+package informer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func TestTranslate(t *testing.T) {
+	created := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	pod := podOf("cpu=2")
+	pod.ObjectMeta = metav1.ObjectMeta{
+		UID: "u1", Namespace: "ns", Name: "p", CreationTimestamp: metav1.NewTime(created),
+		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
+	}
+	want := store.Pod{
+		UID: "u1", Namespace: "ns", Name: "p", Created: created,
+		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
+		Request: resources.VectorFrom(map[string]resources.Amount{"vcore": 2000, "pods": 1}),
+	}
+	steps := []struct {
+		name   string
+		change func(*corev1.Pod, *store.Pod)
+	}{
+		{"pending", func(*corev1.Pod, *store.Pod) {}},
+		{"priority", func(p *corev1.Pod, w *store.Pod) { p.Spec.Priority, w.Priority = ptr.To[int32](-7), -7 }},
+		{"gated", func(p *corev1.Pod, w *store.Pod) {
+			p.Spec.SchedulingGates, w.Gated = []corev1.PodSchedulingGate{{Name: "g"}}, true
+		}},
+		{"gates open", func(p *corev1.Pod, w *store.Pod) {
+			p.Spec.SchedulingGates, w.Gated = []corev1.PodSchedulingGate{}, false
+		}},
+		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node = "n1", "n1" }},
+		{"running is not over", func(p *corev1.Pod, _ *store.Pod) { p.Status.Phase = corev1.PodRunning }},
+		{"deleting", func(p *corev1.Pod, w *store.Pod) { p.DeletionTimestamp, w.Deleting = ptr.To(metav1.Now()), true }},
+		{"succeeded", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},
+		{"lost sight of", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodUnknown, false }},
+		{"failed", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodFailed, true }},
+	}
+	for _, s := range steps {
+		s.change(pod, &want)
+		if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", s.name, diff)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+const profile = "yunikorn"
+
+// eventually polls until the condition gives no error.
+func eventually(t *testing.T, condition func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			last = condition()
+			return last == nil, nil
+		})
+	if err != nil {
+		t.Fatalf("did not come about: %v", errors.Join(err, last))
+	}
+}
+
+// logged is a logger and what it wrote.
+func logged(t *testing.T) (klog.Logger, func() string) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
+	return logger, buffer.String
+}
+
+// scene is a started store that is fed by informers on a fake API server.
+type scene struct {
+	client  *fake.Clientset
+	store   *store.Store
+	watcher *Watcher
+	factory informers.SharedInformerFactory
+	log     func() string
+}
+
+func newScene(t *testing.T, client *fake.Clientset) *scene {
+	t.Helper()
+	s := &scene{client: client, factory: informers.NewSharedInformerFactory(client, 0)}
+	s.store = store.New(config.Default(), store.Options{})
+	logger, log := logged(t)
+	s.log = log
+	var err error
+	s.watcher, err = Watch(s.store, s.factory, Options{
+		ManagedProfiles: []string{profile}, Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start runs the informers and waits until they see changes.
+func (s *scene) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); s.factory.Shutdown() })
+	s.factory.Start(ctx.Done())
+	eventually(t, func() error {
+		if !s.watcher.HasSynced() {
+			return errors.New("not synced")
+		}
+		return watched(s.client, "pods", "nodes", "namespaces")
+	})
+	s.store.Start(time.Now())
+}
+
+// watched tells whether all of the resources are being watched.
+func watched(client *fake.Clientset, names ...string) error {
+	for _, name := range names {
+		found := false
+		for _, a := range client.Actions() {
+			found = found || a.Matches("watch", name)
+		}
+		if !found {
+			return fmt.Errorf("%s are not watched yet", name)
+		}
+	}
+	return nil
+}
+
+// uses polls until root has the allocated and pending resources.
+func (s *scene) uses(t *testing.T, allocated, pending string) {
+	t.Helper()
+	eventually(t, func() error {
+		root := s.store.Snapshot().Root()
+		if got := root.Allocated.String() + " / " + root.Pending.String(); got != allocated+" / "+pending {
+			return fmt.Errorf("allocated / pending: %s, want %s / %s", got, allocated, pending)
+		}
+		return s.store.Check()
+	})
+}
+
+func managed(name string, uid types.UID, node string) *corev1.Pod {
+	pod := podOf("cpu=1")
+	pod.Namespace, pod.Name, pod.UID = "ns", name, uid
+	pod.Spec.SchedulerName, pod.Spec.NodeName = profile, node
+	return pod
+}
+
+func foreign(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.SchedulerName = "default-scheduler"
+	return pod
+}
+
+func node(name, allocatable string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: list(allocatable)}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchFollowsPods(t *testing.T) {
+	client := fake.NewClientset(managed("running", "u1", "n1"), foreign(managed("other", "u2", "n1")))
+	s := newScene(t, client)
+	if s.watcher.HasSynced() {
+		t.Fatal("synced before the informers run")
+	}
+	s.start(t)
+	s.uses(t, "pods=1 vcore=1000", "0")
+
+	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
+	_, err := pods.Create(ctx, managed("waiting", "u3", ""), metav1.CreateOptions{})
+	must(t, err)
+	s.uses(t, "pods=1 vcore=1000", "pods=1 vcore=1000")
+
+	_, err = pods.Update(ctx, managed("waiting", "u3", "n1"), metav1.UpdateOptions{})
+	must(t, err)
+	s.uses(t, "pods=2 vcore=2000", "0")
+
+	resized := managed("waiting", "u3", "n1")
+	resized.Spec.Containers[0].Resources.Requests = list("cpu=3")
+	_, err = pods.Update(ctx, resized, metav1.UpdateOptions{})
+	must(t, err)
+	s.uses(t, "pods=2 vcore=4000", "0")
+
+	done := managed("running", "u1", "n1")
+	done.Status.Phase = corev1.PodSucceeded
+	_, err = pods.UpdateStatus(ctx, done, metav1.UpdateOptions{})
+	must(t, err)
+	s.uses(t, "pods=1 vcore=3000", "0")
+
+	must(t, pods.Delete(ctx, "waiting", metav1.DeleteOptions{}))
+	s.uses(t, "0", "0")
+}
+
+func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
+	client := fake.NewClientset()
+	s := newScene(t, client)
+	s.start(t)
+	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
+	_, err := pods.Create(ctx, foreign(managed("a", "u1", "")), metav1.CreateOptions{})
+	must(t, err)
+	_, err = pods.Update(ctx, foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{})
+	must(t, err)
+	must(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
+	// Events come in order, so after this one the others have been seen.
+	_, err = pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{})
+	must(t, err)
+	s.uses(t, "0", "pods=1 vcore=1000")
+	must(t, s.store.Recount([]store.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
+}
+
+// TestWatchSeesAReplacedPod deletes a pod and makes another one of its name
+// while nobody looks; the informer then tells of a change from one to the other.
+func TestWatchSeesAReplacedPod(t *testing.T) {
+	client := fake.NewClientset(managed("p", "u1", "n1"))
+	events := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 1})
+	client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
+	s := newScene(t, client)
+	s.start(t)
+	s.uses(t, "pods=1 vcore=1000", "0")
+
+	events.Modify(managed("p", "u2", ""))
+	s.uses(t, "0", "pods=1 vcore=1000")
+	must(t, s.store.Recount([]store.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
+
+	events.Delete(managed("p", "u2", ""))
+	s.uses(t, "0", "0")
+}
+
+func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
+	s := newScene(t, fake.NewClientset())
+	s.store.Start(time.Now())
+	h := handler(s.watcher.pod, s.watcher.podGone)
+
+	h.OnAdd(managed("p", "u1", "n1"), true)
+	s.uses(t, "pods=1 vcore=1000", "0")
+	h.OnAdd(managed("p", "u1", "n1"), false) // told twice
+	s.uses(t, "pods=1 vcore=1000", "0")
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: managed("p", "u1", "n1")})
+	s.uses(t, "0", "0")
+	h.OnDelete(managed("p", "u1", "n1"))
+	s.uses(t, "0", "0")
+
+	for _, odd := range []any{nil, "text", node("n", ""), cache.DeletedFinalStateUnknown{Key: "ns/p"}} {
+		h.OnAdd(odd, false)
+		h.OnUpdate(odd, odd)
+		h.OnDelete(odd)
+	}
+	s.uses(t, "0", "0")
+
+	// An old state that is missing does not keep the new one from counting.
+	h.OnUpdate(nil, managed("q", "u3", "n1"))
+	s.uses(t, "pods=1 vcore=1000", "0")
+}
+
+func TestWatchFollowsNodes(t *testing.T) {
+	client := fake.NewClientset(node("n1", "cpu=4 pods=10"))
+	s := newScene(t, client)
+	s.start(t)
+	capacity := func(want string) {
+		t.Helper()
+		eventually(t, func() error {
+			if got := s.store.Snapshot().Capacity().String(); got != want {
+				return fmt.Errorf("capacity %s, want %s", got, want)
+			}
+			return nil
+		})
+	}
+	capacity("pods=10 vcore=4000")
+	ctx, nodes := t.Context(), client.CoreV1().Nodes()
+	_, err := nodes.Create(ctx, node("n2", "cpu=1 pods=10"), metav1.CreateOptions{})
+	must(t, err)
+	capacity("pods=20 vcore=5000")
+	_, err = nodes.UpdateStatus(ctx, node("n2", "cpu=2 pods=10"), metav1.UpdateOptions{})
+	must(t, err)
+	capacity("pods=20 vcore=6000")
+	must(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
+	capacity("pods=10 vcore=2000")
+}
+
+func TestWatchFollowsNamespaces(t *testing.T) {
+	namespace := func(quota string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Annotations: map[string]string{
+			"yunikorn.apache.org/namespace.quota": quota}}}
+	}
+	client := fake.NewClientset(namespace(`{"cpu":"2"}`), managed("p", "u1", "n1"))
+	s := newScene(t, client)
+	s.start(t)
+	limit := func(want resources.Limit) {
+		t.Helper()
+		eventually(t, func() error {
+			q, ok := s.store.Snapshot().Find("root.ns")
+			if !ok || !q.Max.Equal(want) {
+				return fmt.Errorf("queue exists: %v, want max %v", ok, want)
+			}
+			return nil
+		})
+	}
+	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 2000}))
+
+	ctx, namespaces := t.Context(), client.CoreV1().Namespaces()
+	_, err := namespaces.Update(ctx, namespace("much"), metav1.UpdateOptions{})
+	must(t, err)
+	limit(resources.Limit{})
+	relabelled := namespace("much")
+	relabelled.Labels = map[string]string{"team": "a"}
+	_, err = namespaces.Update(ctx, relabelled, metav1.UpdateOptions{})
+	must(t, err)
+	_, err = namespaces.Update(ctx, namespace(`{"cpu":"3"}`), metav1.UpdateOptions{})
+	must(t, err)
+	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 3000}))
+	if n := strings.Count(s.log(), "namespace.quota is ignored"); n != 1 {
+		t.Errorf("the unreadable annotation was told of %d times, want once:\n%s", n, s.log())
+	}
+
+	must(t, namespaces.Delete(ctx, "ns", metav1.DeleteOptions{}))
+	_, err = namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{})
+	must(t, err)
+	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 5000}))
+}
+
+func TestManaged(t *testing.T) {
+	o := Options{ManagedProfiles: []string{"a", "b"}}
+	for name, want := range map[string]bool{"a": true, "b": true, "": false, "A": false, "ab": false} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: name}}
+		if got := o.Managed(pod); got != want {
+			t.Errorf("profile %q: managed = %v, want %v", name, got, want)
+		}
+	}
+}
