@@ -114,7 +114,7 @@ func gzipped(t *testing.T, text string) []byte {
 const fromMaps = "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yk"
 
 // runConfigMaps follows the ConfigMaps of namespace yk until the test ends.
-func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (log func() string) {
+func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (c *ConfigMaps, log func() string) {
 	t.Helper()
 	logger, log := logged(t)
 	c, err := NewConfigMaps(client, "yk", h, logger)
@@ -135,12 +135,12 @@ func runConfigMaps(t *testing.T, client *fake.Clientset, h ConfigHandler) (log f
 		}
 		return nil
 	})
-	return log
+	return c, log
 }
 
 func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 	client, h, seen := fake.NewClientset(), &told{}, 0
-	runConfigMaps(t, client, h)
+	c, _ := runConfigMaps(t, client, h)
 	ctx, maps := t.Context(), client.CoreV1().ConfigMaps("yk")
 	create := func(m *corev1.ConfigMap) { _, err := maps.Create(ctx, m, metav1.CreateOptions{}); must(t, err) }
 	update := func(m *corev1.ConfigMap) { _, err := maps.Update(ctx, m, metav1.UpdateOptions{}); must(t, err) }
@@ -173,7 +173,15 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		{"compressed", func() { update(binary(configs, gzipped(t, document("e")))) }, "loaded [e]"},
 		{"broken compression", func() { update(binary(configs, []byte("no gzip"))) },
 			`failed "configmap yunikorn-configs, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-configs`},
-		{"broken, and defaults change", func() { update(configMap(defaults, queues(document("f")))) }, ""},
+		{"broken, and defaults change", func() {
+			update(configMap(defaults, queues(document("f"))))
+			eventually(t, func() error { // the two ConfigMaps are watched independently
+				if c.get(0, defaults).Data["queues.yaml"] != document("f") {
+					return errors.New("not seen yet")
+				}
+				return nil
+			})
+		}, ""},
 		{"configs are gone", func() { remove(configs) }, "loaded [f]"},
 		{"invalid defaults", func() { update(binary(defaults, []byte("no gzip"))) },
 			`failed "configmap yunikorn-defaults, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-defaults`},
@@ -229,7 +237,7 @@ func TestConfigMapsNamesKeysWithoutEffect(t *testing.T) {
 		return m
 	}
 	client, h, seen := fake.NewClientset(configMap(config.QueuesConfigMap, options("service.schedulingInterval", "log.level", "queue.yaml"))), &told{}, 0
-	log := runConfigMaps(t, client, h)
+	_, log := runConfigMaps(t, client, h)
 	h.next(t, &seen, fromMaps)
 	const first = `keys="log.level, queue.yaml, service.schedulingInterval"`
 	if !strings.Contains(log(), first) || !strings.Contains(log(), "have no effect") {
