@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func aclNames(list string, name *regexp.Regexp) (names, ignored []string) {
 		switch {
 		case !name.MatchString(entry):
 			ignored = append(ignored, entry)
-		case !contains(names, entry):
+		case !slices.Contains(names, entry):
 			names = append(names, entry)
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 )
 
 var (
@@ -73,10 +74,8 @@ func checkNames(way []*Queue, of func(Limit) []string, syntax *regexp.Regexp) er
 func limitFor(q *Queue, of func(Limit) []string, name string) *Limit {
 	for _, who := range []string{name, "*"} {
 		for i, l := range q.Limits {
-			for _, listed := range of(l) {
-				if listed == who {
-					return &q.Limits[i]
-				}
+			if slices.Contains(of(l), who) {
+				return &q.Limits[i]
 			}
 		}
 	}

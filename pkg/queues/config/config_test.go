@@ -188,6 +188,43 @@ func TestDocumentsAreNotKept(t *testing.T) {
 	}
 }
 
+func TestAllows(t *testing.T) {
+	acl := ACL{Users: []string{"ann"}, Groups: []string{"dev"}}
+	for _, c := range []struct {
+		acl    ACL
+		user   string
+		groups []string
+		want   bool
+	}{
+		{acl, "ann", nil, true},
+		{acl, "bob", []string{"ops", "dev"}, true},
+		{acl, "bob", []string{"ops"}, false},
+		{acl, "dev", []string{"ann"}, false},
+		{ACL{}, "", nil, false},
+		{ACL{Everybody: true}, "bob", nil, true},
+	} {
+		if got := c.acl.Allows(c.user, c.groups); got != c.want {
+			t.Errorf("%v, %s %v: %t", c.acl, c.user, c.groups, got)
+		}
+	}
+}
+
+func TestAbsentConfigMaps(t *testing.T) {
+	document, options, err := FromConfigMaps(Source{}, Source{})
+	if err != nil || len(document) > 0 || len(options) > 0 {
+		t.Errorf("%q, %v, %v", document, options, err)
+	}
+}
+
+// TestLongTexts makes sure that nobody's mistake fills a screen.
+func TestLongTexts(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	_, err := Parse([]byte("partitions:\n- queues:\n  - name: " + long + "\n    " + long[:1000] + ": 1\n    parent: " + long + "\n"))
+	if err == nil || len(err.Error()) > 1500 {
+		t.Errorf("too long: %v", err)
+	}
+}
+
 // TestManyKeys has more keys than are looked through one by one.
 func TestManyKeys(t *testing.T) {
 	var b strings.Builder

@@ -50,11 +50,8 @@ func (c Change) String() string {
 	if c.Path != "" {
 		where = c.Path + ": "
 	}
-	switch c.Kind {
-	case QueueAdded:
-		return where + what + " (" + c.New + ")"
-	case QueueRemoved:
-		return where + what + " (" + c.Old + ")"
+	if c.Kind == QueueAdded || c.Kind == QueueRemoved {
+		return where + what + " (" + c.Old + c.New + ")" // one of them is empty
 	}
 	return where + what + ": " + orUnset(c.Old) + " -> " + orUnset(c.New)
 }

@@ -101,13 +101,12 @@ const counting = -1
 
 func (e *expansion) size(n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
-		if size := e.sizes[n.Alias]; size == counting {
+		size := e.sizes[n.Alias] // anchors come before their aliases
+		if size == counting {
 			e.cycle = n
 			return 1
-		} else if size > 0 {
-			return size
 		}
-		return e.size(n.Alias)
+		return size
 	}
 	if n.Anchor != "" {
 		e.sizes[n] = counting

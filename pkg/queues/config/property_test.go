@@ -258,30 +258,36 @@ func diffFailure(a, b *Spec, changes []Change) string {
 	return ""
 }
 
-// TestDiffPropertyFindsPlantedBugs forgets one kind of change at a time.
+// TestDiffPropertyFindsPlantedBugs forgets one kind of change at a time, where
+// nothing else has changed.
 func TestDiffPropertyFindsPlantedBugs(t *testing.T) {
-	for _, forgotten := range []ChangeKind{PreemptionChanged, GuaranteedChanged, MaxChanged, MaxApplicationsChanged, LimitsChanged} {
-		found := false
-		for seed := 0; seed < 300 && !found; seed++ {
-			a := specs.Example(seed)
-			b := *a
-			root := *a.Root
-			b.Root = &root
-			b.PreemptionEnabled = a.PreemptionEnabled != (forgotten == PreemptionChanged)
-			switch forgotten {
-			case GuaranteedChanged:
-				root.Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{"gpu": 1})
-			case MaxChanged:
-				root.Max = resources.LimitFrom(map[string]resources.Amount{"gpu": 1})
-			case MaxApplicationsChanged:
-				root.MaxApplications++
-			case LimitsChanged:
-				root.Limits = append(slices.Clone(root.Limits), Limit{Users: []string{"eve"}})
-			}
-			kept := slices.DeleteFunc(Diff(a, &b), func(c Change) bool { return c.Kind == forgotten })
-			found = diffFailure(a, &b, kept) != ""
+	gpu := map[string]resources.Amount{"gpu": 1}
+	changes := map[ChangeKind]func(s *Spec){
+		PreemptionChanged:      func(s *Spec) { s.PreemptionEnabled = !s.PreemptionEnabled },
+		RulesChanged:           func(s *Spec) { s.Rules = []Rule{{Kind: RuleUser}} },
+		TypeChanged:            func(s *Spec) { s.Root.Leaf = !s.Root.Leaf },
+		GuaranteedChanged:      func(s *Spec) { s.Root.Guaranteed = resources.GuaranteeFrom(gpu) },
+		MaxChanged:             func(s *Spec) { s.Root.Max = resources.LimitFrom(gpu) },
+		MaxApplicationsChanged: func(s *Spec) { s.Root.MaxApplications++ },
+		SubmitACLChanged:       func(s *Spec) { s.Root.SubmitACL.Users = []string{"eve"} },
+		AdminACLChanged:        func(s *Spec) { s.Root.AdminACL.Everybody = true },
+		PropertyChanged:        func(s *Spec) { s.Root.Properties = map[string]string{"team": ""} },
+		LimitsChanged:          func(s *Spec) { s.Root.Limits = append(slices.Clone(s.Root.Limits), Limit{Users: []string{"eve"}}) },
+		TemplateChanged:        func(s *Spec) { s.Root.Template = &Template{MaxApplications: 1} },
+		QueueAdded: func(s *Spec) {
+			s.Root.Children = append(slices.Clone(s.Root.Children), &Queue{Name: "z", Path: "root.z"})
+		},
+	}
+	for _, forgotten := range slices.Sorted(maps.Keys(changes)) {
+		a := specs.Example(1)
+		b, root := *a, *a.Root
+		b.Root = &root
+		changes[forgotten](&b)
+		if f := diffFailure(a, &b, Diff(a, &b)); f != "" {
+			t.Errorf("%s: %s", forgotten, f)
 		}
-		if !found {
+		kept := slices.DeleteFunc(Diff(a, &b), func(c Change) bool { return c.Kind == forgotten })
+		if diffFailure(a, &b, kept) == "" {
 			t.Errorf("forgetting %s is not found", forgotten)
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -137,20 +138,11 @@ type ACL struct {
 
 // Allows tells whether the user, or one of the groups, is listed.
 func (a ACL) Allows(user string, groups []string) bool {
-	if a.Everybody || contains(a.Users, user) {
+	if a.Everybody || slices.Contains(a.Users, user) {
 		return true
 	}
 	for _, g := range groups {
-		if contains(a.Groups, g) {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
+		if slices.Contains(a.Groups, g) {
 			return true
 		}
 	}
