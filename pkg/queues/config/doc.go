@@ -12,7 +12,7 @@
 //     limittree.go, rules.go, filters.go and rulepath.go check the rules; a value
 //     that could not be read takes part in no comparison, so one slip of the pen
 //     gives one error;
-//  4. build.go, properties.go and template.go resolve inheritance and defaults.
+//  4. build.go and properties.go resolve inheritance and defaults.
 //
 // What is accepted but not acted upon is named in [Spec.Warnings], never
 // swallowed.
