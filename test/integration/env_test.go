@@ -1,0 +1,370 @@
+package integration
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+// patience is how long a test waits for what has to happen. It is long, because
+// it is used up only when the test fails.
+const patience = 30 * time.Second
+
+// calm is how long a test watches for what must not happen, after the scheduler
+// has shown that it knows of the cause.
+const calm = 700 * time.Millisecond
+
+// document is the key of the ConfigMap that has the queues.
+const document = "queues.yaml"
+
+// label marks all objects of one test.
+const label = "integration/test"
+
+// profile is the scheduler name of pods that belong to queues.
+const profile = "yunikorn"
+
+// env is one test with a scheduler of its own.
+type env struct {
+	*testing.T
+	id       string // short and unique; names and labels begin with it
+	ns       string // where pods are made
+	settings settings
+	config   string // path of the scheduler's configuration
+	rest     string // address of the REST interface
+	process  *localcluster.Process
+	nodePool string
+}
+
+// settings say how the scheduler of a test is to be started.
+type settings struct {
+	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
+	args    map[string]any // further arguments of QueueSort
+}
+
+var tests atomic.Int32
+
+// setup starts a scheduler that reads the queues from a ConfigMap with this
+// text; with an empty text there is no ConfigMap.
+func setup(t *testing.T, queues string, options ...func(*settings)) *env {
+	t.Helper()
+	id := fmt.Sprintf("t%02d", tests.Add(1))
+	e := &env{T: t, id: id, ns: id, nodePool: shared}
+	for _, o := range options {
+		o(&e.settings)
+	}
+	t.Logf("scheduler-%s, namespaces %s*", id, id)
+	e.namespace(e.ns, nil)
+	e.namespace(e.configNamespace(), nil)
+	if queues != "" {
+		e.configure(queues)
+	}
+	e.writeSchedulerConfig()
+	t.Cleanup(e.tearDown)
+	e.start()
+	return e
+}
+
+func twoProfiles(s *settings) { s.shipped = manifests.TwoProfiles }
+
+// queueSort sets an argument of QueueSort.
+func queueSort(name string, value any) func(*settings) {
+	return func(s *settings) {
+		if s.args == nil {
+			s.args = map[string]any{}
+		}
+		s.args[name] = value
+	}
+}
+
+// run runs a part of the test under its own name, with the same scheduler.
+func (e *env) run(name string, f func(*env)) {
+	e.Helper()
+	e.T.Run(name, func(t *testing.T) {
+		part := *e
+		part.T = t
+		f(&part)
+	})
+}
+
+func (e *env) ok(err error) {
+	e.Helper()
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+func (e *env) configNamespace() string { return e.id + "-config" }
+
+// namespace makes a namespace with annotations.
+func (e *env) namespace(name string, annotations map[string]string) {
+	e.Helper()
+	_, err := suite.client.CoreV1().Namespaces().Create(e.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: e.id}, Annotations: annotations},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	// The controller makes it a moment later, and no pod can be made before.
+	eventually(e, patience, "namespace "+name+" has its service account", func() (bool, string) {
+		_, err := suite.client.CoreV1().ServiceAccounts(name).Get(e.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// annotate sets annotations of a namespace; an empty value removes one.
+func (e *env) annotate(namespace string, annotations map[string]string) {
+	e.Helper()
+	ns, err := suite.client.CoreV1().Namespaces().Get(e.Context(), namespace, metav1.GetOptions{})
+	e.ok(err)
+	if ns.Annotations == nil {
+		ns.Annotations = map[string]string{}
+	}
+	for key, value := range annotations {
+		ns.Annotations[key] = value
+		if value == "" {
+			delete(ns.Annotations, key)
+		}
+	}
+	_, err = suite.client.CoreV1().Namespaces().Update(e.Context(), ns, metav1.UpdateOptions{})
+	e.ok(err)
+}
+
+// configure puts a queue configuration into the ConfigMap.
+func (e *env) configure(queues string) {
+	e.Helper()
+	e.putConfigMap(&corev1.ConfigMap{Data: map[string]string{document: queues}})
+}
+
+// configurePacked does the same with a gzip file.
+func (e *env) configurePacked(queues string) {
+	e.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(queues))
+	e.ok(errors.Join(err, w.Close()))
+	e.putConfigMap(&corev1.ConfigMap{BinaryData: map[string][]byte{document + ".gz": packed.Bytes()}})
+}
+
+func (e *env) putConfigMap(m *corev1.ConfigMap) {
+	e.Helper()
+	m.Name, m.Namespace = config.QueuesConfigMap, e.configNamespace()
+	maps := suite.client.CoreV1().ConfigMaps(m.Namespace)
+	_, err := maps.Update(e.Context(), m, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = maps.Create(e.Context(), m, metav1.CreateOptions{})
+	}
+	e.ok(err)
+}
+
+func (e *env) deleteConfigMap() {
+	e.Helper()
+	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
+}
+
+// writeSchedulerConfig takes the shipped configuration and changes only what
+// has to be different for each test.
+func (e *env) writeSchedulerConfig() {
+	e.Helper()
+	shipped := e.settings.shipped
+	if shipped == nil {
+		shipped = manifests.SecondScheduler
+	}
+	var configuration map[string]any
+	e.ok(yaml.UnmarshalStrict(shipped, &configuration))
+	e.rest = freeAddress(e.T)
+	changed := 0
+	for _, p := range configuration["profiles"].([]any) {
+		for _, c := range p.(map[string]any)["pluginConfig"].([]any) {
+			if c.(map[string]any)["name"] != "QueueSort" {
+				continue
+			}
+			args := c.(map[string]any)["args"].(map[string]any)
+			args["restAddress"], args["configNamespace"] = e.rest, e.configNamespace()
+			for name, value := range e.settings.args {
+				args[name] = value
+			}
+			changed++
+		}
+	}
+	if changed == 0 {
+		e.Fatal("the shipped configuration has no arguments of QueueSort")
+	}
+	text, err := yaml.Marshal(configuration)
+	e.ok(err)
+	e.config = filepath.Join(e.TempDir(), "scheduler.yaml")
+	e.ok(os.WriteFile(e.config, text, 0o600))
+}
+
+// freeAddress returns an address nobody listens on, outside of the range that
+// the kernel takes the local ends of connections from.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 30000+rand.IntN(2000))
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	t.Fatal("no free port between 30000 and 32000")
+	return ""
+}
+
+// start starts the scheduler, again if it was killed. It runs as
+// system:kube-scheduler.
+func (e *env) start() {
+	e.Helper()
+	var err error
+	e.process, err = suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
+		Name: "scheduler-" + e.id, Binary: suite.scheduler, Config: e.config, Args: []string{"--v=2"},
+	})
+	if err != nil {
+		var died *localcluster.DiedError
+		if errors.As(err, &died) {
+			e.Log(died.Tail)
+		}
+		e.Fatal(err)
+	}
+}
+
+// kill ends the scheduler without a chance to say good-bye.
+func (e *env) kill() {
+	e.Helper()
+	e.ok(e.process.Kill())
+}
+
+// useNodes gives the test nodes of its own; its pods go there from now on.
+func (e *env) useNodes(n int, spec localcluster.NodeSpec) []string {
+	e.Helper()
+	e.nodePool = e.id
+	spec.NamePrefix, spec.Labels = e.id+"-node", map[string]string{pool: e.id}
+	names, err := suite.cluster.AddNodes(e.Context(), spec, n)
+	e.ok(err)
+	return names
+}
+
+// tearDown checks what holds for every test and cleans up.
+func (e *env) tearDown() {
+	if e.Failed() {
+		e.dump()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	alive := e.process != nil && e.process.Running()
+	e.checkNodes(ctx)
+	e.removePods(ctx)
+	if e.process != nil {
+		if err := e.process.Stop(); err != nil {
+			e.Error(err)
+		}
+		e.checkLog(alive)
+	}
+	if err := e.removeRest(ctx); err != nil {
+		e.Error(err)
+	}
+}
+
+// checkNodes looks for pods that a node refused: the scheduler overcommitted it.
+func (e *env) checkNodes(ctx context.Context) {
+	pods, err := e.listPods(ctx)
+	if err != nil {
+		e.Error(err)
+	}
+	for i := range pods {
+		if p := &pods[i]; p.Status.Phase == corev1.PodFailed {
+			e.Errorf("pod %s was bound to %s and failed there: %s: %s", p.Name, p.Spec.NodeName, p.Status.Reason, p.Status.Message)
+		}
+	}
+	stats, err := suite.cluster.NodeStats(ctx)
+	if err != nil {
+		e.Error(err)
+	} else if stats.Rejected() > 0 || stats.OvercommittedNodes > 0 {
+		e.Errorf("nodes refused pods: %v; %d nodes are overcommitted", stats.Rejections, stats.OvercommittedNodes)
+	}
+}
+
+// checkLog looks for what must never be in the log of a scheduler.
+func (e *env) checkLog(alive bool) {
+	if !alive {
+		e.Errorf("the scheduler has ended by itself; the end of its log:\n%s", e.process.Tail(40))
+	}
+	for _, bad := range []string{"forbidden", "panic", "fatal error", "DATA RACE"} {
+		if line, found := e.logLine(bad); found {
+			e.Errorf("the log of the scheduler has %q: %s", bad, line)
+		}
+	}
+}
+
+// removeRest removes namespaces and nodes of the test; it does not wait.
+func (e *env) removeRest(ctx context.Context) error {
+	var errs []error
+	list, err := suite.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		errs = append(errs, suite.client.CoreV1().Namespaces().Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}))
+	}
+	nodes, err := suite.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: pool + "=" + e.id})
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for i := range nodes.Items {
+		errs = append(errs, suite.cluster.RemoveNodes(ctx, nodes.Items[i].Name))
+	}
+	return errors.Join(errs...)
+}
+
+// dump shows what people would look at.
+func (e *env) dump() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	pods, err := e.listPods(ctx)
+	if err != nil {
+		e.Log(err)
+	}
+	for i := range pods {
+		e.Logf("pod %s", describe(ctx, &pods[i]))
+	}
+	if tree, err := e.readQueues(ctx); err != nil {
+		e.Log(err)
+	} else {
+		var lines []string
+		show(tree, &lines)
+		e.Logf("queues:\n%s", strings.Join(lines, "\n"))
+	}
+	if e.process != nil {
+		e.Logf("the end of %s, without what every start has:\n%s", e.process.Log(), interesting(e.process.Tail(400)))
+	}
+}
+
+// interesting returns the lines of a log that are about pods and queues.
+func interesting(log string) string {
+	lines := slices.DeleteFunc(strings.Split(log, "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "W") && !strings.HasPrefix(line, "E") &&
+			!strings.Contains(line, "schedule_one.go") && !strings.Contains(line, `logger="queues"`)
+	})
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,124 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// pool is the label that keeps the pods of a test on the nodes of that test.
+const pool = "integration/pool"
+
+// shared is the pool of tests that need no nodes of their own.
+const shared = "shared"
+
+// suite is what all tests share.
+var suite struct {
+	cluster   *localcluster.Cluster
+	client    kubernetes.Interface
+	scheduler string // path of the binary
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runSuite(m))
+}
+
+// runSuite returns the exit code. The state directory stays if a test failed.
+func runSuite(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "integration-")
+	if err == nil {
+		err = startSuite(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "integration: cannot start:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := finalCheck(); err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		code = 1
+	}
+	if err := suite.cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		code = 1
+	}
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "integration: logs are in", filepath.Join(dir, "logs"))
+		return code
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+	}
+	return code
+}
+
+func startSuite(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build is long
+	defer cancel()
+	binaries, err := build(ctx)
+	if err != nil {
+		return err
+	}
+	suite.scheduler = filepath.Join(binaries, "scheduler")
+	suite.cluster, err = localcluster.Start(ctx, localcluster.Options{
+		Dir: dir, Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
+		NodeSpec: localcluster.NodeSpec{NamePrefix: shared, CPU: "32", Memory: "128Gi", Labels: map[string]string{pool: shared}},
+		Progress: func(s string) { fmt.Println("integration:", s) },
+	})
+	if err != nil {
+		var died *localcluster.DiedError
+		if errors.As(err, &died) {
+			fmt.Fprintln(os.Stderr, died.Tail)
+		}
+		return err
+	}
+	suite.client = suite.cluster.Client()
+	return nil
+}
+
+// build brings both binaries up to date and returns their directory. The go
+// command knows best whether there is something to do.
+func build(ctx context.Context) (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", errors.New("build: the path of the sources is not known; do not test with -trimpath")
+	}
+	root := filepath.Join(filepath.Dir(file), "..", "..")
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, "go", "build", "-p", "2", "-o", "bin"+string(filepath.Separator), "./cmd/localplane", "./cmd/scheduler")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build localplane and scheduler: %w\n%s", err, out)
+	}
+	fmt.Printf("integration: binaries are up to date after %.1f s\n", time.Since(began).Seconds())
+	return filepath.Join(root, "bin"), nil
+}
+
+// finalCheck looks at the whole run: the nodes never had to refuse a pod.
+func finalCheck() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	stats, err := suite.cluster.NodeStats(ctx)
+	switch {
+	case err != nil:
+		return err
+	case stats.Rejected() != 0:
+		return fmt.Errorf("nodes refused pods that the scheduler had bound to them: %v", stats.Rejections)
+	case stats.OvercommittedNodes != 0:
+		return fmt.Errorf("%d nodes are overcommitted", stats.OvercommittedNodes)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientrest "k8s.io/client-go/rest"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// fetch reads a URL.
+func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s: %s", url, response.Status, body)
+	}
+	return body, nil
+}
+
+// readQueues asks REST for the tree of queues.
+func (e *env) readQueues(ctx context.Context) (*rest.Queue, error) {
+	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+"/ws/v1/partition/default/queues")
+	if err != nil {
+		return nil, err
+	}
+	root := &rest.Queue{}
+	if err := json.Unmarshal(body, root); err != nil {
+		return nil, fmt.Errorf("queues by REST: %w", err)
+	}
+	return root, nil
+}
+
+// queue returns a queue as REST shows it; nil when it does not exist.
+func (e *env) queue(path string) *rest.Queue {
+	e.Helper()
+	root, err := e.readQueues(e.Context())
+	e.ok(err)
+	return find(root, path)
+}
+
+func find(q *rest.Queue, path string) *rest.Queue {
+	if q.QueueName == path {
+		return q
+	}
+	for _, c := range q.Children {
+		if f := find(c, path); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// awaitQueue waits until a queue exists and is as wanted.
+func (e *env) awaitQueue(path, what string, check func(*rest.Queue) bool) {
+	e.Helper()
+	eventually(e, patience, "queue "+path+": "+what, func() (bool, string) {
+		q := e.queue(path)
+		if q == nil {
+			return false, "it does not exist"
+		}
+		text, err := json.Marshal(q)
+		e.ok(err)
+		return check(q), string(text)
+	})
+}
+
+// show lists the queues for people.
+func show(q *rest.Queue, lines *[]string) {
+	*lines = append(*lines, fmt.Sprintf("%s %s: max %v guaranteed %v allocated %v pending %v, %d applications",
+		q.QueueName, q.Status, q.MaxResource, q.GuaranteedResource, q.AllocatedResource, q.PendingResource, q.RunningApps))
+	for _, c := range q.Children {
+		show(c, lines)
+	}
+}
+
+// account is what a queue uses and what waits for it, without zeros.
+type account struct{ Allocated, Pending map[string]int64 }
+
+// accounts are the books of all queues, parents included, without empty ones.
+type accounts map[string]account
+
+func (a accounts) add(path string, pending bool, request map[string]int64) {
+	for p := path; p != ""; p = p[:max(strings.LastIndex(p, "."), 0)] {
+		q, known := a[p]
+		if !known {
+			q = account{map[string]int64{}, map[string]int64{}}
+			a[p] = q
+		}
+		for name, amount := range request {
+			if amount != 0 && pending {
+				q.Pending[name] += amount
+			} else if amount != 0 {
+				q.Allocated[name] += amount
+			}
+		}
+	}
+}
+
+// booked is what REST says.
+func booked(q *rest.Queue, into accounts) {
+	a := account{maps.Clone(q.AllocatedResource), maps.Clone(q.PendingResource)}
+	for _, m := range []*map[string]int64{&a.Allocated, &a.Pending} {
+		if *m == nil {
+			*m = map[string]int64{}
+		}
+		maps.DeleteFunc(*m, func(_ string, amount int64) bool { return amount == 0 })
+	}
+	if len(a.Allocated)+len(a.Pending) > 0 {
+		into[q.QueueName] = a
+	}
+	for _, c := range q.Children {
+		booked(c, into)
+	}
+}
+
+// recount sums up what the pods that the API server has now use, in the queue
+// that each one names; rename has other queues for some of these.
+func (e *env) recount(rename map[string]string) accounts {
+	e.Helper()
+	pods, err := e.listPods(e.Context())
+	e.ok(err)
+	out := accounts{}
+	for i := range pods {
+		p := &pods[i]
+		finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.Spec.SchedulerName != profile || finished || len(p.Spec.SchedulingGates) > 0 {
+			continue
+		}
+		path := p.Labels[placement.KeyQueue]
+		if other, renamed := rename[path]; renamed {
+			path = other
+		}
+		request := map[string]int64{"pods": 1}
+		for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}) {
+			if name == corev1.ResourceCPU {
+				request["vcore"] = q.MilliValue()
+			} else {
+				request[string(name)] = q.Value()
+			}
+		}
+		out.add(path, p.Spec.NodeName == "", request)
+	}
+	return out
+}
+
+// expectBooks waits until the books agree with a recount.
+func (e *env) expectBooks(rename map[string]string) {
+	e.Helper()
+	eventually(e, patience, "the books agree with the pods (-pods +books)", func() (bool, string) {
+		root, err := e.readQueues(e.Context())
+		if err != nil {
+			return false, err.Error()
+		}
+		books := accounts{}
+		booked(root, books)
+		diff := cmp.Diff(e.recount(rename), books)
+		return diff == "", diff
+	})
+}
+
+// metric reads a metric without labels from the scheduler's own /metrics.
+func (e *env) metric(name string) string {
+	e.Helper()
+	admin := suite.cluster.AdminConfig()
+	admin.TLSClientConfig.Insecure = true // the scheduler signs its own certificate
+	admin.TLSClientConfig.CAData, admin.TLSClientConfig.CAFile = nil, ""
+	client, err := clientrest.HTTPClientFor(admin)
+	e.ok(err)
+	defer client.CloseIdleConnections()
+	body, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
+	e.ok(err)
+	for line := range strings.Lines(string(body)) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (e *env) awaitMetric(name, want string) {
+	e.Helper()
+	eventually(e, patience, "metric "+name+" is "+want, func() (bool, string) {
+		value := e.metric(name)
+		return value == want, value
+	})
+}
+
+// logLine returns the first line of the scheduler's log with a text.
+func (e *env) logLine(text string) (string, bool) {
+	e.Helper()
+	log, err := os.Open(e.process.Log())
+	if err != nil {
+		e.Error(err)
+		return "", false
+	}
+	defer log.Close()
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return lines.Text(), true
+		}
+	}
+	if err := lines.Err(); err != nil {
+		e.Error(err)
+	}
+	return "", false
+}
+
+// eventsOf returns the events about an object.
+func eventsOf(ctx context.Context, o metav1.Object) ([]corev1.Event, error) {
+	list, err := suite.client.CoreV1().Events(o.GetNamespace()).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.uid=" + string(o.GetUID()),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list events of %s: %w", o.GetName(), err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Event) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// awaitEvent waits for an event about an object with a reason and a text.
+func (e *env) awaitEvent(o metav1.Object, reason, text string) corev1.Event {
+	e.Helper()
+	var found corev1.Event
+	eventually(e, patience, fmt.Sprintf("event %s about %s with %q", reason, o.GetName(), text), func() (bool, string) {
+		list, err := eventsOf(e.Context(), o)
+		e.ok(err)
+		var seen []string
+		for i := range list {
+			if list[i].Reason == reason && strings.Contains(list[i].Message, text) {
+				found = list[i]
+				return true, ""
+			}
+			seen = append(seen, list[i].Reason+": "+list[i].Message)
+		}
+		return false, strings.Join(seen, " | ")
+	})
+	return found
+}
+
+// describe is what kubectl describe pod shows, as far as it says why.
+func describe(ctx context.Context, p *corev1.Pod) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Name: %s/%s\nNode: %s\nStatus: %s %s\nConditions:\n", p.Namespace, p.Name, p.Spec.NodeName, p.Status.Phase, p.Status.Reason)
+	for _, c := range p.Status.Conditions {
+		fmt.Fprintf(&b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	fmt.Fprintln(&b, "Events:")
+	list, err := eventsOf(ctx, p)
+	if err != nil {
+		fmt.Fprintf(&b, "  (%v)\n", err)
+	}
+	for i := range list {
+		fmt.Fprintf(&b, "  %s %s: %s\n", list[i].Type, list[i].Reason, list[i].Message)
+	}
+	return b.String()
+}

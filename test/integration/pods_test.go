@@ -1,0 +1,367 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// group is the label that tells the groups of pods of one test apart.
+const group = "integration/group"
+
+// beat is how often things are looked at.
+const beat = 25 * time.Millisecond
+
+// eventually polls until check says true. The text it returns last is shown
+// when the time is over.
+func eventually(t testing.TB, within time.Duration, what string, check func() (bool, string)) {
+	t.Helper()
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(within); ; <-ticker.C {
+		done, state := check()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s; last seen: %s", within, what, state)
+		}
+	}
+}
+
+// throughout watches for a while and fails as soon as check says false.
+func throughout(t testing.TB, period time.Duration, what string, check func() (bool, string)) {
+	t.Helper()
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for end := time.Now().Add(period); time.Now().Before(end); <-ticker.C {
+		if ok, state := check(); !ok {
+			t.Fatalf("does not stay so: %s; seen: %s", what, state)
+		}
+	}
+}
+
+type podOption func(*corev1.Pod)
+
+func inQueue(path string) podOption {
+	return func(p *corev1.Pod) { p.Labels[placement.KeyQueue] = path }
+}
+
+func ofApp(id string) podOption {
+	return func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = id }
+}
+
+func inNamespace(name string) podOption {
+	return func(p *corev1.Pod) { p.Namespace = name }
+}
+
+func ofProfile(name string) podOption {
+	return func(p *corev1.Pod) { p.Spec.SchedulerName = name }
+}
+
+func requests(list ...string) podOption {
+	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
+}
+
+func ofUser(name string, groups ...string) podOption {
+	list := ""
+	for i, g := range groups {
+		if i > 0 {
+			list += ","
+		}
+		list += fmt.Sprintf("%q", g)
+	}
+	return func(p *corev1.Pod) {
+		p.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":[%s]}`, name, list)
+	}
+}
+
+func annotated(key, value string) podOption {
+	return func(p *corev1.Pod) { p.Annotations[key] = value }
+}
+
+func ofPriority(class string) podOption {
+	return func(p *corev1.Pod) { p.Spec.PriorityClassName = class }
+}
+
+func withGrace(seconds int64) podOption {
+	return func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
+func gated(p *corev1.Pod) {
+	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "integration/gate"}}
+}
+
+// amounts makes a resource list of names and quantities: "cpu", "1".
+func amounts(list ...string) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for i := 0; i+1 < len(list); i += 2 {
+		out[corev1.ResourceName(list[i])] = resource.MustParse(list[i+1])
+	}
+	return out
+}
+
+// pod makes a pod of a group without creating it: one core, in profile
+// yunikorn, on the nodes of the test. Each group is an application of its own:
+// without a name, all pods of the namespace would be one, in one queue.
+func (e *env) pod(name, of string, options ...podOption) *corev1.Pod {
+	grace := int64(0)
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.ns, Name: name, Annotations: map[string]string{},
+			Labels: map[string]string{label: e.id, group: of, placement.KeyApplicationID: of},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: profile, NodeSelector: map[string]string{pool: e.nodePool}, TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "1")}}},
+		},
+	}
+	for _, o := range options {
+		o(p)
+	}
+	return p
+}
+
+// create makes n pods NAME-0, NAME-1 ... of group NAME.
+func (e *env) create(name string, n int, options ...podOption) []*corev1.Pod {
+	e.Helper()
+	out := make([]*corev1.Pod, n)
+	for i := range out {
+		out[i] = e.createPod(e.pod(fmt.Sprintf("%s-%d", name, i), name, options...))
+	}
+	return out
+}
+
+func (e *env) createPod(p *corev1.Pod) *corev1.Pod {
+	e.Helper()
+	created, err := suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
+	e.ok(err)
+	return created
+}
+
+// createLater makes a pod whose creation time, which has seconds only, is later
+// than that of the pods before.
+func (e *env) createLater(p *corev1.Pod) *corev1.Pod {
+	e.Helper()
+	second := time.Now().Unix()
+	eventually(e, 2*time.Second, "the next second", func() (bool, string) {
+		return time.Now().Unix() > second, fmt.Sprint(second)
+	})
+	return e.createPod(p)
+}
+
+func (e *env) delete(p *corev1.Pod) {
+	e.Helper()
+	e.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}}))
+}
+
+func (e *env) get(p *corev1.Pod) *corev1.Pod {
+	e.Helper()
+	now, err := suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{})
+	e.ok(err)
+	return now
+}
+
+func (e *env) patch(p *corev1.Pod, patch string) {
+	e.Helper()
+	_, err := suite.client.CoreV1().Pods(p.Namespace).Patch(e.Context(), p.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	e.ok(err)
+}
+
+// listPods returns all pods of the test.
+func (e *env) listPods(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := suite.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
+	if err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return list.Items, nil
+}
+
+// podsOf returns the pods of a group, those that run apart from the others.
+func (e *env) podsOf(of string) (running, waiting []*corev1.Pod) {
+	e.Helper()
+	pods, err := e.listPods(e.Context())
+	e.ok(err)
+	for i := range pods {
+		p := &pods[i]
+		switch {
+		case p.Labels[group] != of, p.Status.Phase == corev1.PodSucceeded:
+		case p.Spec.NodeName == "":
+			waiting = append(waiting, p)
+		default:
+			running = append(running, p)
+		}
+	}
+	return running, waiting
+}
+
+// expect waits until of a group exactly so many pods run and so many wait, all
+// of these for the reason, as their condition tells. It fails at once when
+// more pods run than may.
+func (e *env) expect(of string, run, wait int, why reasons.Code) {
+	e.Helper()
+	what := fmt.Sprintf("%d pods of group %s run and %d wait with reason %s", run, of, wait, why)
+	eventually(e, patience, what, func() (bool, string) {
+		running, waiting := e.podsOf(of)
+		state := fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
+		if len(running) > run {
+			e.Fatalf("%s: too many: %s", what, state)
+		}
+		started := 0
+		for _, p := range running {
+			if p.Status.Phase == corev1.PodRunning {
+				started++
+			}
+		}
+		if started != run || len(waiting) != wait {
+			return false, state
+		}
+		for _, p := range waiting {
+			if c := admitted(p); why != "" && (c == nil || c.Status != corev1.ConditionFalse || c.Reason != string(why)) {
+				return false, fmt.Sprintf("%s, %s has condition %v", state, p.Name, c)
+			}
+		}
+		return true, state
+	})
+}
+
+// expectStill is expect, and nothing changes for a while.
+func (e *env) expectStill(of string, run, wait int, why reasons.Code) {
+	e.Helper()
+	e.expect(of, run, wait, why)
+	throughout(e, calm, fmt.Sprintf("%d pods of group %s run, %d wait", run, of, wait), func() (bool, string) {
+		running, waiting := e.podsOf(of)
+		return len(running) == run && len(waiting) == wait, fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
+	})
+}
+
+// admitted returns the condition that says whether a pod was let through; nil
+// when it has none.
+func admitted(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == events.Admitted {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// awaitPod waits until a pod is as wanted and returns it.
+func (e *env) awaitPod(p *corev1.Pod, what string, check func(*corev1.Pod) bool) *corev1.Pod {
+	e.Helper()
+	var now *corev1.Pod
+	eventually(e, patience, "pod "+p.Name+": "+what, func() (bool, string) {
+		now = e.get(p)
+		return check(now), fmt.Sprintf("phase %s, node %q, %v", now.Status.Phase, now.Spec.NodeName, admitted(now))
+	})
+	return now
+}
+
+func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
+	e.Helper()
+	return e.awaitPod(p, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
+}
+
+// awaitRefused waits until a pod is told the reason, and returns the sentence.
+func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
+	e.Helper()
+	now := e.awaitPod(p, "is told "+string(why), func(p *corev1.Pod) bool {
+		c := admitted(p)
+		return c != nil && c.Status == corev1.ConditionFalse && c.Reason == string(why)
+	})
+	if now.Spec.NodeName != "" {
+		e.Fatalf("pod %s is told %s and runs on %s", p.Name, why, now.Spec.NodeName)
+	}
+	return admitted(now).Message
+}
+
+// removePods removes all pods of the test at once and waits until they are gone.
+func (e *env) removePods(ctx context.Context) {
+	e.Helper()
+	now := int64(0)
+	eventually(e, patience, "all pods of the test are removed", func() (bool, string) {
+		pods, err := e.listPods(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		for i := range pods {
+			p := &pods[i]
+			// The error is that it is gone, or will be tried again.
+			_ = suite.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		}
+		return len(pods) == 0, fmt.Sprintf("%d pods", len(pods))
+	})
+}
+
+// moments are when changes of the pods of a namespace were seen, all on one
+// watch, so that they can be compared.
+type moments struct {
+	mu    sync.Mutex
+	bound map[string]time.Time
+	ended map[string]time.Time // finished or removed, whatever came first
+	order []string             // names in the order they were bound
+}
+
+// watchPods notes from now on when pods are bound and end.
+func (e *env) watchPods() *moments {
+	e.Helper()
+	m := &moments{bound: map[string]time.Time{}, ended: map[string]time.Time{}}
+	pods := suite.client.CoreV1().Pods(e.ns)
+	list, err := pods.List(e.Context(), metav1.ListOptions{})
+	e.ok(err)
+	for i := range list.Items {
+		m.note(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+	}
+	w, err := pods.Watch(e.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	e.ok(err)
+	e.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			m.note(event)
+		}
+	}()
+	return m
+}
+
+func (m *moments) note(event watch.Event) {
+	p, isPod := event.Object.(*corev1.Pod)
+	if !isPod {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.bound[p.Name]; !known && p.Spec.NodeName != "" {
+		m.bound[p.Name] = time.Now()
+		m.order = append(m.order, p.Name)
+	}
+	finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+	if _, known := m.ended[p.Name]; !known && (finished || event.Type == watch.Deleted) {
+		m.ended[p.Name] = time.Now()
+	}
+}
+
+// boundInOrder returns the names of the pods bound so far, the first one first.
+func (m *moments) boundInOrder() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.order...)
+}
+
+// of returns when a pod was bound and when it ended; zero if not yet.
+func (m *moments) of(name string) (bound, ended time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bound[name], m.ended[name]
+}

@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+const quotaQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: cpu
+      resources: {max: {vcore: 2}}
+    - name: memory
+      resources: {max: {memory: 3Gi, vcore: 100}}
+    - name: pods
+      resources: {max: {pods: 2}}
+    - name: parent
+      resources: {max: {vcore: 3}}
+      queues:
+      - name: a
+        resources: {max: {vcore: 2}}
+      - name: b
+    - name: small
+      resources: {max: {vcore: 500m}}
+`
+
+// TestMax checks that exactly as many pods run as a max allows, and that
+// everybody who looks at one of the others learns why it does not.
+func TestMax(t *testing.T) {
+	e := setup(t, quotaQueues)
+	for _, c := range []struct {
+		name    string
+		queues  []string // pods are spread over them
+		request []string
+		pods    int
+		run     int
+		// what the refusal must name
+		queue, kind, used, requested, max string
+	}{
+		{"leaf", []string{"root.cpu"}, []string{"cpu", "1"}, 5, 2, "root.cpu", "vcore", "2", "1", "2"},
+		{"leaf-memory", []string{"root.memory"}, []string{"cpu", "10m", "memory", "1Gi"}, 4, 3, "root.memory", "memory", "3Gi", "1Gi", "3Gi"},
+		{"leaf-pods", []string{"root.pods"}, []string{"cpu", "10m"}, 3, 2, "root.pods", "pods", "2", "1", "2"},
+		{"parent", []string{"root.parent.b"}, []string{"cpu", "1500m"}, 4, 2, "root.parent", "vcore", "3", "1.5", "3"},
+		{"never", []string{"root.small"}, []string{"cpu", "1"}, 1, 0, "root.small", "vcore", "0", "1", "0.5"},
+	} {
+		e.run(c.name, func(e *env) {
+			for i := range c.pods {
+				e.createPod(e.pod(c.name+"-"+strconv.Itoa(i), c.name, inQueue(c.queues[i%len(c.queues)]), requests(c.request...)))
+			}
+			e.expectStill(c.name, c.run, c.pods-c.run, reasons.OverMax)
+			sentence := regexp.MustCompile("queue " + regexp.QuoteMeta(c.queue) + ": " + c.kind + " used " + regexp.QuoteMeta(c.used) +
+				`( \(with pods about to be placed\))?, requested ` + regexp.QuoteMeta(c.requested) + ", max " + regexp.QuoteMeta(c.max) + `\b`)
+			_, waiting := e.podsOf(c.name)
+			for _, p := range waiting {
+				e.checkTold(p, sentence)
+			}
+			e.removePods(e.Context())
+		})
+	}
+}
+
+// checkTold checks the condition, the event and the whole of what kubectl
+// describe shows of a pod that waits for quota.
+func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
+	e.Helper()
+	c := admitted(p)
+	if p.Status.Phase != corev1.PodPending || !sentence.MatchString(c.Message) {
+		e.Errorf("pod %s: %s, condition %s %s %q, want %s", p.Name, p.Status.Phase, c.Type, c.Reason, c.Message, sentence)
+	}
+	if event := e.awaitEvent(p, string(reasons.OverMax), ""); event.Type != corev1.EventTypeWarning || !sentence.MatchString(event.Message) {
+		e.Errorf("pod %s: event %s %q, want %s", p.Name, event.Type, event.Message, sentence)
+	}
+	text := describe(e.Context(), p)
+	if n := len(sentence.FindAllString(text, -1)); n < 2 {
+		e.Errorf("described, the pod tells %d times why it waits, want condition and event:\n%s", n, text)
+	}
+	// A cluster autoscaler adds nodes for pods with this condition; they would not help.
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+			e.Errorf("pod %s waits for quota and has condition %s with reason %s", p.Name, c.Type, c.Reason)
+		}
+	}
+}
+
+// TestMaxOfParentAndLeaf checks that both count when pods of two leaves meet
+// below one parent.
+func TestMaxOfParentAndLeaf(t *testing.T) {
+	e := setup(t, quotaQueues)
+	e.create("a", 3, inQueue("root.parent.a"))
+	e.expect("a", 2, 1, reasons.OverMax)
+	e.create("b", 3, inQueue("root.parent.b"))
+	e.expectStill("b", 1, 2, reasons.OverMax)
+	e.expectStill("a", 2, 1, reasons.OverMax)
+	e.expectBooks(nil)
+}
+
+// releaseBudget is what a released quota may take until the next pod is bound.
+// releaseSlack is for a machine on which other work takes both cores: the
+// scheduler, the API server and etcd have to run four times in between.
+const (
+	releaseBudget = time.Second
+	releaseSlack  = time.Second
+)
+
+// TestReleaseAdmitsNext measures from the moment the API server shows that a pod
+// is gone to the moment it shows the next one bound, on the same watch.
+func TestReleaseAdmitsNext(t *testing.T) {
+	e := setup(t, quotaQueues)
+	m := e.watchPods()
+	e.create("p", 9, inQueue("root.cpu"))
+	var took []time.Duration
+	for left := 9; left > 2; left-- {
+		e.expect("p", 2, left-2, reasons.OverMax)
+		running, _ := e.podsOf("p")
+		before := len(m.boundInOrder())
+		e.delete(running[0])
+		var next string
+		eventually(e, patience, "the next pod is bound", func() (bool, string) {
+			if names := m.boundInOrder(); len(names) > before {
+				next = names[before]
+			}
+			return next != "", ""
+		})
+		bound, _ := m.of(next)
+		_, ended := m.of(running[0].Name)
+		took = append(took, bound.Sub(ended))
+		if told := e.awaitRunningTold(next); told.Status != corev1.ConditionTrue {
+			e.Errorf("pod %s runs, and its condition says %s=%s %s", next, told.Type, told.Status, told.Message)
+		}
+	}
+	slices.Sort(took)
+	t.Logf("from release to bind: median %v, longest %v", took[len(took)/2], took[len(took)-1])
+	if median := took[len(took)/2]; median > releaseBudget {
+		t.Errorf("the median from release to bind is %v, want at most %v", median, releaseBudget)
+	}
+	if longest := took[len(took)-1]; longest > releaseBudget+releaseSlack {
+		t.Errorf("the longest time from release to bind is %v, want at most %v", longest, releaseBudget+releaseSlack)
+	}
+}
+
+// awaitRunningTold waits until a pod that was told why it waits is told that it
+// does not wait any more.
+func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
+	e.Helper()
+	p := e.awaitPod(e.pod(name, ""), "runs and "+string(events.Admitted)+" is True", func(p *corev1.Pod) bool {
+		c := admitted(p)
+		return p.Spec.NodeName != "" && c != nil && c.Status == corev1.ConditionTrue
+	})
+	return admitted(p)
+}
+
+// TestTerminatingPodKeepsQuota checks that the quota of a pod is free when the
+// pod has ended, not when somebody asked for its end.
+func TestTerminatingPodKeepsQuota(t *testing.T) {
+	e := setup(t, quotaQueues)
+	m := e.watchPods()
+	old := e.create("old", 1, inQueue("root.cpu"), requests("cpu", "2"), withGrace(2))[0]
+	e.awaitRunning(old)
+	next := e.create("next", 1, inQueue("root.cpu"))[0]
+	e.awaitRefused(next, reasons.OverMax)
+	e.delete(old)
+	e.awaitPod(old, "is terminating", func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	e.awaitRunning(next)
+	bound, _ := m.of(next.Name)
+	if _, ended := m.of(old.Name); ended.IsZero() || bound.Before(ended) {
+		e.Errorf("the next pod was bound at %v, the old one ended at %v", bound, ended)
+	}
+}
+
+// TestMaxReload checks that a raised max lets more pods run at once, and that a
+// lowered one stops nothing that runs.
+func TestMaxReload(t *testing.T) {
+	queues := func(most string) string {
+		return `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: a
+      resources: {max: {vcore: ` + most + `}}
+`
+	}
+	e := setup(t, queues("2"))
+	e.create("p", 7, inQueue("root.a"))
+	e.expectStill("p", 2, 5, reasons.OverMax)
+
+	e.configure(queues("4"))
+	e.expectStill("p", 4, 3, reasons.OverMax)
+
+	before, _ := e.podsOf("p")
+	e.configure(queues("2"))
+	e.awaitQueue("root.a", "has max 2", func(q *rest.Queue) bool { return q.MaxResource["vcore"] == 2000 })
+	e.expectStill("p", 4, 3, reasons.OverMax)
+	for _, old := range before {
+		if now := e.get(old); now.UID != old.UID || now.Spec.NodeName != old.Spec.NodeName || now.DeletionTimestamp != nil {
+			e.Errorf("pod %s ran on %s and does not any more", old.Name, old.Spec.NodeName)
+		}
+	}
+
+	// Two of four have to go before the queue is at its max, one more for the next to run.
+	for i, running := range []int{3, 2} {
+		e.delete(before[i])
+		e.expectStill("p", running, 3, reasons.OverMax)
+	}
+	e.delete(before[2])
+	e.expectStill("p", 2, 2, reasons.OverMax)
+	e.expectBooks(nil)
+}
