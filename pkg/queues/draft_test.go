@@ -178,14 +178,18 @@ type change struct {
 }
 
 func changes() *rapid.Generator[[]change] {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) change {
+	one := rapid.Custom(func(t *rapid.T) change {
 		return change{
 			kind:  rapid.SampledFrom([]string{"add", "add", "remove", "update", "update", "settings", "capacity", "publish", "publish"}).Draw(t, "kind"),
 			queue: rapid.IntRange(0, 1000).Draw(t, "queue"),
 			add:   rapid.IntRange(-3, 3).Draw(t, "add"),
 			name:  rapid.SampledFrom([]string{"a", "b", "c", "ab"}).Draw(t, "name"),
 		}
-	}), 1, 200)
+	})
+	return rapid.Custom(func(t *rapid.T) []change {
+		n := rapid.SampledFrom([]int{5, 30, 150}).Draw(t, "length")
+		return rapid.SliceOfN(one, n, n).Draw(t, "changes")
+	})
 }
 
 // plainTree is a tree as simple as it can be: what a draft should contain.

@@ -1,0 +1,344 @@
+package order_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// step is one random change; its numbers choose among what there is then.
+type step struct {
+	kind    string
+	a, b, n int
+}
+
+// history is a tree and what happens in it.
+type history struct {
+	spec  *config.Spec
+	steps []step
+}
+
+func histories() *rapid.Generator[history] {
+	specs := queuestest.Specs(queuestest.Features{Guaranteed: true, Max: true, Policies: true})
+	one := rapid.Custom(func(t *rapid.T) step {
+		return step{
+			kind: rapid.SampledFrom([]string{
+				"push", "push", "push", "push", "remove", "use", "use", "block", "block", "unblock",
+				"pop", "submitted", "class", "settings", "capacity", "grow", "shrink",
+			}).Draw(t, "kind"),
+			a: rapid.IntRange(0, 99).Draw(t, "a"),
+			b: rapid.IntRange(0, 99).Draw(t, "b"),
+			n: rapid.IntRange(0, 5).Draw(t, "n"),
+		}
+	})
+	return rapid.Custom(func(t *rapid.T) history {
+		n := rapid.SampledFrom([]int{5, 20, 60}).Draw(t, "length")
+		return history{specs.Draw(t, "spec"), rapid.SliceOfN(one, n, n).Draw(t, "steps")}
+	})
+}
+
+// runner makes each step in the model and in the index.
+type runner struct {
+	m     *model
+	index *order.Index
+	apps  map[*modelApp]*order.App
+	asks  map[*modelAsk]*order.Ask
+	// loses names a kind of step of which the index is not told: a planted bug.
+	loses string
+	next  int // serial of asks
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newRunner(spec *config.Spec, loses string) *runner {
+	r := &runner{
+		m: &model{
+			draft: queues.NewDraftFrom(spec), used: map[queues.ID]resources.Vector{}, blocked: map[modelGroup]queues.ID{},
+		},
+		index: order.NewIndex(), apps: map[*modelApp]*order.App{}, asks: map[*modelAsk]*order.Ask{}, loses: loses,
+	}
+	for q := range r.m.draft.All() {
+		r.index.SetQueue(q.ID, q.Settings)
+	}
+	return r
+}
+
+// run makes all steps, checking the first ask and the index after each, and
+// then empties the order, comparing every ask. It returns the UIDs in order.
+func (h history) run(loses string) ([]string, *runner, error) {
+	r := newRunner(h.spec, loses)
+	for i, s := range h.steps {
+		r.step(s)
+		if err := r.compare(); err != nil {
+			return nil, r, fmt.Errorf("after step %d (%+v): %w", i, s, err)
+		}
+	}
+	final := r.copy()
+	var popped []string
+	for {
+		if err := r.compare(); err != nil {
+			return nil, r, fmt.Errorf("after %v were taken: %w", popped, err)
+		}
+		a := r.m.next()
+		if a == nil {
+			return popped, final, nil
+		}
+		popped = append(popped, a.key.UID)
+		r.remove(a)
+	}
+}
+
+func (r *runner) compare() error {
+	if err := r.index.Check(); err != nil {
+		return err
+	}
+	want, got := "none", "none"
+	if a := r.m.next(); a != nil {
+		want = a.key.UID
+	}
+	if a, ok := r.index.Next(); ok {
+		got = a.UID()
+	}
+	if got != want {
+		return fmt.Errorf("next ask is %s, want %s", got, want)
+	}
+	leaves := map[queues.ID]bool{}
+	for _, a := range r.m.eligible(queues.RootID, false) {
+		leaves[a.app.leaf] = true
+	}
+	if n := len(r.m.eligible(queues.RootID, false)); r.index.Eligible() != n || r.index.LeavesWithWork() != len(leaves) {
+		return fmt.Errorf("%d asks in %d leaves, want %d in %d", r.index.Eligible(), r.index.LeavesWithWork(), n, len(leaves))
+	}
+	return nil
+}
+
+func (r *runner) leaves() []queues.ID {
+	var out []queues.ID
+	for q := range r.m.draft.All() {
+		if q.Leaf {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
+func pick[T any](list []T, n int) (T, bool) {
+	if len(list) == 0 {
+		var zero T
+		return zero, false
+	}
+	return list[n%len(list)], true
+}
+
+func (r *runner) step(s step) {
+	switch s.kind {
+	case "push":
+		r.push(s)
+	case "remove":
+		if a, ok := pick(r.m.asks, s.a); ok {
+			r.remove(a)
+		}
+	case "pop":
+		if a := r.m.next(); a != nil {
+			r.use(a.app, a.request)
+			r.remove(a)
+		}
+	case "use":
+		if app, ok := pick(r.m.apps, s.a); ok {
+			r.use(app, amounts(s.b, s.n))
+		}
+	case "block", "unblock":
+		r.block(s)
+	case "submitted":
+		if app, ok := pick(r.m.apps, s.a); ok {
+			app.submitted = epoch.Add(time.Duration(s.n) * time.Second)
+			if r.loses != s.kind {
+				r.index.SetSubmitted(r.apps[app], app.submitted)
+			}
+		}
+	case "class":
+		if app, ok := pick(r.m.apps, s.a); ok {
+			app.class = class(s.n)
+			r.m.settle()
+			if r.loses != s.kind {
+				r.index.SetClass(r.apps[app], app.class)
+			}
+		}
+	case "settings", "grow", "shrink":
+		r.reshape(s)
+	case "capacity":
+		r.m.capacity = amounts(s.a, s.n)
+		if r.loses != s.kind {
+			r.index.SetCapacity(r.m.capacity)
+		}
+	}
+}
+
+func amounts(kind, n int) resources.Vector {
+	names := [][]string{{"vcore"}, {"memory"}, {"vcore", "memory", "pods"}}[kind%3]
+	m := map[string]resources.Amount{}
+	for _, name := range names {
+		m[name] = resources.Amount(n)
+	}
+	return resources.VectorFrom(m)
+}
+
+func class(n int) order.Class {
+	return order.Class{Counted: n%2 == 0, Owner: queues.Owner{User: []string{"", "alice", "bob"}[n%3]}}
+}
+
+func (r *runner) push(s step) {
+	leaf, ok := pick(r.leaves(), s.a)
+	if !ok {
+		return
+	}
+	name := fmt.Sprintf("app%d", s.b%3)
+	i := slices.IndexFunc(r.m.apps, func(a *modelApp) bool { return a.leaf == leaf && a.name == name })
+	if i < 0 {
+		i = len(r.m.apps)
+		app := &modelApp{leaf: leaf, name: name, submitted: epoch.Add(time.Duration(s.b%2) * time.Second), class: class(s.b)}
+		r.m.apps = append(r.m.apps, app)
+		r.apps[app] = r.index.NewApp(leaf, name, app.submitted, app.class)
+	}
+	r.next++
+	a := &modelAsk{
+		app: r.m.apps[i],
+		key: order.AskKey{
+			Priority: int32(s.n%3) - 1, Created: epoch.Add(time.Duration(s.a%3) * time.Second), UID: fmt.Sprintf("ask%03d", (r.next*37)%997),
+		},
+		request: amounts(s.a, 1+s.n%2),
+	}
+	r.m.asks = append(r.m.asks, a)
+	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request)
+}
+
+func (r *runner) remove(a *modelAsk) {
+	r.m.remove(a)
+	r.index.Remove(r.asks[a])
+	delete(r.asks, a)
+}
+
+// use lets an application, and so its queues, use more.
+func (r *runner) use(app *modelApp, v resources.Vector) {
+	app.used = app.used.Add(v)
+	if r.loses != "application use" {
+		r.index.SetAppUsed(r.apps[app], app.used)
+	}
+	for q := range r.m.draft.Ancestors(app.leaf) {
+		r.m.used[q.ID] = r.m.used[q.ID].Add(v)
+		if r.loses != "use" {
+			r.index.SetUsed(q.ID, r.m.used[q.ID])
+		}
+	}
+}
+
+// block blocks the group of some ask somewhere on its path, or unblocks it.
+func (r *runner) block(s step) {
+	a, ok := pick(r.m.asks, s.a)
+	if !ok {
+		return
+	}
+	if s.kind == "unblock" {
+		delete(r.m.blocked, a.group())
+		if r.loses != s.kind {
+			r.index.Unblock(r.asks[a].Group())
+		}
+		return
+	}
+	q, _ := pick(slices.Collect(r.m.draft.Ancestors(a.app.leaf)), s.b)
+	r.m.blocked[a.group()] = q.ID
+	if r.loses != s.kind {
+		r.index.Block(r.asks[a].Group(), queues.Verdict{At: q.ID, Reason: reasons.New(reasons.OverMax, "full")})
+	}
+}
+
+// reshape changes the settings of a queue, adds one, or removes an unused one.
+func (r *runner) reshape(s step) {
+	all := slices.Collect(r.m.draft.All())
+	q, _ := pick(all, s.a)
+	switch s.kind {
+	case "settings":
+		n := *q.Settings
+		n.Policies.PrioritySort = s.b%4 != 0
+		n.Policies.PriorityOffset = int32(s.n)
+		n.Policies.PriorityFence = s.b%5 == 0
+		if s.b%2 == 0 {
+			n.Policies.ApplicationSort = config.SortFair
+		}
+		n.Guaranteed = resources.GuaranteeFrom(amounts(s.b, s.n).Map())
+		r.m.draft.SetSettings(q.ID, n)
+		if r.loses != s.kind {
+			r.index.SetQueue(q.ID, r.m.draft.Queue(q.ID).Settings)
+		}
+	case "grow":
+		name := fmt.Sprintf("g%d", s.b%3)
+		if q.Leaf && s.n > 0 {
+			return // rarely: a leaf that became a parent
+		}
+		if id, err := r.m.draft.Add(queues.Settings{
+			Name: name, Path: q.Path + "." + name, Parent: q.ID, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies(),
+		}); err == nil {
+			r.index.SetQueue(id, r.m.draft.Queue(id).Settings)
+		}
+	case "shrink":
+		if slices.ContainsFunc(r.m.apps, func(a *modelApp) bool { return a.leaf == q.ID }) {
+			return
+		}
+		if r.m.draft.Remove(q.ID) == nil {
+			delete(r.m.used, q.ID)
+			r.index.RemoveQueue(q.ID)
+		}
+	}
+}
+
+// copy returns a runner with a copy of the model and no index.
+func (r *runner) copy() *runner {
+	m := *r.m
+	m.apps, m.asks = slices.Clone(m.apps), slices.Clone(m.asks)
+	m.blocked = map[modelGroup]queues.ID{}
+	for g, at := range r.m.blocked {
+		m.blocked[g] = at
+	}
+	return &runner{m: &m}
+}
+
+// rebuild makes an index of the same state, told of everything in a random
+// order (parents before children, applications before their asks).
+func (r *runner) rebuild(random *rand.Rand) *order.Index {
+	x := order.NewIndex()
+	for q := range r.m.draft.All() {
+		x.SetQueue(q.ID, q.Settings)
+	}
+	apps := map[*modelApp]*order.App{}
+	tell := []func(){func() { x.SetCapacity(r.m.capacity) }}
+	for q := range r.m.draft.All() {
+		tell = append(tell, func() { x.SetUsed(q.ID, r.m.used[q.ID]) })
+	}
+	for _, app := range r.m.apps {
+		apps[app] = x.NewApp(app.leaf, app.name, app.submitted, app.class)
+		tell = append(tell, func() { x.SetAppUsed(apps[app], app.used) })
+	}
+	for _, a := range r.m.asks {
+		tell = append(tell, func() {
+			ask := x.Push(apps[a.app], a.key, a.request)
+			if at, is := r.m.blocked[a.group()]; is {
+				x.Block(ask.Group(), queues.Verdict{At: at, Reason: reasons.New(reasons.OverMax, "full")})
+			}
+		})
+	}
+	random.Shuffle(len(tell), func(i, j int) { tell[i], tell[j] = tell[j], tell[i] })
+	for _, f := range tell {
+		f()
+	}
+	return x
+}

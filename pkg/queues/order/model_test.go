@@ -1,0 +1,197 @@
+package order_test
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// model is the order as simple as it can be written down: plain lists that are
+// sorted anew for every question, shares as big fractions.
+type model struct {
+	draft    *queues.Draft
+	used     map[queues.ID]resources.Vector
+	capacity resources.Vector
+	apps     []*modelApp
+	asks     []*modelAsk
+	blocked  map[modelGroup]queues.ID
+}
+
+type modelApp struct {
+	leaf      queues.ID
+	name      string
+	submitted time.Time
+	used      resources.Vector
+	class     order.Class
+}
+
+type modelAsk struct {
+	app     *modelApp
+	key     order.AskKey
+	request resources.Vector
+}
+
+type modelGroup struct {
+	leaf    queues.ID
+	class   order.Class
+	request string
+}
+
+func (a *modelAsk) group() modelGroup {
+	return modelGroup{a.app.leaf, a.app.class, a.request.String()}
+}
+
+// settle forgets blocks of groups that are no more.
+func (m *model) settle() {
+	left := map[modelGroup]queues.ID{}
+	for _, a := range m.asks {
+		if at, is := m.blocked[a.group()]; is {
+			left[a.group()] = at
+		}
+	}
+	m.blocked = left
+}
+
+// eligible returns the asks below a queue, or of the queue itself, that are not
+// blocked.
+func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
+	var out []*modelAsk
+	for _, a := range m.asks {
+		if _, is := m.blocked[a.group()]; is {
+			continue
+		}
+		for q := range m.draft.Ancestors(a.app.leaf) {
+			if q.ID == id {
+				out = append(out, a)
+			}
+			if own {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// next walks from root to the first ask.
+func (m *model) next() *modelAsk {
+	q := m.draft.Root()
+	for {
+		if own := m.eligible(q.ID, true); len(own) > 0 {
+			return m.firstOf(q, own)
+		}
+		var best *queues.Queue
+		for _, id := range q.Children {
+			c := m.draft.Queue(id)
+			if len(m.eligible(id, false)) > 0 && (best == nil || m.queueBefore(q, c, best)) {
+				best = c
+			}
+		}
+		if best == nil {
+			return nil
+		}
+		q = best
+	}
+}
+
+// queueBefore compares two children of a parent.
+func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
+	byPriority := cmp.Compare(m.exposed(b), m.exposed(a))
+	byShare := m.share(m.used[a.ID], a).Cmp(m.share(m.used[b.ID], b))
+	first, second := byPriority, byShare
+	if !parent.Policies.PrioritySort {
+		first, second = byShare, byPriority
+	}
+	return cmp.Or(first, second,
+		len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)),
+		strings.Compare(a.Path, b.Path)) < 0
+}
+
+// exposed is the priority a queue shows to its siblings; it has eligible asks.
+func (m *model) exposed(q *queues.Queue) int64 {
+	if q.Policies.PriorityFence {
+		return int64(q.Policies.PriorityOffset)
+	}
+	var seen []int64
+	for _, a := range m.eligible(q.ID, true) {
+		seen = append(seen, int64(a.key.Priority))
+	}
+	for _, id := range q.Children {
+		if len(m.eligible(id, false)) > 0 {
+			seen = append(seen, m.exposed(m.draft.Queue(id)))
+		}
+	}
+	p := slices.Max(seen) + int64(q.Policies.PriorityOffset)
+	return max(-1<<31, min(p, 1<<31-1))
+}
+
+// share is the dominant share of what is used, as a fraction.
+func (m *model) share(used resources.Vector, q *queues.Queue) *big.Rat {
+	largest := new(big.Rat)
+	for name, amount := range used.All() {
+		if amount <= 0 {
+			continue
+		}
+		of, known := q.Guaranteed.Get(name)
+		if !known {
+			of, known = q.PathMax.Get(name)
+		}
+		if !known {
+			of = m.capacity.Get(name)
+			known = of != 0
+		}
+		if !known {
+			continue
+		}
+		s := big.NewRat(1, 1)
+		if of > 0 {
+			s = big.NewRat(int64(amount), int64(of))
+		}
+		if s.Cmp(largest) > 0 {
+			largest = s
+		}
+	}
+	return largest
+}
+
+// firstOf sorts the applications of a leaf, and then the asks of the first.
+func (m *model) firstOf(leaf *queues.Queue, asks []*modelAsk) *modelAsk {
+	var apps []*modelApp
+	highest := map[*modelApp]int64{}
+	for _, a := range asks {
+		if p, seen := highest[a.app]; !seen {
+			apps = append(apps, a.app)
+			highest[a.app] = int64(a.key.Priority)
+		} else {
+			highest[a.app] = max(p, int64(a.key.Priority))
+		}
+	}
+	app := slices.MinFunc(apps, func(a, b *modelApp) int {
+		byPriority := cmp.Compare(highest[b], highest[a])
+		main := a.submitted.Compare(b.submitted)
+		if leaf.Policies.ApplicationSort == config.SortFair {
+			main = m.share(a.used, leaf).Cmp(m.share(b.used, leaf))
+		}
+		first, second := byPriority, main
+		if !leaf.Policies.PrioritySort {
+			first, second = main, byPriority
+		}
+		return cmp.Or(first, second, a.submitted.Compare(b.submitted), strings.Compare(a.name, b.name))
+	})
+	asks = slices.DeleteFunc(slices.Clone(asks), func(a *modelAsk) bool { return a.app != app })
+	return slices.MinFunc(asks, func(a, b *modelAsk) int {
+		return cmp.Or(cmp.Compare(b.key.Priority, a.key.Priority), a.key.Created.Compare(b.key.Created), strings.Compare(a.key.UID, b.key.UID))
+	})
+}
+
+// remove takes an ask out.
+func (m *model) remove(a *modelAsk) {
+	m.asks = slices.DeleteFunc(m.asks, func(b *modelAsk) bool { return a == b })
+	m.settle()
+}

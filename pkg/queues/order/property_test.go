@@ -1,0 +1,93 @@
+package order_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+)
+
+// The index gives the same asks in the same order as sorting plain lists.
+func TestOrderProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if _, _, err := histories().Draw(t, "history").run(""); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOrderPropertyFindsWhatTheIndexWasNotTold(t *testing.T) {
+	for _, loses := range []string{"use", "application use", "block", "unblock", "submitted", "class", "settings", "capacity"} {
+		t.Run(loses, func(t *testing.T) {
+			for seed := range 2000 {
+				if _, _, err := histories().Example(seed).run(loses); err != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// The order does not depend on the order of calls.
+func TestOrderIsIndependentOfInsertion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := histories().Draw(t, "history")
+		want, final, err := h.run("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := final.rebuild(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
+		if diff := cmp.Diff(want, popAll(x)); diff != "" {
+			t.Fatalf("told in another order (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A comparison that ends before names and UIDs would leave the order to chance.
+func TestOrderIsIndependentOfInsertionFindsEqualKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for seed := range 300 {
+		_, final, err := histories().Example(seed).run("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range final.m.asks {
+			a.key.UID, a.key.Created = "same", epoch
+		}
+		for _, a := range final.m.apps {
+			a.name, a.submitted = "same", epoch
+		}
+		if !cmp.Equal(requests(final.rebuild(random)), requests(final.rebuild(random))) {
+			return
+		}
+	}
+	t.Error("nobody noticed that equal keys leave the order to chance")
+}
+
+func popAll(x *order.Index) []string {
+	var out []string
+	for {
+		a, ok := x.Next()
+		if !ok {
+			return out
+		}
+		out = append(out, a.UID())
+		x.Remove(a)
+	}
+}
+
+func requests(x *order.Index) []string {
+	var out []string
+	for {
+		a, ok := x.Next()
+		if !ok {
+			return out
+		}
+		out = append(out, a.Group().Request().String())
+		x.Remove(a)
+	}
+}
