@@ -76,6 +76,10 @@ type Settings struct {
 type Usage struct {
 	// Allocated is used by pods with a node, assumed or bound.
 	Allocated resources.Vector
+	// Leaving is the part of Allocated whose pods are about to go: deleted and
+	// not gone yet, or chosen as victims. Arriving is requested by askers that
+	// have a hold or a plan in flight and no node yet.
+	Leaving, Arriving resources.Vector
 	// Admitted is requested by asks that were let through the gate and have no node yet.
 	Admitted resources.Vector
 	// Pending is requested by all asks, admitted or not.
@@ -98,6 +102,9 @@ type Queue struct {
 
 // Committed is what is used or about to be: allocated plus admitted.
 func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted) }
+
+// Used is what is allocated and stays: allocated without what is leaving.
+func (q *Queue) Used() resources.Vector { return q.Allocated.Sub(q.Leaving) }
 
 // IsRoot tells whether the queue is the root.
 func (q *Queue) IsRoot() bool { return q.ID == RootID }

@@ -1,0 +1,290 @@
+package victims
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Lawful judges a decision by the laws, on a world that may be newer than the
+// one it was made on. It shares no code with Plan: it adds up what the victims
+// take from each queue and asks each law of the sums and of each victim. It
+// does not ask whether a better plan exists. The error lists every law broken.
+func Lawful(w *World, d Decision, p Params) error {
+	if d.Outcome != Preempt {
+		return nil
+	}
+	j := &judge{w: w, d: d, p: p, ask: vectorOf(w, d.Ask.Request)}
+	if err := j.find(); err != nil {
+		return err
+	}
+	var errs []error
+	if d.Ask.Never {
+		errs = append(errs, errors.New("law 6: the asker has preemptionPolicy Never"))
+	}
+	for _, v := range j.victims {
+		if err := j.one(v); err != nil {
+			errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
+		}
+	}
+	errs = append(errs, j.guarantees()...)
+	errs = append(errs, j.room())
+	return errors.Join(errs...)
+}
+
+// judge is a decision under judgement.
+type judge struct {
+	w       *World
+	d       Decision
+	p       Params
+	ask     resources.Vector
+	node    *Node
+	victims []*Pod
+	nodes   []string // of the victims, in the same order
+}
+
+func vectorOf(w *World, a Amounts) resources.Vector {
+	var entries []resources.Entry
+	for t, amount := range a {
+		entries = append(entries, resources.Entry{Name: w.Types[t], Amount: resources.Amount(amount)})
+	}
+	return resources.VectorOf(entries...)
+}
+
+// find looks the node and the victims up in the world as it is now.
+func (j *judge) find() error {
+	where := map[string]string{}
+	pods := map[string]*Pod{}
+	for i := range j.w.Nodes {
+		n := &j.w.Nodes[i]
+		if n.Name == j.d.Node {
+			j.node = n
+		}
+		for _, p := range n.Pods {
+			where[p.UID], pods[p.UID] = n.Name, p
+		}
+	}
+	if j.node == nil {
+		return fmt.Errorf("node %s is not there", j.d.Node)
+	}
+	seen := map[string]bool{}
+	for _, v := range j.d.Victims {
+		p := pods[v.UID]
+		switch {
+		case p == nil:
+			return fmt.Errorf("victim %s/%s is not there", v.Namespace, v.Name)
+		case seen[v.UID]:
+			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
+		}
+		seen[v.UID] = true
+		j.victims, j.nodes = append(j.victims, p), append(j.nodes, where[v.UID])
+	}
+	return nil
+}
+
+// up lists the paths of the queue and its ancestors, leaf first.
+func (j *judge) up(id queues.ID) []*queues.Queue {
+	var out []*queues.Queue
+	for q := j.w.Queues.Queue(id); q != nil; q = j.w.Queues.Queue(q.Parent) {
+		out = append(out, q)
+	}
+	return out
+}
+
+func within(path, ancestor string) bool {
+	return path == ancestor || strings.HasPrefix(path, ancestor+".")
+}
+
+// below splits a leaf's way up at the lowest common ancestor with the other leaf.
+func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
+	otherPath := j.w.Queues.Queue(other).Path
+	for _, q := range j.up(leaf) {
+		if within(otherPath, q.Path) {
+			return side, q
+		}
+		side = append(side, q)
+	}
+	return side, nil
+}
+
+// short lists the types in which the asker does not fit the node, and those in
+// which it is over a max on its path.
+func (j *judge) short() (node, over []string) {
+	for name, want := range j.ask.All() {
+		if vectorOf(j.w, j.node.Free).Get(name) < want {
+			node = append(node, name)
+		}
+		for _, q := range j.up(j.d.Ask.Leaf) {
+			most, limited := q.Max.Get(name)
+			if limited && !q.IsRoot() && q.Used().Get(name)+q.Arriving.Get(name)+want > most && !slices.Contains(over, name) {
+				over = append(over, name)
+			}
+		}
+	}
+	return node, over
+}
+
+func (j *judge) contested() []string {
+	node, over := j.short()
+	all := append(slices.Clone(node), over...)
+	if len(all) == 0 {
+		for name := range j.ask.All() {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func effective(p int32, side []*queues.Queue) int64 {
+	e := int64(p)
+	for _, q := range side {
+		if q.Policies.PriorityFence {
+			e = 0
+		}
+		e += int64(q.Policies.PriorityOffset)
+	}
+	return e
+}
+
+// one judges a victim by the laws that look at single victims.
+func (j *judge) one(v *Pod) error {
+	if v.Protection != Unprotected || j.w.Queues.Queue(v.Leaf) == nil {
+		return errors.New("is never a victim of queue preemption")
+	}
+	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
+		return errors.New("law 3: it is of the asker's queue or application")
+	}
+	victimSide, lca := j.below(v.Leaf, j.d.Ask.Leaf)
+	askSide, _ := j.below(j.d.Ask.Leaf, v.Leaf)
+	if len(victimSide) == 0 || len(askSide) == 0 {
+		return errors.New("law 3: one queue is within the other")
+	}
+	if err := j.fences(v, lca); err != nil {
+		return err
+	}
+	if a, b := effective(v.Priority, victimSide), effective(j.d.Ask.Priority, askSide); a > b {
+		return fmt.Errorf("law 6: its priority is %d, the asker's %d", a, b)
+	}
+	contested := j.contested()
+	if err := j.law4(askSide, contested); err != nil {
+		return err
+	}
+	request := vectorOf(j.w, v.Request)
+	for _, q := range victimSide {
+		if !slices.ContainsFunc(contested, func(t string) bool {
+			g, _ := q.Guaranteed.Get(t)
+			return request.Get(t) > 0 && q.Used().Get(t) > g
+		}) {
+			return fmt.Errorf("law 5: queue %s is not over its guarantee in what is contested", q.Path)
+		}
+	}
+	return nil
+}
+
+// fences judges law 7 and the policy disabled.
+func (j *judge) fences(v *Pod, lca *queues.Queue) error {
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !within(lca.Path, q.Path) {
+			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
+		}
+	}
+	for _, q := range j.up(v.Leaf) {
+		if q.Policies.Preemption == config.PreemptionDisabled {
+			return fmt.Errorf("preemption is disabled in queue %s", q.Path)
+		}
+		if q.Managed {
+			break
+		}
+	}
+	return nil
+}
+
+func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
+	some := false
+	for _, q := range askSide {
+		for _, t := range contested {
+			g, named := q.Guaranteed.Get(t)
+			if !named {
+				continue
+			}
+			some = true
+			has := q.Used().Get(t).Add(q.Arriving.Get(t))
+			if j.p.StrictGuarantee && has.Add(j.ask.Get(t)) > g || !j.p.StrictGuarantee && has >= g {
+				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s", q.Path, has, g, t)
+			}
+		}
+	}
+	if !some {
+		return errors.New("law 4: no queue of the asker guarantees anything contested")
+	}
+	return nil
+}
+
+// guarantees judges law 2 on the complete set.
+func (j *judge) guarantees() []error {
+	taken := map[queues.ID]resources.Vector{}
+	for _, v := range j.victims {
+		for _, q := range j.up(v.Leaf) {
+			taken[q.ID] = taken[q.ID].Add(vectorOf(j.w, v.Request))
+		}
+	}
+	contested := j.contested()
+	askPath := j.w.Queues.Queue(j.d.Ask.Leaf).Path
+	var errs []error
+	for id, loss := range taken {
+		q := j.w.Queues.Queue(id)
+		common := within(askPath, q.Path)
+		for t, g := range q.Guaranteed.All() {
+			used := q.Used().Get(t)
+			after := used.Sub(loss.Get(t))
+			if common {
+				has := used.Add(q.Arriving.Get(t))
+				if has.Sub(loss.Get(t)).Add(j.ask.Get(t)) < min(g, has) {
+					errs = append(errs, fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t))
+				}
+				continue
+			}
+			if loss.Get(t) > 0 && (slices.Contains(contested, t) || used >= g) && after < g {
+				errs = append(errs, fmt.Errorf("law 2: queue %s falls to %d of %d guaranteed %s", q.Path, after, g, t))
+			}
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errs
+}
+
+// room judges whether the victims free what the asker lacks: on its node, and
+// below every queue whose max it would exceed.
+func (j *judge) room() error {
+	free := vectorOf(j.w, j.node.Free)
+	for i, v := range j.victims {
+		if j.nodes[i] == j.node.Name {
+			free = free.Add(vectorOf(j.w, v.Request))
+		}
+	}
+	for name, want := range j.ask.All() {
+		if free.Get(name) < want {
+			return fmt.Errorf("node %s then has %d %s, the asker wants %d", j.node.Name, free.Get(name), name, want)
+		}
+	}
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if q.IsRoot() {
+			continue
+		}
+		used := q.Used().Add(q.Arriving)
+		for _, v := range j.victims {
+			if within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
+				used = used.Sub(vectorOf(j.w, v.Request))
+			}
+		}
+		if !q.Max.Allows(used, j.ask) {
+			return fmt.Errorf("law 7: queue %s would still be over its max", q.Path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package victims
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// Amounts are quantities of the World's types, in base units; a shorter list
+// has nothing of the types that follow.
+type Amounts []int64
+
+func (a Amounts) at(t int) int64 {
+	if t < len(a) {
+		return a[t]
+	}
+	return 0
+}
+
+// World is everything a plan is made on, at one moment. Nothing in it changes
+// while a plan is made.
+type World struct {
+	// Types names the resource types; Amounts follow its order.
+	Types []string
+	// Queues has the queues with their usage.
+	Queues queues.View
+	// Nodes are those where the asker could run but for what pods use there.
+	Nodes []Node
+	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
+	Budgets []int64
+}
+
+// Node is a node with its pods.
+type Node struct {
+	Name        string
+	Allocatable Amounts
+	// Free is what is left once leaving pods are gone and earlier holders have
+	// what they wait for; negative where the node is overcommitted.
+	Free Amounts
+	Pods []*Pod
+}
+
+// Protection says why a pod is never a victim of queue preemption.
+type Protection uint8
+
+// The protections (LAWS, never victims).
+const (
+	Unprotected Protection = iota
+	DaemonSet
+	Static
+	Leaving
+	Binding
+	Foreign
+)
+
+// Pod is a pod on a node.
+type Pod struct {
+	UID, Namespace, Name string
+	// Leaf is the queue; NoQueue for a foreign pod.
+	Leaf queues.ID
+	// App is namespace and ID of the application.
+	App      string
+	Request  Amounts
+	Priority int32
+	Created  time.Time
+	// OptedOut pods are used only when there is no lawful plan without them (law 1).
+	OptedOut bool
+	// Originator pods own another pod of their application, or are its oldest.
+	Originator bool
+	Protection Protection
+	// Budgets are the indexes of the PodDisruptionBudgets that cover the pod.
+	Budgets []int
+}
+
+// Ask is the pod that needs room.
+type Ask struct {
+	UID, Namespace, Name string
+	Leaf                 queues.ID
+	App                  string
+	Request              Amounts
+	Priority             int32
+	// Never is true for preemptionPolicy Never: the pod asks for nothing (law 6).
+	Never bool
+}
+
+// Params are the settings of a plan.
+type Params struct {
+	// StrictGuarantee keeps an asker from carrying its queue over its guarantee (law 4).
+	StrictGuarantee bool
+	// Fits runs the real filters for the asker on a node without some pods. Nil
+	// means that resources are all there is.
+	Fits func(node string, without []*Pod) bool
+	// MaxFits bounds the calls of Fits for one plan; 0 means 100.
+	MaxFits int
+	// MaxCombinations bounds how many choices on one node are weighed; 0 means
+	// 65,536, which is every choice among 16 candidates.
+	MaxCombinations int
+}
+
+const (
+	defaultMaxFits         = 100
+	defaultMaxCombinations = 1 << 16
+)
