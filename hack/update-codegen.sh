@@ -1,22 +1,29 @@
 #!/usr/bin/env bash
 # Regenerates the deep copies, defaults and conversions of the plugin arguments.
-# The generators are pinned in tools/go.mod.
+# With --check it fails if that changed anything. The generators are pinned in
+# tools/go.mod.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CGO_ENABLED=0
 module=$(go list -m)
 tools=$PWD/bin/tools
-mkdir -p "$tools"
+header=$(mktemp) # generated files begin with nothing
+trap 'rm -f "$header"' EXIT
+
+digest() { find apis -name 'zz_generated.*.go' -print0 | LC_ALL=C sort -z | xargs -0 cat | git hash-object --stdin; }
+before=$(digest)
+
 (cd tools && go build -o "$tools/" \
   k8s.io/code-generator/cmd/{deepcopy-gen,defaulter-gen,conversion-gen})
-
-find apis -name 'zz_generated.*.go' -delete
-header=hack/boilerplate.go.txt
 "$tools/deepcopy-gen" --go-header-file "$header" \
   --output-file zz_generated.deepcopy.go "$module/apis/config" "$module/apis/config/v1"
 "$tools/defaulter-gen" --go-header-file "$header" \
   --output-file zz_generated.defaults.go "$module/apis/config/v1"
 "$tools/conversion-gen" --go-header-file "$header" \
   --output-file zz_generated.conversion.go "$module/apis/config/v1"
-gofmt -w apis/config/zz_generated.*.go apis/config/v1/zz_generated.*.go
+
+if [[ ${1:-} == --check && $before != "$(digest)" ]]; then
+  echo "generated code was not up to date and is now: look at it and commit it" >&2
+  exit 1
+fi

@@ -44,14 +44,14 @@ func (l *fakeLock) set(fail error) {
 	l.fail = fail
 }
 
-func (l *fakeLock) state() (error, time.Duration, func()) {
+func (l *fakeLock) state() (delay time.Duration, observed func(), fail error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fail, l.delay, l.observed
+	return l.delay, l.observed, l.fail
 }
 
 func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if fail, _, _ := l.state(); fail != nil {
+	if _, _, fail := l.state(); fail != nil {
 		return nil, nil, fail
 	}
 	l.lease.mu.Lock()
@@ -73,7 +73,7 @@ func (l *fakeLock) Update(_ context.Context, record resourcelock.LeaderElectionR
 }
 
 func (l *fakeLock) write(record resourcelock.LeaderElectionRecord) error {
-	fail, delay, observed := l.state()
+	delay, observed, fail := l.state()
 	if observed != nil {
 		observed()
 	}

@@ -1,0 +1,95 @@
+# `make help` lists the targets. Needed: Go, git, gcc (for the race detector),
+# and the Go module proxy. A first build compiles Kubernetes: about ten minutes
+# on two cores; later ones take seconds.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+# One set of flags for everything, or Kubernetes is compiled once per set. Only
+# the race detector needs cgo. No -trimpath.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -buildvcs=%,$(GOFLAGS)) -buildvcs=false
+
+# The version of Kubernetes in the binaries decides about feature gates and is
+# what the API server reports; ours is printed by --version.
+KUBE_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2; exit}' go.mod)
+KUBE_PARTS := $(subst ., ,$(KUBE_VERSION:v%=%))
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+STAMP := k8s.io/component-base/version
+export PADDOCK_LDFLAGS := \
+	-X $(STAMP).gitVersion=$(KUBE_VERSION) \
+	-X $(STAMP).gitMajor=$(word 1,$(KUBE_PARTS)) \
+	-X $(STAMP).gitMinor=$(word 2,$(KUBE_PARTS)) \
+	-X $(STAMP).gitCommit=$(COMMIT) \
+	-X main.version=$(VERSION)
+
+INTEGRATION := ./test/integration/...
+# Expanded when used: it asks the go command.
+RACE_PACKAGES = $$(hack/test-packages.sh race)
+PLAIN_PACKAGES = $$(hack/test-packages.sh plain)
+
+GO_BUILD = go build -ldflags "$$PADDOCK_LDFLAGS"
+LINTER := bin/tools/golangci-lint
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build
+build: ## Build bin/scheduler.
+	$(GO_BUILD) -o bin/ ./cmd/scheduler
+
+.PHONY: run
+run: ## Run a local cluster with simulated nodes: NODES, KUBECONFIG and DIR are passed on.
+	$(GO_BUILD) -o bin/ ./cmd/localcluster
+	exec bin/localcluster $(if $(NODES),--nodes=$(NODES)) $(if $(KUBECONFIG),--kubeconfig=$(KUBECONFIG)) $(if $(DIR),--dir=$(DIR))
+
+.PHONY: test
+test: lint unit integration ## Everything that must pass before a change goes in.
+
+.PHONY: unit
+unit: unit-race unit-plain ## Unit tests.
+
+.PHONY: unit-race
+unit-race: ## Unit tests with the race detector, but for packages that link the API server.
+	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race $$packages
+
+.PHONY: unit-plain
+unit-plain: ## Unit tests of the packages that link the API server.
+	packages="$(PLAIN_PACKAGES)"; if [[ -n $$packages ]]; then go test $$packages; fi
+
+.PHONY: quick
+quick: ## Unit tests without the race detector, for the inner loop.
+	packages="$(RACE_PACKAGES)"; go test $$packages
+
+.PHONY: integration
+integration: ## Tests against a real control plane.
+	go test -p 1 -timeout 30m $(INTEGRATION)
+
+.PHONY: nightly
+nightly: ## All tests, the long ones too.
+	go test -tags nightly -p 1 -timeout 4h ./...
+
+.PHONY: bench
+bench: ## Benchmarks; BENCH selects.
+	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./pkg/...
+
+.PHONY: lint
+lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.
+	hack/update-codegen.sh --check
+	go vet ./...
+	$(LINTER) run ./...
+
+$(LINTER): tools/go.mod tools/go.sum
+	cd tools && go build -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $(LINTER)
+
+.PHONY: generate
+generate: ## Regenerate deep copies, defaults and conversions of the plugin arguments.
+	hack/update-codegen.sh
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Prints the packages that have unit tests: with "race" those to test with the
+# race detector, with "plain" those that link the API server of Kubernetes, whose
+# build for the race detector takes longer than all tests together.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+want=${1:?race or plain}
+go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | awk -v want="$want" '
+  $1 !~ /\.test$/ || $1 ~ /\/test\/integration/ { next }
+  {
+    kind = "race"
+    for (i = 2; i <= NF; i++) if ($i == "k8s.io/kubernetes/cmd/kube-apiserver/app") kind = "plain"
+    sub(/\.test$/, "", $1)
+    if (kind == want) print $1
+  }'
