@@ -139,6 +139,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.store.Store(s)
 	go source.Run(ctx)
 	go p.pump(ctx, h, s, logger)
+	go p.follow(ctx, s)
 	go p.start(ctx, s, watcher, follower, logger)
 	p.report(ctx, h, s, logger)
 	return nil

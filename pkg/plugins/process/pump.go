@@ -35,6 +35,19 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 	}
 }
 
+// follow tells the store whether this process leads.
+func (p *Process) follow(ctx context.Context, s *store.Store) {
+	for {
+		changed := p.Leader.Changed()
+		s.SetStandby(!p.Leader.Leading())
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
 // podsOf makes of each reference as much of a pod as Activate looks at: its
 // queues know pods by namespace and name, its pods in flight by UID.
 func podsOf(refs []store.Ref) map[string]*corev1.Pod {

@@ -8,6 +8,10 @@ import (
 // DefaultPartition is the name of the only partition there can be.
 const DefaultPartition = "default"
 
+// RecoveryName is the queue below root that takes running pods whose queue is
+// gone. The scheduler makes it when it is needed; nobody else may.
+const RecoveryName = "@recovery@"
+
 // onePartition returns the partition to be checked further; nil when there is none.
 func (r *report) onePartition(partitions []*rawPartition) *rawPartition {
 	if len(partitions) == 0 {
@@ -82,6 +86,10 @@ func (r *report) names(q *rawQueue) bool {
 			good = false
 		case !ValidQueueName(child.name):
 			r.errorf(child.place("name"), child.line, "%s is not a queue name: %s", quote(child.name), queueNameAdvice)
+			good = false
+		case name == RecoveryName && q.path == RootName:
+			r.errorf(child.place("name"), child.line,
+				"is reserved: the scheduler makes it for running pods whose queue is gone; use another name")
 			good = false
 		case first != 0:
 			r.errorf(child.place("name"), child.line,

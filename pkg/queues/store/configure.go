@@ -53,7 +53,7 @@ func (s *Store) Spec() *config.Spec {
 func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
 	quota, errs := placement.NamespaceQuota(placement.Namespace{Name: name, Annotations: annotations})
 	ns := namespace{annotations: annotations}
-	if quota.Set {
+	if quota.Set || quota.MaxApplications > 0 {
 		ns.quota = &queues.NamespaceQuota{
 			Guaranteed: quota.Guaranteed, Max: quota.Max, MaxApplications: quota.MaxApplications,
 		}

@@ -59,10 +59,22 @@ func (s *Store) Tick(now time.Time) {
 		case cooling:
 			s.toWaiting(p)
 		case admitted:
+			if s.standby {
+				s.setDeadline(p, now.Add(s.options.SlotLease))
+				continue
+			}
 			s.expire(p, now)
 		}
 	}
 	s.sweep(now)
+}
+
+// SetStandby tells whether another process does the scheduling. Slots do not
+// expire then: nobody here takes the pods that were let through.
+func (s *Store) SetStandby(standby bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.standby = standby
 }
 
 // expire ends the lease of a slot: nobody told what became of the pod. It is

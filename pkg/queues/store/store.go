@@ -61,6 +61,7 @@ type Store struct {
 	mu         sync.Mutex
 	spec       *config.Spec
 	started    bool
+	standby    bool
 	hold       reasons.Reason // why it has not started, where that is not just a matter of time
 	draft      *queues.Draft
 	ledger     *queues.Ledger
