@@ -46,6 +46,8 @@ type Reporter struct {
 	// Limiter bounds the writes; nil means 20 pods a second, 50 at once.
 	Limiter flowcontrol.RateLimiter
 	Logger  klog.Logger
+
+	left []store.Report // taken and not told yet
 }
 
 // batch is how many pods are told about between two looks at the context.
@@ -70,15 +72,32 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
+// tell takes the next reports and writes them. What cannot be written now is
+// kept for the next time, for the store counts a report it gave away as told.
 func (r *Reporter) tell(ctx context.Context) {
-	for _, report := range r.Reports.NextReports(r.Clock.Now(), batch) {
-		if err := r.Limiter.Wait(ctx); err != nil {
+	if len(r.left) == 0 {
+		r.left = r.Reports.NextReports(r.Clock.Now(), batch)
+	}
+	for ; len(r.left) > 0 && r.Leading(); r.left = r.left[1:] {
+		report := r.left[0]
+		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 			return
 		}
-		if err := r.Tell(ctx, report); err != nil && !apierrors.IsNotFound(err) {
-			r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+		err := r.Tell(ctx, report)
+		if err == nil {
+			continue
+		}
+		r.Logger.Error(err, "Cannot tell why a pod waits", "pod", klog.KRef(report.Namespace, report.Name))
+		if !final(err) {
+			return
 		}
 	}
+}
+
+// final tells whether the API server would give the same answer again.
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // Tell writes one report: the condition first, then the event. A pod that is
@@ -94,20 +113,34 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 		"status": map[string]any{"conditions": []any{map[string]any{
 			"type": condition.Type, "status": condition.Status,
 			"reason": condition.Reason, "message": condition.Message,
-			"lastTransitionTime": metav1.NewTime(r.Clock.Now()),
+			"lastTransitionTime": r.since(pod, condition.Status),
 		}}},
 	})
 	if err != nil {
 		return fmt.Errorf("encode the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
 	}
-	if _, err := r.Client.CoreV1().Pods(report.Namespace).Patch(ctx, report.Name,
-		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	_, err = r.Client.CoreV1().Pods(report.Namespace).Patch(ctx, report.Name,
+		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // conflict: another UID
+		return nil
+	case err != nil:
 		return fmt.Errorf("patch the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
 	}
 	if condition.Status == corev1.ConditionFalse {
-		r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", Note(condition.Message))
+		r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", condition.Message)
 	}
 	return nil
+}
+
+// since is when the condition of the pod got the status: now, unless it has it.
+func (r *Reporter) since(pod *corev1.Pod, status corev1.ConditionStatus) metav1.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == Admitted && c.Status == status && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime
+		}
+	}
+	return metav1.NewTime(r.Clock.Now())
 }
 
 func conditionOf(report store.Report) corev1.PodCondition {
@@ -116,5 +149,5 @@ func conditionOf(report store.Report) corev1.PodCondition {
 			Message: "the pod was let through to be scheduled"}
 	}
 	return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse,
-		Reason: string(report.Reason.Code), Message: report.Reason.Text}
+		Reason: string(report.Reason.Code), Message: Note(report.Reason.Text)}
 }

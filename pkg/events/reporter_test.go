@@ -1,0 +1,405 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// queue is a source of reports that gives each away once, as the store does.
+type queue struct {
+	waiting []store.Report
+	limits  []int
+}
+
+func (q *queue) NextReports(_ time.Time, limit int) []store.Report {
+	q.limits = append(q.limits, limit)
+	n := min(limit, len(q.waiting))
+	next := q.waiting[:n]
+	q.waiting = q.waiting[n:]
+	return next
+}
+
+// recorder writes down events and the profile that speaks.
+type recorder struct{ events []string }
+
+type voice struct {
+	profile string
+	*recorder
+}
+
+func (v voice) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	pod := regarding.(*corev1.Pod)
+	v.events = append(v.events, fmt.Sprintf("%s: %s %s %s %s: ", v.profile, pod.Name, kind, reason, action)+fmt.Sprintf(note, args...))
+}
+
+// desk is a reporter and all that it deals with. It belongs into a bubble.
+type desk struct {
+	*Reporter
+	client   *fake.Clientset
+	pods     cache.Indexer
+	queue    *queue
+	recorder *recorder
+	leading  atomic.Bool
+	log      func() string
+}
+
+func newDesk(t *testing.T, pods ...*corev1.Pod) *desk {
+	d := &desk{
+		client: fake.NewClientset(), queue: &queue{}, recorder: &recorder{},
+		pods: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+	}
+	for _, p := range pods {
+		if err := errors.Join(d.client.Tracker().Add(p), d.pods.Add(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	d.log = logger.GetSink().(ktesting.Underlier).GetBuffer().String
+	d.leading.Store(true)
+	d.Reporter = &Reporter{
+		Reports: d.queue, Client: d.client, Pods: corelisters.NewPodLister(d.pods), Leading: d.leading.Load,
+		Recorder: func(profile string) events.EventRecorder { return voice{profile, d.recorder} },
+		Clock:    clock.RealClock{}, Logger: logger,
+	}
+	return d
+}
+
+// run starts the reporter and returns what ends it.
+func (d *desk) run(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); d.Run(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// pass lets time pass in the bubble.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (d *desk) patches() []clienttesting.PatchAction {
+	var out []clienttesting.PatchAction
+	for _, a := range d.client.Actions() {
+		if p, ok := a.(clienttesting.PatchAction); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (d *desk) condition(t *testing.T, name string) corev1.PodCondition {
+	t.Helper()
+	pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == Admitted {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.PodSpec{SchedulerName: "yunikorn"},
+		Status:     corev1.PodStatus{Conditions: conditions},
+	}
+}
+
+func reportOf(name string, why reasons.Reason) store.Report {
+	return store.Report{Ref: store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
+}
+
+func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
+
+var letThrough = reasons.Reason{}
+
+func TestTellWritesConditionAndEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p"))
+		if err := d.Tell(t.Context(), reportOf("p", overMax(`queue root.a: "100%s" used`))); err != nil {
+			t.Fatal(err)
+		}
+		patches := d.patches()
+		if len(patches) != 1 || len(d.client.Actions()) != 1 {
+			t.Fatalf("requests: %v, want one patch", d.client.Actions())
+		}
+		p := patches[0]
+		if p.GetNamespace() != "ns" || p.GetName() != "p" || p.GetSubresource() != "status" || p.GetPatchType() != types.StrategicMergePatchType {
+			t.Errorf("patch of %s/%s %s as %s", p.GetNamespace(), p.GetName(), p.GetSubresource(), p.GetPatchType())
+		}
+		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
+			`"message":"queue root.a: \"100%s\" used","reason":"OverMax","status":"False","type":"paddock.io/Admitted"}]}}`
+		if diff := cmp.Diff(want, string(p.GetPatch())); diff != "" {
+			t.Errorf("patch (-want +got)\n%s", diff)
+		}
+		events := []string{`yunikorn: p Warning OverMax Scheduling: queue root.a: "100%s" used`}
+		if diff := cmp.Diff(events, d.recorder.events); diff != "" {
+			t.Errorf("events (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestTellKeepsOtherConditions(t *testing.T) {
+	long := metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
+	scheduled := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", LastTransitionTime: long}
+	before := corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse, Reason: "InOrder", Message: "3 pods", LastTransitionTime: long}
+	for _, c := range []struct {
+		name   string
+		before []corev1.PodCondition
+		why    reasons.Reason
+		want   corev1.PodCondition
+		events int
+	}{
+		{"first", []corev1.PodCondition{scheduled}, overMax("full"), corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full"}, 1},
+		{"another reason, the same status since long", []corev1.PodCondition{before, scheduled}, overMax("full"), corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full", LastTransitionTime: long}, 1},
+		{"taken back", []corev1.PodCondition{scheduled, before}, letThrough, corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionTrue, Reason: "Admitted", Message: "the pod was let through to be scheduled"}, 0},
+		{"much to say", []corev1.PodCondition{scheduled}, overMax(strings.Repeat("é", 5000)), corev1.PodCondition{
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", 510) + "..."}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, newPod("p", c.before...))
+				if err := d.Tell(t.Context(), reportOf("p", c.why)); err != nil {
+					t.Fatal(err)
+				}
+				if c.want.LastTransitionTime.IsZero() {
+					c.want.LastTransitionTime = metav1.Now()
+				}
+				pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := map[corev1.PodConditionType]corev1.PodCondition{}
+				for _, c := range pod.Status.Conditions {
+					c.LastTransitionTime = metav1.NewTime(c.LastTransitionTime.UTC())
+					got[c.Type] = c
+				}
+				c.want.LastTransitionTime = metav1.NewTime(c.want.LastTransitionTime.UTC())
+				want := map[corev1.PodConditionType]corev1.PodCondition{Admitted: c.want, corev1.PodScheduled: scheduled}
+				if diff := cmp.Diff(want, got); diff != "" || len(pod.Status.Conditions) != 2 {
+					t.Errorf("conditions (-want +got)\n%s", diff)
+				}
+				if len(d.recorder.events) != c.events {
+					t.Errorf("events: %q, want %d", d.recorder.events, c.events)
+				}
+			})
+		})
+	}
+}
+
+func TestTellLeavesAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		replaced := newPod("replaced")
+		replaced.UID = "another"
+		d := newDesk(t, replaced)
+		for _, name := range []string{"replaced", "gone"} {
+			if err := d.Tell(t.Context(), reportOf(name, overMax("full"))); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if len(d.client.Actions()) > 0 || len(d.recorder.events) > 0 {
+			t.Errorf("requests %v, events %q; want none", d.client.Actions(), d.recorder.events)
+		}
+	})
+}
+
+var podResource = schema.GroupResource{Resource: "pods"}
+
+func TestTellWhenThePatchFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		told bool // whether the error comes back
+	}{
+		{"gone a moment ago", apierrors.NewNotFound(podResource, "p"), false},
+		{"replaced a moment ago", apierrors.NewConflict(podResource, "p", errors.New("uid")), false},
+		{"not permitted", apierrors.NewForbidden(podResource, "p", nil), true},
+		{"server in trouble", apierrors.NewInternalError(errors.New("etcd")), true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, newPod("p"))
+			d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+			err := d.Tell(t.Context(), reportOf("p", overMax("full")))
+			if (err != nil) != c.told || (c.told && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), "ns/p"))) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if len(d.recorder.events) > 0 {
+				t.Errorf("%s: events %q without the condition", c.name, d.recorder.events)
+			}
+		})
+	}
+}
+
+func TestRunTellsOnlyWhileLeading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p"), newPod("q"), newPod("r"))
+		d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full")), reportOf("r", overMax("full"))}
+		d.leading.Store(false)
+		defer d.run(t)()
+		pass(10 * time.Second)
+		if len(d.queue.limits) > 0 || len(d.client.Actions()) > 0 {
+			t.Fatalf("a standby took reports %d times and sent %v", len(d.queue.limits), d.client.Actions())
+		}
+		// The lease is lost right after the first write.
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			d.leading.Store(false)
+			return false, nil, nil
+		})
+		d.leading.Store(true)
+		pass(10 * time.Second)
+		if n := len(d.patches()); n != 1 {
+			t.Fatalf("%d writes, want none after the lease was lost", n)
+		}
+		for range 2 {
+			d.leading.Store(true)
+			pass(time.Second)
+		}
+		if n := len(d.patches()); n != 3 || len(d.recorder.events) != 3 {
+			t.Errorf("%d writes, %d events, want 3: what was left is told once it leads again", n, len(d.recorder.events))
+		}
+	})
+}
+
+func TestRunWritesNoFasterThanPermitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pods []*corev1.Pod
+		for i := range 200 {
+			pods = append(pods, newPod(fmt.Sprint("p", i)))
+		}
+		d := newDesk(t, pods...)
+		for _, p := range pods {
+			d.queue.waiting = append(d.queue.waiting, reportOf(p.Name, overMax("full")))
+		}
+		defer d.run(t)()
+		last := 0
+		for second := range 9 {
+			pass(time.Second)
+			n := len(d.patches())
+			if most := 50 + 20*(second+1); n > most || n < min(last+15, 200) {
+				t.Errorf("after %d s: %d writes, %d a second before; want at most %d", second+1, n, last, most)
+			}
+			last = n
+		}
+		if last != 200 {
+			t.Errorf("%d writes in the end, want 200", last)
+		}
+		for _, l := range d.queue.limits {
+			if l != batch {
+				t.Fatalf("took %d reports at once, want %d", l, batch)
+			}
+		}
+	})
+}
+
+func TestRunTriesAgainWhatMaySucceed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p"), newPod("q"))
+		d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
+		calls := 0
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			calls++
+			return calls <= 3, nil, apierrors.NewServiceUnavailable("starting")
+		})
+		defer d.run(t)()
+		pass(2 * time.Second)
+		if d.condition(t, "p").Reason != "OverMax" || d.condition(t, "q").Reason != "OverMax" || len(d.recorder.events) != 2 || calls != 5 {
+			t.Errorf("calls %d, events %q; want 3 failures and both told once", calls, d.recorder.events)
+		}
+		if !strings.Contains(d.log(), "Cannot tell why a pod waits") || !strings.Contains(d.log(), `pod="ns/p"`) {
+			t.Errorf("the log is silent about the failures:\n%s", d.log())
+		}
+	})
+}
+
+func TestRunGivesUpWhatCannotSucceed(t *testing.T) {
+	for _, final := range []error{
+		apierrors.NewForbidden(podResource, "p", errors.New("no role")),
+		apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+		apierrors.NewBadRequest("no"),
+		apierrors.NewMethodNotSupported(podResource, "patch"),
+		apierrors.NewRequestEntityTooLargeError("no"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, newPod("p"), newPod("q"))
+			d.queue.waiting = []store.Report{reportOf("p", overMax("full")), reportOf("q", overMax("full"))}
+			calls := 0
+			d.client.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				calls++
+				return a.(clienttesting.PatchAction).GetName() == "p", nil, final
+			})
+			defer d.run(t)()
+			pass(2 * time.Second)
+			if calls != 2 || d.condition(t, "q").Reason != "OverMax" || len(d.recorder.events) != 1 || !strings.Contains(d.log(), `pod="ns/p"`) {
+				t.Errorf("%v: calls %d, events %q\n%s", final, calls, d.recorder.events, d.log())
+			}
+		})
+	}
+}
+
+// TestReportsOfAStore follows a pod from its queue being full to being let through.
+func TestReportsOfAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		spec, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" +
+			"    - name: ns\n      submitacl: '*'\n      resources: {max: {pods: 1}}\n  placementrules:\n  - {name: tag, value: namespace}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := store.New(spec, store.Options{})
+		d := newDesk(t, newPod("p"), newPod("q"))
+		d.Reports = s
+		defer d.run(t)()
+		one := resources.VectorFrom(map[string]resources.Amount{resources.Pods: 1})
+		s.Start(time.Now())
+		s.Upsert(store.Pod{UID: "uid-q", Namespace: "ns", Name: "q", Request: one, Node: "n1"}, time.Now())
+		s.Upsert(store.Pod{UID: "uid-p", Namespace: "ns", Name: "p", Request: one}, time.Now())
+		pass(5 * time.Second)
+		if c := d.condition(t, "p"); c.Status != corev1.ConditionFalse || c.Reason != "OverMax" || !strings.Contains(c.Message, "root.ns") {
+			t.Errorf("while the queue is full: %+v", c)
+		}
+		s.Delete("uid-q", time.Now())
+		pass(20 * time.Second)
+		if c := d.condition(t, "p"); c.Status != corev1.ConditionTrue || c.Reason != "Admitted" {
+			t.Errorf("after it was let through: %+v", c)
+		}
+		if c := d.condition(t, "q"); c.Type != "" {
+			t.Errorf("the pod that ran all the time: %+v", c)
+		}
+		if len(d.recorder.events) != 1 {
+			t.Errorf("events %q, want one", d.recorder.events)
+		}
+	})
+}
