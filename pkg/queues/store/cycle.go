@@ -206,6 +206,10 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return p.reason
 	case waiting:
 		if v := p.ask.Group().Verdict(); !v.OK() {
+			// The verdict may be old; people want the numbers of now.
+			if latest := s.judge(p.app, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {
+				return latest.Reason
+			}
 			return v.Reason
 		}
 		return reasons.New(reasons.InOrder, "queue %s: %d pods wait for their turn in the queue",
