@@ -20,6 +20,7 @@ const stopPatience = 15 * time.Second
 type Process struct {
 	name, log, url string
 	cmd            *exec.Cmd
+	patience       time.Duration // of Stop
 	done           chan struct{}
 	err            error       // valid once done is closed
 	intended       atomic.Bool // we asked it to end
@@ -36,7 +37,7 @@ func launch(name, logFile, binary string, args, env []string, ended func(*Proces
 		return nil, fmt.Errorf("start %s: open log: %w", name, err)
 	}
 	defer out.Close() // the child has its own copy
-	p := &Process{name: name, log: logFile, cmd: exec.Command(binary, args...), done: make(chan struct{})}
+	p := &Process{name: name, log: logFile, cmd: exec.Command(binary, args...), patience: stopPatience, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.Env = append(os.Environ(), env...)
 	if err := Spawn(p.cmd); err != nil {
@@ -115,9 +116,9 @@ func (p *Process) Stop() error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(stopPatience):
+	case <-time.After(p.patience):
 	}
-	return errors.Join(fmt.Errorf("stop %s: no end within %v, killed", p.name, stopPatience), p.Kill())
+	return errors.Join(fmt.Errorf("stop %s: no end within %v, killed", p.name, p.patience), p.Kill())
 }
 
 // Pause sends SIGSTOP: the process hangs until Resume. It can be killed, but not stopped, meanwhile.

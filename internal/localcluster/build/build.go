@@ -78,7 +78,7 @@ const cached = "not installed but available in build cache"
 // staleCount asks how many packages are to be compiled.
 func (o Options) staleCount(ctx context.Context) (int, error) {
 	count := 0
-	args := []string{"list", "-deps", "-f", "{{if .Stale}}stale {{.StaleReason}}{{end}}"}
+	args := []string{"list", "-deps", "-ldflags", o.LDFlags, "-f", "{{if .Stale}}stale {{.StaleReason}}{{end}}"}
 	messages, err := o.run(ctx, append(args, o.Packages...), func(line string) bool {
 		reason, ok := strings.CutPrefix(line, "stale ")
 		if ok && reason != cached {

@@ -93,6 +93,8 @@ func (a Amounts) String() string {
 		case v == 0:
 		case name == "vcore":
 			parts = append(parts, cores(v)+" cpu")
+		case name == "pods" && v == 1:
+			parts = append(parts, "1 pod")
 		case name == "memory":
 			parts = append(parts, size(v))
 		case name == "ephemeral-storage":

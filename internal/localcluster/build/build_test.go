@@ -1,0 +1,134 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// module writes a module with a program and a package it uses, and returns its directory.
+func module(t *testing.T, source string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":                "module example.com/m\n\ngo 1.26.0\n",
+		"lib/lib.go":            "package lib\n\n// " + t.TempDir() + " makes this package new to the compile cache.\n\nvar Text = \"none\"\n",
+		"cmd/hello/main.go":     source,
+		"cmd/hello/sub/deep.md": "",
+	} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+const program = "package main\n\nimport \"example.com/m/lib\"\n\nfunc main() { println(lib.Text) }\n"
+
+func TestBuild(t *testing.T) {
+	root := module(t, program)
+	var mu sync.Mutex
+	var seen []Progress
+	o := Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}, LDFlags: "-X example.com/m/lib.Text=stamped", Report: func(p Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, p)
+	}}
+	if err := Build(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(root, "bin", "hello")).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "stamped" {
+		t.Errorf("the program says %q, %v", out, err)
+	}
+	last := seen[len(seen)-1]
+	if last.Total != 2 || last.Done != 2 || !slices.ContainsFunc(seen, func(p Progress) bool { return p.Package == "example.com/m/lib" }) {
+		t.Errorf("unexpected progress %+v", seen)
+	}
+	seen = nil
+	if err := Build(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if last := seen[len(seen)-1]; last.Total != 0 || last.Done != 0 {
+		t.Errorf("nothing was stale, but progress is %+v", last)
+	}
+}
+
+func TestBuildShowsWhatTheCompilerSays(t *testing.T) {
+	root := module(t, "package main\n\nfunc main() { missing() }\n")
+	err := Build(context.Background(), Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}})
+	if err == nil || !strings.Contains(err.Error(), "undefined: missing") {
+		t.Errorf("got %v, want the compiler's message", err)
+	}
+	err = Build(context.Background(), Options{Root: root, Out: "bin", Packages: []string{"./cmd/none"}})
+	if err == nil || !strings.Contains(err.Error(), "./cmd/none") {
+		t.Errorf("got %v, want an error that names the package", err)
+	}
+}
+
+func TestBuildEndsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	root := module(t, program)
+	err := Build(ctx, Options{Root: root, Out: "bin", Packages: []string{"./cmd/hello"}, Report: func(Progress) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}
+
+func TestFindRoot(t *testing.T) {
+	root, err := FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "internal", "localcluster", "build")); err != nil {
+		t.Errorf("root is %s: %v", root, err)
+	}
+	other := module(t, program)
+	if _, err := FindRoot(other); err == nil || !strings.Contains(err.Error(), "clone of the repository") {
+		t.Errorf("got %v in another module", err)
+	}
+}
+
+func TestImportPathsAreToldFromMessages(t *testing.T) {
+	for line, want := range map[string]bool{
+		"k8s.io/kubernetes/pkg/apis/core/v1": true,
+		"fmt":                                true,
+		"":                                   false,
+		"# example.com/m/cmd":                false,
+		"cmd/main.go:3:15: undefined: x":     false,
+		"go: downloading k8s.io/api v0.35.8": false,
+		"/usr/lib/go/pkg/tool/link: running gcc: x": false,
+		"./main.go": false,
+		"warning: both GOPATH and GOROOT are the same": false,
+	} {
+		if got := isImportPath(line); got != want {
+			t.Errorf("%q: got %v, want %v", line, got, want)
+		}
+	}
+}
+
+func TestOnlyTheLastMessagesAreKept(t *testing.T) {
+	rest := eachLine(strings.NewReader(strings.Repeat("old\n", 500)+"\nnew\r\nlast"), func(string) bool { return false })
+	if len(rest) != 100 || rest[98] != "new" || rest[99] != "last" {
+		t.Errorf("%d lines are left, the last %q", len(rest), rest[len(rest)-2:])
+	}
+}
+
+func TestTickReportsUntilStopped(t *testing.T) {
+	reports := make(chan Progress, 1000)
+	c := newCounter(time.Now(), func(p Progress) { reports <- p })
+	stop := c.tick(time.Millisecond)
+	first, second := <-reports, <-reports
+	stop()
+	if second.Elapsed <= first.Elapsed {
+		t.Errorf("time does not go on: %v, %v", first.Elapsed, second.Elapsed)
+	}
+}

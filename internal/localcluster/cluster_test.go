@@ -1,0 +1,303 @@
+package localcluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+)
+
+// testCluster is a cluster on a fake API server that runs nothing.
+func testCluster(t *testing.T, objects ...runtime.Object) *Cluster {
+	t.Helper()
+	dir, err := OpenStateDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Options{Dir: dir.path, Binary: os.Args[0]}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{
+		options: o, dir: dir, ports: ports{1, 2, 3, 4, 5}, pki: &pki{dir: "/pki"}, client: fake.NewClientset(objects...),
+		probe: http.DefaultClient, died: make(chan *Process, 1), processes: map[string]*Process{}, nextNode: map[string]int{},
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// child starts a child of the cluster in a role.
+func (c *Cluster) child(t *testing.T, name, role string) *Process {
+	t.Helper()
+	p, err := c.launch(name, "", os.Args[0], nil, []string{childVariable + "=" + role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, name+" is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
+	return p
+}
+
+func TestComponentFlags(t *testing.T) {
+	datadriven.RunTest(t, "testdata/flags.txt", func(t *testing.T, d *datadriven.TestData) string {
+		c := testCluster(t)
+		c.options.Dir = "/dir"
+		c.options.EtcdArgs, c.options.NodesArgs = []string{"--more"}, []string{"--more"}
+		if d.HasArg("lease") {
+			var lease string
+			d.ScanArgs(t, "lease", &lease)
+			c.options.LeaseDuration, _ = time.ParseDuration(lease)
+		}
+		k, ok := c.component(d.Cmd)
+		if !ok {
+			return "no such component\n"
+		}
+		return fmt.Sprintf("ready: %s%s\n%s\n", k.url, k.ready, strings.Join(k.args, "\n"))
+	})
+}
+
+func TestStopEndsAllInReverseOrder(t *testing.T) {
+	c := testCluster(t)
+	var processes []*Process
+	for _, name := range []string{"first", "second", "third"} {
+		processes = append(processes, c.child(t, name, "polite"))
+	}
+	ended := make(chan string, 3)
+	for _, p := range processes {
+		go func() { <-p.Done(); ended <- p.Name() }()
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for range processes {
+		order = append(order, <-ended)
+	}
+	// The listeners above may be late, but the first to end is certain to be long before the last.
+	if order[0] == "first" || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 3 {
+		t.Errorf("ended in the order %v", order)
+	}
+	if _, err := c.launch("late", "", os.Args[0], nil, nil); err == nil {
+		t.Error("a stopped cluster starts processes")
+	}
+	again, err := OpenStateDir(c.options.Dir)
+	if err != nil {
+		t.Fatalf("directory is not free after Stop: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWaitReportsOnlyWhatNobodyStopped(t *testing.T) {
+	c := testCluster(t)
+	c.child(t, "stopped", "polite")
+	c.child(t, "killed", "stubborn")
+	if err := errors.Join(c.StopComponent("stopped"), c.KillComponent("killed")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Wait(ctx); err != nil {
+		t.Errorf("got %v, want nothing", err)
+	}
+	c.child(t, "dies", "broken")
+	var e *DiedError
+	if err := c.Wait(context.Background()); !errors.As(err, &e) || e.Name != "dies" || e.Tail != "cannot go on" {
+		t.Errorf("got %v, want the end of dies", err)
+	}
+}
+
+func TestNamesRunOnce(t *testing.T) {
+	c := testCluster(t)
+	p := c.child(t, "one", "polite")
+	if _, err := c.launch("one", "", os.Args[0], nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", p.PID())) {
+		t.Errorf("got %v, want a refusal with the pid", err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if again := c.child(t, "one", "polite"); c.Process("one") != again || again.Log() != p.Log() {
+		t.Error("a component that has ended cannot be started again under its name")
+	}
+	for _, err := range []error{c.StopComponent("none"), c.KillComponent("none"), c.StartComponent(context.Background(), "none")} {
+		if err == nil || !strings.Contains(err.Error(), "none") {
+			t.Errorf("got %v, want an error that names the component", err)
+		}
+	}
+}
+
+// makeReady makes every new node Ready, as the agent would, except those with the prefix.
+func makeReady(c *Cluster, except string) {
+	c.client.(*fake.Clientset).PrependReactor("create", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		node := a.(clienttesting.CreateAction).GetObject().(*corev1.Node)
+		if except == "" || !strings.HasPrefix(node.Name, except) {
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}
+		return false, nil, nil
+	})
+}
+
+func TestAddNodes(t *testing.T) {
+	c := testCluster(t)
+	makeReady(c, "")
+	ctx := context.Background()
+	first, err := c.AddNodes(ctx, NodeSpec{}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.AddNodes(ctx, NodeSpec{}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.AddNodes(ctx, NodeSpec{NamePrefix: "gpu"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Concat(first, second, other); !slices.Equal(got, []string{"node-0000", "node-0001", "node-0002", "node-0003", "gpu-0000"}) {
+		t.Errorf("names are %v", got)
+	}
+	if err := c.RemoveNodes(ctx, "node-0001", "missing"); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 4 {
+		t.Errorf("%d nodes are left, %v", len(nodes.Items), err)
+	}
+}
+
+func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
+	node := func(ready corev1.ConditionStatus, taints ...string) *corev1.Node {
+		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}}}
+		for _, key := range taints {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key})
+		}
+		return n
+	}
+	for i, test := range []struct {
+		node *corev1.Node
+		want bool
+	}{
+		{node(corev1.ConditionTrue), true},
+		{node(corev1.ConditionTrue, "example.com/dedicated"), true},
+		{node(corev1.ConditionFalse), false},
+		{node(corev1.ConditionTrue, corev1.TaintNodeNotReady), false},
+		{&corev1.Node{}, false},
+	} {
+		if got := nodeUsable(test.node); got != test.want {
+			t.Errorf("node %d: usable is %v, want %v", i, got, test.want)
+		}
+	}
+	c := testCluster(t)
+	makeReady(c, "node-0001")
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := c.AddNodes(ctx, NodeSpec{}, 2); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node-0001") {
+		t.Errorf("got %v, want an error that names the node", err)
+	}
+}
+
+func TestAddNodesReportsTheCause(t *testing.T) {
+	c := testCluster(t)
+	c.client.(*fake.Clientset).PrependReactor("create", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("disk full")
+	})
+	if _, err := c.AddNodes(context.Background(), NodeSpec{}, 40); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.AddNodes(context.Background(), NodeSpec{CPU: "many"}, 1); err == nil || !strings.Contains(err.Error(), "cpu") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFailAndRecoverNode(t *testing.T) {
+	c := testCluster(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+	ctx := context.Background()
+	mode := func() (string, bool) {
+		n, err := c.client.CoreV1().Nodes().Get(ctx, "n", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := n.Annotations[nodeagent.AnnotationFail]
+		return v, ok
+	}
+	if err := c.FailNode(ctx, "n", nodeagent.FailSilent); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := mode(); v != nodeagent.FailSilent {
+		t.Errorf("annotation is %q", v)
+	}
+	if err := c.RecoverNode(ctx, "n"); err != nil {
+		t.Fatal(err)
+	}
+	if v, there := mode(); there {
+		t.Errorf("annotation is still there: %q", v)
+	}
+	if err := c.FailNode(ctx, "missing", nodeagent.FailSilent); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNodeStats(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(nodeagent.Stats{Admitted: 7, Rejections: map[string]int64{"OutOfcpu": 2, "NodePorts": 1}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	c := testCluster(t)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.ports.nodes, err = strconv.Atoi(u.Port()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.NodeStats(context.Background()); err != nil || s.Admitted != 7 || s.Rejected() != 3 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	server.Close()
+	if _, err := c.NodeStats(context.Background()); err == nil {
+		t.Error("no error without an agent")
+	}
+}
+
+func TestParallelDoesEachOnceAndStopsAtErrors(t *testing.T) {
+	seen := make(chan int, 200)
+	if err := parallel(100, func(i int) error { seen <- i; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	close(seen)
+	var all []int
+	for i := range seen {
+		all = append(all, i)
+	}
+	slices.Sort(all)
+	if len(all) != 100 || all[0] != 0 || all[99] != 99 || len(slices.Compact(all)) != 100 {
+		t.Errorf("did %v", all)
+	}
+	calls := make(chan int, 200)
+	if err := parallel(100, func(i int) error { calls <- i; return errors.New("no") }); err == nil || len(calls) > 16 {
+		t.Errorf("%d calls after errors, %v", len(calls), err)
+	}
+}

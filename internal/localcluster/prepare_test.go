@@ -1,0 +1,221 @@
+package localcluster
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestCertificates(t *testing.T) {
+	p, err := newPKI(filepath.Join(t.TempDir(), "pki"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(p.ca.certificate)
+	server, err := os.ReadFile(p.file("apiserver.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1"} {
+		if _, err := parse(t, server).Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
+			t.Errorf("server certificate for %s: %v", name, err)
+		}
+	}
+	pair, err := p.ca.client("jane", "team-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := parse(t, pair.certificate)
+	if _, err := client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+		t.Errorf("client certificate: %v", err)
+	}
+	if client.Subject.CommonName != "jane" || !slices.Equal(client.Subject.Organization, []string{"team-a"}) {
+		t.Errorf("client certificate is for %v", client.Subject)
+	}
+	// Only the authority for requests from the front proxy may sign those.
+	proxy, err := os.ReadFile(p.file("front-proxy.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parse(t, proxy).Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err == nil {
+		t.Error("the front proxy's certificate is signed by the cluster's authority")
+	}
+	info, err := os.Stat(p.file("sa.key"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("private key is readable by others: %v %v", info.Mode(), err)
+	}
+}
+
+func parse(t *testing.T, data []byte) *x509.Certificate {
+	t.Helper()
+	block, _ := pem.Decode(data)
+	if block == nil {
+		t.Fatal("no PEM data")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+func TestFreePorts(t *testing.T) {
+	ports, err := freePorts(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(ports)
+	if len(slices.Compact(slices.Clone(ports))) != 20 {
+		t.Errorf("ports are not different: %v", ports)
+	}
+	for _, port := range ports {
+		l, err := net.Listen("tcp", address(port))
+		if err != nil {
+			t.Errorf("port %d is not free: %v", port, err)
+			continue
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestStateDirIsTakenOverClean(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	d, err := OpenStateDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStateDir(dir); !errors.Is(err, ErrInUse) {
+		t.Errorf("got %v for a directory in use, want ErrInUse", err)
+	}
+	for _, file := range []string{"etcd/member/data", "pki/ca.key", "logs/etcd.log", "notes.txt"} {
+		path := filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := OpenStateDir(dir)
+	if err != nil {
+		t.Fatalf("directory of an earlier cluster: %v", err)
+	}
+	for file, want := range map[string]bool{"etcd": false, "pki": false, "logs/etcd.log": false, "logs/etcd.log.old": true, "notes.txt": true} {
+		if _, err := os.Stat(filepath.Join(dir, file)); (err == nil) != want {
+			t.Errorf("%s: exists is %v, want %v", file, err == nil, want)
+		}
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForeignDirectoryIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "etcd")
+	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenStateDir(dir); err == nil || !strings.Contains(err.Error(), "choose another one") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Errorf("file was touched: %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	binary := os.Args[0]
+	for want, o := range map[string]Options{
+		"Dir is missing":    {Binary: binary},
+		"Binary is missing": {Dir: "x"},
+		"go build":          {Dir: "x", Binary: "no/such/file"},
+		"Nodes is -1":       {Dir: "x", Binary: binary, Nodes: -1},
+		"LeaseDuration":     {Dir: "x", Binary: binary, LeaseDuration: -1},
+	} {
+		if _, err := o.withDefaults(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+	for nodes, want := range map[int]time.Duration{0: 40 * time.Second, 500: 40 * time.Second, 501: 5 * time.Minute} {
+		o, err := Options{Dir: "x", Binary: binary, Nodes: nodes}.withDefaults()
+		if err != nil || o.LeaseDuration != want || !filepath.IsAbs(o.Dir) {
+			t.Errorf("%d nodes: lease %v, dir %s, %v", nodes, o.LeaseDuration, o.Dir, err)
+		}
+	}
+}
+
+func TestKubeconfigs(t *testing.T) {
+	c := testCluster(t)
+	var err error
+	if c.pki, err = newPKI(filepath.Join(c.options.Dir, "pki")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.writeKubeconfigs(); err != nil {
+		t.Fatal(err)
+	}
+	for user, want := range map[string]string{UserAdmin: "admin", UserScheduler: "system:kube-scheduler"} {
+		config, err := clientcmd.BuildConfigFromFlags("", c.KubeconfigPath(user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := parse(t, config.CertData).Subject.CommonName; name != want || config.Host != "https://127.0.0.1:3" {
+			t.Errorf("%s: certificate of %s for %s", user, name, config.Host)
+		}
+	}
+}
+
+func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "given.yaml")
+	for name, test := range map[string]struct{ given, want string }{
+		"added":    {"kind: X\nprofiles:\n- schedulerName: a\n", "clientConnection:\n  kubeconfig: /k\nkind: X\nprofiles:\n- schedulerName: a\n"},
+		"replaced": {"clientConnection: {kubeconfig: old, qps: 5}\n", "clientConnection:\n  kubeconfig: /k\n  qps: 5\n"},
+	} {
+		if err := os.WriteFile(from, []byte(test.given), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run, err := prepareScheduler(dir, SchedulerOptions{Name: "second", Binary: "bin/s", Config: from, Kubeconfig: "/k", Args: []string{"--v=4"}, Env: []string{"A=b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "second", "config.yaml"))
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: got %s, %v", name, got, err)
+		}
+		if run.name != "second" || !slices.Contains(run.args, "--leader-elect=false") || run.args[len(run.args)-1] != "--v=4" ||
+			!slices.Contains(run.env, "KUBECONFIG=/k") || !strings.HasPrefix(run.url, "https://127.0.0.1:") {
+			t.Errorf("%s: unexpected run %+v", name, run)
+		}
+	}
+}
+
+func TestBadSchedulerOptions(t *testing.T) {
+	dir := t.TempDir()
+	empty, broken := filepath.Join(dir, "empty"), filepath.Join(dir, "broken")
+	if err := errors.Join(os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]SchedulerOptions{
+		"Binary is missing": {},
+		"empty":             {Binary: "b", Config: empty},
+		broken:              {Binary: "b", Config: broken},
+		"no such file":      {Binary: "b", Config: filepath.Join(dir, "missing")},
+	} {
+		if _, err := prepareScheduler(dir, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}

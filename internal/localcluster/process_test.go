@@ -1,0 +1,183 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startChild starts a child in a role and waits until it says "ready" (or ends).
+func startChild(t *testing.T, role string) *Process {
+	t.Helper()
+	p, err := launch("child", filepath.Join(t.TempDir(), "logs", "child.log"), os.Args[0], nil, []string{childVariable + "=" + role}, func(*Process) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, role+" child is up", func() bool { return !p.Running() || strings.Contains(p.Tail(5), "ready") })
+	return p
+}
+
+// eventually polls for a condition, for at most 20 seconds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := poll(ctx, 10*time.Millisecond, func(context.Context) (bool, error) { return condition(), nil }); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestStopIsGentle(t *testing.T) {
+	p := startChild(t, "polite")
+	if err := p.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if err := p.Wait(); err != nil || p.Running() {
+		t.Errorf("child ended with %v, running: %v", err, p.Running())
+	}
+	if got := p.Tail(1); got != "bye: terminated" {
+		t.Errorf("last line is %q", got)
+	}
+	if err := p.Stop(); err != nil {
+		t.Errorf("stopping twice: %v", err)
+	}
+}
+
+func TestStopKillsInTheEnd(t *testing.T) {
+	p := startChild(t, "stubborn")
+	p.patience = 50 * time.Millisecond
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "child: no end within 50ms") {
+		t.Errorf("got %v, want an error that names the child and the time", err)
+	}
+	if p.Running() {
+		t.Error("child still runs")
+	}
+}
+
+func TestPausedProcessCanBeResumedAndKilled(t *testing.T) {
+	p := startChild(t, "polite")
+	if err := errors.Join(p.Pause(), p.Resume(), p.Stop()); err != nil {
+		t.Error(err)
+	}
+	q := startChild(t, "polite")
+	if err := errors.Join(q.Pause(), q.Kill()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOwnEndIsReported(t *testing.T) {
+	p := startChild(t, "broken")
+	var e *DiedError
+	if err := p.Watch(context.Background()); !errors.As(err, &e) {
+		t.Fatalf("got %v, want a DiedError", err)
+	}
+	var exit *exec.ExitError
+	if e.Name != "child" || e.Tail != "cannot go on" || !errors.As(e, &exit) || exit.ExitCode() != 3 {
+		t.Errorf("unexpected report %+v", e)
+	}
+	if !strings.Contains(e.Error(), "child ended by itself (exit status 3), see "+p.Log()) {
+		t.Errorf("message is %q", e.Error())
+	}
+}
+
+func TestWantedEndIsNotReported(t *testing.T) {
+	p := startChild(t, "polite")
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.Watch(ctx); err != nil {
+		t.Errorf("got %v, want nothing", err)
+	}
+}
+
+func TestAwaitingADyingProcessEndsAtOnce(t *testing.T) {
+	p := startChild(t, "broken")
+	never := func(context.Context) (bool, error) { return false, nil }
+	var e *DiedError
+	if err := awaitProcess(context.Background(), p, time.Minute, never); !errors.As(err, &e) {
+		t.Errorf("got %v, want a DiedError", err)
+	}
+}
+
+func TestAwaitingLosesPatience(t *testing.T) {
+	p := startChild(t, "polite")
+	never := func(context.Context) (bool, error) { return false, nil }
+	err := awaitProcess(context.Background(), p, 20*time.Millisecond, never)
+	if err == nil || !strings.Contains(err.Error(), "child is not ready after 20ms, see "+p.Log()) {
+		t.Errorf("got %v, want an error that names child and log", err)
+	}
+}
+
+// The kernel must end the children of a caller that is killed.
+func TestChildrenDieWithAKilledCaller(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // no parent-death signal there: documented in doc.go
+	}
+	log := filepath.Join(t.TempDir(), "grandchild.log")
+	caller := startChild(t, "launcher "+log)
+	pid := 0
+	eventually(t, "grandchild is up", func() bool {
+		line := tail(log, 1)
+		n, err := strconv.Atoi(strings.TrimPrefix(line, "ready "))
+		pid = n
+		return err == nil
+	})
+	if state := processState(pid); state == "" {
+		t.Fatalf("grandchild %d does not run", pid)
+	}
+	if err := caller.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "grandchild is gone", func() bool { s := processState(pid); return s == "" || s == "Z" })
+}
+
+// processState returns the state letter of a process, empty if it does not exist.
+func processState(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return rest[:1]
+}
+
+func TestChildHasItsOwnProcessGroup(t *testing.T) {
+	p := startChild(t, "polite")
+	group, err := syscall.Getpgid(p.PID())
+	if err != nil || group != p.PID() {
+		t.Errorf("child %d is in group %d, %v: Ctrl-C would reach it", p.PID(), group, err)
+	}
+}
+
+func TestTailOfALongLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	var text strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&text, "line %d\n", i)
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tail(file, 2); got != "line 19998\nline 19999" {
+		t.Errorf("got %q", got)
+	}
+	if got := tail(filepath.Join(t.TempDir(), "missing"), 2); !strings.HasPrefix(got, "(no log: ") {
+		t.Errorf("missing log: got %q", got)
+	}
+}
