@@ -23,6 +23,16 @@ func New(code Code, format string, args ...any) Reason {
 	return Reason{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
+// Brief is the reason with the code's general meaning as its sentence. It costs
+// nothing to make.
+func Brief(code Code) Reason {
+	entry, known := Explain(code)
+	if !known {
+		panic(fmt.Sprintf("reasons: code %q is not in the table", code))
+	}
+	return Reason{Code: code, Text: entry.Meaning}
+}
+
 // None tells whether the reason is the zero value: nothing was refused.
 func (r Reason) None() bool { return r.Code == "" }
 

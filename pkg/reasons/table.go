@@ -7,6 +7,8 @@ const (
 	Starting Code = "Starting"
 	// ConfigurationInvalid: there is no usable queue configuration since the start.
 	ConfigurationInvalid Code = "ConfigurationInvalid"
+	// SchedulingGated: the pod has scheduling gates of its own.
+	SchedulingGated Code = "SchedulingGated"
 
 	// NoPlacementRuleMatched: no rule gave a usable queue.
 	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
@@ -78,6 +80,8 @@ var table = []Entry{
 		"Wait; if it lasts longer than a minute, look for errors in the scheduler's log."},
 	{ConfigurationInvalid, "The queue configuration cannot be used, and there was no valid one since the scheduler started.",
 		"Correct queues.yaml; the sentence says where it is wrong. It is read again as soon as it changes."},
+	{SchedulingGated, "The pod has scheduling gates that somebody else has to remove.",
+		"Look at spec.schedulingGates of the pod and at who put them there."},
 	{NoPlacementRuleMatched, "None of the placement rules gave a queue for the pod, and there is no root.default.",
 		"Name an existing leaf queue in label yunikorn.apache.org/queue, or add a placement rule with create: true."},
 	{PlacementRuleFailed, "A placement rule gave a result that cannot hold the pod.",

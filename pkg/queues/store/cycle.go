@@ -13,7 +13,8 @@ import (
 
 // Gate answers whether a pod may enter the scheduler's queue. It is called each
 // time the scheduler would put the pod there, so a pod that was parked is back:
-// something happened that may help it. The reason is none when it may enter.
+// something happened that may help it. The reason is none when it may enter;
+// else it is brief, for the scheduler throws it away.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
@@ -22,9 +23,8 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Reason{}
 	}
 	if !known || !s.started {
-		why := s.notStarted()
 		s.mu.Unlock()
-		return why
+		return reasons.Brief(reasons.Starting)
 	}
 	defer s.unlock(now)
 	if p.state == parked {
@@ -35,7 +35,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 			return reasons.Reason{}
 		}
 	}
-	return s.explain(p)
+	return reasons.Brief(s.code(p))
 }
 
 // requeue: parked to waiting, or to cooling while its back-off lasts.

@@ -30,7 +30,8 @@ func (s *Store) placeAll(now time.Time) {
 // has none.
 func (s *Store) place(p *pod, now time.Time) {
 	if p.Gated && p.Node == "" {
-		return // its own gates are in front; it is placed when they open
+		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
+		return
 	}
 	a, reason := s.appFor(p)
 	if a == nil {

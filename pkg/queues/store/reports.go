@@ -100,6 +100,9 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	p := t.pod
 	code := s.code(p)
+	if p.state == parked || code == reasons.SchedulingGated {
+		code = "" // the scheduler itself tells people about these
+	}
 	if p.state.allocated() {
 		s.reports.forget(p)
 	} else {
@@ -126,8 +129,7 @@ func patience(code reasons.Code) time.Duration {
 	return soon
 }
 
-// code is the code of explain, without the sentence. A parked pod has none: the
-// scheduler itself tells people why no node took it.
+// code is the code of explain, without the sentence.
 func (s *Store) code(p *pod) reasons.Code {
 	switch p.state {
 	case unplaced:
@@ -140,6 +142,8 @@ func (s *Store) code(p *pod) reasons.Code {
 			return v.Reason.Code
 		}
 		return reasons.InOrder
+	case parked:
+		return p.reason.Code
 	case cooling:
 		return reasons.BackingOff
 	}
