@@ -109,17 +109,17 @@ func (l *launcher) checkREST() error {
 
 // build compiles what is missing or stale.
 func (l *launcher) build(ctx context.Context) error {
-	packages := []string{"./cmd/localplane", "./cmd/scheduler"}
+	programs := []string{"./cmd/localplane", "./cmd/scheduler"}
 	if l.kubeconfig != "" {
-		packages = packages[1:]
+		programs = programs[1:]
 	}
 	announced := false
 	l.screen.quiet()
 	began := time.Now()
-	err := build.Build(ctx, build.Options{Root: l.root, Out: "bin", Packages: packages, LDFlags: l.ldflags, Report: func(p build.Progress) {
+	err := build.Build(ctx, build.Options{Root: l.root, Out: "bin", Packages: programs, LDFlags: l.ldflags, Report: func(p build.Progress) {
 		if !announced && p.Total > 0 {
 			announced = true
-			l.screen.say("building %s: %d packages to compile", strings.Join(packages, " and "), p.Total)
+			l.screen.say("building %s: %s to compile", strings.Join(programs, " and "), packages(p.Total))
 			if p.Total > 1000 {
 				l.screen.say("this compiles Kubernetes from source: 5 to 10 minutes the first time, seconds from then on")
 			}
@@ -133,8 +133,10 @@ func (l *launcher) build(ctx context.Context) error {
 	return nil
 }
 
-func (l *launcher) binary(name string) string  { return filepath.Join(l.root, "bin", name) }
-func (l *launcher) profile(name string) string { return filepath.Join(l.root, "manifests", "config", name) }
+func (l *launcher) binary(name string) string { return filepath.Join(l.root, "bin", name) }
+func (l *launcher) profile(name string) string {
+	return filepath.Join(l.root, "manifests", "config", name)
+}
 
 // start starts the cluster and the scheduler, or only the scheduler.
 func (l *launcher) start(ctx context.Context) (*running, error) {

@@ -88,11 +88,20 @@ func buildLine(p build.Progress) string {
 	switch {
 	case p.Total == 0:
 		return "checking and linking"
+	case p.Done == 0:
+		return fmt.Sprintf("%s to compile", packages(p.Total))
 	case p.Done >= p.Total:
-		return fmt.Sprintf("compiled %d of %d packages, linking", p.Done, p.Total)
+		return fmt.Sprintf("compiled %s, linking", packages(p.Total))
 	default:
 		return fmt.Sprintf("compiled %d of %d packages (%d%%), now %s", p.Done, p.Total, 100*p.Done/p.Total, p.Package)
 	}
+}
+
+func packages(n int) string {
+	if n == 1 {
+		return "1 package"
+	}
+	return fmt.Sprintf("%d packages", n)
 }
 
 // placementLine describes how many pods have a node.
@@ -109,9 +118,12 @@ func placementLine(placements []demo.Placement) string {
 func heldLines(placements []demo.Placement) []string {
 	var out []string
 	for _, p := range placements {
-		if p.Made > p.OnNode {
-			line := fmt.Sprintf("%s: %d of %d pods are pending, as its queue allows no more", p.Workload, p.Made-p.OnNode, p.Made)
-			out = append(out, line)
+		held, verb := p.Made-p.OnNode, "are"
+		if held == 1 {
+			verb = "is"
+		}
+		if held > 0 {
+			out = append(out, fmt.Sprintf("%s: %d of %d pods %s pending, as its queue allows no more", p.Workload, held, p.Made, verb))
 		}
 	}
 	return out

@@ -29,10 +29,11 @@ func main() {
 	nodes := flag.Int("nodes", 20, "number of nodes")
 	lease := flag.Duration("lease", 4*time.Second, "lease duration of nodes; use minutes for a thousand nodes")
 	pods := flag.Int("pods", 200, "number of pods for the load check")
+	hold := flag.Bool("hold", false, "leave the cluster running, without a scheduler, until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *dir, *binary, *nodes, *pods, *lease); err != nil {
+	if err := run(ctx, *dir, *binary, *nodes, *pods, *lease, *hold); err != nil {
 		fmt.Fprintln(os.Stderr, "smoke:", err)
 		os.Exit(1)
 	}
@@ -46,7 +47,7 @@ type smoke struct {
 	nodes int
 }
 
-func run(ctx context.Context, dir, binary string, nodes, pods int, lease time.Duration) (err error) {
+func run(ctx context.Context, dir, binary string, nodes, pods int, lease time.Duration, hold bool) (err error) {
 	began := time.Now()
 	cluster, err := localcluster.Start(ctx, localcluster.Options{Dir: dir, Binary: binary, Nodes: nodes, LeaseDuration: lease, Progress: func(s string) { fmt.Println("  " + s) }})
 	if err != nil {
@@ -85,6 +86,10 @@ func run(ctx context.Context, dir, binary string, nodes, pods int, lease time.Du
 		fmt.Printf("ok %-28s %v\n", step.name, time.Since(t).Round(10*time.Millisecond))
 	}
 	s.memory()
+	if hold {
+		fmt.Println("holding the cluster of", s.KubeconfigPath(localcluster.UserAdmin))
+		<-ctx.Done()
+	}
 	return nil
 }
 

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+)
+
+// environment makes a getenv from name, value pairs.
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestFlagsWinOverEnvironment(t *testing.T) {
+	s, err := parse(nil, environment(), io.Discard)
+	if err != nil || s.nodes != 20 || filepath.Base(s.dir) != ".cluster" || s.kubeconfig != "" || s.rest != "http://127.0.0.1:9080" {
+		t.Errorf("defaults are %+v, %v", s, err)
+	}
+	s, err = parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard)
+	if err != nil || s.nodes != 7 || s.dir != "/elsewhere" {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+func TestBadSettingsAreNamed(t *testing.T) {
+	for want, test := range map[string]struct {
+		args []string
+		env  []string
+	}{
+		`"many"`:              {env: []string{"NODES", "many"}},
+		`"0"`:                 {args: []string{"--nodes=0"}},
+		`argument "up"`:       {args: []string{"up"}},
+		"name one file":       {env: []string{"KUBECONFIG", "a:b"}},
+		"no such file":        {env: []string{"KUBECONFIG", "/no/such/file"}},
+		"unset it":            {env: []string{"KUBECONFIG", "/no/such/file"}},
+		"flag provided but n": {args: []string{"--pods=3"}},
+	} {
+		if _, err := parse(test.args, environment(test.env...), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func TestKubeconfig(t *testing.T) {
+	dir := t.TempDir()
+	theirs, ours := filepath.Join(dir, "theirs"), filepath.Join(dir, "state", "admin.kubeconfig")
+	if err := errors.Join(os.WriteFile(theirs, nil, 0o600), os.Mkdir(filepath.Dir(ours), 0o700), os.WriteFile(ours, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{theirs: theirs, ours: ""} {
+		s, err := parse([]string{"--dir", filepath.Join(dir, "state")}, environment("KUBECONFIG", given), io.Discard)
+		if err != nil || s.kubeconfig != want {
+			t.Errorf("KUBECONFIG=%s: got %q, want %q, %v", given, s.kubeconfig, want, err)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	var out, problems bytes.Buffer
+	if code := run(context.Background(), []string{"--help"}, environment(), &out, &problems); code != 0 || !strings.Contains(problems.String(), "-nodes") {
+		t.Errorf("--help: exit code %d, %s", code, problems.String())
+	}
+	problems.Reset()
+	if code := run(context.Background(), []string{"--nodes=x"}, environment(), &out, &problems); code != 2 || !strings.HasPrefix(problems.String(), "error: nodes") {
+		t.Errorf("bad flag: exit code %d, %s", code, problems.String())
+	}
+	problems.Reset()
+	died := &localcluster.DiedError{Name: "etcd", Log: "/logs/etcd.log", Tail: "no space left"}
+	if code := fail(&problems, fmt.Errorf("wrapped: %w", died)); code != 1 ||
+		!strings.Contains(problems.String(), "last lines of /logs/etcd.log:\nno space left\n") || !strings.Contains(problems.String(), "etcd ended by itself") {
+		t.Errorf("died: exit code %d, %s", code, problems.String())
+	}
+}
+
+func TestOccupiedRESTAddressIsRefused(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var out, problems bytes.Buffer
+	args := []string{"--dir", t.TempDir(), "--rest", "http://" + listener.Addr().String()}
+	if code := run(context.Background(), args, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), listener.Addr().String()+" is not free") {
+		t.Errorf("exit code %d, %s", code, problems.String())
+	}
+	problems.Reset()
+	if code := run(context.Background(), []string{"--rest", "9080"}, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), "want an address") {
+		t.Errorf("exit code %d, %s", code, problems.String())
+	}
+}
+
+func TestInterruptIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, problems bytes.Buffer
+	if code := run(ctx, []string{"--dir", t.TempDir(), "--rest", "http://127.0.0.1:0"}, environment(), &out, &problems); code != 0 {
+		t.Errorf("exit code %d, %s", code, problems.String())
+	}
+	if !strings.Contains(out.String(), "everything is stopped") {
+		t.Errorf("no farewell: %s", out.String())
+	}
+}
+
+func TestScreenWithoutTerminal(t *testing.T) {
+	var out bytes.Buffer
+	s := newScreen(&out)
+	s.progress("one of nine")
+	s.progress("two of nine")
+	s.say("done with %d", 9)
+	s.plain("table\n")
+	text := out.String()
+	if strings.Contains(text, "two of nine") || strings.Contains(text, "\r") || !strings.Contains(text, "s] one of nine\n") || !strings.HasSuffix(text, "s] done with 9\ntable\n") {
+		t.Errorf("unexpected output %q", text)
+	}
+	s = newScreen(&out)
+	out.Reset()
+	s.quiet()
+	s.progress("too early")
+	if out.Len() > 0 {
+		t.Errorf("progress was shown at once: %q", out.String())
+	}
+}
+
+func TestScreenOnATerminal(t *testing.T) {
+	var out bytes.Buffer
+	s := newScreen(&out)
+	s.terminal = true
+	s.progress("first")
+	s.progress("second")
+	s.say("message")
+	if text := out.String(); strings.Count(text, "\r") != 4 || !strings.HasSuffix(text, "s] message\n") || !strings.Contains(text, "second") {
+		t.Errorf("unexpected output %q", text)
+	}
+}
+
+func TestLines(t *testing.T) {
+	for want, p := range map[string]build.Progress{
+		"checking and linking":                     {},
+		"1 package to compile":                     {Total: 1, Elapsed: time.Second},
+		"compiled 5 of 20 packages (25%), now net": {Done: 5, Total: 20, Package: "net"},
+		"compiled 20 packages, linking":            {Done: 20, Total: 20, Package: "main"},
+	} {
+		if got := buildLine(p); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	placements := []demo.Placement{
+		{Workload: demo.Workload{Kind: "Deployment", Namespace: "ns", Name: "d", Pods: 5, Placed: 4}, Made: 5, OnNode: 4},
+		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "p", Pods: 1, Placed: 1}, Made: 1, OnNode: 1},
+	}
+	if got := placementLine(placements); got != "5 of 5 sample pods are placed" {
+		t.Errorf("got %q", got)
+	}
+	if got := heldLines(placements); len(got) != 1 || got[0] != "Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more" {
+		t.Errorf("got %q", got)
+	}
+}
