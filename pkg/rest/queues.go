@@ -3,6 +3,7 @@ package rest
 import (
 	"maps"
 	"math"
+	"math/bits"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -57,16 +58,14 @@ func queueTree(s *queues.Snapshot, id queues.ID) *Queue {
 		QueueName: q.Path, Status: q.State.String(), Partition: Partition,
 		PendingResource: amounts(q.Pending.Map()), AllocatedResource: amounts(q.Allocated.Map()),
 		MaxResource: amounts(maxOf(s, q).Map()), GuaranteedResource: amounts(q.Guaranteed.Map()),
-		HeadRoom: amounts(queues.Headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
+		HeadRoom: amounts(headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
 		IsLeaf: q.Leaf, IsManaged: q.Managed, Properties: maps.Clone(q.Properties), Template: templateOf(q.Template),
 		MaxRunningApps: q.MaxApplications, RunningApps: uint64(max(q.Running, 0)),
 		SortingPolicy: sortingPolicy(q), PrioritySorting: q.Policies.PrioritySort,
 		PreemptionEnabled: q.Policies.Preemption != config.PreemptionDisabled,
 		IsPreemptionFence: q.Policies.Preemption == config.PreemptionFence,
+		PreemptionDelay:   q.Policies.PreemptionDelay.String(),
 		IsPriorityFence:   q.Policies.PriorityFence, PriorityOffset: q.Policies.PriorityOffset,
-	}
-	if q.Leaf {
-		out.PreemptionDelay = q.Policies.PreemptionDelay.String()
 	}
 	if parent := s.Queue(q.Parent); parent != nil {
 		out.Parent = parent.Path
@@ -85,6 +84,13 @@ func maxOf(s *queues.Snapshot, q *queues.Queue) resources.Limit {
 		return resources.LimitFrom(s.Capacity().Map())
 	}
 	return q.Max
+}
+
+// headroom is the room people are shown. Other than for quotas, root counts:
+// there is not more room than the nodes have.
+func headroom(s *queues.Snapshot, id queues.ID) resources.Limit {
+	root := s.Root()
+	return queues.Headroom(s, id).Min(maxOf(s, root).Headroom(root.Allocated))
 }
 
 func sortingPolicy(q *queues.Queue) string {
@@ -112,21 +118,29 @@ func amounts(m map[string]resources.Amount) map[string]int64 {
 	return out
 }
 
-// percent is how much of the limit is used, rounded down, per limited type.
+// percent is how much of the limit is used, rounded down, per limited type that
+// is used at all. Any use of a type limited to nothing is 100.
 func percent(used resources.Vector, limit resources.Limit) map[string]int64 {
 	out := map[string]int64{}
 	for name, most := range limit.All() {
 		u := used.Get(name)
 		switch {
 		case u <= 0:
-			out[name] = 0
 		case most <= 0:
 			out[name] = 100
-		case u > math.MaxInt64/100:
-			out[name] = int64(u / max(most/100, 1))
 		default:
-			out[name] = int64(u * 100 / most)
+			out[name] = hundredTimes(uint64(u), uint64(most))
 		}
 	}
 	return out
+}
+
+// hundredTimes is 100*u/v, rounded down, at most the largest int64.
+func hundredTimes(u, v uint64) int64 {
+	hi, lo := bits.Mul64(u, 100)
+	if hi >= v {
+		return math.MaxInt64
+	}
+	quotient, _ := bits.Div64(hi, lo, v)
+	return int64(min(quotient, math.MaxInt64))
 }

@@ -24,11 +24,20 @@ func NewServer(snapshot func() *queues.Snapshot) *Server { return &Server{snapsh
 // Handler routes the requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /ws/v1/partition/{partition}/queues", s.queues)
+	get(mux, "/ws/v1/partition/{partition}/queues", s.queues)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, "no such page: "+r.Method+" "+r.URL.Path)
+		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})
 	return mux
+}
+
+// get serves a page that can only be read.
+func get(mux *http.ServeMux, page string, handler http.HandlerFunc) {
+	mux.HandleFunc("GET "+page, handler)
+	mux.HandleFunc(page, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", "GET, HEAD")
+		problem(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use GET")
+	})
 }
 
 // Serve answers requests on the listener until the context ends.
@@ -48,23 +57,24 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) {
 	if name := r.PathValue("partition"); name != Partition {
-		problem(w, http.StatusNotFound, "partition "+name+" does not exist; the only one is "+Partition)
+		problem(w, http.StatusNotFound, "Partition not found", "there is no partition "+name+"; the only one is "+Partition)
 		return
 	}
 	answer(w, queueTree(s.snapshot(), queues.RootID))
 }
 
-// Problem is the body of an answer that is not what was asked for.
+// Problem is the body of an answer that is not what was asked for. Message is
+// the same for all problems of a kind; Description is about this one.
 type Problem struct {
 	StatusCode  int    `json:"status_code"`
 	Message     string `json:"message"`
 	Description string `json:"description"`
 }
 
-func problem(w http.ResponseWriter, status int, message string) {
+func problem(w http.ResponseWriter, status int, message, description string) {
 	header(w)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Problem{StatusCode: status, Message: message, Description: message})
+	_ = json.NewEncoder(w).Encode(Problem{StatusCode: status, Message: message, Description: description})
 }
 
 func answer(w http.ResponseWriter, body any) {

@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+)
+
+// names are the metrics of this package; renaming one breaks dashboards and alerts.
+var names = []string{
+	"paddock_config_last_reload_success",
+	"paddock_config_last_reload_success_timestamp_seconds",
+	"paddock_config_reload_failures_total",
+}
+
+// wantMetrics compares what the scheduler's /metrics shows with the values.
+func wantMetrics(t *testing.T, when, success, timestamp, failures string) {
+	t.Helper()
+	want := `
+# HELP paddock_config_last_reload_success [ALPHA] Whether the last read of the queue configuration gave a usable one (1) or not (0).
+# TYPE paddock_config_last_reload_success gauge
+paddock_config_last_reload_success ` + success + `
+# HELP paddock_config_last_reload_success_timestamp_seconds [ALPHA] When the queue configuration in force was read, in seconds since 1970.
+# TYPE paddock_config_last_reload_success_timestamp_seconds gauge
+paddock_config_last_reload_success_timestamp_seconds ` + timestamp + `
+# HELP paddock_config_reload_failures_total [ALPHA] How often the queue configuration was read and could not be used.
+# TYPE paddock_config_reload_failures_total counter
+paddock_config_reload_failures_total ` + failures + `
+`
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
+		t.Errorf("%s: %v", when, err)
+	}
+}
+
+func TestConfigMetrics(t *testing.T) {
+	Register()
+	Register() // each profile's plugin does it
+	reloadSuccess.Set(0)
+	reloadTimestamp.Set(0)
+	before, err := testutil.GetCounterMetricValue(reloadFailures) // not 0 where the test runs again
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := func(n int) string { return strconv.Itoa(int(before) + n) }
+	wantMetrics(t, "at first", "0", "0", failures(0))
+	ConfigFailed()
+	wantMetrics(t, "invalid at the start", "0", "0", failures(1))
+	ConfigLoaded(time.Unix(1_700_000_000, 999_999_999))
+	wantMetrics(t, "repaired", "1", "1.7e+09", failures(1))
+	ConfigFailed()
+	ConfigFailed()
+	wantMetrics(t, "broken twice: the one in force is still the old one", "0", "1.7e+09", failures(3))
+	ConfigLoaded(time.Unix(1_700_000_100, 0))
+	wantMetrics(t, "repaired again", "1", "1.7000001e+09", failures(3))
+}
+
+// TestMetricsAreNamedWell looks at every metric of ours that is registered.
+func TestMetricsAreNamedWell(t *testing.T) {
+	Register()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	found := map[string]bool{}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), Subsystem+"_") {
+			continue
+		}
+		found[f.GetName()] = true
+		text.WriteString("# HELP " + f.GetName() + " " + f.GetHelp() + "\n")
+		text.WriteString("# TYPE " + f.GetName() + " " + strings.ToLower(f.GetType().String()) + "\n")
+		text.WriteString(f.GetName() + " 1\n")
+		if !strings.HasPrefix(f.GetHelp(), "[ALPHA] ") || !strings.HasSuffix(f.GetHelp(), ".") {
+			t.Errorf("%s: help is no sentence with a stability: %q", f.GetName(), f.GetHelp())
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			t.Errorf("%s is not registered", name)
+		}
+	}
+	if len(found) != len(names) {
+		t.Errorf("registered %v, want %v; add new ones to the list", found, names)
+	}
+	lint(t, text.String(), 0)
+	lint(t, "# HELP paddock_reloads Reloads.\n# TYPE paddock_reloads counter\npaddock_reloads 1\n", 1) // without _total
+}
+
+func lint(t *testing.T, text string, want int) {
+	t.Helper()
+	problems, err := testutil.NewPromLinter(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) != want {
+		t.Errorf("lint: %d problems %v, error %v; want %d problems in\n%s", len(problems), problems, err, want, text)
+	}
+}

@@ -1,0 +1,320 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// cluster is a store and a server that shows it.
+type cluster struct {
+	store *store.Store
+	http  http.Handler
+	now   time.Time
+	pods  int
+}
+
+func newCluster(t testing.TB, document string) *cluster {
+	t.Helper()
+	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	c.store = store.New(config.Default(), store.Options{})
+	c.configure(t, document)
+	c.store.Start(c.now)
+	c.http = NewServer(c.store.Snapshot).Handler()
+	return c
+}
+
+func (c *cluster) configure(t testing.TB, document string) {
+	t.Helper()
+	spec, err := config.Parse([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.store.Configure(spec, c.now)
+}
+
+// amountsOf reads "vcore=2 memory=1Gi".
+func amountsOf(t testing.TB, text string) resources.Vector {
+	t.Helper()
+	var entries []resources.Entry
+	for _, part := range strings.Fields(text) {
+		name, number, _ := strings.Cut(part, "=")
+		q, err := resource.ParseQuantity(number)
+		if err != nil {
+			t.Fatalf("%s: %v", part, err)
+		}
+		amount := q.Value()
+		if name == resources.CPU {
+			amount = q.MilliValue()
+		}
+		entries = append(entries, resources.Entry{Name: name, Amount: resources.Amount(amount)})
+	}
+	return resources.VectorOf(entries...)
+}
+
+func (c *cluster) node(t testing.TB, name, allocatable string) {
+	t.Helper()
+	c.store.UpsertNode(name, amountsOf(t, allocatable), c.now)
+}
+
+// add adds a pod; it runs if there is a node.
+func (c *cluster) add(t testing.TB, queue, app, request, node string) {
+	t.Helper()
+	c.pods++
+	name := fmt.Sprint("pod-", c.pods)
+	c.store.Upsert(store.Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: c.now, Node: node,
+		Labels:  map[string]string{"queue": queue, "applicationId": app},
+		Request: amountsOf(t, request+" pods=1"),
+	}, c.now)
+}
+
+// do sends a request and returns the answer and its body.
+func (c *cluster) do(t testing.TB, method, path string) (*http.Response, []byte) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	c.http.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	body, err := io.ReadAll(w.Result().Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Result(), body
+}
+
+const queuesPath = "/ws/v1/partition/default/queues"
+
+func (c *cluster) queues(t testing.TB) map[string]any {
+	t.Helper()
+	r, body := c.do(t, http.MethodGet, queuesPath)
+	if r.StatusCode != http.StatusOK {
+		t.Fatalf("status %s: %s", r.Status, body)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(body, &out); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return out
+}
+
+// TestQueues goes through testdata: config, node, pod, queues.
+func TestQueues(t *testing.T) {
+	datadriven.Walk(t, "testdata/queues", func(t *testing.T, path string) {
+		var c *cluster
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var text [5]string
+			for i, key := range []string{"queue", "app", "request", "node", "name"} {
+				d.MaybeScanArgs(t, key, &text[i])
+			}
+			request := strings.ReplaceAll(text[2], ",", " ")
+			switch d.Cmd {
+			case "config":
+				if c == nil {
+					c = newCluster(t, d.Input)
+				} else {
+					c.configure(t, d.Input)
+				}
+			case "node":
+				c.node(t, text[4], d.Input)
+			case "pod":
+				c.add(t, text[0], text[1], request, text[3])
+			case "queues":
+				if err := c.store.Check(); err != nil {
+					t.Fatal(err)
+				}
+				out, err := json.MarshalIndent(c.queues(t), "", " ")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(out) + "\n"
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			return "ok\n"
+		})
+	})
+}
+
+// referenceDocument and referencePods are the cluster of testdata/reference.json,
+// which is what YuniKorn 1.9.0 answered for it, without the fields that notServed
+// and partitionOf are about.
+const referenceDocument = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - name: ds
+      resources: {guaranteed: {memory: 8Gi, vcore: 4}}
+      properties: {priority.offset: "100"}
+    - name: tenants
+      parent: true
+      resources: {max: {memory: 128Gi, vcore: 32}}
+      queues:
+      - name: a
+        resources: {guaranteed: {memory: 64Gi, vcore: 16}, max: {memory: 128Gi, vcore: 32}}
+        properties: {application.sort.policy: fifo, preemption.delay: 5s}
+      - name: b
+        resources: {guaranteed: {memory: 64Gi, vcore: 16}, max: {memory: 128Gi, vcore: 32}}
+        properties: {preemption.delay: 5s}
+    - name: bench
+`
+
+func referenceCluster(t *testing.T) *cluster {
+	c := newCluster(t, referenceDocument)
+	for i := range 5 {
+		c.node(t, fmt.Sprint("n", i), "vcore=8 memory=32Gi pods=110 ephemeral-storage=200Gi")
+	}
+	for _, run := range []struct {
+		queue, app string
+		pods       int
+	}{
+		{"root.ds", "ds", 5}, {"root.tenants.a", "a-1", 11}, {"root.tenants.a", "a-2", 11}, {"root.tenants.b", "b-1", 6},
+	} {
+		for range run.pods {
+			c.add(t, run.queue, run.app, "vcore=1 memory=1Gi", "n0")
+		}
+	}
+	return c
+}
+
+// notServed are the fields of YuniKorn's answer that ours lacks: the priority of
+// what waits, and the delay of a kind of preemption that is not offered here.
+var notServed = []string{"currentPriority", "quotaPreemptionDelay"}
+
+// partitionOf takes out the partition, which YuniKorn names at root only.
+func partitionOf(t *testing.T, queue map[string]any) {
+	t.Helper()
+	if queue["partition"] != Partition {
+		t.Errorf("queue %v: partition %v", queue["queuename"], queue["partition"])
+	}
+	delete(queue, "partition")
+	children, _ := queue["children"].([]any)
+	for _, c := range children {
+		partitionOf(t, c.(map[string]any))
+	}
+}
+
+func readJSON(t *testing.T, path string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestQueuesAnswerLikeYuniKorn(t *testing.T) {
+	got := referenceCluster(t).queues(t)
+	partitionOf(t, got)
+	if diff := cmp.Diff(readJSON(t, "testdata/reference.json"), got); diff != "" {
+		t.Errorf("(-YuniKorn +ours)\n%s", diff)
+	}
+}
+
+// TestQueueFields holds every field that any queue of testdata shows against
+// the names and JSON types that readers of YuniKorn's interface expect.
+func TestQueueFields(t *testing.T) {
+	expected := readJSON(t, "testdata/fields.json")
+	full := newCluster(t, `
+partitions:
+- name: default
+  placementrules: [{name: provided, create: true}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - name: a
+      parent: true
+      maxapplications: 5
+      resources: {guaranteed: {vcore: 1}, max: {vcore: 2}}
+      properties: {priority.offset: "3", preemption.policy: fence, priority.policy: fence}
+      childtemplate: {maxapplications: 2, resources: {guaranteed: {vcore: 1}, max: {vcore: 1}}, properties: {application.sort.policy: fair}}
+`)
+	full.node(t, "n", "vcore=8 pods=10")
+	full.add(t, "root.a.dynamic", "x", "vcore=1", "n")
+	full.add(t, "root.a.dynamic", "x", "vcore=1", "")
+	shown := map[string]bool{}
+	check := func(where string, object, fields map[string]any) {
+		for name, value := range object {
+			shown[where+name] = true
+			if got := jsonType(value); got != fields[name] {
+				t.Errorf("%s%s: type %s, want %v", where, name, got, fields[name])
+			}
+		}
+	}
+	var walk func(map[string]any)
+	walk = func(q map[string]any) {
+		check("", q, expected["queue"].(map[string]any))
+		if template, ok := q["template"].(map[string]any); ok {
+			check("template.", template, expected["template"].(map[string]any))
+		}
+		children, _ := q["children"].([]any)
+		for _, c := range children {
+			walk(c.(map[string]any))
+		}
+	}
+	walk(full.queues(t))
+	var missing []string
+	for where, prefix := range map[string]string{"queue": "", "template": "template."} {
+		for name := range expected[where].(map[string]any) {
+			if !shown[prefix+name] {
+				missing = append(missing, prefix+name)
+			}
+		}
+	}
+	sort.Strings(missing)
+	if diff := cmp.Diff(notServed, missing); diff != "" {
+		t.Errorf("fields not served (-known +now)\n%s", diff)
+	}
+}
+
+func jsonType(value any) string {
+	switch v := value.(type) {
+	case map[string]any:
+		types := map[string]bool{}
+		for _, x := range v {
+			types[jsonType(x)] = true
+		}
+		switch {
+		case types["number"] && len(types) == 1:
+			return "numbers by name"
+		case types["string"] && len(types) == 1:
+			return "strings by name"
+		}
+		return "object"
+	case []any:
+		if len(v) == 0 {
+			return "empty list"
+		}
+		return "list of " + jsonType(v[0])
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case float64:
+		return "number"
+	}
+	return fmt.Sprintf("%T", value)
+}

@@ -1,0 +1,238 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func TestProblems(t *testing.T) {
+	c := newCluster(t, "")
+	for _, p := range []struct {
+		method, path string
+		want         Problem
+		allow        string
+	}{
+		{"GET", "/ws/v1/partition/other/queues", Problem{404, "Partition not found", "there is no partition other; the only one is default"}, ""},
+		{"GET", "/ws/v1/partition/a%2Fb/queues", Problem{404, "Partition not found", "there is no partition a/b; the only one is default"}, ""},
+		{"GET", "/ws/v1/partition/Default/queues", Problem{404, "Partition not found", "there is no partition Default; the only one is default"}, ""},
+		{"GET", "/", Problem{404, "Page not found", "there is no page /"}, ""},
+		{"GET", "/ws/v1/queues", Problem{404, "Page not found", "there is no page /ws/v1/queues"}, ""},
+		{"GET", queuesPath + "/", Problem{404, "Page not found", "there is no page " + queuesPath + "/"}, ""},
+		{"POST", "/nowhere", Problem{404, "Page not found", "there is no page /nowhere"}, ""},
+		{"POST", queuesPath, Problem{405, "Method not allowed", "POST does nothing here; use GET"}, "GET, HEAD"},
+		{"DELETE", queuesPath, Problem{405, "Method not allowed", "DELETE does nothing here; use GET"}, "GET, HEAD"},
+	} {
+		r, body := c.do(t, p.method, p.path)
+		var got Problem
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Errorf("%s %s: %v in %q", p.method, p.path, err, body)
+			continue
+		}
+		if diff := cmp.Diff(p.want, got); diff != "" || r.StatusCode != p.want.StatusCode || r.Header.Get("Allow") != p.allow {
+			t.Errorf("%s %s: %s, Allow %q (-want +got)\n%s", p.method, p.path, r.Status, r.Header.Get("Allow"), diff)
+		}
+		checkHeader(t, r)
+	}
+}
+
+func checkHeader(t *testing.T, r *http.Response) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Content-Type": "application/json; charset=UTF-8", "Access-Control-Allow-Origin": "*", "X-Content-Type-Options": "nosniff",
+	} {
+		if got := r.Header.Get(name); got != want {
+			t.Errorf("header %s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestGoodAnswersHaveTheSameHeader(t *testing.T) {
+	c := newCluster(t, "")
+	r, body := c.do(t, http.MethodGet, queuesPath)
+	checkHeader(t, r)
+	if r.StatusCode != http.StatusOK || !json.Valid(body) {
+		t.Errorf("%s: %s", r.Status, body)
+	}
+	if r, _ := c.do(t, http.MethodHead, queuesPath); r.StatusCode != http.StatusOK {
+		t.Errorf("HEAD: %s", r.Status)
+	}
+}
+
+// TestAnswersAreOfOneMoment changes the store between two answers.
+func TestAnswersAreOfOneMoment(t *testing.T) {
+	c := referenceCluster(t)
+	before := c.queues(t)
+	if diff := cmp.Diff(before, c.queues(t)); diff != "" {
+		t.Errorf("nothing happened, yet:\n%s", diff)
+	}
+	c.store.DeleteNode("n1", c.now)
+	after := c.queues(t)
+	if got := after["maxResource"].(map[string]any)["vcore"]; got != 32000.0 {
+		t.Errorf("root's max after a node is gone: %v, want what the nodes hold, 32000", got)
+	}
+	if got := after["headroom"].(map[string]any)["vcore"]; got != -1000.0 {
+		t.Errorf("root's headroom: %v, want -1000", got)
+	}
+}
+
+func TestServe(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		NewServer(newCluster(t, "").store.Snapshot).Serve(ctx, listener, logger)
+	}()
+	address := "http://" + listener.Addr().String() + queuesPath
+	r, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(body), `"queuename":"root"`) {
+		t.Errorf("%s, %v: %s", r.Status, err, body)
+	}
+	cancel()
+	<-done
+	if r, err := http.Get(address); err == nil {
+		_ = r.Body.Close()
+		t.Error("still answers after the end of its context")
+	}
+	log := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	if !strings.Contains(log, "REST is served") || strings.Contains(log, "REST has stopped") {
+		t.Errorf("log: %s", log)
+	}
+}
+
+func TestServeTellsWhyItStopped(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	NewServer(newCluster(t, "").store.Snapshot).Serve(t.Context(), listener, logger)
+	if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, "REST has stopped") {
+		t.Errorf("log: %s", log)
+	}
+	NewServer(nil).Serve(ended(t), listener, klog.Background()) // returns
+}
+
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func TestPercent(t *testing.T) {
+	const most = math.MaxInt64
+	for _, c := range []struct{ used, limit, want int64 }{
+		{0, 10, -1}, {0, 0, -1}, {-5, 10, -1}, // -1: not shown
+		{1, 10, 10}, {1, 3, 33}, {2, 3, 66}, {999, 1000, 99}, {1000, 1000, 100}, {1, 1000, 0},
+		{15, 10, 150}, {5, 0, 100}, {most, 0, 100},
+		{most, most, 100}, {most / 2, most, 49}, {most - 1, most, 99}, {most / 100, most, 0}, {most/100 + 1, most, 1},
+		{most, 1, most}, {most, 99, most}, {most, 100, most}, {most, 200, most / 2},
+	} {
+		want := map[string]int64{}
+		if c.want >= 0 {
+			want["x"] = c.want
+		}
+		used := resources.VectorOf(resources.Entry{Name: "x", Amount: resources.Amount(c.used)}, resources.Entry{Name: "unlimited", Amount: 7})
+		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})
+		if diff := cmp.Diff(want, percent(used, limit)); diff != "" {
+			t.Errorf("%d of %d (-want +got)\n%s", c.used, c.limit, diff)
+		}
+	}
+}
+
+// lawOfPercent: what integers without an end give, up to the largest int64.
+func lawOfPercent(percent func(resources.Vector, resources.Limit) map[string]int64) func(used, limit int64) error {
+	return func(used, limit int64) error {
+		got := percent(resources.VectorFrom(map[string]resources.Amount{"x": resources.Amount(used)}),
+			resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(limit)}))["x"]
+		want := new(big.Int).Mul(big.NewInt(used), big.NewInt(100))
+		want.Div(want, big.NewInt(limit))
+		if !want.IsInt64() {
+			want.SetInt64(math.MaxInt64)
+		}
+		if got != want.Int64() {
+			return fmt.Errorf("%d of %d: %d %%, want %d", used, limit, got, want)
+		}
+		return nil
+	}
+}
+
+var gauges = rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Range(1, math.MaxInt64), rapid.Int64Range(math.MaxInt64-1000, math.MaxInt64))
+
+func TestPercentKeepsItsLaw(t *testing.T) {
+	law := lawOfPercent(percent)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := law(gauges.Draw(t, "used"), gauges.Draw(t, "limit")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLawOfPercentFindsAnOverflow(t *testing.T) {
+	law := lawOfPercent(func(used resources.Vector, limit resources.Limit) map[string]int64 {
+		most, _ := limit.Get("x")
+		return map[string]int64{"x": int64(used.Get("x") * 100 / most)}
+	})
+	for seed := range 1000 {
+		if law(gauges.Example(seed), gauges.Example(seed+1000)) != nil {
+			return
+		}
+	}
+	t.Error("the law holds for the broken implementation, too")
+}
+
+// BenchmarkQueues answers for 5,000 queues with limits and usage.
+func BenchmarkQueues(b *testing.B) {
+	var document strings.Builder
+	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range 50 {
+		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
+		for j := range 99 {
+			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
+		}
+	}
+	if _, err := config.Parse([]byte(document.String())); err != nil {
+		b.Fatal(err)
+	}
+	c := newCluster(b, document.String())
+	c.node(b, "n", "vcore=100k memory=100Ti pods=10k")
+	for i := range 1000 {
+		c.add(b, fmt.Sprintf("root.p%d.q%d", i%50, i%99), fmt.Sprint("app-", i), "vcore=1 memory=1Gi", "n")
+	}
+	b.ReportAllocs()
+	size := 0
+	for b.Loop() {
+		r, body := c.do(b, http.MethodGet, queuesPath)
+		if r.StatusCode != http.StatusOK {
+			b.Fatal(r.Status)
+		}
+		size = len(body)
+	}
+	b.ReportMetric(float64(size), "bytes/answer")
+}
