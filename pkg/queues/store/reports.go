@@ -118,7 +118,11 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 		return false, Report{}
 	}
 	t.told, t.toldAt = code, now
-	return true, Report{Ref: p.Ref(), Reason: s.explain(p)}
+	out = Report{Ref: p.Ref()}
+	if code != "" {
+		out.Reason = s.explain(p)
+	}
+	return true, out
 }
 
 func patience(code reasons.Code) time.Duration {
