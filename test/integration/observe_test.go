@@ -140,8 +140,8 @@ func booked(q *rest.Queue, into accounts) {
 }
 
 // recount sums up what the pods that the API server has now use, in the queue
-// that each one names; rename has other queues for some of these.
-func (e *env) recount(rename map[string]string) accounts {
+// that each one names. Pods without a name of a queue that exists are in none.
+func (e *env) recount(root *rest.Queue) accounts {
 	e.Helper()
 	pods, err := e.listPods(e.Context())
 	e.ok(err)
@@ -153,8 +153,8 @@ func (e *env) recount(rename map[string]string) accounts {
 			continue
 		}
 		path := p.Labels[placement.KeyQueue]
-		if other, renamed := rename[path]; renamed {
-			path = other
+		if q := find(root, path); q == nil || !q.IsLeaf {
+			continue
 		}
 		request := map[string]int64{"pods": 1}
 		for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}) {
@@ -170,7 +170,7 @@ func (e *env) recount(rename map[string]string) accounts {
 }
 
 // expectBooks waits until the books agree with a recount.
-func (e *env) expectBooks(rename map[string]string) {
+func (e *env) expectBooks() {
 	e.Helper()
 	eventually(e, patience, "the books agree with the pods (-pods +books)", func() (bool, string) {
 		root, err := e.readQueues(e.Context())
@@ -179,7 +179,7 @@ func (e *env) expectBooks(rename map[string]string) {
 		}
 		books := accounts{}
 		booked(root, books)
-		diff := cmp.Diff(e.recount(rename), books)
+		diff := cmp.Diff(e.recount(root), books)
 		return diff == "", diff
 	})
 }

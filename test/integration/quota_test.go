@@ -104,7 +104,7 @@ func TestMaxOfParentAndLeaf(t *testing.T) {
 	e.create("b", 3, inQueue("root.parent.b"))
 	e.expectStill("b", 1, 2, reasons.OverMax)
 	e.expectStill("a", 2, 1, reasons.OverMax)
-	e.expectBooks(nil)
+	e.expectBooks()
 }
 
 // releaseBudget is what a released quota may take until the next pod is bound.
@@ -183,27 +183,15 @@ func TestTerminatingPodKeepsQuota(t *testing.T) {
 // TestMaxReload checks that a raised max lets more pods run at once, and that a
 // lowered one stops nothing that runs.
 func TestMaxReload(t *testing.T) {
-	queues := func(most string) string {
-		return `
-partitions:
-- name: default
-  queues:
-  - name: root
-    submitacl: "*"
-    queues:
-    - name: a
-      resources: {max: {vcore: ` + most + `}}
-`
-	}
-	e := setup(t, queues("2"))
+	e := setup(t, oneLeaf("2"))
 	e.create("p", 7, inQueue("root.a"))
 	e.expectStill("p", 2, 5, reasons.OverMax)
 
-	e.configure(queues("4"))
+	e.configure(oneLeaf("4"))
 	e.expectStill("p", 4, 3, reasons.OverMax)
 
 	before, _ := e.podsOf("p")
-	e.configure(queues("2"))
+	e.configure(oneLeaf("2"))
 	e.awaitQueue("root.a", "has max 2", func(q *rest.Queue) bool { return q.MaxResource["vcore"] == 2000 })
 	e.expectStill("p", 4, 3, reasons.OverMax)
 	for _, old := range before {
@@ -219,5 +207,5 @@ partitions:
 	}
 	e.delete(before[2])
 	e.expectStill("p", 2, 2, reasons.OverMax)
-	e.expectBooks(nil)
+	e.expectBooks()
 }

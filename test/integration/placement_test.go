@@ -1,0 +1,115 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// placementQueues places a pod where it says, if that queue exists, and nowhere
+// else. Queues may be added at its end.
+const placementQueues = `
+partitions:
+- name: default
+  placementrules:
+  - name: provided
+    create: false
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: known
+    - name: private
+      parent: true
+      queues:
+      - name: room
+`
+
+// TestUnplaceable checks that a pod without a queue waits and is told what to
+// correct, and that it runs as soon as the configuration has a place for it.
+func TestUnplaceable(t *testing.T) {
+	e := setup(t, placementQueues)
+	lost := e.create("lost", 1)[0]
+	missing := e.create("missing", 2, inQueue("root.later"))
+	parent := e.create("parent", 1, inQueue("root.private"))[0]
+	below := e.create("below", 1, inQueue("root.known.child"))[0]
+	illegal := e.create("illegal", 1, annotated(placement.KeyQueue, "root.not legal!"))[0]
+	badUser := e.create("bad-user", 1, inQueue("root.known"), annotated(placement.KeyUserInfo, "alice"))[0]
+
+	e.awaitRefused(lost, reasons.NoPlacementRuleMatched)
+	for _, p := range missing {
+		if message := e.awaitRefused(p, reasons.QueueNotFound); !strings.Contains(message, "root.later") {
+			t.Errorf("pod %s is told %q, which does not name the queue", p.Name, message)
+		}
+		e.awaitEvent(p, string(reasons.QueueNotFound), "root.later")
+	}
+	e.awaitRefused(parent, reasons.QueueNotLeaf)
+	e.awaitRefused(below, reasons.QueueNotFound)
+	e.awaitRefused(illegal, reasons.InvalidQueueName)
+	e.awaitRefused(badUser, reasons.InvalidUserInfo)
+
+	e.configure(placementQueues + "    - name: later\n      resources: {max: {vcore: 1}}\n")
+	e.expectStill("missing", 1, 1, reasons.OverMax)
+	for _, p := range []string{"lost", "parent", "below", "illegal", "bad-user"} {
+		e.expectStill(p, 0, 1, "")
+	}
+
+	// A corrected label is enough.
+	e.patch(lost, `{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.known"}}}`)
+	e.awaitRunning(lost)
+	e.delete(badUser)
+	e.expectBooks()
+}
+
+// TestDrainingQueue checks that a queue that is taken out of the configuration
+// finishes what it has and takes nothing new.
+func TestDrainingQueue(t *testing.T) {
+	e := setup(t, placementQueues+"    - name: old\n      resources: {max: {vcore: 2}}\n")
+	e.create("before", 3, inQueue("root.old"))
+	e.expect("before", 2, 1, reasons.OverMax)
+
+	e.configure(placementQueues)
+	e.awaitQueue("root.old", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+	refused := e.create("after", 1, inQueue("root.old"))[0]
+	if message := e.awaitRefused(refused, reasons.QueueDraining); !strings.Contains(message, "root.old") {
+		t.Errorf("the pod is told %q, which does not name the queue", message)
+	}
+	e.expectStill("before", 2, 1, reasons.OverMax)
+
+	// What was in it runs to its end; then the queue goes.
+	running, _ := e.podsOf("before")
+	e.delete(running[0])
+	e.expect("before", 2, 0, "")
+	running, _ = e.podsOf("before")
+	for _, p := range running {
+		e.delete(p)
+	}
+	eventually(t, patience, "the queue goes", func() (bool, string) { return e.queue("root.old") == nil, "it is there" })
+
+	e.configure(placementQueues + "    - name: old\n")
+	e.awaitRunning(refused)
+}
+
+// TestAccess checks that only those may submit whom the queue names.
+func TestAccess(t *testing.T) {
+	e := setup(t, `
+partitions:
+- name: default
+  queues:
+  - name: root
+    queues:
+    - name: team
+      submitacl: "alice dev"
+`)
+	alice := e.create("alice", 1, inQueue("root.team"), ofUser("alice"))[0]
+	bob := e.create("bob", 1, inQueue("root.team"), ofUser("bob", "dev"))[0]
+	mallory := e.create("mallory", 1, inQueue("root.team"), ofUser("mallory", "ops"))[0]
+	e.awaitRunning(alice)
+	e.awaitRunning(bob)
+	if message := e.awaitRefused(mallory, reasons.SubmitDenied); !strings.Contains(message, "mallory") {
+		t.Errorf("the pod is told %q, which does not name the user", message)
+	}
+}

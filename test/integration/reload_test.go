@@ -1,0 +1,118 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// reloadSuccess is the metric that an administrator has an alert on.
+const reloadSuccess = "paddock_config_last_reload_success"
+
+// oneLeaf is a configuration with leaf root.a of a max of so many cores.
+func oneLeaf(most string) string {
+	return `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: a
+      resources: {max: {vcore: ` + most + `}}
+`
+}
+
+// TestBadReload checks that a mistake in the configuration harms nobody, and
+// that the administrator learns of it in all the places where they may look.
+func TestBadReload(t *testing.T) {
+	e := setup(t, oneLeaf("2"))
+	e.create("p", 4, inQueue("root.a"))
+	e.expect("p", 2, 2, reasons.OverMax)
+	e.awaitMetric(reloadSuccess, "1")
+
+	e.configure(strings.Replace(oneLeaf("7"), "submitacl", "submitters", 1))
+	e.awaitMetric(reloadSuccess, "0")
+	configMap, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(t.Context(), config.QueuesConfigMap, metav1.GetOptions{})
+	e.ok(err)
+	event := e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "submitters")
+	if event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, "the configuration before stays in force") {
+		t.Errorf("event %s %q does not say what is in force now", event.Type, event.Message)
+	}
+	eventually(t, patience, "the log tells of the mistake", func() (bool, string) {
+		line, found := e.logLine("The queue configuration cannot be used")
+		return found && strings.Contains(line, "submitters"), line
+	})
+	if got := e.queue("root.a").MaxResource["vcore"]; got != 2000 {
+		t.Errorf("after a bad reload root.a has max %d, want the 2000 of before", got)
+	}
+	// The scheduler goes on with the queues of before.
+	running, _ := e.podsOf("p")
+	e.delete(running[0])
+	e.expectStill("p", 2, 1, reasons.OverMax)
+
+	e.configure(oneLeaf("3"))
+	e.awaitMetric(reloadSuccess, "1")
+	e.expect("p", 3, 0, "")
+}
+
+// TestPackedConfiguration checks that the queues may come as a gzip file.
+func TestPackedConfiguration(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	e.create("p", 4, inQueue("root.a"))
+	e.expect("p", 1, 3, reasons.OverMax)
+	e.configurePacked(oneLeaf("3"))
+	e.expectStill("p", 3, 1, reasons.OverMax)
+}
+
+// TestConfigurationDeleted checks that without ConfigMap the built-in queues
+// apply, at runtime and after a restart: one for each namespace.
+func TestConfigurationDeleted(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	e.create("p", 3, inQueue("root.a"))
+	e.expect("p", 1, 2, reasons.OverMax)
+
+	e.deleteConfigMap()
+	e.awaitQueue("root.a", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+	e.awaitRunning(e.create("free", 1)[0])
+	e.awaitQueue("root."+e.ns, "has the new pod", func(q *rest.Queue) bool {
+		return !q.IsManaged && q.AllocatedResource["vcore"] == 1000
+	})
+	e.expectStill("p", 1, 2, reasons.OverMax) // what is in a queue stays there, and so does its max
+
+	e.kill()
+	e.start()
+	e.expect("p", 3, 0, "") // the queue is forgotten now
+	e.expect("free", 1, 0, "")
+}
+
+// TestBadConfigurationAtStart checks that a scheduler that never had a usable
+// configuration holds the pods of queues, says so, and hinders nobody else.
+func TestBadConfigurationAtStart(t *testing.T) {
+	e := setup(t, strings.Replace(oneLeaf("2"), "vcore: 2", "vcore: many", 1), twoProfiles)
+	held := e.create("held", 3, inQueue("root.a"))
+	for _, p := range held {
+		if message := e.awaitRefused(p, reasons.ConfigurationInvalid); !strings.Contains(message, "many") {
+			t.Errorf("pod %s is told %q, which does not name the mistake", p.Name, message)
+		}
+		e.awaitEvent(p, string(reasons.ConfigurationInvalid), "many")
+	}
+	e.awaitMetric(reloadSuccess, "0")
+	e.create("other", 3, ofProfile(corev1.DefaultSchedulerName))
+	e.expect("other", 3, 0, "")
+	e.expectStill("held", 0, 3, reasons.ConfigurationInvalid)
+
+	e.configure(oneLeaf("2"))
+	e.expectStill("held", 2, 1, reasons.OverMax)
+	e.awaitMetric(reloadSuccess, "1")
+	running, _ := e.podsOf("held")
+	for _, p := range running {
+		e.awaitRunningTold(p.Name)
+	}
+}

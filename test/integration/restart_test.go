@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+const restartQueues = `
+partitions:
+- name: default
+  placementrules:
+  - name: provided
+    create: true
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: a
+      resources: {guaranteed: {vcore: 2}, max: {vcore: 4}}
+    - name: parent
+      resources: {max: {vcore: 5, memory: 4Gi}}
+      queues:
+      - name: b
+      - name: c
+        resources: {max: {pods: 1}}
+`
+
+// where says which pod runs where.
+func where(pods []*corev1.Pod) map[string]string {
+	out := map[string]string{}
+	for _, p := range pods {
+		out[string(p.UID)] = p.Spec.NodeName
+	}
+	return out
+}
+
+// TestKilledScheduler checks that a scheduler that was killed while pods ran and
+// waited comes back with the books of what is there, moves nothing, and goes on.
+func TestKilledScheduler(t *testing.T) {
+	e := setup(t, restartQueues)
+	e.create("a", 6, inQueue("root.a"))
+	e.create("b", 3, inQueue("root.parent.b"), requests("cpu", "500m", "memory", "1Gi"))
+	e.create("c", 2, inQueue("root.parent.c"), requests("memory", "512Mi"))
+	e.create("d", 2, inQueue("root.parent.dynamic"), requests("memory", "1Gi"))
+	e.expect("a", 4, 2, reasons.OverMax)
+	e.expect("c", 1, 1, reasons.OverMax)
+	eventually(t, patience, "root.parent is as full as it can be", func() (bool, string) {
+		b, _ := e.podsOf("b")
+		d, _ := e.podsOf("d")
+		return len(b)+len(d) == 3, ""
+	})
+	e.expectBooks()
+	groups := []string{"a", "b", "c", "d"}
+	before := map[string]map[string]string{}
+	for _, g := range groups {
+		running, _ := e.podsOf(g)
+		before[g] = where(running)
+	}
+
+	e.kill()
+	e.create("late", 1, inQueue("root.parent.b"), requests("cpu", "100m")) // while nobody watches
+	gone, _ := e.podsOf("a")
+	e.delete(gone[0])
+	e.start()
+
+	e.expect("late", 1, 0, "")
+	e.expectStill("a", 4, 1, reasons.OverMax)
+	for _, g := range groups {
+		running, _ := e.podsOf(g)
+		after := where(running)
+		for uid, node := range before[g] {
+			if uid != string(gone[0].UID) && after[uid] != node {
+				t.Errorf("a pod of group %s ran on %s before the restart, on %q after it", g, node, after[uid])
+			}
+		}
+	}
+	e.expectBooks()
+	if q := e.queue("root.parent.dynamic"); q == nil || q.IsManaged {
+		t.Errorf("after the restart the dynamic queue is %+v", q)
+	}
+}
+
+// TestKilledWhileBusy kills the scheduler again and again while it places pods:
+// no pod may be lost, and no quota exceeded.
+func TestKilledWhileBusy(t *testing.T) {
+	e := setup(t, oneLeaf("40"))
+	const pods, fit = 90, 40
+	e.create("p", pods, inQueue("root.a"))
+	for range 3 {
+		e.kill()
+		running, _ := e.podsOf("p")
+		t.Logf("killed with %d pods bound", len(running))
+		e.start()
+	}
+	e.expectStill("p", fit, pods-fit, reasons.OverMax)
+	e.expectBooks()
+	running, _ := e.podsOf("p")
+	for _, p := range running[:10] {
+		e.delete(p)
+	}
+	e.expect("p", fit, pods-fit-10, reasons.OverMax)
+}
+
+// TestRecoveryQueue checks that pods whose queue is gone when the scheduler
+// starts keep running, and are on the books of the hidden queue for such pods.
+func TestRecoveryQueue(t *testing.T) {
+	e := setup(t, placementQueues+`
+    - name: gone
+      resources: {max: {vcore: 2}}
+`)
+	e.create("old", 2, inQueue("root.gone"))
+	e.expect("old", 2, 0, "")
+	waiting := e.create("waiting", 1, inQueue("root.gone"))[0]
+	e.awaitRefused(waiting, reasons.OverMax)
+	running, _ := e.podsOf("old")
+	before := where(running)
+
+	e.kill()
+	e.configure(placementQueues)
+	e.start()
+
+	e.awaitRefused(waiting, reasons.QueueNotFound)
+	e.awaitQueue(queues.RecoveryPath, "has the running pods", func(q *rest.Queue) bool { return q.AllocatedResource["vcore"] == 2000 })
+	running, _ = e.podsOf("old")
+	for uid, node := range where(running) {
+		if before[uid] != node {
+			t.Errorf("a pod ran on %q before the restart, on %s after it", before[uid], node)
+		}
+	}
+	// Nobody may choose that queue.
+	sneak := e.create("sneak", 1, func(p *corev1.Pod) { p.Annotations[placement.KeyQueue] = queues.RecoveryPath })
+	e.awaitPod(sneak[0], "is refused", func(p *corev1.Pod) bool {
+		c := admitted(p)
+		return c != nil && c.Status == corev1.ConditionFalse
+	})
+	e.expectStill("sneak", 0, 1, "")
+}
