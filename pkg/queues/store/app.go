@@ -102,9 +102,9 @@ func (s *Store) count(a *app) {
 	}
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Running += d })
 	s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { u.Running += d })
-	// One application more lets the blocked asks of this application go on, one
-	// less those of others.
-	s.release(a.leaf)
+	if !counts { // another one may start
+		s.release(a.leaf)
+	}
 }
 
 // class is what verdicts on the application depend on, see judge.

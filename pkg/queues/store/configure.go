@@ -122,11 +122,7 @@ func (s *Store) rehome(now time.Time) {
 		if s.apps[p.app.name] == p.app {
 			delete(s.apps, p.app.name)
 		}
-		s.withdraw(p)
-		s.chargeAsk(p, -1)
-		s.leave(p, now)
-		p.state = unplaced
-		s.unplaced[p.UID] = p
+		s.unplace(p, now)
 	}
 	for _, apps := range s.leaves {
 		for a := range apps {
@@ -195,8 +191,8 @@ func (s *Store) noteEmpty(id queues.ID, now time.Time) {
 	if _, noted := s.emptied[id]; noted {
 		return
 	}
-	if len(s.emptied) == 0 {
-		s.sweepAt = now.Add(s.options.QueueGrace)
+	if at := now.Add(s.options.QueueGrace); len(s.emptied) == 0 || at.Before(s.sweepAt) {
+		s.sweepAt = at
 	}
 	s.emptied[id] = now
 }
@@ -206,27 +202,34 @@ func (s *Store) sweep(now time.Time) {
 	if len(s.emptied) == 0 || now.Before(s.sweepAt) {
 		return
 	}
+	next := now.Add(s.options.QueueGrace)
 	for _, id := range slices.Sorted(maps.Keys(s.emptied)) {
-		if now.Sub(s.emptied[id]) < s.options.QueueGrace {
+		if due := s.emptied[id].Add(s.options.QueueGrace); due.After(now) {
+			next = earliest(next, due)
 			continue
 		}
-		delete(s.emptied, id)
-		q := s.draft.Queue(id)
-		if q == nil || !q.Empty() || (q.Managed && q.State == queues.Active) {
-			continue
-		}
-		s.removeQueue(q, now)
+		s.removeEmpty(id)
 	}
-	s.sweepAt = now.Add(s.options.QueueGrace)
+	s.sweepAt = next
 }
 
-func (s *Store) removeQueue(q *queues.Queue, now time.Time) {
-	parent := q.Parent
-	if err := s.draft.Remove(q.ID); err != nil {
-		return // it is not empty: somebody moved in meanwhile
+// removeEmpty removes a queue, unless it is in use again or was configured
+// again, and then those above it that were only there to hold it.
+func (s *Store) removeEmpty(id queues.ID) {
+	for id != queues.NoQueue {
+		delete(s.emptied, id)
+		q := s.draft.Queue(id)
+		if q == nil || q.IsRoot() || (q.Managed && q.State == queues.Active) || s.draft.Remove(id) != nil {
+			return
+		}
+		s.index.RemoveQueue(id)
+		id = q.Parent
 	}
-	s.index.RemoveQueue(q.ID)
-	if p := s.draft.Queue(parent); p.Empty() {
-		s.noteEmpty(parent, now.Add(-s.options.QueueGrace))
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
 	}
+	return a
 }

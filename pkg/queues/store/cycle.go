@@ -35,6 +35,9 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 			return reasons.Reason{}
 		}
 	}
+	if p.state.allocated() {
+		return reasons.Reason{} // it is past every gate
+	}
 	return reasons.Brief(s.code(p))
 }
 
@@ -194,6 +197,15 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.chargeAsk(p, 1)
 	s.window.failure()
 	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
+	s.reports.look(&p.report, now.Add(soon))
+	if late := p.late; late != nil {
+		p.late = nil
+		s.upsert(*late, now)
+	}
+	if s.pods[uid] == p && p.state == parked && !s.draft.Queue(p.app.leaf).Leaf {
+		s.unplace(p, now)
+		s.place(p, now)
+	}
 }
 
 // explain says why a pod is where it is; none for pods that were let through.
@@ -212,7 +224,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 			}
 			return v.Reason
 		}
-		return reasons.New(reasons.InOrder, "queue %s: %d pods wait for their turn in the queue",
+		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
 	case parked:
 		return p.reason

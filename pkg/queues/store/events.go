@@ -14,6 +14,10 @@ import (
 func (s *Store) Upsert(event Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
+	s.upsert(event, now)
+}
+
+func (s *Store) upsert(event Pod, now time.Time) {
 	p, known := s.pods[event.UID]
 	switch {
 	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
@@ -26,9 +30,8 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 	case event.Node != "":
 		s.confirm(p, event, now)
 	case p.state.allocated():
-		// The event is older than our own step; nothing of it counts any more
-		// but what people read.
-		p.Labels, p.Annotations, p.Deleting = event.Labels, event.Annotations, event.Deleting
+		// The bind is not seen yet. What this event says counts if it fails.
+		p.Deleting, p.late = event.Deleting, &event
 	default:
 		s.change(p, event, now)
 	}
@@ -81,7 +84,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 // confirm takes an event that shows the pod on a node.
 func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state.allocated() {
-		p.state, p.app.running = bound, true
+		p.state, p.app.running, p.late = bound, true, nil
 		s.resize(p, event)
 		s.reports.settle(p, now)
 		return
@@ -134,13 +137,20 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 		return
 	}
 	if p.state != unplaced {
-		s.withdraw(p)
-		s.chargeAsk(p, -1)
-		s.leave(p, now)
-		p.state = unplaced
-		s.unplaced[p.UID] = p
+		s.unplace(p, now)
 	}
 	p.Pod = event
 	p.reason = reasons.Reason{}
-	s.place(p, now)
+	if s.started {
+		s.place(p, now)
+	}
+}
+
+// unplace takes a pending pod out of its application.
+func (s *Store) unplace(p *pod, now time.Time) {
+	s.withdraw(p)
+	s.chargeAsk(p, -1)
+	s.leave(p, now)
+	p.state = unplaced
+	s.unplaced[p.UID] = p
 }

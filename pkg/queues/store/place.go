@@ -76,6 +76,7 @@ func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
 	}
 	if ns.quota != nil {
 		s.draft.SetNamespaceQuota(leaf, p.Namespace, ns.quota)
+		s.reconsider[leaf] = struct{}{}
 	}
 	s.indexPath(leaf)
 	return s.newApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}

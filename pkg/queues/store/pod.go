@@ -76,6 +76,7 @@ type pod struct {
 	attempts int            // failed cycles since it was placed
 	notUntil time.Time      // end of its back-off
 	treeGen  uint64         // of the tree it was assumed on
+	late     *Pod           // the latest event while it is assumed
 
 	deadline time.Time // of the lease or of the cooling
 	at       int       // in Store.deadlines
