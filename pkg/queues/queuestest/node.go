@@ -37,11 +37,11 @@ func Spec(root *Node) (*config.Spec, error) {
 	if !root.closed {
 		root.SubmitACL = config.ACL{Everybody: true}
 	}
+	root.Parent = true
 	q, err := resolve(root, nil)
 	if err != nil {
 		return nil, err
 	}
-	q.Leaf = false
 	return &config.Spec{Root: q, PreemptionEnabled: true}, nil
 }
 

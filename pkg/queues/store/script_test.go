@@ -1,0 +1,433 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// TestScripts runs the files of testdata: each is the history of one store.
+//
+// The configuration:
+//
+//	store [window=N] [max-window=N] [lease=D] [backoff=D] [max-backoff=D] [grace=D] [started]
+//	rule: provided create
+//	root
+//	  a max.vcore=2
+//	----
+//
+// makes a store with placement rules (see queuestest.Rules; without any: provided)
+// and queues (see queuestest.Tree). With started, Start is called at once.
+//
+//	reload                      the same input replaces the configuration
+//	start                       ends the phase before Start
+//	namespace NAME              sets the annotations of the input, KEY=VALUE a line,
+//	                            without "yunikorn.apache.org/"; prints what is wrong
+//	delete-namespace NAME
+//	node NAME vcore=N ...       delete-node NAME
+//
+// Events of pods. The script remembers what it said of a pod and repeats what is
+// not said anew:
+//
+//	upsert
+//	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
+//	     [age=SECONDS] [node=NAME] [gated] [deleting] [done] [hard-gang] [TYPE=AMOUNT]
+//	----
+//
+// one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
+// app=the pod's name, user nobody, vcore=1. Every pod has pods=1.
+//
+//	delete NAME ...
+//
+// Steps of the scheduler, each for one or more pods in turn:
+//
+//	gate judge assume recheck forget failed refused explain NAME ...
+//
+// and bind NAME ..., which is the event that a pod runs on its assumed node.
+//
+// The rest:
+//
+//	tick D                      lets time pass, Tick included; wait D leaves Tick out
+//	reports [N]                 prints what is to be told now, at most N
+//	show pods|usage|settings|window|limits
+//	recount                     compares the store with the script's pods
+//
+// Every command also prints which pods are let through by it ("admitted: ..."),
+// and a line that begins with !! when the store is in disorder.
+func TestScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		var s *script
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "store" {
+				s = newScript(t, d)
+				return s.after("")
+			}
+			return s.after(s.run(t, d))
+		})
+	})
+}
+
+type script struct {
+	store *Store
+	now   time.Time
+	pods  map[string]*Pod
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newScript(t *testing.T, d *datadriven.TestData) *script {
+	var o Options
+	started := false
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "window":
+			arg.Scan(t, 0, &o.Window)
+		case "max-window":
+			arg.Scan(t, 0, &o.MaxWindow)
+		case "lease":
+			o.SlotLease = duration(t, d, arg.Vals[0])
+		case "backoff":
+			o.InitialBackoff = duration(t, d, arg.Vals[0])
+		case "max-backoff":
+			o.MaxBackoff = duration(t, d, arg.Vals[0])
+		case "grace":
+			o.QueueGrace = duration(t, d, arg.Vals[0])
+		case "started":
+			started = true
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}}
+	if started {
+		s.store.Start(s.now)
+	}
+	return s
+}
+
+func duration(t *testing.T, d *datadriven.TestData, text string) time.Duration {
+	t.Helper()
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return v
+}
+
+// specification reads lines of rules and of queues.
+func specification(tb testing.TB, input string) *config.Spec {
+	tb.Helper()
+	var rules, tree []string
+	for _, line := range strings.Split(input, "\n") {
+		if rule, ok := strings.CutPrefix(line, "rule:"); ok {
+			rules = append(rules, rule)
+		} else {
+			tree = append(tree, line)
+		}
+	}
+	spec := queuestest.MustTree(tb, strings.Join(tree, "\n"))
+	var err error
+	if spec.Rules, err = queuestest.Rules(strings.Join(rules, "\n")); err != nil {
+		tb.Fatal(err)
+	}
+	return spec
+}
+
+// after adds to the output of a command what is the same for all commands.
+func (s *script) after(out string) string {
+	var b strings.Builder
+	b.WriteString(out)
+	if refs := s.store.TakeActivations(); len(refs) > 0 {
+		names := make([]string, len(refs))
+		for i, r := range refs {
+			names[i] = r.Name
+		}
+		fmt.Fprintf(&b, "admitted: %s\n", strings.Join(names, " "))
+	}
+	if err := s.store.Check(); err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			fmt.Fprintf(&b, "!! %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	words := make([]string, len(d.CmdArgs))
+	for i, arg := range d.CmdArgs {
+		words[i] = arg.String()
+	}
+	switch d.Cmd {
+	case "start":
+		s.store.Start(s.now)
+	case "reload":
+		s.store.Configure(specification(t, d.Input), s.now)
+	case "namespace":
+		return s.namespace(words[0], d.Input)
+	case "delete-namespace":
+		s.store.DeleteNamespace(words[0], s.now)
+	case "node":
+		s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now)
+	case "delete-node":
+		s.store.DeleteNode(words[0], s.now)
+	case "upsert":
+		for _, line := range strings.Split(d.Input, "\n") {
+			s.store.Upsert(*s.pod(t, d, strings.Fields(line)), s.now)
+		}
+	case "tick", "wait":
+		s.now = s.now.Add(duration(t, d, words[0]))
+		if d.Cmd == "tick" {
+			s.store.Tick(s.now)
+		}
+	case "reports":
+		return s.reports(words)
+	case "show":
+		return s.show(t, d, words[0])
+	case "recount":
+		return s.recount()
+	default:
+		return s.steps(t, d, words)
+	}
+	return ""
+}
+
+func (s *script) namespace(name, input string) string {
+	annotations := map[string]string{}
+	for _, line := range strings.Split(input, "\n") {
+		if key, value, ok := strings.Cut(line, "="); ok {
+			annotations[placement.Domain+key] = value
+		}
+	}
+	var b strings.Builder
+	for _, err := range s.store.UpsertNamespace(name, annotations, s.now) {
+		fmt.Fprintln(&b, err)
+	}
+	return b.String()
+}
+
+// pod changes what the script says of a pod.
+func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *Pod {
+	name := words[0]
+	p := s.pods[name]
+	if p == nil {
+		p = &Pod{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
+			Labels: map[string]string{placement.KeyApplicationID: name}, Request: queuestest.Vector("vcore=1 pods=1"),
+		}
+	}
+	next := *p
+	next.Labels, next.Annotations = clone(p.Labels), clone(p.Annotations)
+	amounts := []string{"pods=1"}
+	for _, word := range words[1:] {
+		if !setPod(&next, word) {
+			amounts = append(amounts, word)
+		}
+	}
+	if len(amounts) > 1 {
+		next.Request = queuestest.Vector(strings.Join(amounts, " "))
+	}
+	s.pods[name] = &next
+	return &next
+}
+
+func clone(m map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func setPod(p *Pod, word string) bool {
+	key, value, _ := strings.Cut(word, "=")
+	flag := !strings.HasPrefix(key, "!")
+	switch strings.TrimPrefix(key, "!") {
+	case "ns":
+		p.Namespace = value
+	case "queue":
+		p.Labels[placement.KeyQueue] = value
+	case "app":
+		p.Labels[placement.KeyApplicationID] = value
+	case "user":
+		p.Labels[placement.KeyUsername] = value
+	case "groups":
+		groups := strings.ReplaceAll(value, ",", `","`)
+		p.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":["%s"]}`, p.Labels[placement.KeyUsername], groups)
+	case "prio":
+		_, _ = fmt.Sscan(value, &p.Priority)
+	case "age":
+		var seconds int
+		_, _ = fmt.Sscan(value, &seconds)
+		p.Created = epoch.Add(-time.Duration(seconds) * time.Second)
+	case "node":
+		p.Node = value
+	case "gated":
+		p.Gated = flag
+	case "deleting":
+		p.Deleting = flag
+	case "done":
+		p.Terminal = flag
+	case "hard-gang":
+		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
+		p.Annotations[placement.KeyPolicyParameters] = "gangSchedulingStyle=Hard"
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		p := s.pods[name]
+		if p == nil {
+			p = &Pod{UID: types.UID(name)}
+		}
+		if answer := s.step(t, d, p); answer != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, answer)
+		}
+	}
+	return b.String()
+}
+
+// step makes one step of the scheduler and returns the answer.
+func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
+	st := s.store
+	switch d.Cmd {
+	case "gate":
+		gate, why := st.Gate(p.UID, s.now), st.Explain(p.UID)
+		if gate.Code != why.Code && why.Code != "" {
+			return fmt.Sprintf("!! gate says %s and explain %s", gate.Code, why)
+		}
+		if why.None() { // not known
+			why = gate
+		}
+		return yes("enters", why)
+	case "judge":
+		ask, v, ok := st.Judge(p.UID, st.Snapshot())
+		if !ok {
+			return "unknown: " + v.Reason.String()
+		}
+		return fmt.Sprintf("%s of %s in %s: %s", ask.Request, ask.App, ask.Queue, yes("granted", v.Reason))
+	case "assume":
+		return yes("granted", st.Assume(p.UID, "n1", s.now).Reason)
+	case "recheck":
+		return yes("granted", st.Recheck(p.UID).Reason)
+	case "forget":
+		st.Forget(p.UID, s.now)
+	case "failed":
+		st.Failed(p.UID, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+	case "refused":
+		st.Refused(p.UID, s.now)
+	case "explain":
+		return yes("let through or not known", st.Explain(p.UID))
+	case "bind":
+		p.Node = "n1"
+		st.Upsert(*p, s.now)
+	case "delete":
+		st.Delete(p.UID, s.now)
+		delete(s.pods, p.Name)
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	return ""
+}
+
+func yes(word string, r reasons.Reason) string {
+	if r.None() {
+		return word
+	}
+	return r.String()
+}
+
+func (s *script) reports(words []string) string {
+	limit := 100
+	if len(words) > 0 {
+		_, _ = fmt.Sscan(words[0], &limit)
+	}
+	var b strings.Builder
+	for _, r := range s.store.NextReports(s.now, limit) {
+		fmt.Fprintf(&b, "%s: %s\n", r.Name, yes("taken back", r.Reason))
+	}
+	return b.String()
+}
+
+func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string {
+	st := s.store
+	switch what {
+	case "pods":
+		var b strings.Builder
+		for _, p := range st.sortedPods() {
+			fmt.Fprintf(&b, "%s %s", p.Name, p.state)
+			if p.app != nil {
+				fmt.Fprintf(&b, " %s", st.draft.Queue(p.app.leaf).Path)
+			}
+			fmt.Fprintln(&b)
+		}
+		return b.String()
+	case "usage":
+		return queuestest.ShowUsage(st.Snapshot())
+	case "settings":
+		return queuestest.ShowSettings(st.Snapshot())
+	case "window":
+		next := "never"
+		if at, ok := st.NextDeadline(); ok {
+			next = at.Sub(s.now).String()
+		}
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.window.taken, st.window.size, next)
+	case "limits":
+		return s.limits()
+	}
+	d.Fatalf(t, "cannot show %s", what)
+	return ""
+}
+
+func (s *script) limits() string {
+	var lines []string
+	owners := map[queues.Owner]bool{}
+	for _, apps := range s.store.leaves {
+		for a := range apps {
+			owners[queues.Owner{User: a.owner.User}], owners[queues.Owner{Group: a.owner.Group}] = true, true
+		}
+	}
+	for q := range s.store.Snapshot().All() {
+		for o := range owners {
+			name, group := o.User+o.Group, o.Group != ""
+			u := s.store.ledger.Usage(q.ID, group, name)
+			if u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0 {
+				continue
+			}
+			kind := map[bool]string{false: "user", true: "group"}[group]
+			lines = append(lines, fmt.Sprintf("%s %s %s allocated{%s} admitted{%s} running=%d\n", q.Path, kind, name,
+				amounts(u.Allocated), amounts(u.Admitted), u.Running))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func amounts(v resources.Vector) string { return queuestest.Amounts(v.All()) }
+
+func (s *script) recount() string {
+	var pods []Pod
+	for _, p := range s.pods {
+		pods = append(pods, *p)
+	}
+	slices.SortFunc(pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
+	if err := s.store.Recount(pods); err != nil {
+		return err.Error() + "\n"
+	}
+	return "as counted\n"
+}
