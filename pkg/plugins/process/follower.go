@@ -49,6 +49,7 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 		f.logger.Info("Queue configuration: accepted with a warning", "warning", w.String())
 	}
 	if first {
+		f.store.Hold(reasons.Reason{})
 		close(f.loaded)
 	}
 }
@@ -61,7 +62,7 @@ func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	case <-f.loaded:
 	default:
 		kept = "no pod of a queue is scheduled before there is a valid one"
-		f.store.Hold(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %v", source, err))
+		f.store.Hold(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
 	}
 	f.logger.Error(err, "The queue configuration cannot be used; "+kept, "source", source)
 	if about != nil && f.recorder != nil && f.process.Leader.Leading() {

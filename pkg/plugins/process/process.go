@@ -113,7 +113,6 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		}
 		return nil
 	}
-	p.args = args
 	s := store.New(queuesconfig.Default(), storeOptions(args))
 	managed := make(map[string]bool, len(args.ManagedProfiles))
 	for _, name := range args.ManagedProfiles {
@@ -137,6 +136,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	metrics.Register()
 	p.managed.Store(&managed)
 	p.store.Store(s)
+	p.args = args
 	go source.Run(ctx)
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)

@@ -69,7 +69,8 @@ func (pl *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 
 // Less is a strict total order of all pods: higher rank, earlier time, earlier
 // admission, UID. Pods of queues have a key that was frozen when they were let
-// through; the others have upstream's, priority and time of queueing.
+// through; the others have upstream's, priority and time of queueing. It is
+// called under the lock of the scheduler's queue and takes no lock itself.
 func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	ka, kb := pl.key(a), pl.key(b)
 	return cmp.Or(
