@@ -42,9 +42,9 @@ build: ## Build bin/scheduler.
 	$(GO_BUILD) -o bin/ ./cmd/scheduler
 
 .PHONY: run
-run: ## Run a local cluster with simulated nodes: NODES, KUBECONFIG and DIR are passed on.
+run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choose.
 	$(GO_BUILD) -o bin/ ./cmd/localcluster
-	exec bin/localcluster $(if $(NODES),--nodes=$(NODES)) $(if $(KUBECONFIG),--kubeconfig=$(KUBECONFIG)) $(if $(DIR),--dir=$(DIR))
+	LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
 
 .PHONY: test
 test: lint unit integration ## Everything that must pass before a change goes in.
@@ -80,7 +80,7 @@ bench: ## Benchmarks; BENCH selects.
 lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.
 	hack/update-codegen.sh --check
 	go vet ./...
-	$(LINTER) run ./...
+	$(LINTER) run --allow-parallel-runners ./...
 
 $(LINTER): tools/go.mod tools/go.sum
 	cd tools && go build -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
