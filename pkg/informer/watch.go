@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -32,13 +34,14 @@ func (o *Options) Managed(pod *corev1.Pod) bool {
 type Watcher struct {
 	store      *store.Store
 	options    Options
+	pods       corelisters.PodLister
 	registered []cache.ResourceEventHandlerRegistration
 }
 
 // Watch registers the handlers that feed the store with pods, nodes and
 // namespaces. It does not start the factory.
 func Watch(s *store.Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
-	w := &Watcher{store: s, options: o}
+	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister()}
 	for _, r := range []struct {
 		what     string
 		informer cache.SharedIndexInformer
@@ -66,6 +69,22 @@ func (w *Watcher) HasSynced() bool {
 		}
 	}
 	return true
+}
+
+// Recount compares the store with the pods as the informer has them now. While
+// events are on their way the two may differ.
+func (w *Watcher) Recount() error {
+	pods, err := w.pods.List(labels.Everything())
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	var managed []store.Pod
+	for _, pod := range pods {
+		if w.options.Managed(pod) {
+			managed = append(managed, Translate(pod, w.options.Requests))
+		}
+	}
+	return w.store.Recount(managed)
 }
 
 func (w *Watcher) pod(old, pod *corev1.Pod) {

@@ -16,15 +16,20 @@ import (
 // Server answers requests from snapshots.
 type Server struct {
 	snapshot func() *queues.Snapshot
+	health   health
 }
 
-// NewServer makes a server that asks snapshot for the latest state.
-func NewServer(snapshot func() *queues.Snapshot) *Server { return &Server{snapshot: snapshot} }
+// NewServer makes a server that asks snapshot for the latest state, and runs the
+// checks when somebody asks for the health.
+func NewServer(snapshot func() *queues.Snapshot, checks ...Check) *Server {
+	return &Server{snapshot: snapshot, health: health{checks: checks}}
+}
 
 // Handler routes the requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	get(mux, "/ws/v1/partition/{partition}/queues", s.queues)
+	get(mux, "/ws/v1/scheduler/healthcheck", s.healthcheck)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})

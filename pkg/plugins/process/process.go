@@ -130,7 +130,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err != nil {
 		return err
 	}
-	if err := serveREST(ctx, args.RESTAddress, s, logger); err != nil {
+	if err := serveREST(ctx, args.RESTAddress, s, watcher, logger); err != nil {
 		return err
 	}
 	metrics.Register()
@@ -177,7 +177,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func serveREST(ctx context.Context, address string, s *store.Store, logger klog.Logger) error {
+func serveREST(ctx context.Context, address string, s *store.Store, w *informer.Watcher, logger klog.Logger) error {
 	if address == "" {
 		return nil
 	}
@@ -185,7 +185,10 @@ func serveREST(ctx context.Context, address string, s *store.Store, logger klog.
 	if err != nil {
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
 	}
-	go rest.NewServer(s.Snapshot).Serve(ctx, listener, logger)
+	server := rest.NewServer(s.Snapshot,
+		rest.Check{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
+		rest.Check{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount})
+	go server.Serve(ctx, listener, logger)
 	return nil
 }
 
