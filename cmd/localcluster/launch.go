@@ -283,6 +283,10 @@ func (l *launcher) table(ctx context.Context) {
 
 func (l *launcher) help(r *running) string {
 	kubectl := "kubectl --kubeconfig " + r.kubeconfig
+	farewell := "Ctrl-C stops everything."
+	if l.kubeconfig != "" {
+		farewell = "Ctrl-C stops the scheduler and removes the samples; the cluster stays."
+	}
 	return fmt.Sprintf(`
 kubeconfig   %s
 REST API     %s/ws/v1/...
@@ -293,6 +297,6 @@ Try:
   %s -n paddock-sample-shop scale deployment web --replicas=9
   curl -s %s%s
 
-Ctrl-C stops everything.
-`, r.kubeconfig, l.rest, filepath.Join(l.dir, "logs"), kubectl, kubectl, l.rest, demo.QueuesPath)
+%s
+`, r.kubeconfig, l.rest, filepath.Join(l.dir, "logs"), kubectl, kubectl, l.rest, demo.QueuesPath, farewell)
 }

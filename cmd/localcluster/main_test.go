@@ -166,8 +166,9 @@ func TestLines(t *testing.T) {
 	placements := []demo.Placement{
 		{Workload: demo.Workload{Kind: "Deployment", Namespace: "ns", Name: "d", Pods: 5, Placed: 4}, Made: 5, OnNode: 4},
 		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "p", Pods: 1, Placed: 1}, Made: 1, OnNode: 1},
+		{Workload: demo.Workload{Kind: "Pod", Namespace: "ns", Name: "late", Pods: 1, Placed: 1}, Made: 1},
 	}
-	if got := placementLine(placements); got != "5 of 5 sample pods are placed" {
+	if got := placementLine(placements); got != "5 of 6 sample pods are placed" {
 		t.Errorf("got %q", got)
 	}
 	if got := heldLines(placements); len(got) != 1 || got[0] != "Deployment ns/d: 1 of 5 pods is pending, as its queue allows no more" {

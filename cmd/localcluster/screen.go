@@ -114,7 +114,7 @@ func placementLine(placements []demo.Placement) string {
 	return fmt.Sprintf("%d of %d sample pods are placed", placed, expected)
 }
 
-// heldLines names the workloads of which the queues hold pods back.
+// heldLines names the workloads of which the queues hold pods back, as the samples expect.
 func heldLines(placements []demo.Placement) []string {
 	var out []string
 	for _, p := range placements {
@@ -122,7 +122,7 @@ func heldLines(placements []demo.Placement) []string {
 		if held == 1 {
 			verb = "is"
 		}
-		if held > 0 {
+		if held > 0 && p.Done() {
 			out = append(out, fmt.Sprintf("%s: %d of %d pods %s pending, as its queue allows no more", p.Workload, held, p.Made, verb))
 		}
 	}

@@ -101,7 +101,7 @@ func (c *Cluster) prepare() (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.admin); err != nil {
 		return fmt.Errorf("client of the admin: %w", err)
 	}
-	c.probe, err = probeClient(c.admin)
+	c.probe, err = newProbe()
 	return err
 }
 

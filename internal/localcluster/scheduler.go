@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -65,7 +64,7 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	probe, err := probeClient(&rest.Config{})
+	probe, err := newProbe()
 	if err != nil {
 		return nil, err
 	}
