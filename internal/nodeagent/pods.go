@@ -3,13 +3,13 @@ package nodeagent
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
@@ -44,10 +44,7 @@ func (a *Agent) podGone(o any) {
 
 // reconcilePod does the next step of one pod.
 func (a *Agent) reconcilePod(ctx context.Context, key string) error {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return nil
-	}
+	namespace, name, _ := strings.Cut(key, "/") // see podKey
 	pod, err := a.pods.Pods(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil
