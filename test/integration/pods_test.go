@@ -238,6 +238,15 @@ func (e *env) expect(of string, run, wait int, why reasons.Code) {
 	})
 }
 
+// expectNone waits until there is no pod of a group any more.
+func (e *env) expectNone(of string) {
+	e.Helper()
+	eventually(e, patience, "no pod of group "+of+" is left", func() (bool, string) {
+		running, waiting := e.podsOf(of)
+		return len(running)+len(waiting) == 0, fmt.Sprintf("%d run, %d wait", len(running), len(waiting))
+	})
+}
+
 // expectStill is expect, and nothing changes for a while.
 func (e *env) expectStill(of string, run, wait int, why reasons.Code) {
 	e.Helper()

@@ -1,0 +1,107 @@
+package integration
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+const noGates = `{"spec":{"schedulingGates":null}}`
+
+// TestSchedulingGates checks that pods with scheduling gates of their own hold
+// no place in the window, even the smallest, and are told nothing of queues.
+func TestSchedulingGates(t *testing.T) {
+	e := setup(t, oneLeaf("3"), queueSort("window", 1), queueSort("maxWindow", 1))
+	closed := e.create("gated", 5, inQueue("root.a"), gated)
+	e.create("p", 2, inQueue("root.a"))
+	e.expectStill("p", 2, 0, "")
+	for _, p := range closed {
+		if c := admitted(e.get(p)); c != nil {
+			t.Errorf("a pod with gates of its own has condition %v", c)
+		}
+	}
+	e.patch(closed[0], noGates)
+	e.awaitRunning(closed[0])
+	e.expectStill("gated", 1, 4, "")
+}
+
+// TestGateOpensIntoFullQueue checks that no pod slips through while its gates
+// open and its queue is full. The scheduler and we hear of that at the same
+// time, in any order.
+func TestGateOpensIntoFullQueue(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	holder := e.create("holder", 1, inQueue("root.a"))[0]
+	e.awaitRunning(holder)
+	closed := e.create("gated", 40, inQueue("root.a"), gated)
+	for _, p := range closed {
+		e.patch(p, noGates)
+	}
+	e.expectStill("gated", 0, 40, reasons.OverMax)
+	e.delete(holder)
+	e.expectStill("gated", 1, 39, reasons.OverMax)
+	e.expectBooks()
+}
+
+// TestDeletedWhilePending checks that pods that go while they wait leave the
+// books and the order, and that those that stay are not harmed.
+func TestDeletedWhilePending(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	holder := e.create("holder", 1, inQueue("root.a"))[0]
+	e.awaitRunning(holder)
+	waiting := e.create("waiting", 8, inQueue("root.a"))
+	e.expect("waiting", 0, 8, reasons.OverMax)
+	e.awaitQueue("root.a", "has eight pods waiting", func(q *rest.Queue) bool { return q.PendingResource["vcore"] == 8000 })
+	for _, p := range waiting[:7] {
+		e.delete(p)
+	}
+	e.awaitQueue("root.a", "has one pod waiting", func(q *rest.Queue) bool { return q.PendingResource["vcore"] == 1000 })
+	e.delete(holder)
+	e.awaitRunning(waiting[7])
+	e.expectBooks()
+}
+
+// TestLabelsAfterBinding checks that a pod that runs stays on the books where it
+// is, whatever its labels say later, and leaves them from there.
+func TestLabelsAfterBinding(t *testing.T) {
+	e := setup(t, restartQueues)
+	p := e.create("p", 1, inQueue("root.a"))[0]
+	e.awaitRunning(p)
+	e.patch(p, `{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.parent.b","`+placement.KeyApplicationID+`":"other"},`+
+		`"annotations":{"`+placement.KeyUserInfo+`":"no user at all"}}}`)
+	// The next pod is handled after the change of labels.
+	e.awaitRunning(e.create("next", 1, inQueue("root.parent.b"), requests())[0])
+	if a, b := e.queue("root.a"), e.queue("root.parent.b"); a.AllocatedResource["vcore"] != 1000 || b.AllocatedResource["vcore"] != 0 {
+		t.Errorf("after the change of labels root.a uses %v, root.parent.b %v", a.AllocatedResource, b.AllocatedResource)
+	}
+	e.delete(p)
+	e.awaitQueue("root.a", "is empty", func(q *rest.Queue) bool { return used(q) == 0 })
+}
+
+// TestRelabelledWhilePending checks that a pod that waits moves to the queue its
+// labels name now.
+func TestRelabelledWhilePending(t *testing.T) {
+	e := setup(t, restartQueues)
+	p := e.create("p", 1, inQueue("root.parent.c"), requests("memory", "8Gi"))[0]
+	e.awaitRefused(p, reasons.OverMax)
+	e.patch(p, `{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.a"}}}`)
+	e.awaitRunning(p)
+	e.expectBooks()
+}
+
+// TestFinishedPods checks that pods that succeed or fail give back their quota
+// while their objects stay.
+func TestFinishedPods(t *testing.T) {
+	e := setup(t, oneLeaf("1"))
+	once := func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }
+	e.create("done", 3, inQueue("root.a"), annotated(nodeagent.AnnotationCompleteAfter, "200ms"), once)
+	eventually(t, patience, "all three have run, one after the other", func() (bool, string) {
+		running, waiting := e.podsOf("done")
+		return len(running)+len(waiting) == 0, ""
+	})
+	e.awaitQueue("root.a", "is empty", func(q *rest.Queue) bool { return used(q) == 0 })
+}
