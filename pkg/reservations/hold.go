@@ -1,0 +1,79 @@
+package reservations
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Hold keeps a node for an asker. Ledgers hand out copies.
+type Hold struct {
+	Asker           types.UID
+	Namespace, Name string
+	Node            string
+	// Request is what the asker will use there.
+	Request resources.Vector
+	// Priority is the asker's own, for the order among required-node holders.
+	Priority int32
+	// Required is true for a pod that can run on this node only.
+	Required bool
+	// Since is when the hold began, also across restarts.
+	Since time.Time
+	// Victims are the pods that are to go and are not gone, sorted.
+	Victims []types.UID
+	// Decision identifies the decision that made the hold; may be empty.
+	Decision string
+	// ClearSince is when the last victim was gone; zero while any is left.
+	ClearSince time.Time
+
+	seq uint64 // order of placing
+}
+
+// Clear tells whether no victim is left.
+func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
+
+func (h *Hold) copy() Hold {
+	c := *h
+	c.Victims = slices.Clone(h.Victims)
+	return c
+}
+
+// compareHolds is the order in which the holders of a node are served:
+//
+//  1. required-node holders before others
+//  2. among required-node holders: higher priority, then earlier since
+//  3. among others: order of placing
+//  4. UID
+func compareHolds(a, b *Hold) int {
+	if a.Required != b.Required {
+		if a.Required {
+			return -1
+		}
+		return 1
+	}
+	if a.Required {
+		if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Asker, b.Asker)
+	}
+	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.Asker, b.Asker))
+}
+
+// End says why a hold ended.
+type End string
+
+// The ends of a hold (LAWS, holds).
+const (
+	Bound             End = "bound"
+	Deleted           End = "deleted"
+	Superseded        End = "superseded"
+	NodeGone          End = "node gone"
+	NodeUnschedulable End = "node unschedulable"
+	TimedOut          End = "timed out"
+	GivenUp           End = "given up"
+)

@@ -1,0 +1,224 @@
+package reservations
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ledger is all holds. The zero value is not ready; use NewLedger.
+type Ledger struct {
+	byAsker map[types.UID]*Hold
+	byNode  map[string][]*Hold // in serving order
+	waiting map[types.UID][]*Hold
+	seq     uint64
+}
+
+// NewLedger returns a ledger without holds.
+func NewLedger() *Ledger {
+	return &Ledger{byAsker: map[types.UID]*Hold{}, byNode: map[string][]*Hold{}, waiting: map[types.UID][]*Hold{}}
+}
+
+// Place begins a hold. The asker must have none, and asker and node be named. A
+// hold without victims is clear since its Since, unless it says otherwise.
+func (l *Ledger) Place(h Hold) error {
+	switch {
+	case h.Asker == "":
+		return errors.New("place hold: the asker has no UID")
+	case h.Node == "":
+		return fmt.Errorf("place hold of %s/%s: no node is named", h.Namespace, h.Name)
+	case h.Since.IsZero():
+		return fmt.Errorf("place hold of %s/%s: it has no beginning", h.Namespace, h.Name)
+	case l.byAsker[h.Asker] != nil:
+		return fmt.Errorf("place hold of %s/%s on node %s: it holds node %s", h.Namespace, h.Name, h.Node, l.byAsker[h.Asker].Node)
+	}
+	l.seq++
+	placed := h.copy()
+	placed.seq = l.seq
+	slices.Sort(placed.Victims)
+	placed.Victims = slices.Compact(placed.Victims)
+	switch {
+	case !placed.Clear():
+		placed.ClearSince = time.Time{}
+	case placed.ClearSince.IsZero():
+		placed.ClearSince = placed.Since
+	}
+	p := &placed
+	l.byAsker[p.Asker] = p
+	at, _ := slices.BinarySearchFunc(l.byNode[p.Node], p, compareHolds)
+	l.byNode[p.Node] = slices.Insert(l.byNode[p.Node], at, p)
+	for _, v := range p.Victims {
+		l.waiting[v] = append(l.waiting[v], p)
+	}
+	return nil
+}
+
+// VictimGone tells that a pod is gone, whoever waited for it. It returns the
+// holds that became clear by it, in order of their askers.
+func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
+	var cleared []Hold
+	for _, h := range l.waiting[victim] {
+		h.Victims = slices.DeleteFunc(h.Victims, func(v types.UID) bool { return v == victim })
+		if h.Clear() {
+			h.ClearSince = now
+			cleared = append(cleared, h.copy())
+		}
+	}
+	delete(l.waiting, victim)
+	slices.SortFunc(cleared, func(a, b Hold) int { return cmp.Compare(a.Asker, b.Asker) })
+	return cleared
+}
+
+// End ends the hold of an asker and returns it; false when it has none.
+func (l *Ledger) End(asker types.UID) (Hold, bool) {
+	h := l.byAsker[asker]
+	if h == nil {
+		return Hold{}, false
+	}
+	delete(l.byAsker, asker)
+	l.byNode[h.Node] = slices.DeleteFunc(l.byNode[h.Node], func(x *Hold) bool { return x == h })
+	if len(l.byNode[h.Node]) == 0 {
+		delete(l.byNode, h.Node)
+	}
+	for _, v := range h.Victims {
+		l.waiting[v] = slices.DeleteFunc(l.waiting[v], func(x *Hold) bool { return x == h })
+		if len(l.waiting[v]) == 0 {
+			delete(l.waiting, v)
+		}
+	}
+	return h.copy(), true
+}
+
+// EndNode ends all holds of a node and returns them in serving order.
+func (l *Ledger) EndNode(node string) []Hold {
+	var ended []Hold
+	for _, h := range slices.Clone(l.byNode[node]) {
+		if e, ok := l.End(h.Asker); ok {
+			ended = append(ended, e)
+		}
+	}
+	return ended
+}
+
+// Overdue returns the holds that have been clear for the time-out, the longest
+// first. It does not end them.
+func (l *Ledger) Overdue(now time.Time, timeout time.Duration) []Hold {
+	var out []Hold
+	for _, h := range l.byAsker {
+		if h.Clear() && now.Sub(h.ClearSince) >= timeout {
+			out = append(out, h.copy())
+		}
+	}
+	slices.SortFunc(out, func(a, b Hold) int {
+		return cmp.Or(a.ClearSince.Compare(b.ClearSince), cmp.Compare(a.Asker, b.Asker))
+	})
+	return out
+}
+
+// NextDue returns when the next hold times out, and false when none will as
+// things are.
+func (l *Ledger) NextDue(timeout time.Duration) (time.Time, bool) {
+	var next time.Time
+	for _, h := range l.byAsker {
+		if due := h.ClearSince.Add(timeout); h.Clear() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// Of returns the hold of an asker and whether it has one.
+func (l *Ledger) Of(asker types.UID) (Hold, bool) {
+	if h := l.byAsker[asker]; h != nil {
+		return h.copy(), true
+	}
+	return Hold{}, false
+}
+
+// Holders returns the holds of a node in the order they are served.
+func (l *Ledger) Holders(node string) []Hold {
+	out := make([]Hold, 0, len(l.byNode[node]))
+	for _, h := range l.byNode[node] {
+		out = append(out, h.copy())
+	}
+	return out
+}
+
+// Held tells whether any node is held at all: if not, everybody may use every node.
+func (l *Ledger) Held() bool { return len(l.byAsker) > 0 }
+
+// Nodes returns the names of the held nodes, sorted.
+func (l *Ledger) Nodes() []string { return slices.Sorted(maps.Keys(l.byNode)) }
+
+// Pass is the answer to "may this pod use this node".
+type Pass struct {
+	OK bool
+	// Holder is who stands in the way; the asker itself where it holds another node.
+	Holder Hold
+}
+
+// MayUse tells whether a pod may be placed on a node (LAWS, holds; D1):
+//
+//   - a pod that holds a node may use that one only,
+//   - a required-node pod passes ordinary holds, and waits for the required-node
+//     holders before it,
+//   - an ordinary holder waits for every required-node holder of its node,
+//   - everybody else keeps off a held node.
+func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
+	if own := l.byAsker[pod]; own != nil && own.Node != node {
+		return Pass{Holder: own.copy()}
+	}
+	for _, h := range l.byNode[node] {
+		switch {
+		case h.Asker == pod:
+			return Pass{OK: true} // nobody is before it
+		case h.Required, !required && l.byAsker[pod] == nil:
+			return Pass{Holder: h.copy()}
+		case required:
+			return Pass{OK: true} // only ordinary holders are left
+		}
+		// Both are ordinary holders: the plan of the later one counted the
+		// earlier one as placed, so they do not stand in each other's way.
+	}
+	return Pass{OK: true}
+}
+
+// Check verifies that all indexes say the same.
+func (l *Ledger) Check() error {
+	n := 0
+	for _, node := range l.Nodes() {
+		holds := l.byNode[node]
+		n += len(holds)
+		for i, h := range holds {
+			switch {
+			case l.byAsker[h.Asker] != h || h.Node != node:
+				return fmt.Errorf("node %s: hold of %s is not that of its asker", node, h.Asker)
+			case i > 0 && compareHolds(holds[i-1], h) >= 0:
+				return fmt.Errorf("node %s: hold of %s is out of order", node, h.Asker)
+			case h.Clear() == h.ClearSince.IsZero():
+				return fmt.Errorf("node %s: hold of %s has %d victims and is clear since %v", node, h.Asker, len(h.Victims), h.ClearSince)
+			}
+			for _, v := range h.Victims {
+				if !slices.Contains(l.waiting[v], h) {
+					return fmt.Errorf("node %s: nobody will tell the hold of %s that %s is gone", node, h.Asker, v)
+				}
+			}
+		}
+	}
+	if n != len(l.byAsker) {
+		return fmt.Errorf("%d holds by node, %d by asker", n, len(l.byAsker))
+	}
+	for v, holds := range l.waiting {
+		for _, h := range holds {
+			if l.byAsker[h.Asker] != h || !slices.Contains(h.Victims, v) {
+				return fmt.Errorf("victim %s has a hold of %s that is over", v, h.Asker)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package reservations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+var start = time.Unix(1000, 0)
+
+func hold(asker, node string, victims ...types.UID) Hold {
+	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims}
+}
+
+func required(h Hold, priority int32, since time.Time) Hold {
+	h.Required, h.Priority, h.Since = true, priority, since
+	return h
+}
+
+func place(t *testing.T, l *Ledger, holds ...Hold) {
+	t.Helper()
+	for _, h := range holds {
+		if err := l.Place(h); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPlaceRefusesWhatCannotBe(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1"))
+	for _, c := range []struct {
+		hold Hold
+		want string
+	}{
+		{hold("", "n1"), "the asker has no UID"},
+		{hold("b", ""), "no node is named"},
+		{Hold{Asker: "b", Node: "n1"}, "it has no beginning"},
+		{hold("a", "n2"), "it holds node n1"},
+	} {
+		if err := l.Place(c.hold); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Place(%+v): %v; want %q", c.hold, err, c.want)
+		}
+	}
+}
+
+func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v2"))
+	if cleared := l.VictimGone("v1", start.Add(time.Second)); len(cleared) != 0 {
+		t.Errorf("cleared %v with a victim left", cleared)
+	}
+	later := start.Add(2 * time.Second)
+	cleared := l.VictimGone("v2", later)
+	if len(cleared) != 2 || cleared[0].Asker != "a" || cleared[1].Asker != "b" {
+		t.Fatalf("cleared %v; want a and b", cleared)
+	}
+	if again := l.VictimGone("v2", later.Add(time.Hour)); len(again) != 0 {
+		t.Errorf("a victim that is gone already cleared %v", again)
+	}
+	if h, _ := l.Of("a"); !h.ClearSince.Equal(later) {
+		t.Errorf("clear since %v, want %v", h.ClearSince, later)
+	}
+}
+
+func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("slow", "n1", "v"), hold("clear", "n2"))
+	if due, ok := l.NextDue(time.Minute); !ok || !due.Equal(start.Add(time.Minute)) {
+		t.Errorf("next due %v, %v; want a minute after the start", due, ok)
+	}
+	if over := l.Overdue(start.Add(time.Hour), time.Minute); len(over) != 1 || over[0].Asker != "clear" {
+		t.Errorf("overdue %v; want the clear hold only, however old the other is", over)
+	}
+	l.VictimGone("v", start.Add(time.Hour))
+	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute); len(over) != 1 {
+		t.Errorf("overdue %v before a minute after the last victim", over)
+	}
+	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute); len(over) != 2 {
+		t.Errorf("overdue %v; want both", over)
+	}
+}
+
+func TestHoldersAreServedInOrder(t *testing.T) {
+	l := NewLedger()
+	place(t, l,
+		hold("second", "n1"), hold("first", "n2"),
+		required(hold("low", "n1"), 1, start),
+		required(hold("young", "n1"), 5, start.Add(time.Second)),
+		required(hold("old", "n1"), 5, start),
+		hold("third", "n1"))
+	var got []types.UID
+	for _, h := range l.Holders("n1") {
+		got = append(got, h.Asker)
+	}
+	if diff := cmp.Diff([]types.UID{"old", "young", "low", "second", "third"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMayUse(t *testing.T) {
+	ordinary, daemon := NewLedger(), NewLedger()
+	place(t, ordinary, hold("a", "n1"), hold("b", "n1"))
+	place(t, daemon, hold("a", "n1"), required(hold("d1", "n1"), 9, start), required(hold("d2", "n1"), 1, start))
+	for _, c := range []struct {
+		name     string
+		ledger   *Ledger
+		node     string
+		pod      types.UID
+		required bool
+		want     types.UID // who is in the way; empty for nobody
+	}{
+		{"a node nobody holds", ordinary, "n2", "x", false, ""},
+		{"a stranger", ordinary, "n1", "x", false, "a"},
+		{"the holder", ordinary, "n1", "a", false, ""},
+		{"the later of two ordinary holders", ordinary, "n1", "b", false, ""},
+		{"a holder on another node", ordinary, "n2", "a", false, "a"},
+		{"a DaemonSet pod passes ordinary holds", ordinary, "n1", "d", true, ""},
+		{"the first DaemonSet pod", daemon, "n1", "d1", true, ""},
+		{"the second DaemonSet pod waits for the first", daemon, "n1", "d2", true, "d1"},
+		{"a third one, without a hold, waits too", daemon, "n1", "d3", true, "d1"},
+		{"an ordinary holder waits for them", daemon, "n1", "a", false, "d1"},
+		{"a stranger", daemon, "n1", "x", false, "d1"},
+	} {
+		got := c.ledger.MayUse(c.node, c.pod, c.required)
+		if got.OK != (c.want == "") || got.Holder.Asker != c.want {
+			t.Errorf("%s: ok %v, in the way %q; want %q", c.name, got.OK, got.Holder.Asker, c.want)
+		}
+	}
+}
+
+func TestEndNodeEndsAllItsHolds(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1", "v"), hold("b", "n1"), hold("c", "n2", "v"))
+	ended := l.EndNode("n1")
+	if len(ended) != 2 || ended[0].Asker != "a" || ended[1].Asker != "b" {
+		t.Errorf("ended %v; want a and b", ended)
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := l.Nodes(); !slices.Equal(got, []string{"n2"}) || !l.Held() {
+		t.Errorf("held nodes %v; want n2", got)
+	}
+	if _, ok := l.End("a"); ok {
+		t.Error("a hold ended twice")
+	}
+}
+
+// history runs random steps on a ledger; leak makes it forget one index at each
+// end, which Check must notice.
+func history(t *rapid.T, leak bool) (broken error) {
+	l := NewLedger()
+	now := start
+	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		now = now.Add(time.Second)
+		asker := types.UID(fmt.Sprintf("a%d", rapid.IntRange(0, 5).Draw(t, "asker")))
+		node := fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "node"))
+		switch rapid.IntRange(0, 3).Draw(t, "step") {
+		case 0, 1:
+			h := hold(string(asker), node)
+			h.Since, h.Required, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
+			for range rapid.IntRange(0, 3).Draw(t, "victims") {
+				h.Victims = append(h.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
+			}
+			_, had := l.Of(asker)
+			if err := l.Place(h); (err != nil) != had {
+				t.Fatalf("place for an asker that has a hold %v: %v", had, err)
+			}
+		case 2:
+			l.VictimGone(types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "gone"))), now)
+		case 3:
+			if h := l.byAsker[asker]; leak && h != nil {
+				delete(l.byAsker, asker)
+			} else {
+				l.End(asker)
+			}
+		}
+		if err := l.Check(); err != nil {
+			return err
+		}
+	}
+	for _, node := range l.Nodes() {
+		l.EndNode(node)
+	}
+	if l.Held() || len(l.waiting) > 0 || len(l.byNode) > 0 {
+		return fmt.Errorf("after all ends: %d askers, %d nodes, %d victims", len(l.byAsker), len(l.byNode), len(l.waiting))
+	}
+	return nil
+}
+
+func TestAnyHistoryLeavesNothingBehind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := history(t, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestALeakIsNoticed(t *testing.T) {
+	noticed := false
+	rapid.Check(t, func(t *rapid.T) { noticed = history(t, true) != nil || noticed })
+	if !noticed {
+		t.Error("a ledger that forgets an index passes Check")
+	}
+}
