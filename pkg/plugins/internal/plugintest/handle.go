@@ -1,0 +1,211 @@
+package plugintest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// Handle is the handle of one profile, and all that is behind it.
+type Handle struct {
+	fwk.Handle
+	// Client is the API server.
+	Client *fake.Clientset
+
+	*shared
+}
+
+// shared is common to the profiles of one scheduler.
+type shared struct {
+	ctx     context.Context
+	stop    context.CancelFunc
+	factory informers.SharedInformerFactory
+	log     ktesting.Buffer
+
+	mu        sync.Mutex
+	activated []string
+	events    []string
+}
+
+// New makes the handle of profile yunikorn of a new scheduler, on an API server
+// with the objects. The scheduler ends with the test, or by Stop.
+func New(t testing.TB, objects ...runtime.Object) *Handle {
+	t.Helper()
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logger))
+	client := fake.NewClientset(objects...)
+	h := &Handle{Client: client, shared: &shared{
+		ctx: ctx, stop: stop, factory: informers.NewSharedInformerFactory(client, 0),
+		log: logger.GetSink().(ktesting.Underlier).GetBuffer(),
+	}}
+	t.Cleanup(h.Stop)
+	return h.profile(t, Profile)
+}
+
+// Other makes the handle of another profile of the same scheduler.
+func (h *Handle) Other(t testing.TB, name string) *Handle {
+	t.Helper()
+	return (&Handle{Client: h.Client, shared: h.shared}).profile(t, name)
+}
+
+func (h *Handle) profile(t testing.TB, name string) *Handle {
+	t.Helper()
+	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
+		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
+		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Handle = handle
+	return h
+}
+
+// Context ends with the scheduler.
+func (s *shared) Context() context.Context { return s.ctx }
+
+// Stop ends the scheduler and waits for its informers.
+func (s *shared) Stop() {
+	s.stop()
+	s.factory.Shutdown()
+}
+
+// Start runs the informers until they have seen what exists and see changes.
+func (h *Handle) Start(t testing.TB) {
+	t.Helper()
+	h.factory.Start(h.ctx.Done())
+	h.factory.WaitForCacheSync(h.ctx.Done())
+	Eventually(t, func() error {
+		for _, resource := range []string{"pods", "nodes", "namespaces"} {
+			if !h.watched(resource) {
+				return fmt.Errorf("%s are not watched", resource)
+			}
+		}
+		return nil
+	})
+}
+
+// watched tells whether changes of the resource are seen: a fake API server
+// keeps none for those who come late.
+func (h *Handle) watched(resource string) bool {
+	for _, a := range h.Client.Actions() {
+		if a.Matches("watch", resource) {
+			return true
+		}
+	}
+	return false
+}
+
+// SetQueues puts a document into the ConfigMap of Queues.
+func (h *Handle) SetQueues(t testing.TB, document string) {
+	t.Helper()
+	Eventually(t, func() error { // both ConfigMaps are watched, each for itself
+		watches := 0
+		for _, a := range h.Client.Actions() {
+			if a.Matches("watch", "configmaps") {
+				watches++
+			}
+		}
+		if watches < 2 {
+			return errors.New("the ConfigMaps are not watched")
+		}
+		return nil
+	})
+	if _, err := h.Client.CoreV1().ConfigMaps(Namespace).Update(h.ctx, Queues(document), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Create adds pods to the API server.
+func (h *Handle) Create(t testing.TB, pods ...*corev1.Pod) {
+	t.Helper()
+	for _, p := range pods {
+		if _, err := h.Client.CoreV1().Pods(p.Namespace).Create(h.ctx, p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Delete takes a pod from the API server.
+func (h *Handle) Delete(t testing.TB, pod *corev1.Pod) {
+	t.Helper()
+	if err := h.Client.CoreV1().Pods(pod.Namespace).Delete(h.ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// activator is the scheduler's queue as far as plugins call it.
+type activator struct{ *shared }
+
+// Activate notes the pods.
+func (s activator) Activate(_ klog.Logger, pods map[string]*corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, p := range pods {
+		s.activated = append(s.activated, fmt.Sprintf("%s %s/%s %s", key, p.Namespace, p.Name, p.UID))
+	}
+}
+
+// Activated lists what was activated, each as "key namespace/name uid".
+func (s *shared) Activated() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.activated)
+}
+
+// Events lists what was told, each as "profile: kind type reason action: note".
+func (s *shared) Events() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.events)
+}
+
+// Log is what was logged so far.
+func (s *shared) Log() string { return s.log.String() }
+
+// recorder writes down the events of one profile.
+type recorder struct {
+	*shared
+	profile string
+}
+
+// Eventf notes the event.
+func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	about := strings.TrimPrefix(fmt.Sprintf("%T", regarding), "*v1.")
+	if m, ok := regarding.(metav1.Object); ok {
+		about += " " + m.GetNamespace() + "/" + m.GetName()
+	}
+	r.events = append(r.events, fmt.Sprintf("%s: %s %s %s %s: ", r.profile, about, kind, reason, action)+fmt.Sprintf(note, args...))
+}
+
+// Eventually polls until the condition gives no error, or fails the test.
+func Eventually(t testing.TB, condition func() error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			last = condition()
+			return last == nil, nil
+		})
+	if err != nil {
+		t.Fatalf("did not come about: %v", errors.Join(err, last))
+	}
+}

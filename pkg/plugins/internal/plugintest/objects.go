@@ -1,0 +1,74 @@
+package plugintest
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+const (
+	// Profile is the managed profile.
+	Profile = "yunikorn"
+	// Namespace is where the ConfigMaps are.
+	Namespace = "yunikorn"
+)
+
+// Args are the default arguments of QueueSort, without REST, for the ConfigMaps
+// of Namespace.
+func Args() *config.QueueSortArgs {
+	return &config.QueueSortArgs{
+		ConfigNamespace: Namespace, ManagedProfiles: []string{Profile}, Window: 64, MaxWindow: 1024,
+		SlotLease:         metav1.Duration{Duration: 30 * time.Second},
+		PodInitialBackoff: metav1.Duration{Duration: time.Second}, PodMaxBackoff: metav1.Duration{Duration: 10 * time.Second},
+	}
+}
+
+// Queues is the ConfigMap with the document.
+func Queues(document string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: queuesconfig.QueuesConfigMap, UID: "queues"},
+		Data:       map[string]string{"queues.yaml": document},
+	}
+}
+
+// Document is a configuration with the leaf root.a and its max, such as
+// "{vcore: 2}"; pods name it in label queue.
+func Document(limit string) string {
+	return "partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n" +
+		"    queues:\n    - {name: a, resources: {max: " + limit + "}}\n"
+}
+
+// Pod is a pod of queue root.a that requests the number of milli-CPU. Its UID
+// is "uid-" and its name.
+func Pod(name string, milliCPU int64) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID("uid-" + name),
+			Labels: map[string]string{"queue": "root.a", "applicationId": "app"},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: Profile,
+			Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
+			}}}},
+		},
+	}
+}
+
+// Foreign makes a pod one of profile default-scheduler.
+func Foreign(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.SchedulerName = "default-scheduler"
+	return pod
+}
+
+// On puts a pod on a node.
+func On(pod *corev1.Pod, node string) *corev1.Pod {
+	pod.Spec.NodeName = node
+	return pod
+}

@@ -1,0 +1,244 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+const brokenDocument = "partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]"
+
+func TestInvalidConfigurationAtTheStart(t *testing.T) {
+	h := plugintest.New(t, plugintest.Queues(brokenDocument), plugintest.Pod("p", 1))
+	p := configured(t, h, plugintest.Args())
+	h.Start(t)
+	why := becomes(t, p.Store(), "p", reasons.ConfigurationInvalid)
+	if !strings.Contains(why.Text, "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn cannot be used") ||
+		!strings.Contains(why.Text, "line 1") {
+		t.Errorf("the pod is not told where the mistake is: %s", why.Text)
+	}
+	if gate := p.Store().Gate("uid-p", time.Now()); gate.None() || p.Store().Started() || len(h.Activated()) > 0 {
+		t.Errorf("the gate says %q, started %v, activated %q; want it shut", gate, p.Store().Started(), h.Activated())
+	}
+	h.SetQueues(t, plugintest.Document("{vcore: 1}"))
+	waitStarted(t, p)
+	becomes(t, p.Store(), "p", "")
+	plugintest.Eventually(t, func() error {
+		if len(h.Activated()) != 1 {
+			return errors.New("the pod is not activated")
+		}
+		return nil
+	})
+}
+
+func TestInvalidConfigurationLaterKeepsTheOneBefore(t *testing.T) {
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 1))
+	p := started(t, h)
+	good := p.Store().Spec()
+	h.SetQueues(t, brokenDocument)
+	plugintest.Eventually(t, func() error {
+		if len(h.Events()) == 0 {
+			return errors.New("no event on the ConfigMap")
+		}
+		return nil
+	})
+	const want = "yunikorn: ConfigMap yunikorn/yunikorn-configs Warning ConfigurationInvalid Reload: the configuration before stays in force: line 1"
+	if got := h.Events()[0]; !strings.HasPrefix(got, want) {
+		t.Errorf("event %q, want %q", got, want)
+	}
+	if p.Store().Spec() != good {
+		t.Error("the configuration before is not in force any more")
+	}
+	h.Create(t, plugintest.Pod("q", 1))
+	plugintest.Eventually(t, func() error {
+		if len(h.Activated()) != 2 {
+			return fmt.Errorf("activated %q, want both pods", h.Activated())
+		}
+		return nil
+	})
+	h.SetQueues(t, plugintest.Document("{vcore: 2}"))
+	plugintest.Eventually(t, func() error {
+		if q, ok := p.Store().Snapshot().Find("root.a"); !ok || q.Max.String() != "vcore=2000" {
+			return errors.New("the repaired configuration is not in force")
+		}
+		return nil
+	})
+}
+
+// scripted is a follower on its own, to be told things in any order.
+type scripted struct {
+	*follower
+	handle *plugintest.Handle
+	clock  *clocktesting.FakeClock
+	gate   *leader.Gate
+}
+
+func newScripted(t *testing.T) *scripted {
+	s := &scripted{handle: plugintest.New(t), clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), gate: leader.NewGate()}
+	p := &Process{Clock: s.clock, Leader: s.gate}
+	metrics.Register()
+	s.follower = newFollower(store.New(config.Default(), store.Options{}), s.handle, p, logger(s.handle))
+	return s
+}
+
+// spec is a specification with one leaf.
+func spec(t *testing.T, leaf string) *config.Spec {
+	t.Helper()
+	parsed, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: " + leaf + "\n"))
+	must(t, err)
+	return parsed
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestFollowerTellsOfChanges(t *testing.T) {
+	s := newScripted(t)
+	if isClosed(s.loaded) {
+		t.Fatal("loaded before it was told anything")
+	}
+	first := spec(t, "one")
+	first.Warnings = []config.Problem{{Line: 3, Path: "root", Text: "has no effect"}}
+	s.Loaded(first, "file x")
+	if !isClosed(s.loaded) || s.store.Spec() != first {
+		t.Fatal("the first configuration is not in force")
+	}
+	for _, want := range []string{
+		`Queue configuration in force source="file x"`, "root.one: added", "accepted with a warning", "line 3: root: has no effect",
+		`checksum="` + first.Checksum,
+	} {
+		if !strings.Contains(s.handle.Log(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, s.handle.Log())
+		}
+	}
+	s.Loaded(spec(t, "one"), "file x")
+	if n := strings.Count(s.handle.Log(), "in force"); n != 1 || s.store.Spec() != first {
+		t.Errorf("the same text again counts as a change (%d)", n)
+	}
+	second := spec(t, "two")
+	s.Loaded(second, "file x")
+	if s.store.Spec() != second || !strings.Contains(s.handle.Log(), "root.one: removed") || !strings.Contains(s.handle.Log(), "root.two: added") {
+		t.Errorf("the second configuration is not in force, or nobody is told:\n%s", s.handle.Log())
+	}
+	s.Loaded(config.Default(), "file x")
+	if _, ok := s.store.Snapshot().Find("root.two"); ok && s.store.Spec().Checksum != "" {
+		t.Error("an emptied document is not in force")
+	}
+}
+
+func TestFollowerWithDefaultsOnly(t *testing.T) {
+	s := newScripted(t)
+	s.Loaded(config.Default(), "nothing") // the same as the store has, and yet the first
+	if !isClosed(s.loaded) || strings.Count(s.handle.Log(), "in force") != 1 {
+		t.Errorf("not in force:\n%s", s.handle.Log())
+	}
+}
+
+func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
+	s := newScripted(t)
+	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map"}}
+	s.Failed(errors.New("bad"), "x", about)
+	if len(s.handle.Events()) > 0 {
+		t.Errorf("a standby wrote %q", s.handle.Events())
+	}
+	if !strings.Contains(s.handle.Log(), "no pod of a queue is scheduled before there is a valid one") {
+		t.Errorf("the log of a standby:\n%s", s.handle.Log())
+	}
+	s.gate.Open()
+	s.Failed(errors.New("bad"), "x", nil) // a file has no events
+	s.Failed(errors.New(strings.Repeat("bad ", 1000)), "x", about)
+	s.Loaded(spec(t, "one"), "x")
+	s.Failed(errors.New("worse"), "x", about)
+	got := s.handle.Events()
+	if len(got) != 2 {
+		t.Fatalf("events %q, want 2", got)
+	}
+	prefix := "yunikorn: ConfigMap ns/map Warning ConfigurationInvalid Reload: "
+	if note := strings.TrimPrefix(got[0], prefix); len(note) != 1024 || !strings.HasPrefix(note, "no pod of a queue is scheduled") {
+		t.Errorf("%d bytes: %s", len(note), note)
+	}
+	if want := prefix + "the configuration before stays in force: worse"; got[1] != want {
+		t.Errorf("got  %s\nwant %s", got[1], want)
+	}
+	s.recorder = nil
+	s.Failed(errors.New("bad"), "x", about) // and no panic
+}
+
+func TestFollowerHoldsAndLetsGo(t *testing.T) {
+	s := newScripted(t)
+	s.store.Upsert(store.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
+	explain := func() reasons.Reason { return s.store.Explain("u") }
+	if got := explain().Code; got != reasons.Starting {
+		t.Errorf("at first: %s", got)
+	}
+	s.Failed(errors.New(strings.Repeat("bad ", 1000)), "file x", nil)
+	if got := explain(); got.Code != reasons.ConfigurationInvalid || !strings.HasPrefix(got.Text, "file x cannot be used: bad bad") || len(got.Text) > 1100 {
+		t.Errorf("while invalid: %v (%d bytes)", got, len(got.Text))
+	}
+	s.Loaded(spec(t, "one"), "file x")
+	if got := explain().Code; got != reasons.Starting {
+		t.Errorf("repaired, before the start: %s", got)
+	}
+	s.Failed(errors.New("bad"), "file x", nil)
+	if got := explain().Code; got != reasons.Starting {
+		t.Errorf("broken again, with one in force: %s", got)
+	}
+}
+
+func TestFollowerCounts(t *testing.T) {
+	s := newScripted(t)
+	read := func() (success, at, failures float64) {
+		t.Helper()
+		families, err := legacyregistry.DefaultGatherer.Gather()
+		must(t, err)
+		values := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				values[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+		return values["paddock_config_last_reload_success"], values["paddock_config_last_reload_success_timestamp_seconds"],
+			values["paddock_config_reload_failures_total"]
+	}
+	_, _, before := read()
+	type values struct{ Success, At, Failures float64 }
+	for _, step := range []struct {
+		name string
+		do   func()
+		want values
+	}{
+		{"loaded", func() { s.Loaded(spec(t, "one"), "x") }, values{1, 1_700_000_000, 0}},
+		{"failed", func() { s.clock.Step(time.Minute); s.Failed(errors.New("bad"), "x", nil) }, values{0, 1_700_000_000, 1}},
+		{"the old text again", func() { s.Loaded(spec(t, "one"), "x") }, values{1, 1_700_000_060, 1}},
+	} {
+		step.do()
+		success, at, failures := read()
+		if diff := cmp.Diff(step.want, values{success, at, failures - before}); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", step.name, diff)
+		}
+	}
+}
+
+func logger(h *plugintest.Handle) klog.Logger { return klog.FromContext(h.Context()) }

@@ -1,0 +1,336 @@
+package process
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	clienttesting "k8s.io/client-go/testing"
+	clientevents "k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configured is a process with its store, not started.
+func configured(t *testing.T, h *plugintest.Handle, args *config.QueueSortArgs) *Process {
+	t.Helper()
+	p := For(h.Context(), h)
+	must(t, p.Configure(h.Context(), h, args))
+	return p
+}
+
+// started is a process whose store has seen everything.
+func started(t *testing.T, h *plugintest.Handle) *Process {
+	t.Helper()
+	p := configured(t, h, plugintest.Args())
+	h.Start(t)
+	waitStarted(t, p)
+	return p
+}
+
+func waitStarted(t *testing.T, p *Process) {
+	t.Helper()
+	plugintest.Eventually(t, func() error {
+		if !p.Store().Started() {
+			return errors.New("not started")
+		}
+		return nil
+	})
+}
+
+// becomes polls until the reason why the pod waits has the code; empty is none.
+func becomes(t *testing.T, s *store.Store, name string, code reasons.Code) reasons.Reason {
+	t.Helper()
+	var why reasons.Reason
+	plugintest.Eventually(t, func() error {
+		if why = s.Explain(types.UID("uid-" + name)); why.Code != code {
+			return errors.New("pod " + name + " waits for " + why.String())
+		}
+		return nil
+	})
+	return why
+}
+
+func TestForIsOnePerScheduler(t *testing.T) {
+	h, other := plugintest.New(t), plugintest.New(t)
+	p := For(h.Context(), h)
+	if For(h.Context(), h) != p || For(h.Context(), h.Other(t, "second")) != p {
+		t.Error("two plugins of one scheduler share nothing")
+	}
+	if For(other.Context(), other) == p {
+		t.Error("two schedulers share a process")
+	}
+	factory := h.SharedInformerFactory()
+	h.Stop()
+	plugintest.Eventually(t, func() error {
+		if known(factory) {
+			return errors.New("the process of an ended scheduler is kept")
+		}
+		return nil
+	})
+	if !known(other.SharedInformerFactory()) {
+		t.Error("the process of another scheduler is gone")
+	}
+}
+
+func known(factory informers.SharedInformerFactory) bool {
+	processesMu.Lock()
+	defer processesMu.Unlock()
+	return processes[factory] != nil
+}
+
+func TestEverythingEndsWithTheContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
+		// Upstream's handle has one that looks at its context once a second.
+		goleak.IgnoreAnyFunction("k8s.io/kubernetes/pkg/scheduler/metrics.(*MetricAsyncRecorder).run"))
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")))
+	args := plugintest.Args()
+	args.RESTAddress = "127.0.0.1:0"
+	p := configured(t, h, args)
+	h.Start(t)
+	waitStarted(t, p)
+	h.Stop()
+	plugintest.Eventually(t, func() error {
+		if known(h.SharedInformerFactory()) {
+			return errors.New("the process is kept")
+		}
+		return nil
+	})
+}
+
+func TestBeforeConfigure(t *testing.T) {
+	h := plugintest.New(t)
+	p := For(h.Context(), h)
+	if p.Store() != nil || p.Managed(plugintest.Profile) {
+		t.Error("a process that nobody configured has a store or manages pods")
+	}
+}
+
+func TestConfigureOnce(t *testing.T) {
+	h := plugintest.New(t)
+	p := configured(t, h, plugintest.Args())
+	s := p.Store()
+	if s == nil || !p.Managed(plugintest.Profile) || p.Managed("default-scheduler") || p.Managed("") {
+		t.Fatal("the first call did not do it")
+	}
+	second := h.Other(t, "default-scheduler")
+	must(t, For(second.Context(), second).Configure(second.Context(), second, plugintest.Args()))
+	if p.Store() != s {
+		t.Error("the second profile made another store")
+	}
+	for name, change := range map[string]func(*config.QueueSortArgs){
+		"window":   func(a *config.QueueSortArgs) { a.Window++ },
+		"profiles": func(a *config.QueueSortArgs) { a.ManagedProfiles = []string{"yunikorn", "more"} },
+		"address":  func(a *config.QueueSortArgs) { a.RESTAddress = "127.0.0.1:0" },
+	} {
+		args := plugintest.Args()
+		change(args)
+		err := p.Configure(second.Context(), second, args)
+		if err == nil || !strings.Contains(err.Error(), "differ between profiles") {
+			t.Errorf("other %s: %v", name, err)
+		}
+	}
+	if p.Store() != s {
+		t.Error("a refused call made another store")
+	}
+}
+
+func TestConfigureWhenTheAddressIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = taken.Close() }()
+	h := plugintest.New(t)
+	p, args := For(h.Context(), h), plugintest.Args()
+	args.RESTAddress = taken.Addr().String()
+	err = p.Configure(h.Context(), h, args)
+	if err == nil || !strings.Contains(err.Error(), `restAddress "`+args.RESTAddress+`"`) ||
+		!strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), "give another address") {
+		t.Errorf("got %v", err)
+	}
+	if p.Store() != nil {
+		t.Error("there is a store all the same")
+	}
+	if err := p.Configure(h.Context(), h, args); err == nil {
+		t.Error("a second call with the same arguments is fine, without a store")
+	}
+}
+
+func TestPodsAreActivatedInTheirTurn(t *testing.T) {
+	first, second := plugintest.Pod("first", 600), plugintest.Pod("second", 600)
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), first)
+	p := started(t, h)
+	activated := func(want ...string) {
+		t.Helper()
+		plugintest.Eventually(t, func() error {
+			if got := h.Activated(); !slices.Equal(got, want) {
+				return errors.New(cmp.Diff(want, got))
+			}
+			return nil
+		})
+	}
+	activated("ns/first ns/first uid-first")
+	h.Create(t, second, plugintest.Foreign(plugintest.Pod("foreign", 1)))
+	if why := becomes(t, p.Store(), "second", reasons.OverMax); !strings.Contains(why.Text, "root.a") {
+		t.Errorf("why the second waits: %v", why)
+	}
+	activated("ns/first ns/first uid-first")
+	h.Delete(t, first)
+	activated("ns/first ns/first uid-first", "ns/second ns/second uid-second")
+	must(t, p.Store().Check())
+}
+
+// TestDeadlinesAreKept lets the lease of a slot end: nobody takes the pod that
+// was activated, so it is activated again later.
+func TestDeadlinesAreKept(t *testing.T) {
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 600))
+	p := For(h.Context(), h)
+	fake := clocktesting.NewFakeClock(time.Now())
+	p.Clock = fake
+	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	h.Start(t)
+	// Steps are small: the start polls by the same clock.
+	steps := 0
+	until := func(activations int) time.Duration {
+		t.Helper()
+		began := fake.Now()
+		plugintest.Eventually(t, func() error {
+			if len(h.Activated()) >= activations {
+				return nil
+			}
+			fake.Step(100 * time.Millisecond)
+			steps++
+			return errors.New("not activated")
+		})
+		return fake.Since(began)
+	}
+	until(1)
+	if took := until(2); took < 30*time.Second {
+		t.Errorf("activated again after %v, want the lease of 30s and the back-off", took)
+	}
+	must(t, p.Store().Check())
+}
+
+func TestFollowTellsTheStoreWhoLeads(t *testing.T) {
+	gate := leader.NewGate()
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
+	p := For(h.Context(), h)
+	p.Leader = gate
+	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	h.Start(t)
+	waitStarted(t, p)
+	becomes(t, p.Store(), "p", reasons.OverMax)
+	if slices.ContainsFunc(h.Client.Actions(), isWrite) || len(h.Events()) > 0 {
+		t.Errorf("a standby writes: %v %q", h.Client.Actions(), h.Events())
+	}
+	gate.Open()
+	plugintest.Eventually(t, func() error {
+		if len(h.Events()) != 1 || !slices.ContainsFunc(h.Client.Actions(), isWrite) {
+			return errors.New("the leader tells nobody why the pod waits")
+		}
+		return nil
+	})
+	const want = "yunikorn: Pod ns/p Warning OverMax Scheduling: "
+	if got := h.Events()[0]; !strings.HasPrefix(got, want) || !strings.Contains(got, "root.a") {
+		t.Errorf("event %q, want %q and the queue", got, want)
+	}
+}
+
+func TestSetLeaderCountsForWhatIsMadeLater(t *testing.T) {
+	before := leaderGate
+	defer SetLeader(before)
+	gate := leader.NewGate()
+	SetLeader(gate)
+	h := plugintest.New(t)
+	if For(h.Context(), h).Leader != gate {
+		t.Error("the process does not ask the gate that was set")
+	}
+}
+
+func TestRecorderOfTheProfile(t *testing.T) {
+	h := plugintest.New(t)
+	p := For(h.Context(), h)
+	second := h.Other(t, "second")
+	For(second.Context(), second)
+	other := clientevents.NewFakeRecorder(1)
+	for profile, want := range map[string]clientevents.EventRecorder{
+		plugintest.Profile: h.EventRecorder(), "second": second.EventRecorder(), "unknown": other,
+	} {
+		if got := p.recorder(profile, other); got != want {
+			t.Errorf("profile %s: %v speaks, want %v", profile, got, want)
+		}
+	}
+	p.recorders.Store("mute", clientevents.EventRecorder(nil))
+	if got := p.recorder("mute", other); got != clientevents.EventRecorder(other) {
+		t.Errorf("a profile without a recorder: %v speaks", got)
+	}
+}
+
+// TestWithoutAPIServer has a handle as upstream's unit tests make it.
+func TestWithoutAPIServer(t *testing.T) {
+	h := plugintest.New(t)
+	bare := bareHandle{h}
+	p := For(h.Context(), bare)
+	args := plugintest.Args()
+	args.ConfigNamespace, args.ConfigFile = "", t.TempDir()+"/none.yaml"
+	must(t, p.Configure(h.Context(), bare, args))
+	plugintest.Eventually(t, func() error {
+		if !strings.Contains(h.Log(), "none.yaml") {
+			return errors.New("the file is not read")
+		}
+		return nil
+	})
+}
+
+type bareHandle struct{ *plugintest.Handle }
+
+func (bareHandle) EventRecorder() clientevents.EventRecorder { return nil }
+
+func TestPodsOf(t *testing.T) {
+	got := podsOf([]store.Ref{{UID: "u1", Namespace: "a", Name: "x"}, {UID: "u2", Namespace: "b", Name: "x"}})
+	want := map[string]*corev1.Pod{}
+	for _, uid := range []types.UID{"u1", "u2"} {
+		p := &corev1.Pod{}
+		p.UID, p.Name, p.Namespace = uid, "x", map[types.UID]string{"u1": "a", "u2": "b"}[uid]
+		want[p.Namespace+"/x"] = p
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestStoreOptions(t *testing.T) {
+	args := plugintest.Args()
+	args.GenerateUniqueAppID = true
+	args.PodInitialBackoff.Duration = 0
+	got := storeOptions(args)
+	want := store.Options{Window: 64, MaxWindow: 1024, SlotLease: 30 * time.Second, InitialBackoff: -1, MaxBackoff: 10 * time.Second}
+	want.Placement.GenerateUniqueAppID = true
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a back-off of 0 means none (-want +got)\n%s", diff)
+	}
+}
+
+// isWrite tells whether a request changes something.
+func isWrite(a clienttesting.Action) bool {
+	return !slices.Contains([]string{"get", "list", "watch"}, a.GetVerb())
+}
