@@ -145,7 +145,10 @@ func TestScreenOnATerminal(t *testing.T) {
 	s := newScreen(&out)
 	s.terminal = true
 	s.progress("first")
-	s.progress("second")
+	s.progress("second" + strings.Repeat("!", 200))
+	if s.shown != columns {
+		t.Errorf("the changing line has %d columns", s.shown)
+	}
 	s.say("message")
 	if text := out.String(); strings.Count(text, "\r") != 4 || !strings.HasSuffix(text, "s] message\n") || !strings.Contains(text, "second") {
 		t.Errorf("unexpected output %q", text)

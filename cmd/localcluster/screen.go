@@ -12,6 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 )
 
+// columns is the width that every terminal has.
+const columns = 79
+
 // screen shows messages, and below them one line that changes. Where the output is no terminal, the changing line is
 // printed anew, at most every ten seconds.
 type screen struct {
@@ -59,6 +62,7 @@ func (s *screen) progress(text string) {
 	line := fmt.Sprintf("[%6.1fs] %s", time.Since(s.began).Seconds(), text)
 	if s.terminal {
 		s.clear()
+		line = line[:min(len(line), columns)] // a wrapped line could not be cleared
 		fmt.Fprint(s.out, line)
 		s.shown = len(line)
 		return
