@@ -157,7 +157,6 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	} else {
 		s.withdraw(p)
 	}
-	s.keys.Delete(uid)
 	s.toAllocated(p, assumed, node)
 	p.treeGen = s.draft.TreeGeneration()
 	s.window.success()

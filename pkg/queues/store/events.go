@@ -98,7 +98,6 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 		}
 		return
 	}
-	s.keys.Delete(p.UID)
 	s.toAllocated(p, bound, event.Node)
 	s.reports.settle(p, now)
 }

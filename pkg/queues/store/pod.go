@@ -175,6 +175,7 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 
 // toAllocated: an ask out of the order and the window becomes assumed or bound.
 func (s *Store) toAllocated(p *pod, to state, node string) {
+	s.keys.Delete(p.UID)
 	s.chargeAsk(p, -1)
 	p.state, p.Node = to, node
 	p.held = p.Request
