@@ -1,0 +1,148 @@
+package store
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+)
+
+// busy is a store with a pod in every state.
+func busy(t *testing.T) *Store {
+	t.Helper()
+	s := New(specification(t, "root limit=*;max.vcore=9\n  a max.vcore=3\n  b"), Options{Window: 1, MaxWindow: 1})
+	s.Start(epoch)
+	for _, p := range []struct{ name, queue string }{
+		{"bound", "root.b"}, {"assumed", "root.b"}, {"parked", "root.b"}, {"cooling", "root.b"},
+		{"admitted", "root.b"}, {"waiting", "root.b"}, {"unplaced", "root.nowhere"},
+	} {
+		s.Upsert(Pod{
+			UID: types.UID(p.name), Name: p.name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
+			Labels: map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.name},
+		}, epoch)
+		uid := types.UID(p.name)
+		switch p.name {
+		case "bound", "assumed":
+			s.Assume(uid, "n1", epoch)
+		case "parked", "cooling":
+			s.Failed(uid, s.notStarted(), epoch)
+		}
+	}
+	bound := s.pods["bound"].Pod
+	bound.Node = "n1"
+	s.Upsert(bound, epoch)
+	s.Gate("cooling", epoch)
+	return s
+}
+
+// Check finds what is not right, whatever it is.
+func TestCheckFindsDisorder(t *testing.T) {
+	if err := busy(t).Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		disturb func(s *Store)
+		want    string
+	}{
+		{"usage too high", func(s *Store) {
+			s.draft.Update(s.pods["bound"].app.leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
+		}, "queue root.b: books say"},
+		{"a pod charged too little", func(s *Store) { s.pods["assumed"].held = queuestest.Vector("pods=1") }, "queue root: books say"},
+		{"an ask charged too little", func(s *Store) { s.pods["waiting"].held = queuestest.Vector("pods=1") }, "pod ns/waiting (waiting): is charged"},
+		{"an owner not charged", func(s *Store) { s.ledger = queues.NewLedger() }, "the usage of users and groups"},
+		{"a slot too many", func(s *Store) { s.window.taken++ }, "slots taken"},
+		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
+		{"a slot without a lease", func(s *Store) { s.clearDeadline(s.pods["admitted"]) }, "has a deadline: false"},
+		{"a slot without a key", func(s *Store) { s.keys.Delete(types.UID("admitted")) }, "has no sort key"},
+		{"a key of a running pod", func(s *Store) { s.keys.Store(types.UID("bound"), Key{}) }, "still has a sort key"},
+		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
+		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
+		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
+		{"a snapshot not published", func(s *Store) {
+			s.chargeAsk(s.pods["parked"], 1)
+		}, "snapshot: root has"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := busy(t)
+			c.disturb(s)
+			if err := s.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want something with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Recount finds every difference from a listing.
+func TestRecountFindsDifferences(t *testing.T) {
+	listing := func(s *Store) []Pod {
+		var listed []Pod
+		for _, p := range s.sortedPods() {
+			pod := p.Pod
+			if p.state != bound {
+				pod.Node = ""
+			}
+			listed = append(listed, pod)
+		}
+		return listed
+	}
+	s := busy(t)
+	for _, c := range []struct {
+		name   string
+		change func(l []Pod) []Pod
+		want   string
+	}{
+		{"equal", func(l []Pod) []Pod { return l }, ""},
+		{"completed pods do not count", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Name: "x", Terminal: true}) }, ""},
+		{"pending pods that are deleted do not count", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Name: "x", Deleting: true}) }, ""},
+		{"one more", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Namespace: "ns", Name: "x"}) },
+			"pod ns/x: in the listing and not in the store"},
+		{"one less", func(l []Pod) []Pod { return without(l, "bound") }, "pod ns/bound: in the store (bound) and not in the listing"},
+		{"it runs", func(l []Pod) []Pod { return edit(l, "assumed", func(p *Pod) { p.Node = "n1" }) },
+			"pod ns/assumed: runs on n1, the store has it as assumed"},
+		{"it does not run", func(l []Pod) []Pod { return edit(l, "bound", func(p *Pod) { p.Node = "" }) },
+			"pod ns/bound: has no node, the store has it bound to n1"},
+		{"it runs elsewhere", func(l []Pod) []Pod { return edit(l, "bound", func(p *Pod) { p.Node = "n2" }) },
+			"pod ns/bound: runs on n2, the store says n1"},
+		{"it uses more", func(l []Pod) []Pod {
+			return edit(l, "bound", func(p *Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
+		}, "pod ns/bound: uses pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := s.Recount(c.change(listing(s)))
+			if got := errorText(err); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func without(l []Pod, uid types.UID) []Pod {
+	var out []Pod
+	for _, p := range l {
+		if p.UID != uid {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func edit(l []Pod, uid types.UID, f func(*Pod)) []Pod {
+	for i := range l {
+		if l[i].UID == uid {
+			f(&l[i])
+		}
+	}
+	return l
+}

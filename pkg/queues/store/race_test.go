@@ -1,0 +1,147 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+)
+
+// Goroutines use the store as the process does: events, cycles, binds, a clock,
+// configurations, and readers without a lock. Run it with -race.
+func TestConcurrentUse(t *testing.T) {
+	specs := []*config.Spec{
+		specification(t, "rule: provided create\nroot\n  a max.vcore=5\n  b maxapps=2\n  c parent template.max.vcore=2"),
+		specification(t, "rule: provided create\nroot limit=*;max.vcore=4\n  a max.vcore=3\n    x\n  c parent"),
+	}
+	s := New(specs[0], Options{Window: 4, MaxWindow: 16, InitialBackoff: -1, MaxBackoff: -1})
+	s.Start(epoch)
+	const pods, rounds = 30, 400
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	run := func(group *sync.WaitGroup, f func(*rand.Rand, int)) {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			random := rand.New(rand.NewPCG(1, 2))
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if group == &wg && i == rounds {
+					return
+				}
+				f(random, i)
+			}
+		}()
+	}
+	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * 100 * time.Millisecond) }
+	run(&wg, func(random *rand.Rand, i int) { s.Upsert(hammered(random.IntN(pods), random.IntN(4)), at(i)) })
+	run(&wg, func(random *rand.Rand, i int) {
+		p := hammered(random.IntN(pods), random.IntN(4))
+		if random.IntN(3) == 0 {
+			s.Delete(p.UID, at(i))
+			return
+		}
+		p.Node = "n1"
+		s.Upsert(p, at(i))
+	})
+	run(&wg, func(random *rand.Rand, i int) { cycleOnce(s, random, at(i)) })
+	run(&wg, func(random *rand.Rand, i int) {
+		s.Tick(at(i))
+		s.NextReports(at(i), 3)
+		s.NextDeadline()
+		s.UpsertNode("n1", queuestest.Vector(fmt.Sprintf("vcore=%d", 1+random.IntN(9))), at(i))
+		s.UpsertNamespace("ns", map[string]string{placement.KeyNamespaceMax: fmt.Sprintf(`{"cpu":"%d"}`, 1+random.IntN(9))}, at(i))
+	})
+	run(&wg, func(_ *rand.Rand, i int) {
+		if i%20 == 0 {
+			s.Configure(specs[i/20%2], at(i))
+		}
+	})
+	run(&readers, func(random *rand.Rand, _ int) {
+		read(t, s.Snapshot())
+		s.Key(hammered(random.IntN(pods), 0).UID)
+		select {
+		case <-s.Wake():
+			s.TakeActivations()
+		default:
+		}
+	})
+	wg.Wait()
+	close(stop)
+	readers.Wait()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods {
+		s.Delete(hammered(i, 0).UID, at(rounds))
+	}
+	s.Tick(at(100 * rounds))
+	if u := s.Snapshot().Root().Usage; !sameUsage(u, queues.Usage{}) {
+		t.Errorf("all pods are gone, and root has %+v", u)
+	}
+}
+
+func hammered(i, variant int) Pod {
+	return Pod{
+		UID: types.UID(fmt.Sprintf("u%d", i)), Name: fmt.Sprintf("p%d", i), Namespace: "ns", Created: epoch,
+		Labels: map[string]string{
+			placement.KeyQueue:         []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant],
+			placement.KeyApplicationID: fmt.Sprintf("app%d", i%7),
+		},
+		Request: queuestest.Vector("vcore=1 pods=1"),
+	}
+}
+
+// cycleOnce does what the scheduler does with one pod, whether it was let
+// through or not.
+func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
+	uid := hammered(random.IntN(30), 0).UID
+	if !s.Gate(uid, now).None() {
+		s.Explain(uid)
+		return
+	}
+	_, v, ok := s.Judge(uid, s.Snapshot())
+	switch {
+	case !ok:
+		return
+	case !v.OK():
+		s.Refused(uid, now)
+		return
+	case random.IntN(4) == 0:
+		s.Failed(uid, s.Explain(uid), now)
+		return
+	}
+	if s.Assume(uid, "n1", now).OK() && (random.IntN(3) == 0 || !s.Recheck(uid).OK()) {
+		s.Forget(uid, now)
+	}
+}
+
+// read looks at all of a snapshot: sums of children must be those of parents,
+// where no queue has applications and children at once.
+func read(t *testing.T, snap *queues.Snapshot) {
+	for q := range snap.All() {
+		if q.Leaf || len(q.Children) == 0 {
+			continue
+		}
+		n := 0
+		for _, c := range q.Children {
+			n += snap.Queue(c).Applications
+		}
+		if n > q.Applications {
+			t.Errorf("%s has %d applications, its children %d", q.Path, q.Applications, n)
+		}
+	}
+}
