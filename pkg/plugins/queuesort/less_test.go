@@ -1,0 +1,237 @@
+package queuesort_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	upstream "k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+)
+
+func queued(pod *corev1.Pod, at time.Time) *framework.QueuedPodInfo {
+	return &framework.QueuedPodInfo{PodInfo: &framework.PodInfo{Pod: pod}, Timestamp: at}
+}
+
+// less is the signature of Less, so that a law can be held against a broken one.
+type less func(a, b fwk.QueuedPodInfo) bool
+
+// keyed is how many pods of queues have a key from their admission.
+const keyed = 12
+
+// crowd is a plugin with admitted pods of several priorities and times, some of
+// them equal, and a generator of pods with and without a key.
+func crowd(t *testing.T) (less, *rapid.Generator[*framework.QueuedPodInfo]) {
+	t.Helper()
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 100}")))
+	var pods []*corev1.Pod
+	for i := range keyed {
+		p := plugintest.Pod(fmt.Sprint("keyed-", i), 1)
+		p.Spec.Priority = ptr.To(int32(i % 3))
+		pods = append(pods, p)
+	}
+	plugin := started(t, h)
+	h.Create(t, pods...)
+	s := process.For(h.Context(), h).Store()
+	times := []time.Time{time.Unix(0, 1), time.Unix(1, 0), time.Unix(2, 0), time.Now(), time.Now().Add(time.Hour)}
+	plugintest.Eventually(t, func() error {
+		for _, p := range pods {
+			k, ok := s.Key(p.UID)
+			if !ok {
+				return errors.New("a pod has no key")
+			}
+			times = append(times, time.Unix(0, k.Time)) // ties with pods of no queue
+		}
+		return nil
+	})
+	return plugin.Less, rapid.Custom(func(t *rapid.T) *framework.QueuedPodInfo {
+		at := rapid.SampledFrom(times).Draw(t, "queued")
+		if i := rapid.IntRange(0, 2*keyed).Draw(t, "keyed"); i < keyed {
+			return queued(pods[i], at)
+		}
+		p := plugintest.Foreign(plugintest.Pod("other", 1))
+		p.UID = types.UID(fmt.Sprint("other-", rapid.IntRange(0, 20).Draw(t, "uid")))
+		if rapid.Bool().Draw(t, "managed") { // not admitted yet, or known to nobody
+			p.Spec.SchedulerName = plugintest.Profile
+		}
+		if rapid.Bool().Draw(t, "prioritised") {
+			p.Spec.Priority = ptr.To(rapid.OneOf(rapid.Int32Range(0, 2), rapid.SampledFrom([]int32{-1 << 31, 1<<31 - 1, 2_000_001_000})).Draw(t, "priority"))
+		}
+		return queued(p, at)
+	})
+}
+
+// lawOfOrder: a strict total order of pods. Two infos with one UID are one pod,
+// which has one place in the queue.
+func lawOfOrder(l less, a, b, c *framework.QueuedPodInfo) error {
+	ab, ba, bc, ac := l(a, b), l(b, a), l(b, c), l(a, c)
+	switch {
+	case l(a, a):
+		return errors.New("a pod is before itself")
+	case ab && ba:
+		return errors.New("two pods are each before the other")
+	case !ab && !ba && a.Pod.UID != b.Pod.UID:
+		return errors.New("two pods have the same place")
+	case ab && bc && !ac:
+		return errors.New("a is before b and b before c, and a is not before c")
+	case !ab && !bc && ac:
+		return errors.New("a is not before b and b not before c, and a is before c")
+	}
+	return nil
+}
+
+func TestLessIsAStrictTotalOrder(t *testing.T) {
+	l, infos := crowd(t)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := lawOfOrder(l, infos.Draw(t, "a"), infos.Draw(t, "b"), infos.Draw(t, "c")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestLessSortsTheSameWay sorts the same pods from two beginnings.
+func TestLessSortsTheSameWay(t *testing.T) {
+	l, infos := crowd(t)
+	order := func(a, b *framework.QueuedPodInfo) int {
+		switch {
+		case l(a, b):
+			return -1
+		case l(b, a):
+			return 1
+		}
+		return 0
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		one := rapid.SliceOfNDistinct(infos, 0, 20, func(q *framework.QueuedPodInfo) types.UID { return q.Pod.UID }).Draw(t, "pods")
+		other := rapid.Permutation(one).Draw(t, "permutation")
+		slices.SortFunc(one, order)
+		slices.SortFunc(other, order)
+		if !slices.Equal(one, other) {
+			t.Fatal("the order depends on the beginning")
+		}
+	})
+}
+
+func TestLawOfOrderFindsPlantedBugs(t *testing.T) {
+	l, infos := crowd(t)
+	priority := func(q fwk.QueuedPodInfo) int32 { return ptr.Deref(q.GetPodInfo().GetPod().Spec.Priority, 0) }
+	for name, planted := range map[string]less{
+		"leaves ties": (&upstream.PrioritySort{}).Less,
+		"not strict":  func(a, b fwk.QueuedPodInfo) bool { return !l(b, a) },
+		"two clocks": func(a, b fwk.QueuedPodInfo) bool { // own order among some, upstream's with the others
+			if a.GetPodInfo().GetPod().Spec.SchedulerName == b.GetPodInfo().GetPod().Spec.SchedulerName {
+				return l(a, b)
+			}
+			return cmp.Or(cmp.Compare(priority(a), priority(b)), a.GetTimestamp().Compare(b.GetTimestamp())) < 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 5000 {
+				if lawOfOrder(planted, infos.Example(seed), infos.Example(seed+10_000), infos.Example(seed+20_000)) != nil {
+					return
+				}
+			}
+			t.Error("the law holds for the broken order, too")
+		})
+	}
+}
+
+// strangers are pods of no queue: pairs at different times.
+var strangers = rapid.Custom(func(t *rapid.T) [2]*framework.QueuedPodInfo {
+	var pair [2]*framework.QueuedPodInfo
+	for i := range pair {
+		p := plugintest.Foreign(plugintest.Pod(fmt.Sprint(i), 1))
+		p.UID = types.UID(fmt.Sprint(rapid.IntRange(0, 99).Draw(t, "uid"), "-", i))
+		if rapid.Bool().Draw(t, "prioritised") {
+			p.Spec.Priority = ptr.To(rapid.OneOf(rapid.Int32Range(-2, 2), rapid.Int32()).Draw(t, "priority"))
+		}
+		pair[i] = queued(p, time.Unix(1_700_000_000, rapid.Int64Range(0, 3).Draw(t, "time")))
+	}
+	return pair
+})
+
+// lawOfStrangers: where upstream has an opinion, it is ours.
+func lawOfStrangers(l less, pair [2]*framework.QueuedPodInfo) error {
+	theirs := (&upstream.PrioritySort{}).Less
+	for _, p := range [][2]*framework.QueuedPodInfo{pair, {pair[1], pair[0]}} {
+		if theirs(p[0], p[1]) && (!l(p[0], p[1]) || l(p[1], p[0])) {
+			return fmt.Errorf("upstream puts %v first", p[0].Pod.UID)
+		}
+	}
+	return nil
+}
+
+func TestPodsOfNoQueueAreOrderedAsUpstreamDoes(t *testing.T) {
+	l := newPlugin(t, plugintest.New(t), plugintest.Args()).Less
+	rapid.Check(t, func(t *rapid.T) {
+		if err := lawOfStrangers(l, strangers.Draw(t, "pods")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for seed := range 1000 {
+		if lawOfStrangers(func(a, b fwk.QueuedPodInfo) bool { return l(b, a) }, strangers.Example(seed)) != nil {
+			return
+		}
+	}
+	t.Error("the law holds for the reverse order, too")
+}
+
+// TestKeyedPodsKeepTheOrderOfTheirAdmission shows that what happens to a pod
+// after it was let through does not move it.
+func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 100}")))
+	low, high := plugintest.Pod("low", 1), plugintest.Pod("high", 1)
+	low.Spec.Priority, high.Spec.Priority = ptr.To[int32](1), ptr.To[int32](2)
+	plugin := started(t, h)
+	h.Create(t, low, high)
+	s := process.For(h.Context(), h).Store()
+	plugintest.Eventually(t, func() error {
+		for _, p := range []*corev1.Pod{low, high} {
+			if _, ok := s.Key(p.UID); !ok {
+				return errors.New(p.Name + " has no key")
+			}
+		}
+		return nil
+	})
+	early, late := time.Unix(1, 0), time.Now().Add(time.Hour)
+	if !plugin.Less(queued(high, late), queued(low, early)) || plugin.Less(queued(low, early), queued(high, late)) {
+		t.Error("the higher priority is not first, whenever it was queued")
+	}
+	stranger := plugintest.Foreign(plugintest.Pod("stranger", 1))
+	stranger.Spec.Priority = ptr.To[int32](2)
+	if !plugin.Less(queued(stranger, early), queued(high, early)) {
+		t.Error("of equal rank, the pod that waits longer than the other's admission is not first")
+	}
+	if !plugin.Less(queued(high, early), queued(stranger, late)) {
+		t.Error("of equal rank, the pod that came after the other's admission is first")
+	}
+}
+
+func BenchmarkLess(b *testing.B) {
+	h := plugintest.New(b, plugintest.Queues(plugintest.Document("{vcore: 100}")), plugintest.Pod("p", 1))
+	plugin := started(b, h)
+	s := process.For(h.Context(), h).Store()
+	plugintest.Eventually(b, func() error {
+		if _, ok := s.Key("uid-p"); !ok {
+			return errors.New("no key")
+		}
+		return nil
+	})
+	managed := queued(plugintest.Pod("p", 1), time.Now())
+	foreign := queued(plugintest.Foreign(plugintest.Pod("q", 1)), time.Now())
+	b.ReportAllocs()
+	for b.Loop() {
+		plugin.Less(managed, foreign)
+	}
+}
