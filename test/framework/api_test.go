@@ -1,0 +1,231 @@
+package framework_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// podAPI is the pods of an API server. It takes the place of the tracker of
+// client-go's fake clientset for pods only: that one cannot bind, and its
+// watches lose their mind after 100 events nobody has read yet.
+type podAPI struct {
+	mu     sync.Mutex
+	pods   map[types.NamespacedName]*corev1.Pod
+	events []watch.Event // all there ever were; resource version i+1 is events[i]
+	more   chan struct{} // closed and replaced with every event
+
+	// bind, where set, is asked before a pod is bound; its error is the answer.
+	bind func(pod *corev1.Pod, node string) error
+}
+
+var podsResource = schema.GroupResource{Resource: "pods"}
+
+// newPodAPI puts a podAPI in front of a clientset.
+func newPodAPI(client *fake.Clientset) *podAPI {
+	a := &podAPI{pods: map[types.NamespacedName]*corev1.Pod{}, more: make(chan struct{})}
+	client.PrependReactor("*", "pods", a.react)
+	client.PrependWatchReactor("pods", a.watch)
+	return a
+}
+
+func (a *podAPI) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch action := action.(type) {
+	case clienttesting.CreateActionImpl:
+		if binding, ok := action.Object.(*corev1.Binding); ok {
+			return true, binding, a.bound(binding)
+		}
+	case clienttesting.PatchActionImpl:
+		pod, err := a.patch(action)
+		return true, pod, err
+	case clienttesting.ListActionImpl:
+		return true, a.list(), nil
+	case clienttesting.GetActionImpl:
+		pod, err := a.get(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+		return true, pod, err
+	case clienttesting.DeleteActionImpl:
+		return true, nil, a.remove(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+	}
+	return true, nil, fmt.Errorf("the pods of this test do not know %s %T", action.GetVerb(), action)
+}
+
+func (a *podAPI) get(name types.NamespacedName) (*corev1.Pod, error) {
+	if pod, ok := a.pods[name]; ok {
+		return pod, nil
+	}
+	return nil, apierrors.NewNotFound(podsResource, name.String())
+}
+
+func (a *podAPI) list() *corev1.PodList {
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(a.events))}}
+	for _, pod := range a.pods {
+		list.Items = append(list.Items, *pod)
+	}
+	return list
+}
+
+// put notes a new version of a pod, which nobody may change any more.
+func (a *podAPI) put(pod *corev1.Pod, event watch.EventType) {
+	pod.ResourceVersion = strconv.Itoa(len(a.events) + 1)
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	if event == watch.Deleted {
+		delete(a.pods, name)
+	} else {
+		a.pods[name] = pod
+	}
+	a.events = append(a.events, watch.Event{Type: event, Object: pod})
+	close(a.more)
+	a.more = make(chan struct{})
+}
+
+func (a *podAPI) bound(b *corev1.Binding) error {
+	old, err := a.get(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+	switch {
+	case err != nil:
+		return err
+	case old.UID != b.UID || old.Spec.NodeName != "":
+		return apierrors.NewConflict(podsResource, b.Name, fmt.Errorf("it is another pod, or bound already"))
+	}
+	if a.bind != nil {
+		if err := a.bind(old, b.Target.Name); err != nil {
+			return err
+		}
+	}
+	pod := old.DeepCopy()
+	pod.Spec.NodeName = b.Target.Name
+	a.put(pod, watch.Modified)
+	return nil
+}
+
+func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error) {
+	old, err := a.get(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+	if err != nil {
+		return nil, err
+	}
+	if action.PatchType != types.StrategicMergePatchType {
+		return nil, fmt.Errorf("the pods of this test do not know patches of type %s", action.PatchType)
+	}
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	after, err := strategicpatch.StrategicMergePatch(before, action.Patch, old)
+	if err != nil {
+		return nil, err
+	}
+	pod := &corev1.Pod{}
+	if err := json.Unmarshal(after, pod); err != nil {
+		return nil, err
+	}
+	a.put(pod, watch.Modified)
+	return pod, nil
+}
+
+func (a *podAPI) remove(name types.NamespacedName) error {
+	old, err := a.get(name)
+	if err != nil {
+		return err
+	}
+	a.put(old.DeepCopy(), watch.Deleted)
+	return nil
+}
+
+// create adds pods as a client would.
+func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pod := range pods {
+		if _, err := a.get(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); err == nil {
+			t.Fatalf("pod %s/%s exists already", pod.Namespace, pod.Name)
+		}
+		a.put(pod.DeepCopy(), watch.Added)
+	}
+}
+
+// delete takes pods away at once, as with a grace period of 0.
+func (a *podAPI) delete(t testing.TB, pods ...*corev1.Pod) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, pod := range pods {
+		if err := a.remove(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// pod returns the current version of a pod; nil when it is gone.
+func (a *podAPI) pod(namespace, name string) *corev1.Pod {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
+}
+
+// all returns the current version of every pod, by namespace and name.
+func (a *podAPI) all() []*corev1.Pod {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*corev1.Pod
+	for _, pod := range a.pods {
+		out = append(out, pod)
+	}
+	slices.SortFunc(out, func(p, q *corev1.Pod) int {
+		return slices.Compare([]string{p.Namespace, p.Name}, []string{q.Namespace, q.Name})
+	})
+	return out
+}
+
+// watch serves one watcher from the version it names.
+func (a *podAPI) watch(action clienttesting.Action) (bool, watch.Interface, error) {
+	from := 0
+	if w, ok := action.(clienttesting.WatchActionImpl); ok && w.ListOptions.ResourceVersion != "" {
+		var err error
+		if from, err = strconv.Atoi(w.ListOptions.ResourceVersion); err != nil {
+			return true, nil, err
+		}
+	}
+	out := make(chan watch.Event, 100)
+	w := watch.NewProxyWatcher(out)
+	go a.serve(w, out, from)
+	return true, w, nil
+}
+
+// serve feeds a watcher until it is stopped.
+func (a *podAPI) serve(w *watch.ProxyWatcher, out chan<- watch.Event, from int) {
+	defer close(out)
+	for {
+		a.mu.Lock()
+		events, more := a.events[from:], a.more
+		a.mu.Unlock()
+		for _, event := range events {
+			select {
+			case out <- event:
+			case <-w.StopChan():
+				return
+			}
+		}
+		from += len(events)
+		select {
+		case <-more:
+		case <-w.StopChan():
+			return
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package framework_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// managed is the profile whose pods belong to queues, other the one whose do not.
+const (
+	managed = "yunikorn"
+	other   = corev1.DefaultSchedulerName
+)
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
+	metrics.Register()
+	os.Exit(m.Run())
+}
+
+// options say how the scheduler of a test is set up.
+type options struct {
+	queues string // queues.yaml
+	window int    // of the store; 0 is the default
+	// largest is what the window may grow to; 0 is window.
+	largest int
+	// backoff is the first back-off in seconds; the longest is ten times that.
+	backoff int
+	// sort and others replace plugins of ours, to plant a bug.
+	registry frameworkruntime.Registry
+	// disturb is a Reserve plugin after ours that fails when it returns an error.
+	disturb func(pod *corev1.Pod) error
+}
+
+// cluster is a scheduler at work on an API server that is a map.
+type cluster struct {
+	t         testing.TB
+	client    *fake.Clientset
+	api       *podAPI
+	probe     *probe
+	store     *store.Store
+	scheduler *scheduler.Scheduler
+	stop      func() // stops everything and waits for it
+}
+
+// start runs a scheduler with both profiles until the end of the test.
+func start(t testing.TB, o options) *cluster {
+	t.Helper()
+	client := fake.NewSimpleClientset()
+	c := &cluster{t: t, client: client, api: newPodAPI(client), probe: newProbe()}
+	c.probe.disturb = o.disturb
+	cfg := configuration(t, o)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	factory := scheduler.NewInformerFactory(client, 0)
+	sched, err := scheduler.New(ctx, client, factory, nil, func(string) events.EventRecorder { return c.probe },
+		scheduler.WithProfiles(cfg.Profiles...),
+		scheduler.WithPodInitialBackoffSeconds(int64(o.backoff)), // 0 is not for users, but exact
+		scheduler.WithPodMaxBackoffSeconds(int64(10*o.backoff)),
+		scheduler.WithFrameworkOutOfTreeRegistry(c.registry(o)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.scheduler = sched
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	if err := sched.WaitForHandlersSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	c.stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(c.stop)
+	go func() {
+		sched.Run(ctx)
+		factory.Shutdown()
+		close(done)
+	}()
+	c.eventually("the store starts", c.store.Started)
+	return c
+}
+
+// registry is our plugins, those of the test, and the probe.
+func (c *cluster) registry(o options) frameworkruntime.Registry {
+	r := frameworkruntime.Registry{
+		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			plugin, err := queuesort.New(ctx, args, h)
+			c.store = process.For(ctx, h).Store()
+			return plugin, err
+		},
+		preemption.Name:  preemption.New,
+		reservation.Name: reservation.New,
+		probeName: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+			return c.probe, nil
+		},
+	}
+	for name, factory := range o.registry {
+		r[name] = factory
+	}
+	return r
+}
+
+// profiles are the shipped two profiles, and the probe.
+const profiles = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preFilter: {enabled: [{name: Probe}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    reserve: {enabled: [{name: Probe}]}
+  pluginConfig: &args
+  - name: QueueSort
+    args:
+      managedProfiles: [yunikorn]
+      configFile: %[3]s
+      restAddress: ""
+      podInitialBackoff: %[1]ds
+      podMaxBackoff: %[2]ds
+      window: %[4]d
+      maxWindow: %[5]d
+- schedulerName: yunikorn
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    postFilter:
+      enabled: [{name: QueuePreemption}, {name: DynamicResources}, {name: DefaultPreemption}]
+      disabled: [{name: "*"}]
+    reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
+    permit: {enabled: [{name: NodeReservation}]}
+    postBind: {enabled: [{name: NodeReservation}]}
+  pluginConfig: *args
+`
+
+func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "queues.yaml")
+	if err := os.WriteFile(file, []byte(o.queues), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o.window == 0 {
+		o.window, o.largest = 64, max(o.largest, 1024)
+	}
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window))
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
+	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// patience is how long a test waits for something that should happen at once.
+const patience = 30 * time.Second
+
+// eventually waits until the condition holds.
+func (c *cluster) eventually(what string, holds func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(patience)
+	for tick := time.NewTicker(2 * time.Millisecond); ; <-tick.C {
+		if holds() {
+			tick.Stop()
+			return
+		}
+		if time.Now().After(deadline) {
+			root := c.store.Snapshot().Root()
+			c.t.Fatalf("waited %v in vain: %s\nroot: allocated %v, admitted %v, pending %v; %d cycles; check: %v", patience, what,
+				root.Allocated, root.Admitted, root.Pending, c.probe.allCycles(), c.store.Check())
+		}
+	}
+}
+
+// addNodes adds equal nodes: cpu in cores, and room for as many pods.
+func (c *cluster) addNodes(n int, cores int64) {
+	c.t.Helper()
+	for i := range n {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)},
+			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+				corev1.ResourceCPU:    *resource.NewQuantity(cores, resource.DecimalSI),
+				corev1.ResourceMemory: *resource.NewQuantity(cores<<30, resource.BinarySI),
+				corev1.ResourcePods:   *resource.NewQuantity(2*cores, resource.DecimalSI),
+			}},
+		}
+		if _, err := c.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// epoch is when the first pod of a test was made.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// pod is a pending pod of the profile: one core, made so many seconds after epoch.
+func pod(profile, name string, second int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID(name), Labels: map[string]string{},
+			CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(second) * time.Second)),
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: profile, Priority: new(int32),
+			Containers: []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			}}},
+		},
+	}
+}
+
+// inQueue puts a pod into a queue and an application.
+func inQueue(p *corev1.Pod, queue, app string) *corev1.Pod {
+	p.Labels["queue"], p.Labels["applicationId"] = queue, app
+	return p
+}
+
+// onNode makes a pod a running one.
+func onNode(p *corev1.Pod, node string) *corev1.Pod {
+	p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning
+	return p
+}

@@ -1,0 +1,338 @@
+package framework_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// The measure. A referee stands behind the scheduler's Reserve step, in the
+// scheduling goroutine, with its own books of what runs. For every pod that gets
+// a node it asks the naive order, on the usage of that moment, how many pods
+// would have gone first: the rank; 0 is exact. And it lets an ideal scheduler,
+// which always takes the naive first, follow side by side: the lead of a queue
+// is how many pods more (or fewer) than in the ideal cluster it has.
+//
+// The claim is: rank and lead stay below the window. A disturbance from outside
+// (a queue whose first pods come late) moves the naive order at once by any
+// amount, so that pods let through before have a large rank; there may be a
+// window of those for each disturbance, and the lead must stay below the window
+// all the same.
+type referee struct {
+	window int
+
+	mu        sync.Mutex
+	real      *naive
+	ideal     *naive
+	binds     int
+	sum, max  int // of ranks
+	outOfTurn int // ranks of window or more
+	maxLead   int64
+	leadSum   int64
+	running   map[string][]*corev1.Pod // by queue, oldest first
+	unknown   []string
+	audited   int
+	misjudged []string
+	progress  chan struct{}
+}
+
+func newReferee(window int, n *naive) *referee {
+	return &referee{
+		window: window, real: n, ideal: n.copy(),
+		running: map[string][]*corev1.Pod{}, progress: make(chan struct{}, 1),
+	}
+}
+
+// arrive adds pending pods to both clusters.
+func (r *referee) arrive(pods ...*corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.real.arrive(pods...)
+	r.ideal.arrive(pods...)
+}
+
+// reserved judges a decision of the scheduler.
+func (r *referee) reserved(p *corev1.Pod) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rank := r.real.rank(p.UID, 4*r.window+64)
+	if r.binds%101 == 0 {
+		r.audit()
+	}
+	if !r.real.take(p) {
+		r.unknown = append(r.unknown, p.Name)
+		return
+	}
+	r.binds++
+	r.sum += rank
+	r.max = max(r.max, rank)
+	if rank >= r.window {
+		r.outOfTurn++
+	}
+	if a := r.ideal.first(); a != nil {
+		r.ideal.take(a.pending[0])
+	}
+	r.lead()
+	q := p.Labels["queue"]
+	r.running[q] = append(r.running[q], p)
+	select {
+	case r.progress <- struct{}{}:
+	default:
+	}
+}
+
+// audit holds the naive first against the full sort of all pending pods.
+func (r *referee) audit() {
+	r.audited++
+	if first, want := r.real.first().pending[0], r.real.sorted()[0]; first != want {
+		r.misjudged = append(r.misjudged, first.Name+" is not "+want.Name)
+	}
+}
+
+func (r *referee) lead() {
+	var worst int64
+	for i, q := range r.real.queues {
+		d := q.used - r.ideal.queues[i].used
+		worst = max(worst, d, -d)
+	}
+	r.maxLead = max(r.maxLead, worst)
+	r.leadSum += worst
+}
+
+// finish takes the oldest running pod of a queue away from the books of both
+// clusters; nil when there is none.
+func (r *referee) finish(queue string) *corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.running[queue]
+	if len(list) == 0 {
+		return nil
+	}
+	p := list[0]
+	r.running[queue] = list[1:]
+	r.real.app(p).charge(-1)
+	// The ideal cluster may run other pods of the queue; one of the same
+	// application if it has any.
+	for _, a := range r.ideal.queue(queue).apps {
+		if a.name == p.Labels["applicationId"] && a.used > 0 {
+			a.charge(-1)
+			return p
+		}
+	}
+	for _, a := range r.ideal.queue(queue).apps {
+		if a.used > 0 {
+			a.charge(-1)
+			return p
+		}
+	}
+	return p
+}
+
+func (r *referee) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.binds
+}
+
+// await waits until so many pods got a node.
+func (r *referee) await(c *cluster, binds int) {
+	c.t.Helper()
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for r.count() < binds {
+		select {
+		case <-r.progress:
+		case <-timeout.C:
+			c.t.Fatalf("waited %v in vain for bind %d, there were %d; %v", patience, binds, r.count(), c.store.Check())
+		}
+	}
+}
+
+func (r *referee) String() string {
+	n := float64(max(r.binds, 1))
+	return fmt.Sprintf("%d binds: rank mean %.2f max %d, %d of %d or more; lead mean %.2f max %d; audited %d",
+		r.binds, float64(r.sum)/n, r.max, r.outOfTurn, r.window, float64(r.leadSum)/n, r.maxLead, r.audited)
+}
+
+const threeQueues = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: a, resources: {guaranteed: {vcore: "%[1]d"}}, properties: {application.sort.policy: %[4]s}}
+    - {name: b, resources: {guaranteed: {vcore: "%[2]d"}}, properties: {application.sort.policy: %[4]s}}
+    - {name: c, resources: {guaranteed: {vcore: "%[3]d"}}, properties: {application.sort.policy: %[4]s}}
+`
+
+// scenario is a full cluster with pending pods that empties pod by pod.
+type scenario struct {
+	pending int // pods of all queues together at the start
+	steps   int // pods that go, one after the other
+	window  int
+	largest int // what the window may grow to
+	backoff int
+	ahead   int // rooms that are free at a time; 0 is 1
+	// calm lets the scheduler come to rest after every step.
+	calm bool
+	apps    int // applications per queue; 0 is 1
+	policy  string
+	// late is the queue whose pods come only after a third of the steps.
+	late string
+	// finish says whose pod goes at a step instead of a filler; "" is a filler.
+	finish func(step int) string
+	// priority of the i-th pod.
+	priority func(i int) int32
+	options  options
+}
+
+// run plays a scenario and returns the referee.
+func (s scenario) run(t *testing.T) (*referee, *cluster) {
+	t.Helper()
+	const nodes = 20
+	fillers := max(s.steps, nodes)
+	cores := int64((fillers + nodes - 1) / nodes)
+	fillers = nodes * int(cores)
+	if s.policy == "" {
+		s.policy = "fifo"
+	}
+	n := &naive{}
+	n.capacity.cores, n.capacity.pods = nodes*cores, 2*nodes*cores
+	for i, name := range []string{"a", "b", "c"} {
+		g := []int64{8, 4, 2}[i] * n.capacity.cores / 14
+		n.queues = append(n.queues, &naiveQueue{name: name, guaranteed: g, fair: s.policy == "fair"})
+	}
+	r := newReferee(max(s.window, s.largest), n)
+
+	o := s.options
+	o.window, o.largest, o.backoff = s.window, s.largest, s.backoff
+	o.queues = fmt.Sprintf(threeQueues, n.queues[0].guaranteed, n.queues[1].guaranteed, n.queues[2].guaranteed, s.policy)
+	c := start(t, o)
+	c.probe.reserved = r.reserved
+	c.addNodes(nodes, cores)
+	running := make([]*corev1.Pod, fillers)
+	for i := range running {
+		running[i] = onNode(pod(other, fmt.Sprintf("filler-%05d", i), 0), fmt.Sprintf("node-%03d", i%nodes))
+	}
+	c.api.create(t, running...)
+	c.seen(nodes, fillers)
+	now, later := s.pods()
+	r.arrive(now...)
+	c.api.create(t, now...)
+	c.settle(len(now))
+	s.empty(c, r, running, later)
+	return r, c
+}
+
+// pods are the pending pods, and those that come late. Their ages alternate
+// between queues and applications.
+func (s scenario) pods() (now, later []*corev1.Pod) {
+	for i := range s.pending {
+		queue := []string{"a", "b", "c"}[i%3]
+		app := fmt.Sprintf("%s-%02d", queue, i/3%max(s.apps, 1))
+		p := inQueue(pod(managed, fmt.Sprintf("%s-%05d", app, i), i), queue, app)
+		if s.priority != nil {
+			*p.Spec.Priority = s.priority(i)
+		}
+		if queue == s.late {
+			later = append(later, p)
+		} else {
+			now = append(now, p)
+		}
+	}
+	return now, later
+}
+
+// empty lets the pods of the full cluster go one by one.
+func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
+	for step := range s.steps {
+		if len(later) > 0 && step == s.steps/3 {
+			r.arrive(later...)
+			c.api.create(c.t, later...)
+			c.eventually("the late pods are known", func() bool { return c.pending() == s.pending-r.count() })
+		}
+		gone := fillers[step%len(fillers)]
+		if s.finish != nil {
+			if queue := s.finish(step); queue != "" {
+				if p := r.finish(queue); p != nil {
+					gone = p
+				}
+			}
+		}
+		c.api.delete(c.t, gone)
+		r.await(c, step+1-max(s.ahead-1, 0))
+		if s.calm {
+			c.settle(s.pending - r.count())
+		}
+	}
+	r.await(c, s.steps)
+}
+
+// seen waits until the scheduler knows the nodes and the pods that run.
+func (c *cluster) seen(nodes, pods int) {
+	c.t.Helper()
+	c.eventually("the scheduler has seen the cluster", func() bool {
+		n, err := c.scheduler.Cache.PodCount()
+		return err == nil && n == pods && c.scheduler.Cache.NodeCount() == nodes && !c.store.Snapshot().Capacity().IsZero()
+	})
+}
+
+// pending is how many managed pods wait for a node.
+func (c *cluster) pending() int {
+	return int(c.store.Snapshot().Root().Pending.Get(resources.Pods))
+}
+
+// settle waits until so many managed pods wait, and none of them for a cycle.
+func (c *cluster) settle(pending int) {
+	c.t.Helper()
+	c.eventually("all pods wait and none is tried", func() bool {
+		return c.pending() == pending && c.store.Snapshot().Root().Admitted.IsZero()
+	})
+}
+
+// check fails the test unless the books are right and the claim holds.
+func (r *referee) check(t *testing.T, c *cluster, disturbances int) {
+	t.Helper()
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.Log(r, "cycles", c.probe.allCycles())
+	if len(r.unknown) > 0 || len(r.misjudged) > 0 {
+		t.Errorf("pods that got a node and did not wait: %v; wrong naive firsts: %v", r.unknown, r.misjudged)
+	}
+	if r.outOfTurn > disturbances*r.window {
+		t.Errorf("%d pods got a node with %d or more others before them, %d are allowed", r.outOfTurn, r.window, disturbances*r.window)
+	}
+	if r.maxLead > int64(r.window) {
+		t.Errorf("a queue was %d pods away from the ideal, %d are allowed", r.maxLead, r.window)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for _, s := range []scenario{
+		{pending: 1000, steps: 300, window: 64, largest: 64},
+		{pending: 1000, steps: 300, window: 8, largest: 8},
+		{pending: 1000, steps: 300, window: 1, largest: 1},
+		{pending: 1000, steps: 100, window: 64, largest: 64, calm: true},
+		{pending: 1000, steps: 100, window: 64, largest: 64, calm: true, backoff: 1},
+		{pending: 1000, steps: 100, window: 64, largest: 64, backoff: 1},
+		{pending: 10000, steps: 100, window: 64, largest: 64, calm: true},
+		{pending: 10000, steps: 1000, window: 64, largest: 64},
+	} {
+		t.Run(fmt.Sprintf("%+v", s), func(t *testing.T) {
+			began := time.Now()
+			r, c := s.run(t)
+			r.check(t, c, 0)
+			t.Log(time.Since(began))
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package framework_test
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+const probeName = "Probe"
+
+// probe is a plugin that watches: it counts the cycles of every pod and tells
+// of every pod that got a node. It is called in the scheduling goroutine, so
+// what it does takes no time as far as the scheduler can tell.
+type probe struct {
+	disturb func(pod *corev1.Pod) error
+	// reserved, where set, is told of every managed pod that got a node.
+	reserved func(pod *corev1.Pod)
+
+	mu     sync.Mutex // guards what follows
+	cycles map[types.UID]int
+	total  int
+	notes  map[string]int // events by reason
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &probe{}
+	_ fwk.ReservePlugin     = &probe{}
+	_ fwk.EnqueueExtensions = &probe{}
+)
+
+func newProbe() *probe {
+	return &probe{cycles: map[types.UID]int{}, notes: map[string]int{}}
+}
+
+func (*probe) Name() string { return probeName }
+
+func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+
+func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cycles[pod.UID]++
+	p.total++
+	return nil, nil
+}
+
+func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	if p.disturb != nil {
+		if err := p.disturb(pod); err != nil {
+			return fwk.AsStatus(err)
+		}
+	}
+	if p.reserved != nil && pod.Spec.SchedulerName == managed {
+		p.reserved(pod)
+	}
+	return nil
+}
+
+func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+
+// cyclesOf is how many cycles the pod had.
+func (p *probe) cyclesOf(pod *corev1.Pod) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cycles[pod.UID]
+}
+
+// allCycles is how many cycles there were.
+func (p *probe) allCycles() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
+
+// Eventf takes the place of an event recorder.
+func (p *probe) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes[reason]++
+}
