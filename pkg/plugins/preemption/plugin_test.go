@@ -1,0 +1,205 @@
+package preemption
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+func args() *config.QueuePreemptionArgs {
+	return &config.QueuePreemptionArgs{
+		RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9}, PodOptOut: config.PodOptOutHonor,
+	}
+}
+
+func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
+	t.Helper()
+	p, err := New(h.Context(), args(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(*Plugin)
+}
+
+// started is the plugin beside a QueueSort whose store has seen everything.
+func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
+	t.Helper()
+	plugin := newPlugin(t, h) // in any order
+	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
+		t.Fatal(err)
+	}
+	h.Start(t)
+	s := process.For(h.Context(), h).Store()
+	plugintest.Eventually(t, func() error {
+		if !s.Started() {
+			return errors.New("not started")
+		}
+		return nil
+	})
+	return plugin, s
+}
+
+// until polls until the pod waits for the code; empty is let through.
+func until(t *testing.T, s *store.Store, pod *corev1.Pod, code reasons.Code) {
+	t.Helper()
+	plugintest.Eventually(t, func() error {
+		_, keyed := s.Key(pod.UID)
+		if why := s.Explain(pod.UID); why.Code != code || (code == "" && !keyed) {
+			return errors.New("waits for " + why.String())
+		}
+		return nil
+	})
+}
+
+func wantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
+	t.Helper()
+	if got.Code() != code || !strings.Contains(got.Message(), text) || (text == "" && got.Message() != "") {
+		t.Errorf("%s: %s %q, want %s %q", what, got.Code(), got.Message(), code, text)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	h := plugintest.New(t)
+	bad := args()
+	bad.PodOptOut = "Perhaps"
+	for _, c := range []struct {
+		args runtime.Object
+		want string
+	}{
+		{nil, "arguments are <nil>, want QueuePreemptionArgs"},
+		{plugintest.Args(), "QueueSortArgs, want QueuePreemptionArgs"},
+		{bad, "podOptOut"},
+	} {
+		plugin, err := New(h.Context(), c.args, h)
+		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin QueuePreemption: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
+		}
+	}
+}
+
+func TestWithoutQueueSort(t *testing.T) {
+	plugin := newPlugin(t, plugintest.New(t))
+	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
+		result, status := plugin.PreFilter(t.Context(), framework.NewCycleState(), pod, nil)
+		if result != nil || !errors.Is(status.AsError(), process.ErrNoStore) || status.Code() != fwk.Error {
+			t.Errorf("%v, %v; want the error that QueueSort is missing", result, status)
+		}
+	}
+	if !strings.Contains(process.ErrNoStore.Error(), "enable it in every profile") {
+		t.Error("the error does not say what to do")
+	}
+	_, status := plugin.PostFilter(t.Context(), framework.NewCycleState(), plugintest.Pod("p", 1), nil)
+	wantStatus(t, "PostFilter", status, fwk.Unschedulable, "")
+}
+
+func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
+	running := plugintest.On(plugintest.Pod("running", 600), "n1")
+	fits := plugintest.Pod("fits", 400)
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), running, fits)
+	plugin, s := started(t, h)
+	until(t, s, fits, "")
+
+	preFilter := func(pod *corev1.Pod) (fwk.CycleState, *fwk.Status) {
+		t.Helper()
+		state := framework.NewCycleState()
+		result, status := plugin.PreFilter(t.Context(), state, pod, nil)
+		if result != nil {
+			t.Errorf("pod %s: narrows the nodes to %v", pod.Name, result)
+		}
+		return state, status
+	}
+	_, status := preFilter(plugintest.Foreign(plugintest.Pod("foreign", 9000)))
+	wantStatus(t, "a pod of no queue", status, fwk.Success, "")
+	state, status := preFilter(fits)
+	wantStatus(t, "a pod within the quota", status, fwk.Success, "")
+	if _, err := state.Read(stateKey); !errors.Is(err, fwk.ErrNotFound) {
+		t.Errorf("a granted pod leaves a mark: %v", err)
+	}
+	_, status = preFilter(plugintest.Pod("unknown", 1))
+	wantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
+
+	// Somebody else takes the room between the gate and the cycle.
+	h.Create(t, plugintest.On(plugintest.Pod("intruder", 100), "n1"))
+	plugintest.Eventually(t, func() error {
+		if q, _ := s.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 700 {
+			return errors.New("not seen")
+		}
+		return nil
+	})
+	state, status = preFilter(fits)
+	wantStatus(t, "a pod over quota", status, fwk.UnschedulableAndUnresolvable, "OverMax: queue root.a: vcore used ")
+	if _, err := state.Clone().Read(stateKey); err != nil {
+		t.Errorf("PostFilter cannot see the refusal: %v", err)
+	}
+	until(t, s, fits, reasons.OverMax)
+	_, status = plugin.PostFilter(t.Context(), state, fits, nil)
+	wantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "")
+	until(t, s, fits, reasons.OverMax) // and not for a node
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	h.Delete(t, running)
+	until(t, s, fits, "") // the room wakes it
+}
+
+// TestPodsWithGatesOfTheirOwn come to no cycle upstream; if one did, it would
+// find no queue.
+func TestPodsWithGatesOfTheirOwn(t *testing.T) {
+	gated := plugintest.Pod("gated", 1)
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "x"}}
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), gated)
+	plugin, _ := started(t, h)
+	_, status := plugin.PreFilter(t.Context(), framework.NewCycleState(), gated, nil)
+	if status.Code() != fwk.UnschedulableAndUnresolvable || status.Message() == "" {
+		t.Errorf("%s %q", status.Code(), status.Message())
+	}
+}
+
+func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
+	pod := plugintest.Pod("p", 600)
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), pod)
+	plugin, s := started(t, h)
+	until(t, s, pod, "")
+	state := framework.NewCycleState()
+	if _, status := plugin.PreFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
+	wantStatus(t, "no node", status, fwk.Unschedulable, "")
+	if result != nil {
+		t.Errorf("result %v", result)
+	}
+	until(t, s, pod, reasons.NoNodeFits)
+	other := plugintest.Pod("other", 600) // there is no room for both
+	h.Create(t, other)
+	until(t, s, other, "")
+
+	// Nothing is noted for pods of no queue.
+	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
+	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
+	wantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRest(t *testing.T) {
+	plugin := newPlugin(t, plugintest.New(t))
+	events, err := plugin.EventsToRegister(t.Context())
+	if plugin.Name() != "QueuePreemption" || plugin.PreFilterExtensions() != nil || len(events) > 0 || err != nil {
+		t.Errorf("%s, %v, %v, %v", plugin.Name(), plugin.PreFilterExtensions(), events, err)
+	}
+}

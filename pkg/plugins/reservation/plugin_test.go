@@ -1,0 +1,246 @@
+package reservation
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+func args() *config.NodeReservationArgs {
+	return &config.NodeReservationArgs{
+		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
+	}
+}
+
+func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
+	t.Helper()
+	p, err := New(h.Context(), args(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(*Plugin)
+}
+
+// scene is a plugin beside a QueueSort whose store has let the pods through.
+type scene struct {
+	*Plugin
+	handle *plugintest.Handle
+	store  *store.Store
+}
+
+func newScene(t *testing.T, limit string, pods ...*corev1.Pod) *scene {
+	t.Helper()
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document(limit)))
+	s := &scene{handle: h}
+	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
+		t.Fatal(err)
+	}
+	s.Plugin, s.store = newPlugin(t, h), process.For(h.Context(), h).Store()
+	h.Start(t)
+	h.Create(t, pods...)
+	plugintest.Eventually(t, func() error {
+		for _, p := range pods {
+			if _, ok := s.store.Key(p.UID); !ok {
+				return errors.New(p.Name + ": " + s.store.Explain(p.UID).String())
+			}
+		}
+		return nil
+	})
+	return s
+}
+
+func (s *scene) reserve(t *testing.T, pod *corev1.Pod) *fwk.Status {
+	t.Helper()
+	return s.Reserve(t.Context(), framework.NewCycleState(), pod, "n1")
+}
+
+func (s *scene) permit(t *testing.T, pod *corev1.Pod) *fwk.Status {
+	t.Helper()
+	status, wait := s.Permit(t.Context(), framework.NewCycleState(), pod, "n1")
+	if wait != 0 {
+		t.Errorf("pod %s waits for %v", pod.Name, wait)
+	}
+	return status
+}
+
+func (s *scene) unreserve(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	s.Unreserve(t.Context(), framework.NewCycleState(), pod, "n1")
+}
+
+// allocated checks what root.a uses, and the books.
+func (s *scene) allocated(t *testing.T, milliCPU int64) {
+	t.Helper()
+	q, _ := s.store.Snapshot().Find("root.a")
+	if got := int64(q.Allocated.Get("vcore")); got != milliCPU {
+		t.Errorf("root.a uses %d milli-CPU, want %d", got, milliCPU)
+	}
+	if err := s.store.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantStatus(t *testing.T, what string, got *fwk.Status, code fwk.Code, text string) {
+	t.Helper()
+	if got.Code() != code || !strings.Contains(got.Message(), text) || (text == "" && got.Message() != "") {
+		t.Errorf("%s: %s %q, want %s %q", what, got.Code(), got.Message(), code, text)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	h := plugintest.New(t)
+	bad := args()
+	bad.ClassOrder = "Random"
+	for _, c := range []struct {
+		args runtime.Object
+		want string
+	}{
+		{nil, "arguments are <nil>, want NodeReservationArgs"},
+		{plugintest.Args(), "QueueSortArgs, want NodeReservationArgs"},
+		{bad, "classOrder"},
+	} {
+		plugin, err := New(h.Context(), c.args, h)
+		if err == nil || plugin != nil || !strings.HasPrefix(err.Error(), "plugin NodeReservation: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plugin %v, error %v; want %s", plugin, err, c.want)
+		}
+	}
+}
+
+func TestWithoutQueueSort(t *testing.T) {
+	s := &scene{Plugin: newPlugin(t, plugintest.New(t))}
+	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
+		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), process.ErrNoStore) {
+			t.Errorf("%s: %v, want the error that QueueSort is missing", pod.Name, status)
+		}
+		s.unreserve(t, pod) // upstream does, after the failure
+	}
+}
+
+func TestReserveCharges(t *testing.T) {
+	pod := plugintest.Pod("p", 600)
+	s := newScene(t, "{vcore: 1}", pod)
+	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	s.allocated(t, 600)
+	wantStatus(t, "Reserve again", s.reserve(t, pod), fwk.Success, "")
+	s.allocated(t, 600)
+	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
+	s.PostBind(t.Context(), framework.NewCycleState(), pod, "n1")
+	s.allocated(t, 600)
+	if _, err := s.handle.Client.CoreV1().Pods("ns").Update(t.Context(), plugintest.On(plugintest.Pod("p", 600), "n1"), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Eventually(t, func() error {
+		return s.store.Recount(listed(plugintest.On(plugintest.Pod("p", 600), "n1")))
+	})
+	s.unreserve(t, pod) // too late: it is bound
+	s.allocated(t, 600)
+}
+
+func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
+	pod := plugintest.Pod("p", 600)
+	s := newScene(t, "{vcore: 1}", pod)
+	s.handle.Create(t, plugintest.On(plugintest.Pod("intruder", 500), "n1"))
+	plugintest.Eventually(t, func() error {
+		if q, _ := s.store.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 500 {
+			return errors.New("not seen")
+		}
+		return nil
+	})
+	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Unschedulable, "OverMax: queue root.a: vcore used ")
+	s.allocated(t, 500)
+	s.unreserve(t, pod) // upstream does, after the failure
+	s.allocated(t, 500)
+	wantStatus(t, "a pod that was not seen", s.reserve(t, plugintest.Pod("unknown", 1)), fwk.Unschedulable, "Starting: ")
+}
+
+func TestUnreserveGivesBackOnce(t *testing.T) {
+	pod, other := plugintest.Pod("p", 300), plugintest.Pod("other", 300)
+	s := newScene(t, "{vcore: 1}", pod, other)
+	s.unreserve(t, pod) // never reserved
+	s.unreserve(t, plugintest.Pod("unknown", 1))
+	s.allocated(t, 0)
+	for _, p := range []*corev1.Pod{pod, other} {
+		wantStatus(t, "Reserve", s.reserve(t, p), fwk.Success, "")
+	}
+	s.allocated(t, 600)
+	s.unreserve(t, pod)
+	s.allocated(t, 300)
+	s.unreserve(t, pod)
+	s.allocated(t, 300)
+	s.handle.Delete(t, other)
+	plugintest.Eventually(t, func() error { return s.store.Recount(listed(pod)) })
+	s.unreserve(t, other) // deleted while it was being bound
+	s.allocated(t, 0)
+}
+
+func TestPermitLooksAtTheQueuesOfNow(t *testing.T) {
+	pod := plugintest.Pod("p", 600)
+	s := newScene(t, "{vcore: 1}", pod)
+	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	limit := func(text string, milli int64) {
+		t.Helper()
+		s.handle.SetQueues(t, plugintest.Document(text))
+		plugintest.Eventually(t, func() error {
+			q, _ := s.store.Snapshot().Find("root.a")
+			if got, _ := q.Max.Get("vcore"); int64(got) != milli {
+				return errors.New("not in force")
+			}
+			return nil
+		})
+	}
+	limit("{vcore: 2}", 2000)
+	wantStatus(t, "a larger max", s.permit(t, pod), fwk.Success, "")
+	limit("{vcore: 500m}", 500)
+	wantStatus(t, "a smaller max", s.permit(t, pod), fwk.Unschedulable, "ConfigurationChanged: queue root.a")
+	s.unreserve(t, pod)
+	s.allocated(t, 0)
+	wantStatus(t, "a pod that was not reserved", s.permit(t, pod), fwk.Success, "")
+}
+
+func TestPodsOfNoQueue(t *testing.T) {
+	pod := plugintest.Pod("p", 600)
+	s := newScene(t, "{vcore: 1}", pod)
+	foreign := plugintest.Foreign(plugintest.Pod("foreign", 9000))
+	wantStatus(t, "Reserve", s.reserve(t, foreign), fwk.Success, "")
+	wantStatus(t, "Permit", s.permit(t, foreign), fwk.Success, "")
+	s.unreserve(t, foreign)
+	s.PostBind(t.Context(), framework.NewCycleState(), foreign, "n1")
+	s.allocated(t, 0)
+}
+
+func TestRest(t *testing.T) {
+	plugin := newPlugin(t, plugintest.New(t))
+	events, err := plugin.EventsToRegister(t.Context())
+	if plugin.Name() != "NodeReservation" || len(events) > 0 || err != nil {
+		t.Errorf("%s registers %v, %v", plugin.Name(), events, err)
+	}
+	pod := plugintest.Pod("p", 1)
+	if s := plugin.Filter(t.Context(), framework.NewCycleState(), pod, framework.NewNodeInfo()); !s.IsSuccess() {
+		t.Errorf("Filter: %v, and no node is held", s)
+	}
+	if parts, s := plugin.SignPod(t.Context(), pod); len(parts) > 0 || !s.IsSuccess() {
+		t.Errorf("SignPod: %v, %v", parts, s)
+	}
+	if _, skips := any(plugin).(fwk.PreFilterPlugin); skips {
+		t.Error("a PreFilter could skip the filter")
+	}
+}
+
+// listed is what a listing shows of a pod.
+func listed(pod *corev1.Pod) []store.Pod {
+	return []store.Pod{informer.Translate(pod, informer.RequestOptions{})}
+}
