@@ -1,0 +1,149 @@
+package victims_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// A planner is victims.Plan, or one with a planted bug.
+type planner func(*model, *rand.Rand) (*victims.World, victims.Decision, victims.Params)
+
+// real is the planner under test.
+func real(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victims.Params) {
+	w, ask, p := m.world(chance)
+	return w, victims.Plan(w, ask, p), p
+}
+
+// check compares what a planner makes of a model with all second opinions: the
+// oracle, Lawful, and the planner itself on the same world in another order.
+func check(m *model, plan planner, seed uint64) error {
+	o := newOracle(m)
+	want, found := o.best()
+	return o.check(want, found, plan, seed)
+}
+
+func (o *oracle) check(want choice, found bool, plan planner, seed uint64) error {
+	w, d, p := plan(o.model, nil)
+	if err := o.compareWith(d, want, found); err != nil {
+		return err
+	}
+	if err := victims.Lawful(w, d, p); err != nil {
+		return fmt.Errorf("Lawful refuses it: %w", err)
+	}
+	if err := o.facts(d); err != nil {
+		return err
+	}
+	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
+	if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
+		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)
+	}
+	return nil
+}
+
+// compareWith tells whether a decision is the best plan there is.
+func (o *oracle) compareWith(d victims.Decision, want choice, found bool) error {
+	outcome := victims.Refuse
+	switch {
+	case found && len(want.victims) > 0:
+		outcome = victims.Preempt
+	case found:
+		outcome = victims.Hold
+	}
+	if d.Outcome != outcome {
+		return fmt.Errorf("outcome is %s (%s), want %s of %v on node %d", d.Outcome, d, outcome, want.victims, want.node)
+	}
+	if !d.Exhaustive {
+		return errors.New("it is not exhaustive")
+	}
+	if !found {
+		return nil
+	}
+	if d.Node != o.nodes[want.node].name {
+		return fmt.Errorf("node is %s, want %s", d.Node, o.nodes[want.node].name)
+	}
+	if got := uids(d); !slices.Equal(got, want.cost.uids) {
+		return fmt.Errorf("victims on %s are %v, want %v", d.Node, got, want.cost.uids)
+	}
+	return nil
+}
+
+func uids(d victims.Decision) []string {
+	var out []string
+	for _, v := range d.Victims {
+		out = append(out, v.UID)
+	}
+	return out
+}
+
+// facts checks what a decision says about itself, and that no victim is idle.
+func (o *oracle) facts(d victims.Decision) error {
+	if d.Outcome == victims.Refuse {
+		return nil
+	}
+	node := slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node })
+	s := o.contested(node)
+	for t, name := range o.types {
+		if s[t] != slices.Contains(d.Contested, name) {
+			return fmt.Errorf("contested are %v, not %v of %v", d.Contested, s, o.types)
+		}
+	}
+	var set []int
+	for _, v := range d.Victims {
+		i := slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID })
+		p := o.pods[i]
+		if v.Node != o.nodes[p.node].name || v.Queue != o.queues[p.queue].path {
+			return fmt.Errorf("victim %s is said to be in %s on %s", v.UID, v.Queue, v.Node)
+		}
+		if priority := o.price(node, []int{i}).priority; v.Priority != priority {
+			return fmt.Errorf("victim %s is said to have priority %d, not %d", v.UID, v.Priority, priority)
+		}
+		set = append(set, i)
+	}
+	for i := range set {
+		fewer := slices.Delete(slices.Clone(set), i, i+1)
+		if o.room(node, fewer, o.taken(fewer)) {
+			return fmt.Errorf("victim %s is not needed", o.pods[set[i]].uid)
+		}
+	}
+	c := o.price(node, set)
+	if int64(d.OptedOut) != c.optedOut || d.Violations != c.violations {
+		return fmt.Errorf("said are %d opted out and %d violations, want %d and %d", d.OptedOut, d.Violations, c.optedOut, c.violations)
+	}
+	return o.changes(d, o.taken(set))
+}
+
+// changes checks the numbers of queues that guarantee what is taken from them.
+func (o *oracle) changes(d victims.Decision, taken [][]int64) error {
+	var want []victims.Change
+	for i, q := range o.queues {
+		for t, name := range o.types {
+			if taken[i][t] > 0 && q.guaranteed[t] != unnamed {
+				want = append(want, o.change(i, t, q.path, name, taken[i][t]))
+			}
+		}
+	}
+	byName := func(a, b victims.Change) int { return strings.Compare(a.Queue+" "+a.Type, b.Queue+" "+b.Type) }
+	slices.SortFunc(want, byName)
+	if diff := cmp.Diff(want, slices.SortedFunc(slices.Values(d.Changes), byName), cmpopts.EquateEmpty()); diff != "" {
+		return fmt.Errorf("changes: %s", diff)
+	}
+	return nil
+}
+
+// essence is a decision without what depends on the order of types.
+func essence(d victims.Decision) string {
+	slices.Sort(d.Contested)
+	var b []any
+	for _, v := range d.Victims {
+		b = append(b, v.UID, v.Node, v.Queue, v.Priority)
+	}
+	return fmt.Sprint(d.Outcome, d.Node, d.Contested, d.Changes, d.Rejected, d.Stopped, d.OptedOut, d.Violations, d.Exhaustive, b)
+}

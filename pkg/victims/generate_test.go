@@ -1,0 +1,233 @@
+package victims_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// generator makes random models whose amounts lie around the lines that the
+// laws draw: free space around zero, guarantees around what is used, max around
+// what the asker would make of it.
+type generator struct {
+	*rand.Rand
+	m *model
+	// pods is the largest number of pods.
+	pods int
+}
+
+// generate returns the model of a seed.
+func generate(seed uint64, pods int) *model {
+	g := &generator{rand.New(rand.NewPCG(seed, 7)), &model{}, pods}
+	g.m.types = append([]string{"vcore"}, [][]string{nil, {"memory"}, {"memory", "gpu"}}[g.IntN(3)]...)
+	if g.chance(60) {
+		g.m.types = append(g.m.types, "pods")
+	}
+	g.tree()
+	g.whoRuns()
+	g.whoAsks()
+	g.whoWaits()
+	g.room()
+	g.quotas()
+	g.policies()
+	g.m.strict = g.chance(15)
+	return g.m
+}
+
+func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+func (g *generator) between(least, most int) int { return least + g.IntN(most-least+1) }
+
+// tree makes up to nine queues below root, four levels deep; the names of
+// siblings are prefixes of each other.
+func (g *generator) tree() {
+	m := g.m
+	m.addQueue(-1, "root")
+	depth := []int{0}
+	add := func(parent int) {
+		for _, name := range []string{"a", "aa", "ab", "b"} {
+			if m.find(m.queues[parent].path+"."+name) < 0 {
+				m.addQueue(parent, name)
+				depth = append(depth, depth[parent]+1)
+				return
+			}
+		}
+	}
+	add(0)
+	add(0)
+	for range g.IntN(8) {
+		if parent := g.IntN(len(m.queues)); depth[parent] < 4 {
+			add(parent)
+		}
+	}
+	m.ask.queue = g.leaf(-1)
+}
+
+// leaf chooses a leaf, and again if it is one to avoid.
+func (g *generator) leaf(avoid int) int {
+	var leaves []int
+	for q := range g.m.queues {
+		if g.m.isLeaf(q) {
+			leaves = append(leaves, q)
+		}
+	}
+	q := leaves[g.IntN(len(leaves))]
+	for range 2 {
+		if q != avoid {
+			break
+		}
+		q = leaves[g.IntN(len(leaves))]
+	}
+	return q
+}
+
+func (g *generator) request(most int) []int64 {
+	out := make([]int64, len(g.m.types))
+	for t, name := range g.m.types {
+		switch {
+		case name == "pods":
+			out[t] = 1
+		case g.chance(75):
+			out[t] = int64(g.between(0, most))
+		}
+	}
+	return out
+}
+
+func (g *generator) whoRuns() {
+	m := g.m
+	for i := range 1 + min(g.IntN(3), g.IntN(3)) {
+		m.nodes = append(m.nodes, &mnode{name: fmt.Sprintf("n%d", i)})
+	}
+	for range g.IntN(3) {
+		m.budgets = append(m.budgets, int64(g.IntN(3)))
+	}
+	for i := range 1 + max(g.IntN(g.pods), g.IntN(g.pods)) {
+		p := &mpod{
+			app: fmt.Sprintf("app%d", g.IntN(6)), queue: g.leaf(m.ask.queue), node: g.IntN(len(m.nodes)),
+			request: g.request(3), priority: int32(g.between(-1, 2)), created: g.IntN(4),
+			optedOut: g.chance(25), originator: g.chance(20),
+		}
+		if g.chance(5) {
+			p.protection = victims.Protection(g.between(1, 5))
+		}
+		for b := range m.budgets {
+			if g.chance(40) {
+				p.budgets = append(p.budgets, b)
+			}
+		}
+		if i > 0 && g.chance(40) { // a sister of an earlier pod
+			other := *p
+			*p = *m.pods[g.IntN(i)]
+			if g.chance(50) {
+				p.created = other.created
+			}
+			if g.chance(50) {
+				p.node = other.node
+			}
+			if g.chance(30) {
+				p.queue = other.queue
+			}
+		}
+		p.uid = fmt.Sprintf("p%02d", g.IntN(80)+i*100)
+		if g.chance(4) {
+			p.queue, p.protection = -1, victims.Foreign
+		}
+		m.pods = append(m.pods, p)
+	}
+}
+
+func (g *generator) whoAsks() {
+	a := &g.m.ask
+	a.app = fmt.Sprintf("app%d", g.IntN(20))
+	a.request = g.request(4)
+	if a.request[0] == 0 && g.chance(80) {
+		a.request[0] = int64(g.between(1, 3))
+	}
+	a.priority = int32(g.between(0, 5))
+	a.never = g.chance(2)
+}
+
+func (g *generator) whoWaits() {
+	for range max(g.IntN(5)-2, 0) {
+		g.m.waiting = append(g.m.waiting, mwaiting{
+			queue: g.leaf(-1), node: g.between(-1, len(g.m.nodes)-1), request: g.request(2),
+		})
+	}
+}
+
+// room gives each node as much as it needs for what is on it, and a bit; one or
+// two types are tight everywhere.
+func (g *generator) room() {
+	first, second := g.IntN(len(g.m.types)), g.IntN(len(g.m.types))
+	for n, node := range g.m.nodes {
+		node.allocatable = make([]int64, len(g.m.types))
+		for t := range g.m.types {
+			bit := []int64{0, 1, 2, 4, 6}[g.IntN(5)]
+			if t == first || t == second {
+				bit = []int64{0, 0, 0, 0, 0, 0, 1, 1, 2, -1}[g.IntN(10)]
+			}
+			node.allocatable[t] = max(bit-g.m.free(n, t), 0)
+		}
+	}
+}
+
+// used is what a queue uses and what arrives there.
+func (g *generator) used(q, t int) int64 {
+	sum := int64(0)
+	for _, p := range g.m.pods {
+		if p.protection != victims.Leaving && slices.Contains(g.m.chain(p.queue), q) {
+			sum += p.request[t]
+		}
+	}
+	for _, a := range g.m.waiting {
+		if slices.Contains(g.m.chain(a.queue), q) {
+			sum += a.request[t]
+		}
+	}
+	return sum
+}
+
+func (g *generator) quotas() {
+	m := g.m
+	path := m.chain(m.ask.queue)
+	for i, q := range m.queues {
+		asks := slices.Contains(path, i)
+		guarantees, bounds := g.chance(60) || asks && g.chance(40), g.chance(15) && i > 0
+		for t := range m.types {
+			used := g.used(i, t)
+			if guarantees && (g.chance(60) || asks && g.chance(70)) && (i > 0 || g.chance(10)) {
+				if asks {
+					q.guaranteed[t] = max(used+int64(g.between(-1, 5)), 0)
+					if g.chance(85) {
+						q.guaranteed[t] = used + int64(g.between(1, 5))
+					}
+				} else {
+					q.guaranteed[t] = max(used+int64(g.between(-7, 1)), 0)
+				}
+			}
+			if bounds && g.chance(50) {
+				q.max[t] = max(used+m.ask.request[t]+int64(g.between(-3, 2)), 0)
+			}
+		}
+	}
+}
+
+func (g *generator) policies() {
+	for i, q := range g.m.queues {
+		if g.chance(25) {
+			q.policies.PriorityOffset = int32(g.between(-2, 2))
+		}
+		q.policies.PriorityFence = g.chance(10)
+		if g.chance(4) {
+			q.policies.Preemption = config.PreemptionFence
+		}
+		if g.chance(3) {
+			q.policies.Preemption = config.PreemptionDisabled
+		}
+		q.dynamic = i > 0 && g.chance(15)
+	}
+}

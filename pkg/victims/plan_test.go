@@ -1,0 +1,98 @@
+package victims_test
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestPlanAgainstOracle compares Plan with brute force on random worlds.
+func TestPlanAgainstOracle(t *testing.T) {
+	againstOracle(t, 20_000, 8, 1)
+}
+
+func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
+	t.Helper()
+	var next atomic.Uint64
+	var wrong atomic.Bool
+	var work sync.WaitGroup
+	var mu sync.Mutex
+	all := census{}
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() {
+			mine := census{}
+			for !wrong.Load() {
+				seed := first + next.Add(1) - 1
+				if seed >= first+worlds {
+					break
+				}
+				m := generate(seed, pods)
+				o := newOracle(m)
+				want, found := o.best()
+				if err := o.check(want, found, real, seed); err != nil {
+					wrong.Store(true)
+					t.Errorf("generate(%d, %d): %v\n%s", seed, pods, err, m)
+				}
+				mine.count(o, want, found)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.add(mine)
+		})
+	}
+	work.Wait()
+	all.require(t, worlds)
+}
+
+// census counts kinds of worlds, so that a generator that makes dull ones is noticed.
+type census map[string]uint64
+
+func (c census) count(o *oracle, best choice, found bool) {
+	switch {
+	case !found:
+		c["refused"]++
+	case len(best.victims) == 0:
+		c["held"]++
+	default:
+		c[fmt.Sprintf("victims %d", min(len(best.victims), 3))]++
+	}
+	c[fmt.Sprintf("candidates %d", o.candidates)]++
+	if best.cost.optedOut > 0 {
+		c["opted out"]++
+	}
+	if best.cost.violations > 0 {
+		c["violations"]++
+	}
+	if slices.ContainsFunc(best.victims, func(i int) bool { return o.pods[i].node != best.node }) {
+		c["victims elsewhere"]++
+	}
+	for law := range o.stoppedBy {
+		c["stopped by "+law]++
+	}
+}
+
+func (c census) add(d census) {
+	for what, n := range d {
+		c[what] += n
+	}
+}
+
+// require fails unless there was at least the given share, in thousandths, of
+// each kind of world.
+func (c census) require(t *testing.T, worlds uint64) {
+	t.Helper()
+	for what, least := range map[string]uint64{
+		"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2,
+		"opted out": 10, "violations": 10, "victims elsewhere": 5,
+		"stopped by law 2": 40, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
+		"stopped by law 7": 20, "stopped by P3": 40, "stopped by disabled": 20, "stopped by protection": 40,
+	} {
+		if c[what]*1000 < least*worlds {
+			t.Errorf("%d of %d worlds have %q, want %d in 1000", c[what], worlds, what, least)
+		}
+	}
+	t.Log(c)
+}
