@@ -17,11 +17,13 @@ type generator struct {
 	m *model
 	// pods is the largest number of pods.
 	pods int
+	// bounded is a queue above the ask's whose max the asker is to exceed; 0 for none.
+	bounded int
 }
 
 // generate returns the model of a seed.
 func generate(seed uint64, pods int) *model {
-	g := &generator{rand.New(rand.NewPCG(seed, 7)), &model{}, pods}
+	g := &generator{rand.New(rand.NewPCG(seed, 7)), &model{}, pods, 0}
 	g.m.types = append([]string{"vcore"}, [][]string{nil, {"memory"}, {"memory", "gpu"}}[g.IntN(3)]...)
 	if g.chance(60) {
 		g.m.types = append(g.m.types, "pods")
@@ -64,6 +66,12 @@ func (g *generator) tree() {
 		}
 	}
 	m.ask.queue = g.leaf(-1)
+	if path := m.chain(m.ask.queue); len(path) > 2 && g.chance(40) {
+		g.bounded = path[1+g.IntN(len(path)-2)]
+		if !slices.ContainsFunc(m.queues, func(q *mqueue) bool { return q.parent == g.bounded && !slices.Contains(path, m.find(q.path)) }) {
+			add(g.bounded)
+		}
+	}
 }
 
 // leaf chooses a leaf, and again if it is one to avoid.
@@ -76,7 +84,7 @@ func (g *generator) leaf(avoid int) int {
 	}
 	q := leaves[g.IntN(len(leaves))]
 	for range 2 {
-		if q != avoid {
+		if q != avoid && (g.bounded == 0 || slices.Contains(g.m.chain(q), g.bounded)) {
 			break
 		}
 		q = leaves[g.IntN(len(leaves))]
@@ -167,7 +175,9 @@ func (g *generator) room() {
 		node.allocatable = make([]int64, len(g.m.types))
 		for t := range g.m.types {
 			bit := []int64{0, 1, 2, 4, 6}[g.IntN(5)]
-			if t == first || t == second {
+			if g.bounded > 0 && g.chance(60) {
+				bit = 4
+			} else if t == first || t == second {
 				bit = []int64{0, 0, 0, 0, 0, 0, 1, 1, 2, -1}[g.IntN(10)]
 			}
 			node.allocatable[t] = max(bit-g.m.free(n, t), 0)
@@ -193,7 +203,10 @@ func (g *generator) used(q, t int) int64 {
 
 func (g *generator) quotas() {
 	m := g.m
-	path := m.chain(m.ask.queue)
+	path, tight := m.chain(m.ask.queue), -1
+	if g.bounded > 0 {
+		tight = slices.IndexFunc(m.ask.request, func(a int64) bool { return a > 0 })
+	}
 	for i, q := range m.queues {
 		asks := slices.Contains(path, i)
 		guarantees, bounds := g.chance(60) || asks && g.chance(40), g.chance(15) && i > 0
@@ -209,7 +222,9 @@ func (g *generator) quotas() {
 					q.guaranteed[t] = max(used+int64(g.between(-7, 1)), 0)
 				}
 			}
-			if bounds && g.chance(50) {
+			if i == g.bounded && t == tight {
+				q.max[t] = max(used+m.ask.request[t]-int64(g.between(1, 4)), 0)
+			} else if bounds && g.chance(50) {
 				q.max[t] = max(used+m.ask.request[t]+int64(g.between(-3, 2)), 0)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // mutants are the laws and criteria that a planner can be made without. Each
-// must be noticed on at least the given number of 6,000 random worlds: this
+// must be noticed on at least the given number of 8,000 random worlds: this
 // shows that check sees the bug, and that the generator makes worlds in which
 // the law decides. Law 5 is missing: where resources are the obstacle, a victim
 // that is needed uses a contested type, and then law 2 says more (but see
@@ -49,7 +49,7 @@ var mutants = []struct {
 
 func TestPlantedBugsAreNoticed(t *testing.T) {
 	caught := make([]int, len(mutants))
-	for seed := uint64(1); seed <= 6000; seed++ {
+	for seed := uint64(1); seed <= 8000; seed++ {
 		m := generate(seed, 8)
 		o := newOracle(m)
 		want, found := o.best()
@@ -69,7 +69,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 // TestChanceIsNoticed plants a planner that takes whichever of two equally
 // harmful plans comes first.
 func TestChanceIsNoticed(t *testing.T) {
-	for seed := uint64(1); seed <= 6000; seed++ {
+	for seed := uint64(1); seed <= 8000; seed++ {
 		m := generate(seed, 8)
 		order, _ := newOracle(m, "creation", "edges", "node", "uids").best()
 		total, found := newOracle(m).best()
