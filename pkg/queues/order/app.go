@@ -14,7 +14,8 @@ type App struct {
 	class   Class
 	used    resources.Vector
 	key     AppKey            // without the priority, which is each batch's own
-	batches map[string]*batch // by what they request; never an empty one
+	batches map[string]*batch // by request and kind; never an empty one
+	closed  map[string]bool   // requests and kinds that are closed
 }
 
 // Class is what the verdict on an ask depends on, beside the leaf and the
@@ -61,24 +62,30 @@ func (x *Index) SetClass(a *App, class Class) {
 	}
 	a.class = class
 	for _, b := range a.batches {
-		n := b.asks.Len()
-		x.leaveGroup(b, n)
-		b.group = x.groupFor(a, b.group.id.request, b.group.request)
-		x.regroup(b, n)
+		if b.group != nil {
+			n := b.asks.Len()
+			x.leaveGroup(b, n)
+			x.enterGroup(b, n)
+		}
 	}
 }
 
 // settle moves the asks of an application after a change of its key.
 func (x *Index) settle(a *App) {
 	for _, b := range a.batches {
-		x.regroup(b, 0)
+		if b.group != nil {
+			x.regroup(b, 0)
+		}
 	}
 }
 
-// batch is the asks of one application that request the same.
+// batch is the asks of one application that request the same and are of one
+// kind.
 type batch struct {
 	app     *App
-	group   *Group
+	shape   string // in app.batches
+	request resources.Vector
+	group   *Group // nil while the batch is closed
 	asks    ranking.Heap[*Ask]
 	key     AppKey // the application's, with the priority of the first ask
 	at      int    // in group.batches

@@ -117,7 +117,7 @@ func (x *Index) checkBatch(g *Group, b *batch) error {
 	switch {
 	case b.key != key:
 		return fmt.Errorf("key is %+v, should be %+v", b.key, key)
-	case b.group != g || b.app.batches[g.id.request] != b || b.app.leaf != g.leaf || b.app.class != g.id.class:
+	case b.group != g || b.app.batches[b.shape] != b || b.app.closed[b.shape] || b.app.leaf != g.leaf || b.app.class != g.id.class:
 		return errors.New("is elsewhere too")
 	case !x.stale && b.app.key.Share.Compare(x.appShare(b.app)) != 0:
 		return fmt.Errorf("share is %v, should be %v", b.app.key.Share, x.appShare(b.app))

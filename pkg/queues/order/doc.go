@@ -20,5 +20,9 @@
 // groups, each a heap of the applications' batches, each a heap of asks; it
 // finds the same first ask as the drawing above.
 //
+// Asks of one application that request the same and are of one kind, a word of
+// the owner's choice, can be closed: they leave the order, together and at once,
+// and come back so.
+//
 // The package has no lock and no clock; the store owns an Index and guards it.
 package order

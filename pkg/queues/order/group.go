@@ -51,7 +51,7 @@ func (g *Group) Verdict() queues.Verdict {
 func (g *Group) First() *Ask { return g.batches.Items()[0].first() }
 
 // Ask is a pending pod that takes part in the order, or would if its group were
-// not blocked.
+// not blocked and its kind not closed.
 type Ask struct {
 	key   AskKey
 	batch *batch
@@ -64,25 +64,33 @@ func (a *Ask) Place() *int { return &a.at }
 // UID is the pod's UID.
 func (a *Ask) UID() string { return a.key.UID }
 
-// Group is the group of the ask.
+// Group is the group of the ask; nil while its kind is closed.
 func (a *Ask) Group() *Group { return a.batch.group }
 
-// Push adds an ask to its application. It joins its group, blocked or not.
+// Push adds an ask of no kind to its application. It joins its group, blocked or
+// not.
 func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
-	shape := request.Key()
+	return x.PushKind(a, key, request, "")
+}
+
+// PushKind adds an ask to its application. It joins its group, blocked or not,
+// unless its kind is closed.
+func (x *Index) PushKind(a *App, key AskKey, request resources.Vector, kind string) *Ask {
+	shape := shapeOf(request, kind)
 	b := a.batches[shape]
 	if b == nil {
-		b = &batch{app: a, at: ranking.Outside}
+		b = &batch{app: a, shape: shape, request: request, at: ranking.Outside}
 		b.asks = ranking.New(func(p, q *Ask) bool { return CompareAsks(p.key, q.key) < 0 })
-		b.group = x.groupFor(a, shape, request)
-		if len(a.batches) == 0 { // nobody kept it up to date
-			a.key.Share = x.appShare(a)
-		}
 		a.batches[shape] = b
 	}
 	ask := &Ask{key: key, batch: b, at: ranking.Outside}
 	b.asks.Update(ask, true)
-	x.regroup(b, 1)
+	switch {
+	case b.group != nil:
+		x.regroup(b, 1)
+	case !a.closed[shape]:
+		x.enterGroup(b, 1)
+	}
 	return ask
 }
 
@@ -90,12 +98,50 @@ func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
 func (x *Index) Remove(ask *Ask) {
 	b := ask.batch
 	b.asks.Update(ask, false)
-	if b.asks.Len() > 0 {
+	if b.asks.Len() == 0 {
+		delete(b.app.batches, b.shape)
+	}
+	switch {
+	case b.group == nil:
+	case b.asks.Len() > 0:
 		x.regroup(b, -1)
+	default:
+		x.leaveGroup(b, 1)
+	}
+}
+
+// SetClosed takes the asks of one kind of an application that request the same
+// out of the order, whether there are any yet or not, or lets them take part
+// again. It does not depend on whether their group is blocked.
+func (x *Index) SetClosed(a *App, request resources.Vector, kind string, closed bool) {
+	shape := shapeOf(request, kind)
+	if a.closed[shape] == closed {
 		return
 	}
-	delete(b.app.batches, b.group.id.request)
-	x.leaveGroup(b, 1)
+	b := a.batches[shape]
+	if closed {
+		if a.closed == nil {
+			a.closed = map[string]bool{}
+		}
+		a.closed[shape] = true
+		if b != nil {
+			x.leaveGroup(b, b.asks.Len())
+			b.group = nil
+		}
+		return
+	}
+	delete(a.closed, shape)
+	if b != nil {
+		x.enterGroup(b, b.asks.Len())
+	}
+}
+
+// shapeOf tells the batches of one application apart.
+func shapeOf(request resources.Vector, kind string) string {
+	if kind == "" {
+		return request.Key()
+	}
+	return request.Key() + "\x00" + kind
 }
 
 // Block takes a group out of the order because of a verdict that refuses it.
@@ -122,16 +168,19 @@ func (x *Index) Unblock(g *Group) {
 	x.rank(g, g.asks)
 }
 
-// groupFor returns the group for what an application requests.
-func (x *Index) groupFor(a *App, shape string, request resources.Vector) *Group {
-	id := groupID{a.class, shape}
+// enterGroup brings a batch of n asks, which is in no group, into its group.
+func (x *Index) enterGroup(b *batch, n int) {
+	a := b.app
+	id := groupID{a.class, b.request.Key()}
 	g := a.leaf.known[id]
 	if g == nil {
-		g = &Group{leaf: a.leaf, id: id, request: request, at: ranking.Outside}
+		g = &Group{leaf: a.leaf, id: id, request: b.request, at: ranking.Outside}
 		g.batches = ranking.New(func(b, c *batch) bool { return compareBatches(b, c) < 0 })
 		a.leaf.known[id] = g
 	}
-	return g
+	b.group = g
+	x.regroup(b, n)
+	x.SetAppUsed(a, a.used) // while none of its batches was in a group nobody kept the share up to date
 }
 
 // regroup brings a batch to where it belongs in its group, and the group in its

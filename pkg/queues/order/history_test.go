@@ -2,6 +2,7 @@ package order_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -33,7 +34,7 @@ func histories() *rapid.Generator[history] {
 	one := rapid.Custom(func(t *rapid.T) step {
 		return step{
 			kind: rapid.SampledFrom([]string{
-				"push", "push", "push", "push", "remove", "use", "use", "block", "block", "unblock",
+				"push", "push", "push", "push", "remove", "use", "use", "block", "block", "unblock", "close", "open",
 				"pop", "submitted", "class", "settings", "capacity", "grow", "shrink",
 			}).Draw(t, "kind"),
 			a: rapid.IntRange(0, 99).Draw(t, "a"),
@@ -64,6 +65,7 @@ func newRunner(spec *config.Spec, loses string) *runner {
 	r := &runner{
 		m: &model{
 			draft: queues.NewDraftFrom(spec), used: map[queues.ID]resources.Vector{}, blocked: map[modelGroup]queues.ID{},
+			closed: map[modelKind]bool{},
 		},
 		index: order.NewIndex(), apps: map[*modelApp]*order.App{}, asks: map[*modelAsk]*order.Ask{}, loses: loses,
 	}
@@ -159,6 +161,8 @@ func (r *runner) step(s step) {
 		}
 	case "block", "unblock":
 		r.block(s)
+	case "close", "open":
+		r.shut(s)
 	case "submitted":
 		if app, ok := pick(r.m.apps, s.a); ok {
 			app.submitted = epoch.Add(time.Duration(s.n) * time.Second)
@@ -216,10 +220,30 @@ func (r *runner) push(s step) {
 		key: order.AskKey{
 			Priority: int32(s.n%3) - 1, Created: epoch.Add(time.Duration(s.a%3) * time.Second), UID: fmt.Sprintf("ask%03d", (r.next*37)%997),
 		},
-		request: amounts(s.a, 1+s.n%2),
+		request: amounts(s.a, 1+s.n%2), kind: kind(s.n),
 	}
 	r.m.asks = append(r.m.asks, a)
-	r.asks[a] = r.index.Push(r.apps[a.app], a.key, a.request)
+	r.asks[a] = r.index.PushKind(r.apps[a.app], a.key, a.request, a.kind)
+}
+
+func kind(n int) string { return []string{"", "large"}[n%2] }
+
+// shut closes or opens a kind of an application, whether there is any ask of it.
+func (r *runner) shut(s step) {
+	app, ok := pick(r.m.apps, s.a)
+	if !ok {
+		return
+	}
+	request, closed := amounts(s.b, 1+s.n%2), s.kind == "close"
+	k := modelKind{app, request.String(), kind(s.n)}
+	delete(r.m.closed, k)
+	if closed {
+		r.m.closed[k] = true
+	}
+	r.m.settle()
+	if r.loses != s.kind {
+		r.index.SetClosed(r.apps[app], request, kind(s.n), closed)
+	}
 }
 
 func (r *runner) remove(a *modelAsk) {
@@ -245,7 +269,7 @@ func (r *runner) use(app *modelApp, v resources.Vector) {
 // block blocks the group of some ask somewhere on its path, or unblocks it.
 func (r *runner) block(s step) {
 	a, ok := pick(r.m.asks, s.a)
-	if !ok {
+	if !ok || r.m.closed[a.of()] {
 		return
 	}
 	if s.kind == "unblock" {
@@ -309,6 +333,7 @@ func (r *runner) copy() *runner {
 	for g, at := range r.m.blocked {
 		m.blocked[g] = at
 	}
+	m.closed = maps.Clone(m.closed)
 	return &runner{m: &m}
 }
 
@@ -328,10 +353,17 @@ func (r *runner) rebuild(random *rand.Rand) *order.Index {
 		apps[app] = x.NewApp(app.leaf, app.name, app.submitted, app.class)
 		tell = append(tell, func() { x.SetAppUsed(apps[app], app.used) })
 	}
+	for k := range r.m.closed {
+		for _, a := range r.m.asks {
+			if a.of() == k {
+				tell = append(tell, func() { x.SetClosed(apps[a.app], a.request, a.kind, true) })
+			}
+		}
+	}
 	for _, a := range r.m.asks {
 		tell = append(tell, func() {
-			ask := x.Push(apps[a.app], a.key, a.request)
-			if at, is := r.m.blocked[a.group()]; is {
+			ask := x.PushKind(apps[a.app], a.key, a.request, a.kind)
+			if at, is := r.m.blocked[a.group()]; is && ask.Group() != nil {
 				x.Block(ask.Group(), queues.Verdict{At: at, Reason: reasons.New(reasons.OverMax, "full")})
 			}
 		})

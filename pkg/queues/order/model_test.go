@@ -22,6 +22,7 @@ type model struct {
 	apps     []*modelApp
 	asks     []*modelAsk
 	blocked  map[modelGroup]queues.ID
+	closed   map[modelKind]bool
 }
 
 type modelApp struct {
@@ -36,7 +37,16 @@ type modelAsk struct {
 	app     *modelApp
 	key     order.AskKey
 	request resources.Vector
+	kind    string
 }
+
+// modelKind is what is closed together.
+type modelKind struct {
+	app           *modelApp
+	request, kind string
+}
+
+func (a *modelAsk) of() modelKind { return modelKind{a.app, a.request.String(), a.kind} }
 
 type modelGroup struct {
 	leaf    queues.ID
@@ -52,19 +62,19 @@ func (a *modelAsk) group() modelGroup {
 func (m *model) settle() {
 	left := map[modelGroup]queues.ID{}
 	for _, a := range m.asks {
-		if at, is := m.blocked[a.group()]; is {
+		if at, is := m.blocked[a.group()]; is && !m.closed[a.of()] {
 			left[a.group()] = at
 		}
 	}
 	m.blocked = left
 }
 
-// eligible returns the asks below a queue, or of the queue itself, that are not
-// blocked.
+// eligible returns the asks below a queue, or of the queue itself, that are
+// neither blocked nor closed.
 func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
 	var out []*modelAsk
 	for _, a := range m.asks {
-		if _, is := m.blocked[a.group()]; is {
+		if _, is := m.blocked[a.group()]; is || m.closed[a.of()] {
 			continue
 		}
 		for q := range m.draft.Ancestors(a.app.leaf) {
