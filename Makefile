@@ -43,8 +43,9 @@ build: ## Build bin/scheduler.
 
 .PHONY: run
 run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choose.
-	$(GO_BUILD) -o bin/ ./cmd/localcluster
-	LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
+	@echo "building the launcher"
+	@$(GO_BUILD) -o bin/ ./cmd/localcluster
+	@LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
 
 .PHONY: test
 test: lint unit integration ## Everything that must pass before a change goes in.
@@ -66,7 +67,7 @@ quick: ## Unit tests without the race detector, for the inner loop.
 
 .PHONY: integration
 integration: ## Tests against a real control plane.
-	go test -p 1 -timeout 30m $(INTEGRATION)
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 30m $(INTEGRATION)
 
 .PHONY: nightly
 nightly: ## All tests, the long ones too.

@@ -97,7 +97,9 @@ func build(ctx context.Context) (string, error) {
 	}
 	root := filepath.Join(filepath.Dir(file), "..", "..")
 	began := time.Now()
-	cmd := exec.CommandContext(ctx, "go", "build", "-p", "2", "-o", "bin"+string(filepath.Separator), "./cmd/localplane", "./cmd/scheduler")
+	// The flags of the Makefile, so that its targets do not link each other's binaries anew.
+	cmd := exec.CommandContext(ctx, "go", "build", "-p", "2", "-ldflags", os.Getenv("LDFLAGS"),
+		"-o", "bin"+string(filepath.Separator), "./cmd/localplane", "./cmd/scheduler")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
