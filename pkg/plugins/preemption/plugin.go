@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -57,7 +57,7 @@ type refusal struct{}
 func (r refusal) Clone() fwk.StateData { return r }
 
 // PreFilter refuses a pod of a queue that is over its quota.
-func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if pl.process.Store() == nil {
 		return nil, fwk.AsStatus(process.ErrNoStore)
 	}
@@ -80,7 +80,7 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // PostFilter notes that no node took the pod, so that others have its place in
 // the window. It makes no room.
-func (pl *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+func (pl *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -57,7 +57,7 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // PreEnqueue holds pods of queues until their turn. It is called under the lock
 // of the scheduler's queue.
-func (pl *Plugin) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
+func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -51,13 +51,13 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // SignPod adds nothing to the signature that batching compares: as long as no
 // node is held, the filter treats all pods alike.
-func (*Plugin) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) { return nil, nil }
+func (*Plugin) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) { return nil, nil }
 
 // Filter lets every pod pass: no node is held yet.
-func (*Plugin) Filter(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) *fwk.Status { return nil }
+func (*Plugin) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status { return nil }
 
 // Reserve charges a pod of a queue. Its verdict, on the live state, is binding.
-func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	if pl.process.Store() == nil {
 		return fwk.AsStatus(process.ErrNoStore)
 	}
@@ -72,7 +72,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, node
 
 // Unreserve gives back what Reserve took; it may be called again, and for a
 // pod that was never reserved.
-func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	if pl.process.Managed(pod.Spec.SchedulerName) {
 		pl.process.Store().Forget(pod.UID, pl.process.Clock.Now())
 	}
@@ -80,7 +80,7 @@ func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ 
 
 // Permit refuses a pod whose queues were changed since Reserve so that it does
 // not fit any more. It never waits.
-func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
 	}
@@ -91,4 +91,4 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ str
 }
 
 // PostBind has nothing to do: the informer confirms the bind.
-func (*Plugin) PostBind(context.Context, fwk.CycleState, *v1.Pod, string) {}
+func (*Plugin) PostBind(context.Context, fwk.CycleState, *corev1.Pod, string) {}
