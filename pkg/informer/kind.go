@@ -1,0 +1,84 @@
+package informer
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// indexLabels number the pods of a controller. Nothing but a selector on the
+// very label tells such pods apart; with them all pods would be of one kind each.
+var indexLabels = map[string]bool{
+	"batch.kubernetes.io/job-completion-index": true,
+	"apps.kubernetes.io/pod-index":             true,
+	"statefulset.kubernetes.io/pod-name":       true,
+	"spark-exec-id":                            true,
+}
+
+// Kind names what a filter can see of a pending pod: two pods of one kind that
+// are tried at the same time are told the same. Namespace, labels and controller
+// are part of it, for affinity and spreading look at them; names, annotations,
+// and what containers run and mount from volumes that are nowhere in particular
+// are not. It is "" for a pod that has no equal: one whose claims are made from
+// templates, one by one.
+func Kind(pod *corev1.Pod) string {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return ""
+	}
+	spec := pod.Spec
+	spec.Hostname = ""
+	spec.Volumes = nil
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		switch {
+		case v.Ephemeral != nil:
+			return ""
+		case v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.DownwardAPI == nil && v.Projected == nil && v.HostPath == nil:
+			spec.Volumes = append(spec.Volumes, *v)
+		}
+	}
+	spec.Containers, spec.InitContainers = bare(spec.Containers), bare(spec.InitContainers)
+	encoded, err := spec.Marshal()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.New()
+	write(sum, pod.Namespace)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		write(sum, string(owner.UID))
+	}
+	for _, k := range slices.Sorted(maps.Keys(pod.Labels)) {
+		if !indexLabels[k] {
+			write(sum, k)
+			write(sum, pod.Labels[k])
+		}
+	}
+	write(sum, string(encoded))
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// bare is what the containers need of a node, without what they do there.
+func bare(containers []corev1.Container) []corev1.Container {
+	out := make([]corev1.Container, len(containers))
+	for i, c := range containers {
+		out[i] = corev1.Container{
+			Name: c.Name, Image: c.Image, Resources: c.Resources, Ports: c.Ports,
+			RestartPolicy: c.RestartPolicy, SecurityContext: c.SecurityContext,
+		}
+	}
+	return out
+}
+
+// write adds a string so that it cannot run into the next one.
+func write(sum hash.Hash, s string) {
+	var length [8]byte
+	binary.LittleEndian.PutUint64(length[:], uint64(len(s)))
+	sum.Write(length[:]) // a hash takes everything
+	sum.Write([]byte(s))
+}
