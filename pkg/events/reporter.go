@@ -104,8 +104,13 @@ func final(err error) bool {
 // gone, or another one of the same name, is left alone.
 func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 	pod, err := r.Pods.Pods(report.Namespace).Get(report.Name)
-	if err != nil || pod.UID != report.UID {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil // gone, and so is the need to explain
+	case err != nil:
+		return fmt.Errorf("look up pod %s/%s: %w", report.Namespace, report.Name, err)
+	case pod.UID != report.UID:
+		return nil // another one of the same name
 	}
 	condition := conditionOf(report)
 	patch, err := json.Marshal(map[string]any{
