@@ -5,7 +5,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // appName identifies an application: IDs are chosen by users, so two
@@ -41,7 +40,7 @@ func (s *Store) join(a *app, p *pod) {
 	p.app = a
 	a.pods++
 	p.held = p.Request
-	s.chargeAsk(p, 1)
+	s.charge(a, charge{pending: p.held})
 	if p.Created.Before(a.submitted) {
 		a.submitted = p.Created
 		s.index.SetSubmitted(a.ordered, a.submitted)
@@ -114,46 +113,4 @@ func (s *Store) class(a *app) order.Class {
 		c.Owner = a.owner
 	}
 	return c
-}
-
-// charge changes the usage of the application's queues and owner and tells the order.
-func (s *Store) charge(a *app, f func(*queues.Usage), g func(*queues.OwnerUsage)) {
-	f(&a.used)
-	s.index.SetAppUsed(a.ordered, a.used.Allocated.Add(a.used.Admitted))
-	s.draft.Update(a.leaf, f)
-	s.ledger.Update(s.draft, a.leaf, a.owner, g)
-	for q := range s.draft.Ancestors(a.leaf) {
-		s.index.SetUsed(q.ID, q.Committed())
-	}
-}
-
-// chargeAsk adds (sign 1) or takes off (-1) what the pod is held for as pending.
-func (s *Store) chargeAsk(p *pod, sign int) {
-	change := plusMinus(sign)
-	f := func(u *queues.Usage) { u.Pending = change(u.Pending, p.held) }
-	f(&p.app.used)
-	s.draft.Update(p.app.leaf, f)
-}
-
-// chargeAllocated adds or takes off what the pod is held for as allocated.
-func (s *Store) chargeAllocated(p *pod, sign int) {
-	change := plusMinus(sign)
-	s.charge(p.app, func(u *queues.Usage) { u.Allocated = change(u.Allocated, p.held) },
-		func(u *queues.OwnerUsage) { u.Allocated = change(u.Allocated, p.held) })
-}
-
-func plusMinus(sign int) func(v, w resources.Vector) resources.Vector {
-	if sign > 0 {
-		return resources.Vector.Add
-	}
-	return resources.Vector.Sub
-}
-
-// release notes that there may be more room in the queues of a leaf.
-func (s *Store) release(leaf queues.ID) {
-	for q := range s.draft.Ancestors(leaf) {
-		if s.index.HasBlocked(q.ID) {
-			s.reconsider[q.ID] = struct{}{}
-		}
-	}
 }

@@ -64,7 +64,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
 		{"a snapshot not published", func(s *Store) {
-			s.chargeAsk(s.pods["parked"], 1)
+			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})
 		}, "snapshot: root has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

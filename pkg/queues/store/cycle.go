@@ -152,9 +152,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.refused(p)
 		return v
 	}
-	if p.state == admitted {
-		s.leaveSlot(p) // the room goes over to the allocation, to nobody else
-	} else {
+	if p.state != admitted {
 		s.withdraw(p)
 	}
 	s.toAllocated(p, assumed, node)
@@ -193,7 +191,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	}
 	s.leaveAllocated(p)
 	p.Node, p.held = "", p.Request
-	s.chargeAsk(p, 1)
+	s.charge(p.app, charge{pending: p.held})
 	s.window.failure()
 	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
 	s.reports.look(&p.report, now.Add(soon))

@@ -71,7 +71,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	}
 	if p.state != unplaced {
 		if !p.state.allocated() {
-			s.chargeAsk(p, -1)
+			s.charge(p.app, charge{pending: minus(p.held)})
 		}
 		s.leave(p, now)
 	}
@@ -90,15 +90,19 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 		return
 	}
 	// Somebody else bound it, or the store has just started: quotas have no say.
-	s.withdraw(p)
-	p.Pod = event
 	if p.state == unplaced {
+		p.Pod = event
 		if s.started {
 			s.place(p, now)
 		}
 		return
 	}
+	if p.state != admitted {
+		s.withdraw(p)
+	}
+	p.Pod = event
 	s.toAllocated(p, bound, event.Node)
+	s.release(p.app.leaf) // it may use less than it asked for
 	s.reports.settle(p, now)
 }
 
@@ -108,9 +112,8 @@ func (s *Store) resize(p *pod, event Pod) {
 	if p.held.Equal(event.Request) {
 		return
 	}
-	s.chargeAllocated(p, -1)
+	s.charge(p.app, charge{allocated: event.Request.Sub(p.held)})
 	p.held = event.Request
-	s.chargeAllocated(p, 1)
 	s.release(p.app.leaf)
 }
 
@@ -148,7 +151,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 // unplace takes a pending pod out of its application.
 func (s *Store) unplace(p *pod, now time.Time) {
 	s.withdraw(p)
-	s.chargeAsk(p, -1)
+	s.charge(p.app, charge{pending: minus(p.held)})
 	s.leave(p, now)
 	p.state = unplaced
 	s.unplaced[p.UID] = p

@@ -280,7 +280,9 @@ func (f *faulty) Forget(uid types.UID, now time.Time) {
 
 func (f *faulty) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	if p := f.pods[uid]; f.bug == "assumed without asking" && p != nil && p.app != nil && !p.state.allocated() {
-		f.withdraw(p)
+		if p.state != admitted {
+			f.withdraw(p)
+		}
 		f.toAllocated(p, assumed, node)
 		f.publish()
 		return queues.Granted

@@ -136,8 +136,7 @@ func (s *Store) leaveOrder(p *pod) {
 func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.leaveOrder(p)
 	p.state = admitted
-	s.charge(p.app, func(u *queues.Usage) { u.Admitted = u.Admitted.Add(p.held) },
-		func(u *queues.OwnerUsage) { u.Admitted = u.Admitted.Add(p.held) })
+	s.charge(p.app, charge{admitted: p.held})
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++
@@ -148,20 +147,20 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 	})
 }
 
-// leaveSlot takes an admitted pod out of the window. Its key stays, for it may
-// still be in the scheduler's heap; who knows that it is not deletes the key.
+// leaveSlot takes an admitted pod out of the window. What it is charged as
+// admitted is for the caller to take back. Its key stays, for it may still be in
+// the scheduler's heap; who knows that it is not deletes the key.
 func (s *Store) leaveSlot(p *pod) {
-	s.charge(p.app, func(u *queues.Usage) { u.Admitted = u.Admitted.Sub(p.held) },
-		func(u *queues.OwnerUsage) { u.Admitted = u.Admitted.Sub(p.held) })
 	p.app.slots--
 	s.window.taken--
 	s.clearDeadline(p)
 }
 
-// vacate is leaveSlot for a pod that does not go on to a node: others may have
-// the room.
+// vacate takes an admitted pod, which does not go on to a node, out of the
+// window: others may have the room.
 func (s *Store) vacate(p *pod) {
 	s.leaveSlot(p)
+	s.charge(p.app, charge{admitted: minus(p.held)})
 	s.count(p.app)
 	s.release(p.app.leaf)
 }
@@ -173,13 +172,18 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	p.notUntil = now.Add(s.backoff(p.attempts))
 }
 
-// toAllocated: an ask out of the order and the window becomes assumed or bound.
+// toAllocated: an admitted pod, whose room goes over to the allocation, or an ask
+// out of the order, becomes assumed or bound.
 func (s *Store) toAllocated(p *pod, to state, node string) {
+	c := charge{allocated: p.Request, pending: minus(p.held)}
+	if p.state == admitted {
+		s.leaveSlot(p)
+		c.admitted = c.pending
+	}
 	s.keys.Delete(p.UID)
-	s.chargeAsk(p, -1)
 	p.state, p.Node = to, node
 	p.held = p.Request
-	s.chargeAllocated(p, 1)
+	s.charge(p.app, c)
 	p.app.allocations++
 	p.app.running = p.app.running || to == bound
 	s.count(p.app)
@@ -187,7 +191,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 
 // leaveAllocated takes back what an assumed or bound pod is charged.
 func (s *Store) leaveAllocated(p *pod) {
-	s.chargeAllocated(p, -1)
+	s.charge(p.app, charge{allocated: minus(p.held)})
 	p.app.allocations--
 	s.count(p.app)
 	s.release(p.app.leaf)

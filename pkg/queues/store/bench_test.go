@@ -1,0 +1,264 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// wide is a tree of 5,125 queues, six levels deep, with quotas at every level.
+func wide(tb testing.TB) (*config.Spec, []string) {
+	tb.Helper()
+	var leaves []string
+	var grow func(n *queuestest.Node, path string, fanouts []int)
+	grow = func(n *queuestest.Node, path string, fanouts []int) {
+		if len(fanouts) == 0 {
+			leaves = append(leaves, path)
+			return
+		}
+		for i := range fanouts[0] {
+			c := &queuestest.Node{
+				Name:       fmt.Sprintf("q%d", i),
+				Max:        map[string]resources.Amount{"vcore": 1e9, "memory": 1e15},
+				Guaranteed: map[string]resources.Amount{"vcore": resources.Amount(1000 * (1 + i))},
+			}
+			n.Children = append(n.Children, c)
+			grow(c, path+"."+c.Name, fanouts[1:])
+		}
+	}
+	root := &queuestest.Node{Name: "root"}
+	grow(root, "root", []int{4, 5, 5, 5, 9})
+	spec, err := queuestest.Spec(root)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return spec, leaves
+}
+
+var request3 = queuestest.Vector("vcore=500m memory=1Gi pods=1")
+
+func benchPod(i int, leaf string) Pod {
+	name := fmt.Sprintf("pod%07d", i)
+	return Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i)), Priority: int32(i % 3),
+		Labels: map[string]string{placement.KeyQueue: leaf, placement.KeyApplicationID: "app" + leaf}, Request: request3,
+	}
+}
+
+// benchStore is a started store with a number of pods, which wait or run,
+// spread over all leaves.
+func benchStore(b *testing.B, window, pods int, node string) (*Store, []Pod) {
+	b.Helper()
+	spec, leaves := wide(b)
+	s := New(spec, Options{Window: window, MaxWindow: window})
+	s.UpsertNode("n1", queuestest.Vector("vcore=100000 memory=400000Gi pods=200000"), epoch)
+	all := make([]Pod, pods)
+	for i := range all {
+		all[i] = benchPod(i, leaves[i*7%len(leaves)])
+		all[i].Node = node
+		s.Upsert(all[i], epoch)
+	}
+	s.Start(epoch)
+	s.TakeActivations()
+	return s, all
+}
+
+const batch = 5000
+
+// Each event of a pod's life, on its own.
+func BenchmarkEvent(b *testing.B) {
+	type phase struct {
+		name string
+		do   func(s *Store, p *Pod)
+	}
+	bind := func(s *Store, p *Pod) {
+		bound := *p
+		bound.Node = "n1"
+		s.Upsert(bound, epoch)
+	}
+	phases := []phase{
+		{"create", func(s *Store, p *Pod) { s.Upsert(*p, epoch) }},
+		{"gate", func(s *Store, p *Pod) { s.Gate(p.UID, epoch) }},
+		{"judge", func(s *Store, p *Pod) { s.Judge(p.UID, s.Snapshot()) }},
+		{"assume", func(s *Store, p *Pod) { s.Assume(p.UID, "n1", epoch) }},
+		{"recheck", func(s *Store, p *Pod) { s.Recheck(p.UID) }},
+		{"confirm", bind},
+		{"delete", func(s *Store, p *Pod) { s.Delete(p.UID, epoch) }},
+	}
+	s, _ := benchStore(b, 2*batch, 20_000, "n1")
+	_, leaves := wide(b)
+	for i := range phases {
+		b.Run(phases[i].name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.StopTimer()
+			for done := 0; done < b.N; done += batch {
+				n := min(batch, b.N-done)
+				pods := make([]Pod, n)
+				for j := range pods {
+					pods[j] = benchPod(1_000_000+j, leaves[j*11%len(leaves)])
+				}
+				for k, ph := range phases {
+					if k == i {
+						b.StartTimer()
+					}
+					for j := range pods {
+						ph.do(s, &pods[j])
+					}
+					if k == i {
+						b.StopTimer()
+					}
+				}
+				s.TakeActivations()
+			}
+		})
+	}
+}
+
+// A pod from its creation to its end.
+func BenchmarkLife(b *testing.B) {
+	s, _ := benchStore(b, batch, 0, "")
+	_, leaves := wide(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p := benchPod(i%1000, leaves[i%len(leaves)])
+		s.Upsert(p, epoch)
+		s.TakeActivations()
+		s.Gate(p.UID, epoch)
+		s.Key(p.UID)
+		s.Judge(p.UID, s.Snapshot())
+		s.Assume(p.UID, "n1", epoch)
+		s.Recheck(p.UID)
+		p.Node = "n1"
+		s.Upsert(p, epoch)
+		s.Delete(p.UID, epoch)
+	}
+}
+
+func BenchmarkGate(b *testing.B) {
+	s, pods := benchStore(b, 64, 100_000, "")
+	first := s.deadlines.Items()[0]
+	var waits *pod
+	for i := range pods {
+		if p := s.pods[pods[i].UID]; p.state == waiting {
+			waits = p
+			break
+		}
+	}
+	b.Run("admitted", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Gate(first.UID, epoch)
+		}
+	})
+	b.Run("in order", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			s.Gate(waits.UID, epoch)
+		}
+	})
+	over, _ := benchStore(b, 64, 1, "")
+	p := benchPod(5, "root.q0.q0.q0.q0.q0")
+	p.Request = queuestest.Vector("vcore=2000000")
+	over.Upsert(p, epoch)
+	b.Run("over max", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			over.Gate(p.UID, epoch)
+		}
+	})
+}
+
+// The scheduler takes a pod out of the window, and the store admits the next
+// one of 100,000 in 5,000 queues.
+func BenchmarkNextOfOrder(b *testing.B) {
+	b.ReportAllocs()
+	b.StopTimer()
+	for done := 0; done < b.N; {
+		s, _ := benchStore(b, 64, 100_000, "")
+		for taken := 0; taken < 50_000 && done < b.N; done++ {
+			p := s.deadlines.Items()[0]
+			b.StartTimer()
+			s.Assume(p.UID, "n1", epoch)
+			b.StopTimer()
+			if taken++; taken%1000 == 0 {
+				s.TakeActivations()
+			}
+		}
+	}
+}
+
+// 5,000 applications wait in one leaf that is full; one pod finishes and one of
+// the applications takes its place.
+func BenchmarkUnblock(b *testing.B) {
+	for _, c := range []struct{ name, tree string }{
+		{"max", "root\n  a max.pods=10"},
+		{"max of parent", "root\n  p max.pods=10\n    a"},
+		{"maxapplications", "root\n  a maxapps=10"},
+		{"user limit", "root limit=*;max.pods=10\n  a"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			spec := queuestest.MustTree(b, c.tree)
+			leaf := "root.a"
+			if c.name == "max of parent" {
+				leaf = "root.p.a"
+			}
+			s := New(spec, Options{Window: 64})
+			s.Start(epoch)
+			add := func(i int) {
+				p := benchPod(i, leaf)
+				p.Labels[placement.KeyApplicationID] = fmt.Sprintf("app%d", i)
+				s.Upsert(p, epoch)
+			}
+			for i := range 5000 {
+				add(i)
+			}
+			b.ReportAllocs()
+			for i := 5000; b.Loop(); i++ {
+				refs := s.TakeActivations()
+				for _, r := range refs {
+					s.Assume(r.UID, "n1", epoch)
+				}
+				s.Delete(types.UID(refsOrRunning(s, refs)), epoch)
+				add(i)
+			}
+		})
+	}
+}
+
+// refsOrRunning names a pod that runs.
+func refsOrRunning(s *Store, refs []Ref) string {
+	if len(refs) > 0 {
+		return string(refs[0].UID)
+	}
+	for uid, p := range s.pods {
+		if p.state.allocated() {
+			return string(uid)
+		}
+	}
+	return ""
+}
+
+// A configuration of 5,000 queues is loaded while 20,000 pods wait and run.
+func BenchmarkConfigure(b *testing.B) {
+	s, _ := benchStore(b, 64, 20_000, "")
+	spec, _ := wide(b)
+	for b.Loop() {
+		s.Configure(spec, epoch)
+	}
+}
+
+// A node comes: every share may be different.
+func BenchmarkNode(b *testing.B) {
+	s, _ := benchStore(b, 64, 20_000, "")
+	for i := 0; b.Loop(); i++ {
+		s.UpsertNode("n2", queuestest.Vector(fmt.Sprintf("vcore=%d", 1+i%2)), epoch)
+		s.DeleteNode("n2", epoch)
+	}
+}
