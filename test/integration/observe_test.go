@@ -184,8 +184,19 @@ func (e *env) expectBooks() {
 	})
 }
 
-// metric reads a metric without labels from the scheduler's own /metrics.
+// metric reads a metric from the scheduler's own /metrics; empty where it has no
+// value yet. The name includes the labels, in the order in which they are shown.
 func (e *env) metric(name string) string {
+	e.Helper()
+	for line := range strings.Lines(e.metrics()) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (e *env) metrics() string {
 	e.Helper()
 	admin := suite.cluster.AdminConfig()
 	admin.TLSClientConfig.Insecure = true // the scheduler signs its own certificate
@@ -195,12 +206,7 @@ func (e *env) metric(name string) string {
 	defer client.CloseIdleConnections()
 	body, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
 	e.ok(err)
-	for line := range strings.Lines(string(body)) {
-		if value, found := strings.CutPrefix(line, name+" "); found {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	return string(body)
 }
 
 func (e *env) awaitMetric(name, want string) {

@@ -11,7 +11,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -22,13 +21,15 @@ partitions:
   - name: root
     submitacl: "*"
     queues:
-    - name: large
-      resources: {guaranteed: {vcore: 3}}
-    - name: small
-      resources: {guaranteed: {vcore: 1}}
-    - name: other
     - name: narrow
       resources: {max: {vcore: 1}}
+    - name: shared
+      resources: {max: {vcore: 4}}
+      queues:
+      - name: large
+        resources: {guaranteed: {vcore: 3}}
+      - name: small
+        resources: {guaranteed: {vcore: 1}}
     - name: pair
       resources: {max: {vcore: 1}}
       queues:
@@ -37,44 +38,42 @@ partitions:
         properties: {priority.offset: "100"}
 `
 
-// TestFairOnFullCluster checks that two queues share a full cluster by their
-// guarantees while it is refilled pod by pod, though all pods have been tried
-// and found no node before.
-func TestFairOnFullCluster(t *testing.T) {
+// TestFairShare checks that two queues below a full parent share it by their
+// guarantees, 3 to 1, while it is refilled pod by pod.
+func TestFairShare(t *testing.T) {
 	e := setup(t, orderQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	holder := e.create("holder", 1, inQueue("root.other"), requests("cpu", "4"))[0]
+	holder := e.create("holder", 1, inQueue("root.shared.large"), requests("cpu", "4"))[0]
 	e.awaitRunning(holder)
-	large := e.create("large", 16, inQueue("root.large"))
-	small := e.create("small", 16, inQueue("root.small"))
-	for _, p := range append(large, small...) {
-		e.awaitEvent(p, "FailedScheduling", "Insufficient cpu")
-	}
+	e.create("large", 16, inQueue("root.shared.large"))
+	e.create("small", 16, inQueue("root.shared.small"))
+	e.expect("large", 0, 16, reasons.OverMax)
+	e.expect("small", 0, 16, reasons.OverMax)
 	m := e.watchPods()
 	e.delete(holder)
-	bound := 5
-	for round := range 9 {
-		eventually(t, patience, "the cluster is full again", func() (bool, string) {
+	e.refill(m, 12)
+}
+
+// refill deletes one of four running pods again and again, and looks whether
+// queues with guarantees of 3 and 1 run 3 and 1 pods each time.
+func (e *env) refill(m *moments, rounds int) {
+	e.Helper()
+	began := len(m.boundInOrder())
+	for round := range rounds {
+		eventually(e, patience, fmt.Sprintf("round %d: four pods run again", round), func() (bool, string) {
 			n := len(m.boundInOrder())
-			return n == bound, fmt.Sprint(n)
+			return n == began+4+round, fmt.Sprint(n)
 		})
-		a, _ := e.podsOf("large")
-		b, _ := e.podsOf("small")
-		if len(a) != 3 || len(b) != 1 {
-			t.Errorf("round %d: queues with guarantees of 3 and 1 run %d and %d pods", round, len(a), len(b))
+		large, _ := e.podsOf("large")
+		small, _ := e.podsOf("small")
+		if len(large) != 3 || len(small) != 1 {
+			e.Errorf("round %d: queues with guarantees of 3 and 1 run %d and %d pods", round, len(large), len(small))
 		}
-		e.delete(a[0])
-		bound++
-		if round%3 == 2 { // sometimes one of the other queue
-			eventually(t, patience, "the cluster is full again", func() (bool, string) {
-				n := len(m.boundInOrder())
-				return n == bound, fmt.Sprint(n)
-			})
-			e.delete(b[0])
-			bound++
+		if round%3 == 2 {
+			large = small
 		}
+		e.delete(large[0])
 	}
-	t.Log("bound in this order:", strings.Join(m.boundInOrder(), " "))
+	e.Log("bound in this order:", strings.Join(m.boundInOrder(), " "))
 }
 
 // TestOrderInQueue checks who is next in one queue: the highest priority, then

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -143,6 +144,21 @@ func (e *env) create(name string, n int, options ...podOption) []*corev1.Pod {
 		out[i] = e.createPod(e.pod(fmt.Sprintf("%s-%d", name, i), name, options...))
 	}
 	return out
+}
+
+// createAtOnce makes n pods side by side, numbered from first. It may be called
+// outside of the goroutine of the test.
+func (e *env) createAtOnce(name string, first, n int, options ...podOption) error {
+	errs := make([]error, n)
+	var group sync.WaitGroup
+	for i := range n {
+		p := e.pod(fmt.Sprintf("%s-%d", name, first+i), name, options...)
+		group.Go(func() {
+			_, errs[i] = suite.client.CoreV1().Pods(p.Namespace).Create(e.Context(), p, metav1.CreateOptions{})
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 func (e *env) createPod(p *corev1.Pod) *corev1.Pod {

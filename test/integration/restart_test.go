@@ -90,21 +90,30 @@ func TestKilledScheduler(t *testing.T) {
 // no pod may be lost, and no quota exceeded.
 func TestKilledWhileBusy(t *testing.T) {
 	e := setup(t, oneLeaf("40"))
-	const pods, fit = 90, 40
-	e.create("p", pods, inQueue("root.a"))
-	for range 3 {
+	const batches, each, fit = 4, 20, 40
+	for b := range batches {
+		before, _ := e.podsOf("p")
+		made := make(chan error, 1)
+		go func() { made <- e.createAtOnce("p", b*each, each, inQueue("root.a")) }()
+		if b < fit/each { // while there is room, it is killed in the middle
+			eventually(t, patience, "it has begun to place the batch", func() (bool, string) {
+				running, _ := e.podsOf("p")
+				return len(running) > len(before), ""
+			})
+		}
 		e.kill()
-		running, _ := e.podsOf("p")
-		t.Logf("killed with %d pods bound", len(running))
+		e.ok(<-made)
+		running, waiting := e.podsOf("p")
+		t.Logf("killed with %d pods bound, %d waiting", len(running), len(waiting))
 		e.start()
 	}
-	e.expectStill("p", fit, pods-fit, reasons.OverMax)
+	e.expectStill("p", fit, batches*each-fit, reasons.OverMax)
 	e.expectBooks()
 	running, _ := e.podsOf("p")
 	for _, p := range running[:10] {
 		e.delete(p)
 	}
-	e.expect("p", fit, pods-fit-10, reasons.OverMax)
+	e.expect("p", fit, batches*each-fit-10, reasons.OverMax)
 }
 
 // TestRecoveryQueue checks that pods whose queue is gone when the scheduler

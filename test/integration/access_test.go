@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestAccessOfScheduler checks that the scheduler of these tests is the user
+// system:kube-scheduler, that this user may do little, and that it is enough for
+// all the scheduler writes. That nothing was forbidden is checked at the end of
+// every test.
+func TestAccessOfScheduler(t *testing.T) {
+	e := setup(t, oneLeaf("1"), twoProfiles)
+	clientConfig, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
+	e.ok(err)
+	client, err := kubernetes.NewForConfig(clientConfig)
+	e.ok(err)
+	self, err := client.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	e.ok(err)
+	if name := self.Status.UserInfo.Username; name != "system:kube-scheduler" {
+		t.Errorf("the scheduler runs as %q", name)
+	}
+	for _, c := range []struct {
+		verb, group, resource, subresource string
+		may                                bool
+	}{
+		{"watch", "", "configmaps", "", true},
+		{"patch", "", "pods", "status", true},
+		{"delete", "", "pods", "", true},
+		{"create", "events.k8s.io", "events", "", true},
+		{"update", "", "configmaps", "", false},
+		{"create", "", "pods", "", false},
+		{"update", "", "namespaces", "", false},
+		{"update", "", "nodes", "", false},
+		{"list", "", "secrets", "", false},
+	} {
+		review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: e.ns, Verb: c.verb, Group: c.group, Resource: c.resource, Subresource: c.subresource,
+			}},
+		}, metav1.CreateOptions{})
+		e.ok(err)
+		if review.Status.Allowed != c.may {
+			t.Errorf("the scheduler may %s %s/%s: %t, want %t", c.verb, c.resource, c.subresource, review.Status.Allowed, c.may)
+		}
+	}
+
+	// Everything that is written, once: bind, condition, events on pod and ConfigMap.
+	e.create("p", 2, inQueue("root.a"))
+	e.expect("p", 1, 1, reasons.OverMax)
+	_, waiting := e.podsOf("p")
+	e.awaitEvent(waiting[0], string(reasons.OverMax), "root.a")
+	e.configure("partitions: none")
+	configMap, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(t.Context(), config.QueuesConfigMap, metav1.GetOptions{})
+	e.ok(err)
+	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "")
+	if line, found := e.logLine("forbidden"); found {
+		t.Errorf("the log says %s", line)
+	}
+}
