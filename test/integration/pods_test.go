@@ -61,10 +61,6 @@ func inQueue(path string) podOption {
 	return func(p *corev1.Pod) { p.Labels[placement.KeyQueue] = path }
 }
 
-func ofApp(id string) podOption {
-	return func(p *corev1.Pod) { p.Labels[placement.KeyApplicationID] = id }
-}
-
 func inNamespace(name string) podOption {
 	return func(p *corev1.Pod) { p.Namespace = name }
 }
