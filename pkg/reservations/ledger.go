@@ -192,21 +192,10 @@ func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
 func (l *Ledger) Check() error {
 	n := 0
 	for _, node := range l.Nodes() {
-		holds := l.byNode[node]
-		n += len(holds)
-		for i, h := range holds {
-			switch {
-			case l.byAsker[h.Asker] != h || h.Node != node:
-				return fmt.Errorf("node %s: hold of %s is not that of its asker", node, h.Asker)
-			case i > 0 && compareHolds(holds[i-1], h) >= 0:
-				return fmt.Errorf("node %s: hold of %s is out of order", node, h.Asker)
-			case h.Clear() == h.ClearSince.IsZero():
-				return fmt.Errorf("node %s: hold of %s has %d victims and is clear since %v", node, h.Asker, len(h.Victims), h.ClearSince)
-			}
-			for _, v := range h.Victims {
-				if !slices.Contains(l.waiting[v], h) {
-					return fmt.Errorf("node %s: nobody will tell the hold of %s that %s is gone", node, h.Asker, v)
-				}
+		n += len(l.byNode[node])
+		for i := range l.byNode[node] {
+			if err := l.checkHold(node, i); err != nil {
+				return fmt.Errorf("node %s: hold of %s %w", node, l.byNode[node][i].Asker, err)
 			}
 		}
 	}
@@ -218,6 +207,24 @@ func (l *Ledger) Check() error {
 			if l.byAsker[h.Asker] != h || !slices.Contains(h.Victims, v) {
 				return fmt.Errorf("victim %s has a hold of %s that is over", v, h.Asker)
 			}
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) checkHold(node string, i int) error {
+	h := l.byNode[node][i]
+	switch {
+	case l.byAsker[h.Asker] != h || h.Node != node:
+		return errors.New("is not that of its asker")
+	case i > 0 && compareHolds(l.byNode[node][i-1], h) >= 0:
+		return errors.New("is out of order")
+	case h.Clear() == h.ClearSince.IsZero():
+		return fmt.Errorf("has %d victims and is clear since %v", len(h.Victims), h.ClearSince)
+	}
+	for _, v := range h.Victims {
+		if !slices.Contains(l.waiting[v], h) {
+			return fmt.Errorf("will not be told that %s is gone", v)
 		}
 	}
 	return nil

@@ -51,10 +51,14 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 
 // SignPod adds nothing to the signature that batching compares: as long as no
 // node is held, the filter treats all pods alike.
-func (*Plugin) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) { return nil, nil }
+func (*Plugin) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return nil, nil
+}
 
 // Filter lets every pod pass: no node is held yet.
-func (*Plugin) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status { return nil }
+func (*Plugin) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+	return nil
+}
 
 // Reserve charges a pod of a queue. Its verdict, on the live state, is binding.
 func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
