@@ -297,7 +297,6 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 		{apierrors.NewForbidden(group, "yunikorn-configs", errors.New("no role")), true},
 		{errors.New("connection refused"), true},
 		{apierrors.NewResourceExpired("too old"), false},
-		{apierrors.NewGone("too old"), false},
 		{io.EOF, false},
 		{io.ErrUnexpectedEOF, false},
 	} {

@@ -3,7 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -86,15 +85,11 @@ func (c *cluster) add(t testing.TB, queue, app, request, node string) {
 }
 
 // do sends a request and returns the answer and its body.
-func (c *cluster) do(t testing.TB, method, path string) (*http.Response, []byte) {
+func (c *cluster) do(t testing.TB, method, path string) (*httptest.ResponseRecorder, []byte) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	c.http.ServeHTTP(w, httptest.NewRequest(method, path, nil))
-	body, err := io.ReadAll(w.Result().Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.Result(), body
+	return w, w.Body.Bytes()
 }
 
 const queuesPath = "/ws/v1/partition/default/queues"
@@ -102,8 +97,8 @@ const queuesPath = "/ws/v1/partition/default/queues"
 func (c *cluster) queues(t testing.TB) map[string]any {
 	t.Helper()
 	r, body := c.do(t, http.MethodGet, queuesPath)
-	if r.StatusCode != http.StatusOK {
-		t.Fatalf("status %s: %s", r.Status, body)
+	if r.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", r.Code, body)
 	}
 	var out map[string]any
 	if err := json.Unmarshal(body, &out); err != nil {

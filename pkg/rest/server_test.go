@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -44,19 +45,19 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s %s: %v in %q", p.method, p.path, err, body)
 			continue
 		}
-		if diff := cmp.Diff(p.want, got); diff != "" || r.StatusCode != p.want.StatusCode || r.Header.Get("Allow") != p.allow {
-			t.Errorf("%s %s: %s, Allow %q (-want +got)\n%s", p.method, p.path, r.Status, r.Header.Get("Allow"), diff)
+		if diff := cmp.Diff(p.want, got); diff != "" || r.Code != p.want.StatusCode || r.Header().Get("Allow") != p.allow {
+			t.Errorf("%s %s: %d, Allow %q (-want +got)\n%s", p.method, p.path, r.Code, r.Header().Get("Allow"), diff)
 		}
 		checkHeader(t, r)
 	}
 }
 
-func checkHeader(t *testing.T, r *http.Response) {
+func checkHeader(t *testing.T, r *httptest.ResponseRecorder) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Type": "application/json; charset=UTF-8", "Access-Control-Allow-Origin": "*", "X-Content-Type-Options": "nosniff",
 	} {
-		if got := r.Header.Get(name); got != want {
+		if got := r.Header().Get(name); got != want {
 			t.Errorf("header %s: %q, want %q", name, got, want)
 		}
 	}
@@ -66,11 +67,11 @@ func TestGoodAnswersHaveTheSameHeader(t *testing.T) {
 	c := newCluster(t, "")
 	r, body := c.do(t, http.MethodGet, queuesPath)
 	checkHeader(t, r)
-	if r.StatusCode != http.StatusOK || !json.Valid(body) {
-		t.Errorf("%s: %s", r.Status, body)
+	if r.Code != http.StatusOK || !json.Valid(body) {
+		t.Errorf("%d: %s", r.Code, body)
 	}
-	if r, _ := c.do(t, http.MethodHead, queuesPath); r.StatusCode != http.StatusOK {
-		t.Errorf("HEAD: %s", r.Status)
+	if r, _ := c.do(t, http.MethodHead, queuesPath); r.Code != http.StatusOK {
+		t.Errorf("HEAD: %d", r.Code)
 	}
 }
 
@@ -229,8 +230,8 @@ func BenchmarkQueues(b *testing.B) {
 	size := 0
 	for b.Loop() {
 		r, body := c.do(b, http.MethodGet, queuesPath)
-		if r.StatusCode != http.StatusOK {
-			b.Fatal(r.Status)
+		if r.Code != http.StatusOK {
+			b.Fatal(r.Code)
 		}
 		size = len(body)
 	}
