@@ -4,7 +4,7 @@
 // fit. Nothing of the scheduler is replaced or called directly; what the tests
 // know comes from the API server, the REST interface, /metrics and the log.
 //
-//	go test ./test/integration
+//	make integration
 //
 // builds both binaries first, so that a missing or old one is never a reason to
 // skip. One control plane serves all tests; every test runs a scheduler of its

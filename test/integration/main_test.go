@@ -6,15 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 )
 
 // pool is the label that keeps the pods of a test on the nodes of that test.
@@ -67,7 +66,7 @@ func runSuite(m *testing.M) int {
 func startSuite(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build is long
 	defer cancel()
-	binaries, err := build(ctx)
+	binaries, err := compile(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,25 +87,20 @@ func startSuite(dir string) error {
 	return nil
 }
 
-// build brings both binaries up to date and returns their directory. The go
-// command knows best whether there is something to do.
-func build(ctx context.Context) (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return "", errors.New("build: the path of the sources is not known; do not test with -trimpath")
+// compile brings both binaries up to date, with the linker flags of the Makefile,
+// and returns their directory. The go command knows best whether there is
+// something to do.
+func compile(ctx context.Context) (string, error) {
+	root, err := build.FindRoot(".")
+	if err != nil {
+		return "", err
 	}
-	root := filepath.Join(filepath.Dir(file), "..", "..")
 	began := time.Now()
-	// The flags of the Makefile, so that its targets do not link each other's binaries anew.
-	cmd := exec.CommandContext(ctx, "go", "build", "-p", "2", "-ldflags", os.Getenv("LDFLAGS"),
-		"-o", "bin"+string(filepath.Separator), "./cmd/localplane", "./cmd/scheduler")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build localplane and scheduler: %w\n%s", err, out)
-	}
-	fmt.Printf("integration: binaries are up to date after %.1f s\n", time.Since(began).Seconds())
-	return filepath.Join(root, "bin"), nil
+	err = build.Build(ctx, build.Options{
+		Root: root, Out: "bin", Packages: []string{"./cmd/localplane", "./cmd/scheduler"}, LDFlags: os.Getenv("LDFLAGS"),
+	})
+	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())
+	return filepath.Join(root, "bin"), err
 }
 
 // finalCheck looks at the whole run: the nodes never had to refuse a pod.
