@@ -26,6 +26,11 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		case <-timer.C():
 			s.Tick(p.Clock.Now())
 		}
+		if s.Returning() {
+			// The scheduler's queue moves all pods that one event concerns under its
+			// lock. This waits for the lock, so that they are all in the order.
+			h.Activate(logger, nil)
+		}
 		if refs := s.TakeActivations(); len(refs) > 0 {
 			h.Activate(logger, podsOf(refs))
 		}

@@ -23,6 +23,7 @@ type app struct {
 	groups    []string // of the user, as the first pod had them
 	submitted time.Time
 	ordered   *order.App
+	inLane    *order.App // nil before one of its pods was in the lane
 
 	pods        int // all, of any state but unplaced
 	slots       int // admitted
@@ -44,6 +45,9 @@ func (s *Store) join(a *app, p *pod) {
 	if p.Created.Before(a.submitted) {
 		a.submitted = p.Created
 		s.index.SetSubmitted(a.ordered, a.submitted)
+		if a.inLane != nil {
+			s.lane.SetSubmitted(a.inLane, a.submitted)
+		}
 	}
 }
 

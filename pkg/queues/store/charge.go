@@ -36,6 +36,7 @@ func (s *Store) charge(a *app, c charge) {
 	for q := range s.draft.Ancestors(a.leaf) {
 		s.index.SetUsed(q.ID, q.Committed())
 	}
+	s.tellLane(a)
 }
 
 // release notes that there may be more room in the queues of a leaf.

@@ -163,10 +163,7 @@ func addApp(u *queues.OwnerUsage, a *app) {
 // indexQueues tells the order of all queues whose settings it does not know.
 func (s *Store) indexQueues() {
 	for q := range s.draft.All() {
-		if !s.index.Has(q.ID, q.Settings) {
-			s.index.SetQueue(q.ID, q.Settings)
-			s.index.SetUsed(q.ID, q.Committed())
-		}
+		s.indexQueue(q)
 	}
 }
 
@@ -175,10 +172,7 @@ func (s *Store) indexPath(leaf queues.ID) {
 	path := slices.Collect(s.draft.Ancestors(leaf))
 	slices.Reverse(path)
 	for _, q := range path {
-		if !s.index.Has(q.ID, q.Settings) {
-			s.index.SetQueue(q.ID, q.Settings)
-			s.index.SetUsed(q.ID, q.Committed())
-		}
+		s.indexQueue(q)
 	}
 }
 
@@ -223,6 +217,7 @@ func (s *Store) removeEmpty(id queues.ID) {
 			return
 		}
 		s.index.RemoveQueue(id)
+		s.lane.RemoveQueue(id)
 		id = q.Parent
 	}
 }

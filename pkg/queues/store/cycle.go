@@ -29,11 +29,6 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	defer s.unlock(now)
 	if p.state == parked {
 		s.requeue(p, now)
-		s.fill(now)
-		if p.state == admitted {
-			s.activated(p)
-			return reasons.Reason{}
-		}
 	}
 	if p.state.allocated() {
 		return reasons.Reason{} // it is past every gate
@@ -41,22 +36,17 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	return reasons.Brief(s.code(p))
 }
 
-// requeue: parked to waiting, or to cooling while its back-off lasts.
+// requeue: parked to waiting, or to cooling while its back-off lasts. Nobody is
+// admitted before all that come back with it are there, see [Store.Returning].
 func (s *Store) requeue(p *pod, now time.Time) {
-	if p.notUntil.After(now) {
-		s.cool(p, p.notUntil)
+	s.returning, s.returnedAt = true, now
+	if !p.notUntil.After(now) {
+		s.toWaiting(p)
 		return
 	}
-	s.toWaiting(p)
-}
-
-// activated takes a pod back from the list of activations: it is on its way in.
-func (s *Store) activated(p *pod) {
-	for i, r := range s.activate {
-		if r.UID == p.UID {
-			s.activate = append(s.activate[:i], s.activate[i+1:]...)
-			return
-		}
+	s.cool(p, p.notUntil)
+	if !p.erred {
+		s.enterLane(p)
 	}
 }
 
@@ -112,7 +102,7 @@ func (s *Store) refused(p *pod) {
 		s.vacate(p)
 		s.toWaiting(p)
 	case cooling:
-		s.clearDeadline(p)
+		s.leaveCooling(p)
 		s.toWaiting(p)
 	case parked:
 		s.toWaiting(p)

@@ -57,6 +57,7 @@ func (s *Store) Tick(now time.Time) {
 		s.clearDeadline(p)
 		switch p.state {
 		case cooling:
+			s.leaveLane(p)
 			s.toWaiting(p)
 		case admitted:
 			if s.standby {

@@ -11,9 +11,9 @@
 //	    ▼                                    ▼
 //	 waiting ◄───────────────────────────────┘
 //	  │  ▲ ▲ ▲
-//	  │  │ │ └── cooling ◄──┐ Requeued before its back-off ended
-//	  │  │ │       (time)   │
-//	  │  │ └── Requeued ── parked ◄── Failed, Forget, lease over
+//	  │  │ │ └── cooling ◄──┐ Gate before its back-off ended
+//	  │  │ │  (time, lane)  │
+//	  │  │ └────── Gate ── parked ◄── Failed, Forget, lease over
 //	  │  │                              ▲      ▲
 //	  │  └── Refused (quota) ──┐        │      │
 //	  │ fill: next in the order│        │      │
@@ -34,6 +34,11 @@
 // the window: they pass the gate. parked pods failed in a cycle; the
 // scheduler's own hints, or a deadline, bring them back. unplaced, parked and
 // cooling pods are out of the order.
+//
+// The scheduler brings parked pods back in no particular order, one by one,
+// though it was one event that moved them all. So none of them is admitted by
+// Gate itself: [Store.TakeActivations] admits the first of the order, once the
+// scheduler has finished.
 //
 // Assumptions: events of one pod arrive in the order the API server made them,
 // but may be missing, late or repeated with respect to the scheduler's own

@@ -65,7 +65,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	case admitted:
 		s.vacate(p)
 	case cooling:
-		s.clearDeadline(p)
+		s.leaveCooling(p)
 	case assumed, bound:
 		s.leaveAllocated(p)
 	}
@@ -126,7 +126,7 @@ func (s *Store) withdraw(p *pod) {
 	case admitted:
 		s.vacate(p)
 	case cooling:
-		s.clearDeadline(p)
+		s.leaveCooling(p)
 	}
 }
 

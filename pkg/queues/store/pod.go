@@ -68,13 +68,16 @@ func (s state) allocated() bool { return s == assumed || s == bound }
 type pod struct {
 	Pod
 	state state
-	app   *app             // nil while unplaced
-	ask   *order.Ask       // set while waiting
-	held  resources.Vector // what it is charged: as an ask, or as an allocation
+	app   *app       // nil while unplaced
+	ask   *order.Ask // set while waiting
+	// laneAsk is set while the pod is in the lane; it is cooling then.
+	laneAsk *order.Ask
+	held    resources.Vector // what it is charged: as an ask, or as an allocation
 
 	reason   reasons.Reason // why it is unplaced or parked
 	attempts int            // failed cycles since it was placed
 	notUntil time.Time      // end of its back-off
+	erred    bool           // it failed for another reason than that no node fits
 	treeGen  uint64         // of the tree it was assumed on
 	late     *Pod           // the latest event while it is assumed
 
@@ -167,7 +170,7 @@ func (s *Store) vacate(p *pod) {
 
 // toParked: admitted (out of its slot by now) or assumed (uncharged) to parked.
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
-	p.state, p.reason = parked, why
+	p.state, p.reason, p.erred = parked, why, why.Code == reasons.BackingOff
 	p.attempts++
 	p.notUntil = now.Add(s.backoff(p.attempts))
 }

@@ -66,6 +66,9 @@ type Store struct {
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
+	lane       *order.Index // of pods that may be tried before their back-off ends
+	returning  bool         // pods are coming back, and the order is not complete
+	returnedAt time.Time    // when the last of them came
 	pods       map[types.UID]*pod
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
@@ -101,6 +104,7 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
+		lane:       order.NewIndex(),
 		pods:       map[types.UID]*pod{},
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
@@ -125,11 +129,26 @@ func (s *Store) Snapshot() *queues.Snapshot { return s.snapshot.Load() }
 // moved. There is one value however much there is to do.
 func (s *Store) Wake() <-chan struct{} { return s.wake }
 
+// Returning tells whether pods came back by [Store.Gate] since the last
+// TakeActivations. The scheduler's queue may be about to bring more of them: one
+// event, such as a pod that ends, makes it move many, in no order.
+func (s *Store) Returning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.returning
+}
+
 // TakeActivations returns the pods that were admitted since the last call. The
-// caller tells the scheduler's queue about them.
+// caller tells the scheduler's queue about them. Pods that came back are
+// admitted here: call it when all that one event moved are there.
 func (s *Store) TakeActivations() []Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.returning {
+		s.returning = false
+		s.fill(s.returnedAt)
+		s.publish()
+	}
 	taken := s.activate
 	s.activate = nil
 	return taken
@@ -193,6 +212,7 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 	s.capacity = capacity
 	s.draft.SetCapacity(capacity)
 	s.index.SetCapacity(capacity)
+	s.lane.SetCapacity(capacity)
 }
 
 // unlock ends a change: it lets pods through the gate as far as there is room,
@@ -201,7 +221,7 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 func (s *Store) unlock(now time.Time) {
 	s.fill(now)
 	s.publish()
-	wake := len(s.activate) > 0 || s.nextMoved()
+	wake := s.returning || len(s.activate) > 0 || s.nextMoved()
 	s.mu.Unlock()
 	if wake {
 		select {

@@ -39,12 +39,23 @@ func (w *window) failure() { w.size, w.placed = w.smallest, 0 }
 // for at least one slot.
 func (w *window) room(leavesWithWork int) bool { return w.taken < max(w.size, leavesWithWork) }
 
-// fill admits the next pods of the order while there is room in the window.
+// fill admits the next pods of the order while there is room in the window, and
+// the first one of the lane when there is nobody else.
 func (s *Store) fill(now time.Time) {
+	if s.returning {
+		return // the order is about to change
+	}
 	s.unblock()
 	if !s.started {
 		return
 	}
+	s.fillInOrder(now)
+	for s.firstOfLane() {
+		s.fillInOrder(now)
+	}
+}
+
+func (s *Store) fillInOrder(now time.Time) {
 	for s.window.room(s.index.LeavesWithWork()) {
 		ask, ok := s.index.Next()
 		if !ok {
