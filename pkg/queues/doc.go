@@ -10,7 +10,7 @@
 //
 // Rules that are functions of a snapshot live here too: may an ask run now
 // ([Admit]), how much room is left ([Headroom]), what priority does an ask have
-// seen from the root ([RootPriority]).
+// seen from the root ([Rank]).
 //
 // Words are those of the glossary in docs/architecture.md. An ask is a pending
 // pod; an allocation is a pod with a node, assumed or bound. Admitted is what
