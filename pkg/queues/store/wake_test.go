@@ -1,0 +1,129 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+func asking(name string) Pod {
+	return Pod{
+		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
+		Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
+	}
+}
+
+// Whoever waits on Wake learns of everything there is to do, however often it
+// looks and whatever it missed.
+func TestWake(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	woken := func() bool {
+		select {
+		case <-s.Wake():
+			return true
+		default:
+			return false
+		}
+	}
+	if s.Start(epoch); woken() {
+		t.Error("woken, and nothing is there")
+	}
+	p := asking("p")
+	s.Upsert(p, epoch)
+	if !woken() {
+		t.Error("a pod was let through and nobody was woken")
+	}
+	if len(s.TakeActivations()) != 1 || len(s.TakeActivations()) != 0 {
+		t.Error("a pod is handed out not once")
+	}
+	lease, due := s.NextDeadline()
+	if !due || !lease.Equal(epoch.Add(30*time.Second)) {
+		t.Errorf("next deadline %v, %v", lease, due)
+	}
+	s.Failed(p.UID, reasons.New(reasons.NoNodeFits, "none"), epoch)
+	if woken() {
+		t.Error("woken, although nothing is to be done earlier than it was")
+	}
+	s.Gate(p.UID, epoch) // it cools for a second, less than the lease
+	if !woken() {
+		t.Error("there is an earlier deadline and nobody was woken")
+	}
+	s.Upsert(asking("p"), epoch)
+	s.Tick(epoch.Add(time.Second))
+	s.Tick(epoch.Add(time.Second))
+	if !woken() || woken() {
+		t.Error("woken not once for all there is to do")
+	}
+	if len(s.TakeActivations()) != 1 {
+		t.Error("the pod that cooled down is not handed out")
+	}
+}
+
+// A standby keeps its slots: nobody there takes the pods that were let through.
+func TestStandbyKeepsSlots(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s.SetStandby(true)
+	s.Start(epoch)
+	p := asking("p")
+	s.Upsert(p, epoch)
+	for i := range 10 {
+		s.Tick(epoch.Add(time.Duration(i) * 20 * time.Second))
+	}
+	if why := s.Gate(p.UID, epoch); !why.None() {
+		t.Errorf("the pod lost its slot: %v", why)
+	}
+	s.SetStandby(false)
+	s.Tick(epoch.Add(10 * time.Minute))
+	if why := s.Gate(p.UID, epoch.Add(10*time.Minute)); why.Code != reasons.BackingOff {
+		t.Errorf("the lease of a pod that nobody took does not end: %v", why)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Why a store does not start is told to the pods that wait for it.
+func TestHold(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	p := asking("p")
+	s.Upsert(p, epoch)
+	if s.Started() || s.Explain(p.UID).Code != reasons.Starting {
+		t.Errorf("before Start: %v", s.Explain(p.UID))
+	}
+	s.Hold(reasons.New(reasons.QueueNotFound, "the configuration cannot be read"))
+	if got := s.Explain(p.UID).Text; got != "the configuration cannot be read" {
+		t.Errorf("on hold: %q", got)
+	}
+	s.Start(epoch)
+	if !s.Started() || !s.Explain(p.UID).None() {
+		t.Errorf("after Start: %v", s.Explain(p.UID))
+	}
+	if s.Spec().Root.Children[0].Name != "a" {
+		t.Error("another configuration than it was given")
+	}
+}
+
+// Two answers on a snapshot that is older than the queues: the live state counts.
+func TestJudgeOnAnOldSnapshot(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), Options{})
+	s.Start(epoch)
+	p := asking("p")
+	s.Upsert(p, epoch)
+	old := s.Snapshot()
+	s.Configure(queuestest.MustTree(t, "root\n  a max.vcore=500m"), epoch)
+	if _, v, ok := s.Judge(p.UID, old); !ok || v.OK() {
+		t.Errorf("judged by a max that is no more: %v", v)
+	}
+	if _, v, _ := s.Judge(p.UID, s.Snapshot()); v.OK() {
+		t.Errorf("judged by a max that is no more: %v", v)
+	}
+	ask, v, ok := s.Judge("stranger", old)
+	if ok || v.Reason.Code != reasons.Starting || ask.Queue != "" {
+		t.Errorf("a pod that is not known: %v %v", ask, v)
+	}
+}
