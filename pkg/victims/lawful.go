@@ -12,11 +12,13 @@ import (
 )
 
 // Lawful judges a decision by the laws, on a world that may be newer than the
-// one it was made on. It shares no code with Plan: it adds up what the victims
-// take from each queue and asks each law of the sums and of each victim. It
-// does not ask whether a better plan exists. The error lists every law broken.
+// one it was made on, but names the same types in the same order (new ones may
+// follow). It shares no code with Plan: it adds up what the victims take from
+// each queue and asks each law of the sums and of each victim. It asks neither
+// whether a better plan exists nor, for victims on the asker's node, whether
+// each is needed: only the real filters know. The error lists every law broken.
 func Lawful(w *World, d Decision, p Params) error {
-	if d.Outcome != Preempt {
+	if d.Outcome == Refuse {
 		return nil
 	}
 	j := &judge{w: w, d: d, p: p, ask: vectorOf(w, d.Ask.Request)}
@@ -33,7 +35,8 @@ func Lawful(w *World, d Decision, p Params) error {
 		}
 	}
 	errs = append(errs, j.guarantees()...)
-	errs = append(errs, j.room())
+	errs = append(errs, j.roomOnNode(), j.roomBelowMax(j.victims))
+	errs = append(errs, j.elsewhere()...)
 	return errors.Join(errs...)
 }
 
@@ -72,6 +75,9 @@ func (j *judge) find() error {
 	if j.node == nil {
 		return fmt.Errorf("node %s is not there", j.d.Node)
 	}
+	if j.w.Queues.Queue(j.d.Ask.Leaf) == nil {
+		return errors.New("the asker's queue is not there")
+	}
 	seen := map[string]bool{}
 	for _, v := range j.d.Victims {
 		p := pods[v.UID]
@@ -80,6 +86,8 @@ func (j *judge) find() error {
 			return fmt.Errorf("victim %s/%s is not there", v.Namespace, v.Name)
 		case seen[v.UID]:
 			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
+		case p.Protection != Unprotected || j.w.Queues.Queue(p.Leaf) == nil:
+			return fmt.Errorf("victim %s/%s is never a victim of queue preemption", v.Namespace, v.Name)
 		}
 		seen[v.UID] = true
 		j.victims, j.nodes = append(j.victims, p), append(j.nodes, where[v.UID])
@@ -153,9 +161,6 @@ func effective(p int32, side []*queues.Queue) int64 {
 
 // one judges a victim by the laws that look at single victims.
 func (j *judge) one(v *Pod) error {
-	if v.Protection != Unprotected || j.w.Queues.Queue(v.Leaf) == nil {
-		return errors.New("is never a victim of queue preemption")
-	}
 	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
 		return errors.New("law 3: it is of the asker's queue or application")
 	}
@@ -256,35 +261,4 @@ func (j *judge) guarantees() []error {
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
-}
-
-// room judges whether the victims free what the asker lacks: on its node, and
-// below every queue whose max it would exceed.
-func (j *judge) room() error {
-	free := vectorOf(j.w, j.node.Free)
-	for i, v := range j.victims {
-		if j.nodes[i] == j.node.Name {
-			free = free.Add(vectorOf(j.w, v.Request))
-		}
-	}
-	for name, want := range j.ask.All() {
-		if free.Get(name) < want {
-			return fmt.Errorf("node %s then has %d %s, the asker wants %d", j.node.Name, free.Get(name), name, want)
-		}
-	}
-	for _, q := range j.up(j.d.Ask.Leaf) {
-		if q.IsRoot() {
-			continue
-		}
-		used := q.Used().Add(q.Arriving)
-		for _, v := range j.victims {
-			if within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
-				used = used.Sub(vectorOf(j.w, v.Request))
-			}
-		}
-		if !q.Max.Allows(used, j.ask) {
-			return fmt.Errorf("law 7: queue %s would still be over its max", q.Path)
-		}
-	}
-	return nil
 }

@@ -263,6 +263,13 @@ func (o *oracle) room(node int, set []int, taken [][]int64) bool {
 		if free < want {
 			return false
 		}
+	}
+	return o.within(taken)
+}
+
+// within tells whether no queue of the asker's is over its max then.
+func (o *oracle) within(taken [][]int64) bool {
+	for t := range o.types {
 		for _, q := range o.path {
 			if over := o.overMax(q, t); over > taken[q][t] {
 				return false
@@ -270,6 +277,23 @@ func (o *oracle) room(node int, set []int, taken [][]int64) bool {
 		}
 	}
 	return true
+}
+
+// lawful judges any set of victims. Victims that are not needed are allowed on
+// the node, for the laws do not forbid them.
+func (o *oracle) lawful(node int, set []int) bool {
+	s := o.contested(node)
+	for i, pod := range set {
+		if o.forbids(pod, node, s) != "" {
+			return false
+		}
+		others := slices.Delete(slices.Clone(set), i, i+1)
+		if o.pods[pod].node != node && !o.without["P3"] && o.within(o.taken(others)) {
+			return false
+		}
+	}
+	taken := o.taken(set)
+	return (!o.ask.never || o.without["never"]) && o.law2(taken, s) && o.room(node, set, taken)
 }
 
 // best returns the best plan, and whether there is one.

@@ -1,0 +1,141 @@
+package victims_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// city is a large full cluster: 20 parents with 10 leaves each, of which the
+// asker's, root.q00.l0, is empty and guaranteed some.
+type city struct {
+	nodes, podsPerNode int
+	// shapes is how many requests there are; 0 makes every pod different.
+	shapes int
+	// slack is what each leaf has above its guarantee.
+	slack int64
+	// want is the asker's request, in cpu and memory alike.
+	want int64
+	// reached gives the asker's leaf what it is guaranteed.
+	reached bool
+	// max puts the asker's parent over its max.
+	max bool
+}
+
+func (c city) world(tb testing.TB) (*victims.World, *victims.Ask) {
+	tb.Helper()
+	chance := rand.New(rand.NewPCG(1, 2))
+	v := view{}
+	add := func(parent queues.ID, name string) queues.ID {
+		s := &queues.Settings{Name: name, Path: name, Parent: parent, Managed: true, Policies: config.DefaultPolicies()}
+		if parent != queues.NoQueue {
+			s.Path = v[parent].Path + "." + name
+		}
+		id := queues.ID(len(v))
+		v[id] = &queues.Queue{ID: id, Settings: s}
+		return id
+	}
+	add(queues.NoQueue, "root")
+	var leaves []queues.ID
+	for i := range 20 {
+		p := add(0, fmt.Sprintf("q%02d", i))
+		for j := range 10 {
+			leaves = append(leaves, add(p, fmt.Sprintf("l%d", j)))
+		}
+	}
+	w := &victims.World{Types: []string{resources.CPU, resources.Memory, resources.Pods}, Queues: v, Budgets: make([]int64, 50)}
+	used := map[queues.ID]victims.Amounts{}
+	for i := range c.nodes {
+		node := victims.Node{Name: fmt.Sprintf("node-%04d", i), Allocatable: victims.Amounts{0, 0, 110}, Free: victims.Amounts{1, 1, 110}}
+		for range c.podsPerNode {
+			shape := chance.IntN(1 << 30)
+			if c.shapes > 0 {
+				shape %= c.shapes
+			}
+			p := &victims.Pod{
+				UID: fmt.Sprintf("pod-%08d", len(w.Nodes)*1000+len(node.Pods)), Name: "p", Leaf: leaves[1+chance.IntN(len(leaves)-1)],
+				Request: victims.Amounts{1000 + int64(shape%1000)*7, 1000 + int64(shape/1000%1000)*7, 1},
+				Created: epoch.Add(time.Duration(chance.IntN(100_000)) * time.Second), Priority: int32(chance.IntN(3)),
+				OptedOut: chance.IntN(10) == 0, Originator: chance.IntN(10) == 0,
+			}
+			p.App = fmt.Sprintf("app-%d", p.Leaf)
+			if chance.IntN(10) == 0 {
+				p.Budgets = []int{chance.IntN(len(w.Budgets))}
+			}
+			for t, amount := range p.Request {
+				node.Allocatable[t] += amount
+			}
+			node.Free[2]--
+			for q := p.Leaf; q != queues.NoQueue; q = v[q].Parent {
+				if used[q] == nil {
+					used[q] = make(victims.Amounts, 3)
+				}
+				for t, amount := range p.Request {
+					used[q][t] += amount
+				}
+			}
+			node.Pods = append(node.Pods, p)
+		}
+		w.Nodes = append(w.Nodes, node)
+	}
+	for id, u := range used {
+		v[id].Allocated = vector(u)
+		if id > 0 {
+			v[id].Guaranteed = resources.GuaranteeFrom(vector(victims.Amounts{u[0] - c.slack, u[1] - c.slack}).Map())
+		}
+	}
+	v[leaves[0]].Guaranteed = resources.GuaranteeFrom(map[string]resources.Amount{resources.CPU: 100_000, resources.Memory: 100_000})
+	v[1].Guaranteed = resources.Guarantee{}
+	if c.reached {
+		v[leaves[0]].Arriving = vector(victims.Amounts{100_000, 100_000})
+	}
+	if c.max {
+		v[1].Max = resources.LimitFrom(v[1].Allocated.Map())
+	}
+	return w, &victims.Ask{
+		UID: "asker", Name: "asker", Leaf: leaves[0], App: "asker", Priority: 5, Request: victims.Amounts{c.want, c.want, 1},
+	}
+}
+
+func vector(a victims.Amounts) resources.Vector {
+	return resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: resources.Amount(a[0])},
+		resources.Entry{Name: resources.Memory, Amount: resources.Amount(a[1])})
+}
+
+func BenchmarkPlan(b *testing.B) {
+	for _, size := range []city{{nodes: 1000, podsPerNode: 20}, {nodes: 5000, podsPerNode: 30}} {
+		for _, c := range []struct {
+			name   string
+			change func(*city)
+			want   victims.Outcome
+		}{
+			{"few shapes", func(c *city) { c.shapes = 8 }, victims.Preempt},
+			{"all different", func(c *city) {}, victims.Preempt},
+			{"several victims", func(c *city) { c.want = 20_000 }, victims.Preempt},
+			{"many victims", func(c *city) { c.want = 60_000 }, victims.Preempt},
+			{"law 4 stops", func(c *city) { c.reached = true }, victims.Refuse},
+			{"law 2 stops", func(c *city) { c.slack, c.want = 900, 20_000 }, victims.Refuse},
+			{"law 2 stops late", func(c *city) { c.slack, c.want = 5000, 60_000 }, victims.Refuse},
+			{"over max", func(c *city) { c.max = true }, victims.Preempt},
+		} {
+			big := size
+			big.slack, big.want = 100_000, 4000
+			c.change(&big)
+			w, ask := big.world(b)
+			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", c.name, big.nodes, big.nodes*big.podsPerNode), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if d := victims.Plan(w, ask, victims.Params{}); d.Outcome != c.want {
+						b.Fatal(d)
+					}
+				}
+			})
+		}
+	}
+}
