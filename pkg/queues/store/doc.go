@@ -43,7 +43,8 @@
 // Assumptions: events of one pod arrive in the order the API server made them,
 // but may be missing, late or repeated with respect to the scheduler's own
 // steps; what the informer says is only ever added or removed by Upsert and
-// Delete, so a step for a pod that is gone changes nothing.
+// Delete, so a step for a pod that is gone changes nothing. What events say of an
+// assumed pod before its bind is seen counts if the bind fails.
 //
 // # Books
 //

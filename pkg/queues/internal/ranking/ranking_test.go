@@ -88,3 +88,20 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		t.Error("an item with a wrong place was not found")
 	}
 }
+
+// An item that changed and was not told about is found by looking at the first.
+func TestHeapNeedsToBeTold(t *testing.T) {
+	h := ranking.New(less)
+	items := []*item{{value: 1, id: 1, at: -1}, {value: 2, id: 2, at: -1}, {value: 3, id: 3, at: -1}}
+	for _, i := range items {
+		h.Update(i, true)
+	}
+	items[2].value = 0
+	if first, _ := h.First(); first == items[2] || h.Check() == nil {
+		t.Error("the heap knows what it was not told")
+	}
+	h.Update(items[2], true)
+	if first, _ := h.First(); first != items[2] || h.Check() != nil {
+		t.Errorf("first is %+v", *first)
+	}
+}
