@@ -3,11 +3,9 @@ package victims
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -74,16 +72,30 @@ type Decision struct {
 
 func (pl *planner) decision(o Outcome) Decision {
 	d := Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FitsCalls: pl.fits}
-	for _, rule := range slices.Sorted(maps.Keys(pl.rejected)) {
-		d.Rejected = append(d.Rejected, Rejection{rule, pl.rejected[rule]})
+	for why, pods := range pl.rejected {
+		if pods > 0 {
+			d.Rejected = append(d.Rejected, Rejection{ruleOf[why], pods})
+		}
 	}
+	slices.SortFunc(d.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Rule, b.Rule) })
 	return d
 }
 
+// refuse is the decision that nothing is done. Where no rule stopped the asker
+// itself, it is the one that came last before a plan: the filters, law 2 on
+// whole sets, too few candidates, or the rule that excluded most pods.
 func (pl *planner) refuse(by Rule) Decision {
 	d := pl.decision(Refuse)
-	d.Stopped = by
-	if by == "" && len(d.Rejected) > 0 {
+	switch {
+	case by != "":
+		d.Stopped = by
+	case pl.fits > 0:
+		d.Stopped = RuleFilters
+	case pl.blocked:
+		d.Stopped = Law2
+	case pl.tooFew || len(pl.later) > 0:
+		d.Stopped = RuleTooLittle
+	case len(d.Rejected) > 0:
 		d.Stopped = slices.MaxFunc(d.Rejected, func(a, b Rejection) int {
 			return cmp.Or(cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
 		}).Rule
@@ -91,52 +103,42 @@ func (pl *planner) refuse(by Rule) Decision {
 	return d
 }
 
-func (pl *planner) accept(o *option) Decision {
+func (pl *planner) accept(p *plan) Decision {
 	d := pl.decision(Preempt)
-	if len(o.victims) == 0 {
+	if len(p.victims) == 0 {
 		d.Outcome = Hold
 	}
-	d.Node = o.node.Name
-	d.OptedOut, d.Violations = o.harm.optedOut, o.harm.violations
-	for _, t := range o.exam.contested {
+	d.Node = p.node.Name
+	d.OptedOut, d.Violations = p.harm.optedOut, p.harm.violations
+	for _, t := range p.stance.contested {
 		d.Contested = append(d.Contested, pl.world.Types[t])
 	}
-	for _, c := range o.victims {
-		v := Victim{Pod: c.pod, Node: o.node.Name, Queue: c.route.leaf.Path, Priority: c.priority}
-		if !c.onNode {
-			v.Node = pl.far[c.pod]
-		}
-		d.Victims = append(d.Victims, v)
+	for _, c := range p.victims {
+		d.Victims = append(d.Victims, Victim{c.pod, c.node.Name, c.route.leaf.Path, c.priority})
 	}
 	slices.SortFunc(d.Victims, func(a, b Victim) int { return cmp.Compare(a.UID, b.UID) })
-	d.Changes = pl.changes(o)
+	d.Changes = pl.changes(p)
 	return d
 }
 
 // changes lists what the victims take from the queues that guarantee it.
-func (pl *planner) changes(o *option) []Change {
-	taken := map[queues.ID][]int64{}
-	for _, c := range o.victims {
-		for _, a := range c.route.counts {
-			if taken[a.queue.ID] == nil {
-				taken[a.queue.ID] = make([]int64, len(pl.world.Types))
-			}
-			for t, amount := range c.pod.Request {
-				taken[a.queue.ID][t] += amount
-			}
-		}
-	}
+func (pl *planner) changes(p *plan) []Change {
 	var out []Change
 	for _, a := range pl.accounts {
-		for t, amount := range taken[a.queue.ID] {
-			if amount == 0 || !a.named[t] {
+		for t, name := range pl.world.Types {
+			taken := int64(0)
+			for _, c := range p.victims {
+				if slices.Contains(c.route.counts, a) {
+					taken = plus(taken, c.pod.Request.at(t))
+				}
+			}
+			if taken == 0 || !a.named[t] {
 				continue
 			}
-			_, onPath := pl.depth[a.queue.ID]
-			c := Change{Queue: a.queue.Path, Type: pl.world.Types[t], Used: resources.Amount(a.used[t]),
-				Taken: resources.Amount(amount), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: onPath}
-			if onPath {
-				c.Used += resources.Amount(a.arriving[t])
+			c := Change{Queue: a.queue.Path, Type: name, Used: resources.Amount(a.used[t]),
+				Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
+			if c.Ask {
+				c.Used = resources.Amount(a.has(t))
 				c.Asked = resources.Amount(pl.ask.Request.at(t))
 			}
 			out = append(out, c)

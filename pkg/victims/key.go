@@ -2,8 +2,10 @@ package victims
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -17,25 +19,49 @@ type harm struct {
 	victims     int
 }
 
+// harmless is the harm of no victims.
+var harmless = harm{priority: math.MinInt64}
+
 func compareHarm(a, b harm) int {
-	return cmp.Or(
-		cmp.Compare(a.optedOut, b.optedOut),
-		cmp.Compare(a.violations, b.violations),
-		cmp.Compare(a.originators, b.originators),
-		cmp.Compare(a.priority, b.priority),
-		cmp.Compare(a.victims, b.victims),
-	)
+	switch {
+	case a.optedOut != b.optedOut:
+		return cmp.Compare(a.optedOut, b.optedOut)
+	case a.violations != b.violations:
+		return cmp.Compare(a.violations, b.violations)
+	case a.originators != b.originators:
+		return cmp.Compare(a.originators, b.originators)
+	case a.priority != b.priority:
+		return cmp.Compare(a.priority, b.priority)
+	}
+	return cmp.Compare(a.victims, b.victims)
+}
+
+// add counts one more victim; allowed are the disruptions left, by budget.
+func (h *harm) add(c *candidate, allowed []int64) {
+	h.victims++
+	h.optedOut += rankOf(c.pod.OptedOut)
+	h.originators += rankOf(c.pod.Originator)
+	h.priority = max(h.priority, c.priority)
+	for _, b := range c.pod.Budgets {
+		if allowed[b] <= 0 {
+			h.violations++
+		}
+		allowed[b]--
+	}
 }
 
 // plan is a node and a set of victims, with all that plans are compared by.
 type plan struct {
 	node    *Node
-	victims []*candidate
+	stance  *stance
+	victims []candidate
 	harm    harm
 	waste   resources.Share // largest share of the node's allocatable freed beyond need
-	created []int64         // youngest first
+	created []time.Time     // youngest first
 	edges   int             // of the tree, from the victims' queues to the common ancestors
 	uids    []string        // sorted
+	// checked is true once the real filters passed.
+	checked bool
 }
 
 // comparePlans orders plans, least harm first:
@@ -46,38 +72,64 @@ type plan struct {
 //  4. highest priority           9. node name
 //  5. victims                   10. UIDs
 func comparePlans(a, b *plan) int {
+	if c := compareHarm(a.harm, b.harm); c != 0 {
+		return c
+	}
+	if c := a.waste.Compare(b.waste); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		compareHarm(a.harm, b.harm),
-		a.waste.Compare(b.waste),
-		slices.Compare(b.created, a.created),
+		slices.CompareFunc(b.created, a.created, time.Time.Compare),
 		cmp.Compare(a.edges, b.edges),
 		strings.Compare(a.node.Name, b.node.Name),
 		slices.Compare(a.uids, b.uids),
 	)
 }
 
-// finish fills in what the search does not count.
-func (p *plan) finish(need []shortage) {
-	freed := map[int]int64{}
-	for _, c := range p.victims {
-		p.created = append(p.created, c.pod.Created.UnixNano())
+// set makes the plan one of these victims and fills in what they are compared
+// by. It reuses its lists.
+func (p *plan) set(sv *survey, victims []candidate, h harm) {
+	p.node, p.stance, p.harm, p.edges, p.checked = sv.node, sv.stance, h, 0, false
+	p.victims = append(p.victims[:0], victims...)
+	p.created, p.uids = p.created[:0], p.uids[:0]
+	for i := range victims {
+		c := &victims[i]
+		p.created = append(p.created, c.pod.Created)
 		p.uids = append(p.uids, c.pod.UID)
 		p.edges += len(c.route.side)
-		if c.onNode {
-			for t, amount := range c.pod.Request {
-				freed[t] += amount
+	}
+	slices.SortFunc(p.created, func(a, b time.Time) int { return b.Compare(a) })
+	slices.Sort(p.uids)
+	p.waste = resources.Share{}
+	for t := range sv.world.Types {
+		freed := int64(0)
+		for i := range victims {
+			if victims[i].onNode {
+				freed = plus(freed, victims[i].pod.Request.at(t))
 			}
 		}
-	}
-	slices.SortFunc(p.created, func(a, b int64) int { return cmp.Compare(b, a) })
-	slices.Sort(p.uids)
-	for _, n := range need {
-		freed[n.typ] -= n.amount
-	}
-	for t, amount := range freed { // the largest is the largest in any order
-		share := resources.ShareOf(resources.Amount(amount), resources.Amount(p.node.Allocatable.at(t)))
-		if share.Compare(p.waste) > 0 {
+		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {
 			p.waste = share
 		}
 	}
+}
+
+// waste is the share of the node's allocatable that is freed of a type beyond need.
+func (sv *survey) waste(t int, freed int64) resources.Share {
+	if freed <= 0 {
+		return resources.Share{}
+	}
+	for _, g := range sv.goals {
+		if g.depth == 0 && g.typ == t {
+			freed -= g.amount
+		}
+	}
+	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.at(t)))
+}
+
+// clone copies a plan whose lists will be reused.
+func (p *plan) clone() *plan {
+	c := *p
+	c.victims, c.created, c.uids = slices.Clone(p.victims), slices.Clone(p.created), slices.Clone(p.uids)
+	return &c
 }

@@ -57,7 +57,7 @@ func TestLawfulNoticesEachLaw(t *testing.T) {
 		"arriving": "law 4",
 	}
 	noticed := map[string]int{}
-	verdicts(3000, func(m *model, o *oracle, node int, set []int, err error) {
+	verdicts(4000, func(m *model, o *oracle, node int, set []int, err error) {
 		if o.lawful(node, set) {
 			return
 		}

@@ -21,11 +21,58 @@ const (
 	RuleBinding      Rule = "being bound"
 	RuleForeign      Rule = "foreign pod"
 	RuleNotNeeded    Rule = "frees nothing that is needed"
+	RuleTooLittle    Rule = "all that may go is not enough"
+	RuleFilters      Rule = "the node's filters refuse"
+	RuleNoQueue      Rule = "the queue is gone"
 	RuleNeverPreempt Rule = "preemptionPolicy Never"
 )
 
-var protectionRules = [...]Rule{
-	DaemonSet: RuleDaemonSet, Static: RuleStatic, Leaving: RuleLeaving, Binding: RuleBinding, Foreign: RuleForeign,
+// verdict is a rule about single pods in a form that is fast to count.
+type verdict uint8
+
+// The verdicts. Those on protected pods follow each other as Protection does.
+const (
+	mayGo verdict = iota
+	byDaemonSet
+	byStatic
+	byLeaving
+	byBinding
+	byForeign
+	byDisabled
+	byLaw2
+	byLaw3
+	byLaw4
+	byLaw5
+	byLaw6
+	byLaw7
+	byNeed
+	verdicts
+)
+
+var ruleOf = [verdicts]Rule{
+	byDaemonSet: RuleDaemonSet, byStatic: RuleStatic, byLeaving: RuleLeaving, byBinding: RuleBinding,
+	byForeign: RuleForeign, byDisabled: RuleDisabled, byLaw2: Law2, byLaw3: Law3, byLaw4: Law4, byLaw5: Law5,
+	byLaw6: Law6, byLaw7: Law7, byNeed: RuleNotNeeded,
+}
+
+// stance is what the laws say on nodes where certain types are contested.
+type stance struct {
+	*scene
+	contested []int
+	isIn      []bool // contested, by type
+	mayAsk    []bool // law 4, by depth of the common ancestor
+	outlooks  []*outlook
+	takable   [][]int64 // law 2, by account and type; made on first use
+	pool      *pool     // candidates on all nodes; nil until asked for
+}
+
+func (s *scene) newStance(contested []int) *stance {
+	st := &stance{scene: s, contested: contested, isIn: make([]bool, len(s.world.Types))}
+	for _, t := range contested {
+		st.isIn[t] = true
+	}
+	st.mayAsk = s.mayAsk(contested)
+	return st
 }
 
 // mayAsk tells, by the depth of a common ancestor, whether the ask side below
@@ -49,27 +96,95 @@ func (s *scene) mayAsk(contested []int) []bool {
 }
 
 func (s *scene) underGuarantee(a *account, t int) bool {
-	has := a.used[t] + a.arriving[t]
 	if s.params.StrictGuarantee {
-		return has+s.ask.Request.at(t) <= a.guaranteed[t]
+		return plus(a.has(t), s.ask.Request.at(t)) <= a.guaranteed[t]
 	}
-	return has < a.guaranteed[t]
+	return a.has(t) < a.guaranteed[t]
+}
+
+// outlook is what a stance says of the pods of one leaf.
+type outlook struct {
+	all verdict // on all of them, unless mayGo
+	// over are, for each queue of the victim's side, the contested types in
+	// which it is over its guarantee (law 5).
+	over [][]int
+	// room is, by type, the most that one victim may use (law 2).
+	room []int64
+}
+
+func (st *stance) outlook(r *route) *outlook {
+	st.outlooks = grown(st.outlooks, r.id)
+	if st.outlooks[r.id] == nil {
+		st.outlooks[r.id] = st.newOutlook(r)
+	}
+	return st.outlooks[r.id]
+}
+
+func (st *stance) newOutlook(r *route) *outlook {
+	switch {
+	case r.barred != mayGo:
+		return &outlook{all: r.barred}
+	case !st.mayAsk[r.lca]:
+		return &outlook{all: byLaw4}
+	}
+	o := &outlook{}
+	for _, a := range r.side {
+		var over []int
+		for _, t := range st.contested {
+			if a.used[t] > a.guaranteed[t] {
+				over = append(over, t)
+			}
+		}
+		if len(over) == 0 {
+			o.all = byLaw5
+			return o
+		}
+		o.over = append(o.over, over)
+	}
+	o.room = make([]int64, len(st.world.Types))
+	for t := range o.room {
+		o.room[t] = unbounded
+		for _, a := range r.counts {
+			o.room[t] = min(o.room[t], st.take(a)[t])
+		}
+	}
+	return o
+}
+
+// judge returns the rule that forbids a pod as a victim, whoever else goes.
+func (st *stance) judge(p *Pod, r *route) verdict {
+	o := st.outlook(r)
+	switch {
+	case p.Protection != Unprotected:
+		return verdict(p.Protection)
+	case o.all != mayGo:
+		return o.all
+	case int64(p.Priority) > r.most:
+		return byLaw6
+	case p.App == st.ask.App:
+		return byLaw3
+	case !o.mayLose(p):
+		return byLaw5
+	}
+	for t, amount := range p.Request {
+		if amount > o.room[t] && amount > 0 {
+			return byLaw2
+		}
+	}
+	return mayGo
 }
 
 // mayLose tells whether every queue of the victim's side is over its guarantee
 // in a contested type that the victim uses (law 5).
-func mayLose(r *route, request Amounts, contested []int) bool {
-	for _, a := range r.side {
-		over := false
-		for _, t := range contested {
-			if request.at(t) > 0 && a.used[t] > a.guaranteed[t] {
-				over = true
-				break
+func (o *outlook) mayLose(p *Pod) bool {
+next:
+	for _, over := range o.over {
+		for _, t := range over {
+			if p.Request.at(t) > 0 {
+				continue next
 			}
 		}
-		if !over {
-			return false
-		}
+		return false
 	}
 	return true
 }
@@ -77,21 +192,25 @@ func mayLose(r *route, request Amounts, contested []int) bool {
 // unbounded is what may be taken of a type that a queue does not protect.
 const unbounded = math.MaxInt64
 
-// takable returns, for each type, how much a set of victims may take from a
-// queue (law 2).
-func (s *scene) takable(a *account, contested []bool) []int64 {
-	out := make([]int64, len(s.world.Types))
-	_, onPath := s.depth[a.queue.ID]
+// take returns, for each type, how much a set of victims may take from a queue
+// (law 2).
+func (st *stance) take(a *account) []int64 {
+	st.takable = grown(st.takable, a.index)
+	if st.takable[a.index] != nil {
+		return st.takable[a.index]
+	}
+	out := make([]int64, len(st.world.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {
 		case !a.named[t]:
-		case onPath:
-			has := a.used[t] + a.arriving[t]
-			out[t] = has + s.ask.Request.at(t) - min(a.guaranteed[t], has)
-		case contested[t] || a.used[t] >= a.guaranteed[t]:
-			out[t] = max(a.used[t]-a.guaranteed[t], 0)
+		case a.depth >= 0:
+			has := a.has(t)
+			out[t] = minus(plus(has, st.ask.Request.at(t)), min(a.guaranteed[t], has))
+		case st.isIn[t] || a.used[t] >= a.guaranteed[t]:
+			out[t] = max(minus(a.used[t], a.guaranteed[t]), 0)
 		}
 	}
+	st.takable[a.index] = out
 	return out
 }

@@ -2,6 +2,7 @@ package victims
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -10,246 +11,248 @@ import (
 // exactly is the number of candidates up to which every choice is weighed.
 const exactly = 16
 
-// beyond bounds the visits of a search among more candidates.
-const beyond = 4096
+// beyond bounds the visits of a search among more candidates, effort the visits
+// of all such searches together.
+const (
+	beyond = 1 << 12
+	effort = 1 << 15
+)
 
 // Plan decides whom to preempt for an asker, or why nobody.
 func Plan(w *World, ask *Ask, p Params) Decision {
-	if p.MaxFits == 0 {
+	if p.MaxFits <= 0 {
 		p.MaxFits = defaultMaxFits
 	}
-	pl := &planner{scene: newScene(w, ask, p), rejected: tally{}, exhaustive: true}
-	if ask.Never {
+	s, ok := newScene(w, ask, p)
+	pl := &planner{scene: s, keep: 1, effort: effort, exhaustive: true}
+	switch {
+	case !ok:
+		return pl.refuse(RuleNoQueue)
+	case ask.Never:
 		return pl.refuse(RuleNeverPreempt)
 	}
-	nodes := make([]int, len(w.Nodes))
-	for i := range nodes {
-		nodes[i] = i
+	if p.Fits != nil {
+		pl.keep = p.MaxFits
 	}
-	slices.SortFunc(nodes, func(a, b int) int { return cmp.Compare(w.Nodes[a].Name, w.Nodes[b].Name) })
-	pl.findFar()
-	for _, i := range nodes {
-		pl.look(&w.Nodes[i])
+	for i := range w.Nodes {
+		pl.nodes = append(pl.nodes, &w.Nodes[i])
 	}
+	slices.SortFunc(pl.nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	pl.skim()
+	pl.dig()
 	return pl.choose()
 }
 
 // planner collects the best plans of all nodes.
 type planner struct {
 	*scene
-	plans      []*option // best first, at most Params.MaxFits
-	rejected   tally
-	exhaustive bool
-	fits       int // calls of Fits so far
+	nodes []*Node // by name
+	plans []*plan // best first, one a node
+	keep  int     // how many plans
+	later []visit
 
-	far    map[*Pod]string // pods below a queue over its max -> node
-	farBy  map[string][]*kind
-	farAll []*Pod
+	stances []*stance
+	survey  survey
+	search  search
+	// counting is true while pods are looked at for the first time.
+	counting          bool
+	rejected, ignored [verdicts]int
+	blocked, tooFew   bool // law 2, or too little to free, stopped a set
+	effort            int
+	exhaustive        bool
+	fits              int // calls of Fits so far
+
+	contestedNow []int
+	mixed        []candidate
+	trial        plan
 }
 
-// option is the best plan of a node.
-type option struct {
-	*plan
-	exam *exam
-	// checked is true once the real filters passed.
-	checked bool
+// visit is a node where several victims might make the best plan.
+type visit struct {
+	node  *Node
+	floor harm
 }
 
-func compareOptions(a, b *option) int { return comparePlans(a.plan, b.plan) }
-
-// findFar lists the pods that are below a queue over its max: they may help
-// from any node (P3).
-func (pl *planner) findFar() {
-	if pl.deepest < 0 {
-		return
+func (pl *planner) tally() *[verdicts]int {
+	if pl.counting {
+		return &pl.rejected
 	}
-	shallowest := slices.IndexFunc(pl.over, func(o []shortage) bool { return len(o) > 0 })
-	pl.far, pl.farBy = map[*Pod]string{}, map[string][]*kind{}
-	for i := range pl.world.Nodes {
-		n := &pl.world.Nodes[i]
-		for _, p := range n.Pods {
-			if r := pl.route(p.Leaf); r.barred == "" && r.lca >= shallowest {
-				pl.far[p] = n.Name
-				pl.farAll = append(pl.farAll, p)
-			}
-		}
-	}
+	return &pl.ignored
 }
 
-// look finds the best plan of a node.
-func (pl *planner) look(n *Node) {
-	e := pl.exam(n, pl.rejected)
-	kinds := e.gather(nil, n.Pods, true)
-	if pl.deepest >= 0 {
-		kinds = append(kinds, pl.farKinds(e)...)
-	}
-	sortKinds(kinds)
-	candidates := 0
-	for _, k := range kinds {
-		candidates += len(k.pods)
-	}
-	most := beyond
-	if candidates <= exactly {
-		most = 1 << (exactly + 1)
-	}
-	s := newSearch(e, kinds, most)
-	if len(pl.plans) == pl.params.MaxFits {
-		s.best = worse(n, pl.plans[len(pl.plans)-1].harm)
-	}
-	bound := s.best
-	s.from(0)
-	if s.cut {
-		pl.exhaustive = false
-	}
-	if s.best != nil && s.best != bound {
-		pl.add(&option{plan: s.best, exam: e})
-	}
-}
-
-// worse is a plan that every plan of no more harm is better than.
-func worse(n *Node, h harm) *plan {
-	return &plan{node: n, harm: h, waste: resources.ShareOf(resources.MaxAmount, 1)}
-}
-
-// add keeps an option among the best.
-func (pl *planner) add(o *option) {
-	at, _ := slices.BinarySearchFunc(pl.plans, o, compareOptions)
-	pl.plans = slices.Insert(pl.plans, at, o)
-	if len(pl.plans) > pl.params.MaxFits {
-		pl.plans = pl.plans[:pl.params.MaxFits]
-	}
-}
-
-// farKinds returns the candidates on other nodes.
-func (pl *planner) farKinds(e *exam) []*kind {
-	key := ""
-	for _, t := range e.contested {
-		key += pl.world.Types[t] + ","
-	}
-	all, ok := pl.farBy[key]
-	if !ok {
-		all = e.gather(nil, pl.farAll, false)
-		sortKinds(all)
-		pl.farBy[key] = all
-	}
-	var out []*kind
-	for _, k := range all {
-		elsewhere := *k
-		elsewhere.pods = nil
-		enough := pl.enough(k)
-		for _, p := range k.pods {
-			if len(elsewhere.pods) == enough {
-				break
-			}
-			if pl.far[p] != e.node.Name {
-				elsewhere.pods = append(elsewhere.pods, p)
-			}
-		}
-		if len(elsewhere.pods) > 0 {
-			out = append(out, &elsewhere)
-		}
-	}
-	return out
-}
-
-// enough is how many victims of a kind could be needed for the queues over
-// their max.
-func (pl *planner) enough(k *kind) int {
-	most := int64(0)
-	for d := 1; d <= k.route.lca; d++ {
-		for _, o := range pl.over[d] {
-			if each := k.pod.Request.at(o.typ); each > 0 {
-				most = max(most, (o.amount+each-1)/each)
-			}
-		}
-	}
-	return int(min(most, int64(len(k.pods))))
-}
-
-// choose takes the best plan that the real filters let pass.
-func (pl *planner) choose() Decision {
-	for len(pl.plans) > 0 {
-		best := pl.plans[0]
-		if best.checked || pl.params.Fits == nil {
-			return pl.accept(best)
-		}
-		if pl.fits >= pl.params.MaxFits {
-			pl.exhaustive = false
-			break
-		}
-		pl.plans = pl.plans[1:]
-		if pl.fit(best.exam, best.victims) {
-			return pl.accept(best)
-		}
-		if wide := pl.widen(best.exam); wide != nil {
-			pl.add(wide)
-		}
-	}
-	for _, o := range pl.plans {
-		if o.checked {
-			return pl.accept(o)
-		}
-	}
-	return pl.refuse("")
-}
-
-// fit asks the real filters.
-func (pl *planner) fit(e *exam, victims []*candidate) bool {
-	pl.fits++
-	var without []*Pod
-	for _, c := range victims {
-		if c.onNode {
-			without = append(without, c.pod)
-		}
-	}
-	return pl.params.Fits(e.node.Name, without)
-}
-
-// widen is for obstacles that are not resources, such as ports or affinity: all
-// lawful candidates out, and if the filters then pass, back with every one, the
-// most harmful first, that need not go.
-func (pl *planner) widen(e *exam) *option {
-	wide := *e
-	wide.anything = true
-	kinds := wide.gather(nil, e.node.Pods, true)
-	if pl.deepest >= 0 {
-		kinds = append(kinds, pl.farKinds(e)...)
-	}
-	sortKinds(kinds)
-	s := newSearch(&wide, kinds, 0)
-	for _, k := range kinds {
-		for n := 0; n < len(k.pods) && s.lawful(k); n++ {
-			s.take(k, n)
-		}
-	}
-	pl.exhaustive = false
-	if !s.reached() || !pl.fit(e, s.taken) {
+// toBeat is the plan that a new one must be better than; nil for any.
+func (pl *planner) toBeat() *plan {
+	if len(pl.plans) < pl.keep {
 		return nil
 	}
-	all := slices.Clone(s.taken)
-	kept := all
-	for i := len(all) - 1; i >= 0 && pl.fits < pl.params.MaxFits; i-- {
-		fewer := slices.DeleteFunc(slices.Clone(kept), func(c *candidate) bool { return c == all[i] })
-		if t := replay(&wide, kinds, fewer); t.reached() && pl.fit(e, fewer) {
-			kept = fewer
-		}
-	}
-	t := replay(&wide, kinds, kept)
-	p := &plan{node: e.node, victims: kept, harm: t.harm}
-	p.finish(e.need)
-	return &option{plan: p, exam: e, checked: true}
+	return pl.plans[len(pl.plans)-1]
 }
 
-// replay is a search that has taken the given victims.
-func replay(e *exam, kinds []*kind, victims []*candidate) *search {
-	s := newSearch(e, kinds, 0)
-	for _, c := range victims {
-		for _, k := range kinds {
-			if k.same(c) {
-				s.take(k, slices.Index(k.pods, c.pod))
-				break
-			}
+// add keeps a plan if it is among the best, and the best of its node.
+func (pl *planner) add(p *plan) {
+	if i := slices.IndexFunc(pl.plans, func(q *plan) bool { return q.node == p.node }); i >= 0 {
+		if comparePlans(p, pl.plans[i]) >= 0 {
+			return
+		}
+		pl.plans = slices.Delete(pl.plans, i, i+1)
+	}
+	at, _ := slices.BinarySearchFunc(pl.plans, p, comparePlans)
+	pl.plans = slices.Insert(pl.plans, at, p)
+	pl.plans = pl.plans[:min(len(pl.plans), pl.keep)]
+}
+
+// skim looks at every node once: for plans without victims or with one, and for
+// the least harm that more could do.
+func (pl *planner) skim() {
+	pl.counting = true
+	for _, n := range pl.nodes {
+		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
+			break // only the name tells nodes without victims apart
+		}
+		pl.skimNode(n)
+	}
+	pl.counting = false
+}
+
+func (pl *planner) skimNode(n *Node) {
+	sv := pl.look(n, false)
+	if len(sv.goals) == 0 {
+		p := &plan{}
+		p.set(sv, nil, harmless)
+		pl.add(p)
+		return
+	}
+	floor, ok := pl.floor(sv)
+	if !ok {
+		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
+		return
+	}
+	pl.single(sv)
+	floor.victims = max(floor.victims, 2)
+	if best := pl.toBeat(); best == nil || compareHarm(floor, best.harm) <= 0 {
+		pl.later = append(pl.later, visit{n, floor})
+	}
+}
+
+// floor is a harm that no plan with victims on the node undercuts.
+func (pl *planner) floor(sv *survey) (harm, bool) {
+	h := harm{priority: math.MinInt64, victims: 1}
+	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
+		var ok bool
+		if h, ok = sv.floor(sv.candidates, onNode); !ok {
+			return h, false
 		}
 	}
-	return s
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		if compareHarm(p.floor, h) > 0 {
+			h = p.floor
+		}
+		return h, p.enough
+	}
+	return h, true
+}
+
+// single finds the best plan with one victim.
+func (pl *planner) single(sv *survey) {
+	for i := range sv.candidates {
+		c := &sv.candidates[i]
+		if !slices.ContainsFunc(sv.goals, func(g goal) bool { return c.frees(&g) < g.amount }) {
+			pl.try(sv, c)
+		}
+	}
+	if len(pl.over) < len(sv.goals) || len(pl.over) == 0 {
+		return
+	}
+	for _, c := range pl.poolFor(sv).candidates {
+		if c.node != sv.node && !slices.ContainsFunc(sv.goals, func(g goal) bool { return c.frees(&g) < g.amount }) {
+			pl.try(sv, &c)
+		}
+	}
+}
+
+// try adds the plan with one victim if it is good enough.
+func (pl *planner) try(sv *survey, c *candidate) {
+	h := harm{
+		optedOut: rankOf(c.pod.OptedOut), originators: rankOf(c.pod.Originator), priority: c.priority, victims: 1,
+	}
+	for _, b := range c.pod.Budgets {
+		if pl.world.Budgets[b] <= 0 {
+			h.violations++
+		}
+	}
+	best := pl.toBeat()
+	if best != nil && compareHarm(h, best.harm) > 0 {
+		return
+	}
+	pl.trial.set(sv, []candidate{*c}, h)
+	if best == nil || comparePlans(&pl.trial, best) < 0 {
+		pl.add(pl.trial.clone())
+	}
+}
+
+// dig searches for plans with several victims, the most promising nodes first.
+func (pl *planner) dig() {
+	slices.SortStableFunc(pl.later, func(a, b visit) int { return compareHarm(a.floor, b.floor) })
+	for _, v := range pl.later {
+		if best := pl.toBeat(); best != nil && compareHarm(v.floor, best.harm) > 0 {
+			break
+		}
+		pl.digNode(v)
+	}
+}
+
+func (pl *planner) digNode(v visit) {
+	sv := pl.look(v.node, false)
+	best := pl.toBeat()
+	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+	whole := true
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		whole = p.whole
+		pl.mixed = p.elsewhere(pl.mixed, v.node)
+	}
+	if best != nil {
+		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return pl.tooMuch(&c, best.harm) })
+	}
+	s := &pl.search
+	s.start(sv, pl.mixed, best)
+	s.most = math.MaxInt
+	if !whole || len(pl.mixed) > exactly {
+		s.most = min(beyond, pl.effort)
+		tie := best != nil && compareHarm(v.floor, best.harm) == 0 && best.waste.Compare((resources.Share{})) == 0
+		if best != nil && (pl.effort == 0 || tie) {
+			pl.exhaustive = false
+			return
+		}
+		s.most = max(s.most, 2*len(s.groups))
+	}
+	s.from(0)
+	pl.blocked = pl.blocked || s.blocked
+	if len(pl.mixed) > exactly {
+		pl.effort = max(pl.effort-s.visits, 0)
+	}
+	found := s.best
+	if s.cut || !whole {
+		pl.exhaustive = false
+	}
+	if s.found {
+		if s.cut {
+			s.replay(found.victims)
+			found = s.planOf(s.spare(found.victims, func([]candidate) bool { return true }))
+		}
+		pl.add(found)
+	}
+}
+
+// tooMuch tells whether every set of several victims with this one does more
+// harm than h.
+func (pl *planner) tooMuch(c *candidate, h harm) bool {
+	least := harm{
+		optedOut: rankOf(c.pod.OptedOut), originators: rankOf(c.pod.Originator), priority: c.priority, victims: 2,
+	}
+	if pl.violates(c.pod) {
+		least.violations = 1
+	}
+	return compareHarm(least, h) > 0
 }

@@ -1,20 +1,11 @@
 package victims
 
 import (
+	"math"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
-
-// account is a queue with its amounts as lists.
-type account struct {
-	queue      *queues.Queue
-	index      int // in scene.accounts
-	used       []int64
-	arriving   []int64
-	guaranteed []int64
-	named      []bool // types the queue guarantees, with 0 or more
-}
 
 // lift is what queues on a way do to a priority: add to it, or replace it.
 type lift struct {
@@ -38,11 +29,23 @@ func (l lift) then(p config.Policies) lift {
 	return l
 }
 
+// below is the highest priority that is lifted to at most p.
+func (l lift) below(p int64) int64 {
+	switch {
+	case !l.fixed:
+		return p - l.value
+	case l.value <= p:
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
 // route is the way from a victim's leaf to the ask's path.
 type route struct {
 	leaf *queues.Queue
+	id   int // of the leaf
 	// barred says which rule forbids victims here for every ask of the scene.
-	barred Rule
+	barred verdict
 	// lca is the depth of the lowest common ancestor; root's is 0.
 	lca int
 	// side are the accounts strictly below the common ancestor, leaf first.
@@ -50,83 +53,69 @@ type route struct {
 	// counts are the accounts a victim is taken from: side, then the common
 	// ancestor and all above it.
 	counts []*account
-	// atLCA is what the side does to a priority; atFence what all queues
-	// strictly below the fence root do.
-	atLCA, atFence lift
-}
-
-// account returns the amounts of a queue.
-func (s *scene) account(q *queues.Queue) *account {
-	if a := s.byQueue[q.ID]; a != nil {
-		return a
-	}
-	n := len(s.world.Types)
-	a := &account{queue: q, index: len(s.accounts), guaranteed: make([]int64, n), named: make([]bool, n)}
-	a.used = s.list(q.Used())
-	a.arriving = s.list(q.Arriving)
-	for t, name := range s.world.Types {
-		if g, ok := q.Guaranteed.Get(name); ok {
-			a.guaranteed[t], a.named[t] = int64(g), true
-		}
-	}
-	s.byQueue[q.ID] = a
-	s.accounts = append(s.accounts, a)
-	return a
-}
-
-func (s *scene) list(v resources.Vector) []int64 {
-	out := make([]int64, len(s.world.Types))
-	for t, name := range s.world.Types {
-		out[t] = int64(v.Get(name))
-	}
-	return out
+	// most is the highest priority of a victim that law 6 allows.
+	most int64
+	// lift is what all queues strictly below the fence root do to a priority.
+	lift lift
 }
 
 // route returns the way from a leaf, made once.
 func (s *scene) route(leaf queues.ID) *route {
-	if r := s.routes[leaf]; r != nil {
-		return r
+	id := int(max(leaf, queues.NoQueue)) + 1 // 0 for foreign pods
+	s.routes = grown(s.routes, id)
+	if s.routes[id] == nil {
+		s.routes[id] = s.newRoute(leaf)
+		s.routes[id].id = id
 	}
-	r := s.newRoute(leaf)
-	s.routes[leaf] = r
-	return r
+	return s.routes[id]
 }
 
 func (s *scene) newRoute(leaf queues.ID) *route {
 	r := &route{leaf: s.world.Queues.Queue(leaf)}
 	switch {
 	case r.leaf == nil:
-		r.barred = RuleForeign
+		r.barred = byForeign
 		return r
 	case leaf == s.ask.Leaf:
-		r.barred = Law3
+		r.barred = byLaw3
 		return r
 	}
+	var l lift
 	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
-		if depth, on := s.depth[q.ID]; on {
-			r.lca = depth
+		a := s.account(q)
+		if a.depth >= 0 {
+			r.lca = a.depth
 			break
 		}
-		r.side = append(r.side, s.account(q))
-		r.atLCA = r.atLCA.then(q.Policies)
+		r.side = append(r.side, a)
+		l = l.then(q.Policies)
 	}
+	r.most = l.below(s.lifts[r.lca].apply(int64(s.ask.Priority)))
 	r.counts = append(r.counts, r.side...)
 	for d := r.lca; d >= 0; d-- {
 		r.counts = append(r.counts, s.path[d])
 	}
-	r.atFence = r.atLCA
+	r.lift = l
 	for d := r.lca; d > s.fence; d-- {
-		r.atFence = r.atFence.then(s.path[d].queue.Policies)
+		r.lift = r.lift.then(s.path[d].queue.Policies)
 	}
 	switch {
 	case len(r.side) == 0: // the asker is below the victim's queue, which became a parent
-		r.barred = Law3
+		r.barred = byLaw3
 	case r.lca < s.fence:
-		r.barred = Law7
+		r.barred = byLaw7
 	case protected(s.world.Queues, r.leaf):
-		r.barred = RuleDisabled
+		r.barred = byDisabled
 	}
 	return r
+}
+
+// frees is how much a victim of this way frees for a goal.
+func (r *route) frees(p *Pod, onNode bool, g *goal) int64 {
+	if g.depth == 0 && !onNode || g.depth > r.lca {
+		return 0
+	}
+	return p.Request.at(g.typ)
 }
 
 // protected tells whether preemption.policy: disabled holds for a leaf. The

@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // scene is a world seen by one asker.
@@ -13,35 +14,32 @@ type scene struct {
 	ask    *Ask
 	params Params
 
-	byQueue  map[queues.ID]*account
-	accounts []*account
-	routes   map[queues.ID]*route
+	accounts []*account // in order of their first use
+	byQueue  []*account // by queue ID
+	routes   []*route   // by ID of the leaf
 
-	path  []*account        // from root to the ask's leaf
-	depth map[queues.ID]int // of the queues of path
-	fence int               // depth of the fence root (law 7)
-	lifts []lift            // by depth: what the path strictly below it does to the ask's priority
+	path  []*account // from root to the ask's leaf
+	fence int        // depth of the fence root (law 7)
+	lifts []lift     // by depth: what the path strictly below it does to the ask's priority
 	// wanted are the types the asker requests.
 	wanted []int
-	// over is, by depth, what the asker is over the max of the queue: what must
-	// be freed below it. Empty where it is within.
-	over [][]shortage
-	// deepest is the depth of the deepest queue with something over, -1 for none.
-	deepest int
+	// over is what must be freed below queues whose max the asker would exceed,
+	// from root down.
+	over []goal
 }
 
-// shortage is an amount of a type that has to be freed.
-type shortage struct {
+// goal is an amount of a type that has to be freed.
+type goal struct {
 	typ    int
 	amount int64
+	// depth is that of the queue of the ask's path below which it has to be
+	// freed; 0 means on the node.
+	depth int
 }
 
-func newScene(w *World, ask *Ask, p Params) *scene {
-	s := &scene{
-		world: w, ask: ask, params: p,
-		byQueue: map[queues.ID]*account{}, routes: map[queues.ID]*route{}, depth: map[queues.ID]int{},
-		deepest: -1,
-	}
+// newScene returns the scene, and false if the ask's queue is not there.
+func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
+	s := &scene{world: w, ask: ask, params: p}
 	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
 		s.path = append(s.path, s.account(q))
 	}
@@ -49,11 +47,10 @@ func newScene(w *World, ask *Ask, p Params) *scene {
 	s.lifts = make([]lift, len(s.path))
 	var l lift
 	for d := len(s.path) - 1; d >= 0; d-- {
-		q := s.path[d].queue
-		s.depth[q.ID] = d
+		s.path[d].depth = d
 		s.lifts[d] = l
-		l = l.then(q.Policies)
-		if s.fence == 0 && q.Policies.Preemption == config.PreemptionFence {
+		l = l.then(s.path[d].queue.Policies)
+		if s.fence == 0 && s.path[d].queue.Policies.Preemption == config.PreemptionFence {
 			s.fence = d // root's depth is 0: a fence on root has no effect
 		}
 	}
@@ -63,12 +60,11 @@ func newScene(w *World, ask *Ask, p Params) *scene {
 		}
 	}
 	s.findOver()
-	return s
+	return s, len(s.path) > 0
 }
 
 // findOver finds the queues whose max the asker would exceed. Root has no max.
 func (s *scene) findOver() {
-	s.over = make([][]shortage, len(s.path))
 	for d := 1; d < len(s.path); d++ {
 		a := s.path[d]
 		for _, t := range s.wanted {
@@ -76,42 +72,83 @@ func (s *scene) findOver() {
 			if !limited {
 				continue
 			}
-			if over := a.used[t] + a.arriving[t] + s.ask.Request.at(t) - int64(most); over > 0 {
-				s.over[d] = append(s.over[d], shortage{t, over})
-				s.deepest = d
+			if over := minus(plus(a.has(t), s.ask.Request.at(t)), int64(most)); over > 0 {
+				s.over = append(s.over, goal{t, over, d})
 			}
 		}
 	}
 }
 
-// contested returns S: the types in which the asker does not fit the node or is
-// over a max, else all it requests.
-func (s *scene) contested(need []shortage) []int {
-	var types []int
-	for _, n := range need {
-		types = append(types, n.typ)
-	}
-	for _, over := range s.over {
-		for _, o := range over {
-			if !slices.Contains(types, o.typ) {
-				types = append(types, o.typ)
-			}
-		}
-	}
-	if len(types) == 0 {
-		return s.wanted
-	}
-	slices.Sort(types)
-	return types
-}
-
-// need returns what the asker lacks on a node.
-func (s *scene) need(n *Node) []shortage {
-	var out []shortage
+// goals appends what the asker lacks on a node and below queues over their max.
+func (s *scene) goals(to []goal, n *Node) []goal {
 	for _, t := range s.wanted {
-		if lack := s.ask.Request.at(t) - n.Free.at(t); lack > 0 {
-			out = append(out, shortage{t, lack})
+		if lack := minus(s.ask.Request.at(t), n.Free.at(t)); lack > 0 {
+			to = append(to, goal{t, lack, 0})
 		}
 	}
-	return out
+	return append(to, s.over...)
 }
+
+// contested appends S: the types of the goals, else all the asker requests.
+func (s *scene) contested(to []int, goals []goal) []int {
+	if len(goals) == 0 {
+		return append(to, s.wanted...)
+	}
+	for _, g := range goals {
+		if !slices.Contains(to, g.typ) {
+			to = append(to, g.typ)
+		}
+	}
+	slices.Sort(to)
+	return to
+}
+
+// account is a queue with its amounts as lists.
+type account struct {
+	queue      *queues.Queue
+	index      int // in scene.accounts
+	depth      int // on the ask's path; -1 elsewhere
+	used       []int64
+	arriving   []int64
+	guaranteed []int64
+	named      []bool // types the queue guarantees, with 0 or more
+}
+
+// has is what the queue uses or is about to use of a type.
+func (a *account) has(t int) int64 { return plus(a.used[t], a.arriving[t]) }
+
+// account returns the amounts of a queue.
+func (s *scene) account(q *queues.Queue) *account {
+	s.byQueue = grown(s.byQueue, int(q.ID))
+	if a := s.byQueue[q.ID]; a != nil {
+		return a
+	}
+	n := len(s.world.Types)
+	amounts := make([]int64, 3*n)
+	a := &account{
+		queue: q, index: len(s.accounts), depth: -1,
+		used: amounts[:n:n], arriving: amounts[n : 2*n : 2*n], guaranteed: amounts[2*n:], named: make([]bool, n),
+	}
+	used := q.Used()
+	for t, name := range s.world.Types {
+		a.used[t], a.arriving[t] = int64(used.Get(name)), int64(q.Arriving.Get(name))
+		if g, ok := q.Guaranteed.Get(name); ok {
+			a.guaranteed[t], a.named[t] = int64(g), true
+		}
+	}
+	s.byQueue[q.ID] = a
+	s.accounts = append(s.accounts, a)
+	return a
+}
+
+// grown returns a list that has the index.
+func grown[T any](list []T, index int) []T {
+	if index < len(list) {
+		return list
+	}
+	return append(list, make([]T, index+1-len(list))...)
+}
+
+// plus and minus saturate: a request may be as large as its author likes.
+func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
+func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }

@@ -1,101 +1,150 @@
 package victims
 
-import "math"
+import "slices"
 
 // search grows sets of victims for one node. It holds what a set has left to
-// free and may still take, and undoes what it did on the way back.
+// free and may still take, and undoes what it did on the way back. Its lists
+// are reused from node to node.
 type search struct {
-	*exam
-	kinds []*kind
-	// left is what is still to be freed: on the node, and below each queue over
-	// its max. A goal is reached at 0 or below.
-	left []goal
-	// budget is what may still be taken, by account and type (law 2).
+	*survey
+	candidates []candidate // sorted by harm
+	// groups are the ends of runs of alike candidates.
+	groups []int
+	// left is what is still to be freed, by goal. A goal is reached at 0 or below.
+	left []int64
+	// budget is what may still be taken, by account and type (law 2); nil where
+	// no candidate counts.
 	budget [][]int64
 	// allowed are the disruptions left, by PodDisruptionBudget.
 	allowed []int64
-	// supply is, by kind, how much this and all later kinds could free for each goal.
-	supply [][]int64
+	// supply is how much the groups from one on could free for each goal,
+	// largest how much one of their candidates could.
+	supply, largest [][]int64
+	freed           []int64 // on the node, by type
 
-	taken  []*candidate
+	taken  []candidate
+	harms  []harm // before each that was taken
 	harm   harm
-	best   *plan
+	best   *plan // to beat; nil for any
+	found  bool  // best was found here
+	trial  plan
 	visits int
 	most   int // bound of visits
 	cut    bool
+	// blocked is true once law 2 stopped a set that did not make room yet.
+	blocked bool
 }
 
-// goal is an amount to be freed.
-type goal struct {
-	shortage
-	depth int // of the queue below which it has to be freed; 0 for the node
-}
-
-func newSearch(e *exam, kinds []*kind, most int) *search {
-	s := &search{exam: e, kinds: kinds, most: most, harm: harm{priority: math.MinInt64}}
-	for _, n := range e.need {
-		s.left = append(s.left, goal{n, 0})
-	}
-	for d, over := range e.over {
-		for _, o := range over {
-			s.left = append(s.left, goal{o, d})
+// start prepares the search among the candidates, which it sorts.
+func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
+	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
+	s.visits, s.cut, s.blocked = 0, false, false
+	s.taken, s.harms, s.harm = s.taken[:0], s.harms[:0], harmless
+	slices.SortFunc(candidates, func(a, b candidate) int { return byHarm(&a, &b) })
+	s.groups = s.groups[:0]
+	for i := range candidates {
+		if i > 0 && !alike(&candidates[i-1], &candidates[i]) {
+			s.groups = append(s.groups, i)
 		}
 	}
-	s.budget = make([][]int64, len(e.accounts))
-	for _, k := range kinds {
-		for _, a := range k.route.counts {
-			if s.budget[a.index] == nil {
-				s.budget[a.index] = e.takable(a, e.isIn)
+	if len(candidates) > 0 {
+		s.groups = append(s.groups, len(candidates))
+	}
+	s.left = s.left[:0]
+	for _, g := range sv.goals {
+		s.left = append(s.left, g.amount)
+	}
+	s.allowed = append(s.allowed[:0], sv.world.Budgets...)
+	s.freed = append(s.freed[:0], make([]int64, len(sv.world.Types))...)
+	s.fillBudget()
+	s.fillSupply()
+}
+
+func (s *search) fillBudget() {
+	s.budget = grown(s.budget, len(s.accounts)-1)
+	for i := range s.candidates {
+		for _, a := range s.candidates[i].route.counts {
+			s.budget[a.index] = append(s.budget[a.index][:0], s.take(a)...)
+		}
+	}
+}
+
+func (s *search) fillSupply() {
+	n := len(s.groups)
+	s.supply, s.largest = grown(s.supply, n), grown(s.largest, n)
+	s.supply[n] = append(s.supply[n][:0], make([]int64, len(s.goals))...)
+	s.largest[n] = append(s.largest[n][:0], make([]int64, len(s.goals))...)
+	for i := n - 1; i >= 0; i-- {
+		s.supply[i] = append(s.supply[i][:0], s.supply[i+1]...)
+		s.largest[i] = append(s.largest[i][:0], s.largest[i+1]...)
+		for _, c := range s.group(i) {
+			for g := range s.goals {
+				amount := c.frees(&s.goals[g])
+				s.supply[i][g] = plus(s.supply[i][g], amount)
+				s.largest[i][g] = max(s.largest[i][g], amount)
 			}
 		}
 	}
-	s.allowed = append(s.allowed, e.world.Budgets...)
-	s.supply = make([][]int64, len(kinds)+1)
-	s.supply[len(kinds)] = make([]int64, len(s.left))
-	for i := len(kinds) - 1; i >= 0; i-- {
-		s.supply[i] = make([]int64, len(s.left))
-		for g := range s.left {
-			s.supply[i][g] = s.supply[i+1][g] + s.frees(kinds[i], g)*int64(len(kinds[i].pods))
-		}
-	}
-	return s
 }
 
-// frees is how much one victim of a kind frees for a goal.
-func (s *search) frees(k *kind, g int) int64 {
-	goal := &s.left[g]
-	if goal.depth == 0 && !k.onNode || goal.depth > k.route.lca {
-		return 0
+func (s *search) group(i int) []candidate {
+	start := 0
+	if i > 0 {
+		start = s.groups[i-1]
 	}
-	return k.pod.Request.at(goal.typ)
+	return s.candidates[start:s.groups[i]]
 }
 
 // reached tells whether everything is freed.
 func (s *search) reached() bool {
-	for g := range s.left {
-		if s.left[g].amount > 0 {
+	for _, left := range s.left {
+		if left > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// hopeless tells whether this and all later kinds together cannot free enough.
+// hopeless tells whether the groups from i on cannot complete the set, or only
+// to one that is not better than the best.
 func (s *search) hopeless(i int) bool {
-	for g := range s.left {
-		if s.left[g].amount > s.supply[i][g] {
+	more := 1
+	for g, left := range s.left {
+		if left > s.supply[i][g] {
+			return true
+		}
+		if left > 0 {
+			more = max(more, int((left-1)/s.largest[i][g])+1)
+		}
+	}
+	if s.best == nil {
+		return false
+	}
+	h := s.harm
+	h.victims += more
+	if s.group(i)[0].pod.OptedOut { // then so are all that follow
+		h.optedOut += more
+	}
+	c := compareHarm(h, s.best.harm)
+	return c > 0 || c == 0 && s.wasteful()
+}
+
+// wasteful tells whether the set already wastes more than the best.
+func (s *search) wasteful() bool {
+	for t, freed := range s.freed {
+		if s.waste(t, freed).Compare(s.best.waste) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// lawful tells whether one more victim of a kind may be taken (law 2).
-func (s *search) lawful(k *kind) bool {
-	for _, a := range k.route.counts {
+// lawful tells whether one more victim may be taken (law 2).
+func (s *search) lawful(c *candidate) bool {
+	for _, a := range c.route.counts {
 		budget := s.budget[a.index]
-		for _, f := range k.all {
-			if budget[f.typ] < f.amount {
+		for t, amount := range c.pod.Request {
+			if amount > 0 && budget[t] < amount {
 				return false
 			}
 		}
@@ -103,87 +152,131 @@ func (s *search) lawful(k *kind) bool {
 	return true
 }
 
-// take adds the n-th pod of a kind to the set and returns what undoes it.
-func (s *search) take(k *kind, n int) (undo func()) {
-	before := s.harm
-	s.apply(k, 1)
-	s.harm.victims++
-	s.harm.optedOut += rankOf(k.pod.OptedOut)
-	s.harm.originators += rankOf(k.pod.Originator)
-	s.harm.priority = max(s.harm.priority, k.priority)
-	for _, b := range k.pod.Budgets {
-		if s.allowed[b] <= 0 {
-			s.harm.violations++
-		}
-		s.allowed[b]--
-	}
-	s.taken = append(s.taken, &candidate{k.pods[n], k.route, k.onNode, k.priority})
-	return func() {
-		s.taken = s.taken[:len(s.taken)-1]
-		for _, b := range k.pod.Budgets {
-			s.allowed[b]++
-		}
-		s.harm = before
-		s.apply(k, -1)
-	}
+// add takes a victim.
+func (s *search) add(c *candidate) {
+	s.harms = append(s.harms, s.harm)
+	s.harm.add(c, s.allowed)
+	s.taken = append(s.taken, *c)
+	s.apply(c, 1)
 }
 
-// apply takes one victim of a kind off what is left and what may be taken.
-func (s *search) apply(k *kind, sign int64) {
-	for g := range s.left {
-		s.left[g].amount -= sign * s.frees(k, g)
+// drop gives the last victim back.
+func (s *search) drop() {
+	last := len(s.taken) - 1
+	c := s.taken[last]
+	s.taken = s.taken[:last]
+	s.harm, s.harms = s.harms[last], s.harms[:last]
+	for _, b := range c.pod.Budgets {
+		s.allowed[b]++
 	}
-	for _, a := range k.route.counts {
+	s.apply(&c, -1)
+}
+
+// apply takes a victim off what is left and what may be taken.
+func (s *search) apply(c *candidate, sign int64) {
+	for g := range s.goals {
+		s.left[g] -= sign * c.frees(&s.goals[g])
+	}
+	if c.onNode {
+		for t, amount := range c.pod.Request {
+			s.freed[t] += sign * amount
+		}
+	}
+	for _, a := range c.route.counts {
 		budget := s.budget[a.index]
-		for _, f := range k.all {
-			if budget[f.typ] != unbounded {
-				budget[f.typ] -= sign * f.amount
+		for t, amount := range c.pod.Request {
+			if budget[t] != unbounded {
+				budget[t] -= sign * amount
 			}
 		}
 	}
 }
 
-// from weighs all sets that add victims of the kinds from i on.
+// from weighs all sets that add victims of the groups from i on.
 func (s *search) from(i int) {
 	if s.reached() {
 		s.weigh()
 		return
 	}
-	if i == len(s.kinds) || s.hopeless(i) {
+	if i == len(s.groups) || s.hopeless(i) {
 		return
 	}
 	if s.visits++; s.visits > s.most {
 		s.cut = true
 		return
 	}
-	k := s.kinds[i]
-	var undo []func()
-	for n := 0; n < len(k.pods) && s.lawful(k) && !s.reached(); n++ {
-		undo = append(undo, s.take(k, n))
-		if s.best != nil && compareHarm(s.harm, s.best.harm) > 0 {
+	before := len(s.taken)
+	group := s.group(i)
+	for n := 0; n < len(group) && !s.reached(); n++ {
+		if !s.lawful(&group[n]) {
+			s.blocked = true
+			break
+		}
+		s.add(&group[n])
+		if s.worse() {
 			break
 		}
 	}
-	// The most victims of the kind first: it comes early, so it does little harm.
-	for n := len(undo); ; n-- {
-		if s.best == nil || compareHarm(s.harm, s.best.harm) <= 0 {
+	// The most victims of the group first: it comes early, so it does little harm.
+	for {
+		if !s.worse() {
 			s.from(i + 1)
 		}
-		if n == 0 {
+		if len(s.taken) == before {
 			return
 		}
-		undo[n-1]()
+		s.drop()
 	}
 }
 
+// worse tells whether the set does more harm than the best.
+func (s *search) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
+
 // weigh compares the set with the best so far.
 func (s *search) weigh() {
-	if s.best != nil && compareHarm(s.harm, s.best.harm) > 0 {
+	if s.worse() {
 		return
 	}
-	p := &plan{node: s.node, victims: append([]*candidate(nil), s.taken...), harm: s.harm}
-	p.finish(s.need)
-	if s.best == nil || comparePlans(p, s.best) < 0 {
-		s.best = p
+	s.trial.set(s.survey, s.taken, s.harm)
+	if s.best == nil || comparePlans(&s.trial, s.best) < 0 {
+		s.best, s.found = s.trial.clone(), true
 	}
+}
+
+// replay takes these victims and no others.
+func (s *search) replay(victims []candidate) {
+	for len(s.taken) > 0 {
+		s.drop()
+	}
+	for i := range victims {
+		s.add(&victims[i])
+	}
+}
+
+// spare gives back every victim that need not go, the most harmful first, and
+// returns the rest. The set must make room; passes judges it further.
+func (s *search) spare(victims []candidate, passes func([]candidate) bool) []candidate {
+	kept := slices.Clone(victims)
+	for i := len(kept) - 1; i >= 0; i-- {
+		c := kept[i]
+		s.apply(&c, -1)
+		fewer := slices.Delete(slices.Clone(kept), i, i+1)
+		if s.reached() && passes(fewer) {
+			kept = fewer
+		} else {
+			s.apply(&c, 1)
+		}
+	}
+	return kept
+}
+
+// planOf is the plan with these victims.
+func (s *search) planOf(victims []candidate) *plan {
+	allowed, h := slices.Clone(s.world.Budgets), harmless
+	for i := range victims {
+		h.add(&victims[i], allowed)
+	}
+	p := &plan{}
+	p.set(s.survey, victims, h)
+	return p
 }

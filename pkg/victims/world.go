@@ -18,7 +18,8 @@ func (a Amounts) at(t int) int64 {
 }
 
 // World is everything a plan is made on, at one moment. Nothing in it changes
-// while a plan is made.
+// while a plan is made. The asker itself is nowhere in it: not among the pods,
+// not in what is arriving or held.
 type World struct {
 	// Types names the resource types; Amounts follow its order.
 	Types []string
@@ -90,14 +91,8 @@ type Params struct {
 	// Fits runs the real filters for the asker on a node without some pods. Nil
 	// means that resources are all there is.
 	Fits func(node string, without []*Pod) bool
-	// MaxFits bounds the calls of Fits for one plan; 0 means 100.
+	// MaxFits bounds the calls of Fits for one plan; 0 or less means 100.
 	MaxFits int
-	// MaxCombinations bounds how many choices on one node are weighed; 0 means
-	// 65,536, which is every choice among 16 candidates.
-	MaxCombinations int
 }
 
-const (
-	defaultMaxFits         = 100
-	defaultMaxCombinations = 1 << 16
-)
+const defaultMaxFits = 100

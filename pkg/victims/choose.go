@@ -1,0 +1,72 @@
+package victims
+
+// choose takes the best plan that the real filters let pass.
+func (pl *planner) choose() Decision {
+	for len(pl.plans) > 0 {
+		best := pl.plans[0]
+		if best.checked || pl.params.Fits == nil {
+			return pl.accept(best)
+		}
+		if pl.fits >= pl.params.MaxFits {
+			pl.exhaustive = false
+			break
+		}
+		pl.plans = pl.plans[1:]
+		if pl.fit(best.node, best.victims) {
+			return pl.accept(best)
+		}
+		if wide := pl.widen(best.node); wide != nil {
+			pl.add(wide)
+		}
+	}
+	for _, p := range pl.plans {
+		if p.checked {
+			return pl.accept(p)
+		}
+	}
+	return pl.refuse("")
+}
+
+// fit asks the real filters.
+func (pl *planner) fit(n *Node, victims []candidate) bool {
+	pl.fits++
+	var without []*Pod
+	for i := range victims {
+		if victims[i].onNode {
+			without = append(without, victims[i].pod)
+		}
+	}
+	return pl.params.Fits(n.Name, without)
+}
+
+// widen is for obstacles that are not amounts, such as ports or affinity: all
+// lawful candidates out, and if the filters then pass, back with every one, the
+// most harmful first, that need not go.
+func (pl *planner) widen(n *Node) *plan {
+	pl.exhaustive = false
+	if pl.fits >= pl.params.MaxFits {
+		return nil
+	}
+	sv := pl.look(n, true)
+	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+	if len(pl.over) > 0 {
+		pl.mixed = pl.poolFor(sv).elsewhere(pl.mixed, n)
+	}
+	s := &pl.search
+	s.start(sv, pl.mixed, nil)
+	for i := range s.candidates {
+		if c := &s.candidates[i]; s.lawful(c) {
+			s.add(c)
+		}
+	}
+	all := s.taken
+	if len(all) == 0 || !s.reached() || !pl.fit(n, all) {
+		return nil
+	}
+	kept := s.spare(all, func(fewer []candidate) bool {
+		return pl.fits < pl.params.MaxFits && pl.fit(n, fewer)
+	})
+	p := s.planOf(kept)
+	p.checked = true
+	return p
+}

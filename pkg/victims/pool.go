@@ -1,0 +1,71 @@
+package victims
+
+import "slices"
+
+// pool is the candidates that may go for a queue over its max, from all nodes
+// (P3): the least harmful, as many as may be needed.
+type pool struct {
+	candidates []candidate
+	// floor is a harm that no plan undercuts; enough is false when not even all
+	// candidates together free what is over.
+	floor  harm
+	enough bool
+	// whole is true when no candidate was left out.
+	whole bool
+}
+
+// poolSize is how many candidates a pool has, unless it takes more.
+const poolSize = 32
+
+// poolFor returns the pool of the survey's stance, made once.
+func (pl *planner) poolFor(sv *survey) *pool {
+	if sv.pool != nil {
+		return sv.pool
+	}
+	for size := poolSize; ; size *= 4 {
+		p := pl.newPool(sv, size)
+		p.floor, p.enough = sv.floor(p.candidates, pl.over)
+		if p.enough || p.whole {
+			sv.pool = p
+			return p
+		}
+	}
+}
+
+func (pl *planner) newPool(sv *survey, size int) *pool {
+	p := &pool{whole: true}
+	highest := pl.over[0].depth
+	for _, n := range pl.nodes {
+		for _, pod := range n.Pods {
+			r := pl.route(pod.Leaf)
+			if r.barred != mayGo || r.lca < highest || sv.judge(pod, r) != mayGo || !helps(pod, r, false, pl.over) {
+				continue
+			}
+			p.insert(candidate{pod, r, n, false, r.lift.apply(int64(pod.Priority))}, size)
+		}
+	}
+	return p
+}
+
+// insert keeps the least harmful candidates, sorted.
+func (p *pool) insert(c candidate, size int) {
+	if len(p.candidates) == size {
+		p.whole = false
+		if byHarm(&c, &p.candidates[size-1]) > 0 {
+			return
+		}
+		p.candidates = p.candidates[:size-1]
+	}
+	at, _ := slices.BinarySearchFunc(p.candidates, c, func(a, b candidate) int { return byHarm(&a, &b) })
+	p.candidates = slices.Insert(p.candidates, at, c)
+}
+
+// elsewhere appends the candidates of the pool that are on other nodes than n.
+func (p *pool) elsewhere(to []candidate, n *Node) []candidate {
+	for i := range p.candidates {
+		if p.candidates[i].node != n {
+			to = append(to, p.candidates[i])
+		}
+	}
+	return to
+}
