@@ -11,6 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -85,7 +86,7 @@ func (pl *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *corev
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if _, err := state.Read(stateKey); errors.Is(err, fwk.ErrNotFound) {
-		pl.process.Store().Failed(pod.UID, reasons.New(reasons.NoNodeFits, "no node could take the pod"), pl.process.Clock.Now())
+		pl.process.Store().Failed(pod.UID, informer.Kind(pod), reasons.New(reasons.NoNodeFits, "no node could take the pod"), pl.process.Clock.Now())
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }

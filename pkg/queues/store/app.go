@@ -23,7 +23,8 @@ type app struct {
 	groups    []string // of the user, as the first pod had them
 	submitted time.Time
 	ordered   *order.App
-	inLane    *order.App // nil before one of its pods was in the lane
+	inLane    *order.App          // nil before one of its pods was in the lane
+	twins     map[twinsKey]*twins // nil before one of its pods found no node
 
 	pods        int // all, of any state but unplaced
 	slots       int // admitted

@@ -24,6 +24,7 @@ func (s *Store) Check() error {
 		}
 	}
 	errs = append(errs, s.checkBooks()...)
+	errs = append(errs, s.checkTwins()...)
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}

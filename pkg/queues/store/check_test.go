@@ -29,7 +29,7 @@ func busy(t *testing.T) *Store {
 		case "bound", "assumed":
 			s.Assume(uid, "n1", epoch)
 		case "parked", "cooling":
-			s.Failed(uid, s.notStarted(), epoch)
+			s.Failed(uid, "", s.notStarted(), epoch)
 		}
 	}
 	bound := s.pods["bound"].Pod

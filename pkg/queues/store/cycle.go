@@ -18,7 +18,8 @@ import (
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
-	if known && p.state == admitted {
+	if known && p.state == admitted && !p.entered {
+		p.entered = true
 		s.mu.Unlock()
 		return reasons.Reason{}
 	}
@@ -27,6 +28,12 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Brief(reasons.Starting)
 	}
 	defer s.unlock(now)
+	if p.state == admitted {
+		// It entered before, so its cycle ended, and not in a way we are told of.
+		s.vacate(p)
+		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
+		s.keys.Delete(uid)
+	}
 	if p.state == parked {
 		s.requeue(p, now)
 	}
@@ -110,8 +117,10 @@ func (s *Store) refused(p *pod) {
 	s.keys.Delete(p.UID)
 }
 
-// Failed tells that a cycle of the pod found no node.
-func (s *Store) Failed(uid types.UID, why reasons.Reason, now time.Time) {
+// Failed tells that a cycle of the pod found no node. Kind names what the
+// filters see of the pod; it makes the pod one of its twins. A pod of kind ""
+// has none.
+func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
@@ -121,7 +130,9 @@ func (s *Store) Failed(uid types.UID, why reasons.Reason, now time.Time) {
 	s.withdraw(p)
 	s.keys.Delete(uid)
 	s.window.failure()
+	s.joinTwins(p, kind)
 	s.toParked(p, why, now)
+	s.twinFailed(p)
 }
 
 // Assume charges a pod as allocated on a node, or says why not: this verdict,
@@ -142,9 +153,14 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.refused(p)
 		return v
 	}
+	if s.overtaken(p, now) {
+		s.keys.Delete(uid)
+		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
+	}
 	if p.state != admitted {
 		s.withdraw(p)
 	}
+	s.twinPlaced(p)
 	s.toAllocated(p, assumed, node)
 	p.treeGen = s.draft.TreeGeneration()
 	s.window.success()
@@ -204,6 +220,9 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		}
 		return p.reason
 	case waiting:
+		if p.heldByTwin() {
+			return p.reason // it was told so, and so was one of its twins since
+		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			// The verdict may be old; people want the numbers of now.
 			if latest := s.judge(p.app, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {

@@ -61,7 +61,7 @@ func (s *Store) Tick(now time.Time) {
 			s.toWaiting(p)
 		case admitted:
 			if s.standby {
-				s.setDeadline(p, now.Add(s.options.SlotLease))
+				s.setDeadline(p, now.Add(s.lease(p)))
 				continue
 			}
 			s.expire(p, now)
@@ -78,16 +78,25 @@ func (s *Store) SetStandby(standby bool) {
 	s.standby = standby
 }
 
+// lease is how long an admitted pod keeps its slot without a sign of life. Others
+// wait for a pod that failed before, so that one is not waited for as long.
+func (s *Store) lease(p *pod) time.Duration {
+	if p.twins != nil {
+		return s.options.SlotLease / 10
+	}
+	return s.options.SlotLease
+}
+
 // expire ends the lease of a slot: nobody told what became of the pod. It is
 // treated as failed, so that others have a chance, and comes back by itself.
 func (s *Store) expire(p *pod, now time.Time) {
 	s.vacate(p)
-	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.options.SlotLease), now)
+	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.lease(p)), now)
 	s.cool(p, now.Add(s.options.MaxBackoff))
 }
 
 // cool lets a parked pod come back at a time.
 func (s *Store) cool(p *pod, until time.Time) {
-	p.state = cooling
+	s.enter(p, cooling)
 	s.setDeadline(p, until)
 }

@@ -38,7 +38,10 @@
 // The scheduler brings parked pods back in no particular order, one by one,
 // though it was one event that moved them all. So none of them is admitted by
 // Gate itself: [Store.TakeActivations] admits the first of the order, once the
-// scheduler has finished.
+// scheduler has finished. An admitted pod for which Gate is asked twice is back
+// from a cycle that ended with an error; it has failed.
+//
+// Of pods that are alike, one that found no node speaks for all; see twins.go.
 //
 // Assumptions: events of one pod arrive in the order the API server made them,
 // but may be missing, late or repeated with respect to the scheduler's own

@@ -69,6 +69,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	case assumed, bound:
 		s.leaveAllocated(p)
 	}
+	s.leaveTwins(p)
 	if p.state != unplaced {
 		if !p.state.allocated() {
 			s.charge(p.app, charge{pending: minus(p.held)})
@@ -84,7 +85,8 @@ func (s *Store) drop(p *pod, now time.Time) {
 // confirm takes an event that shows the pod on a node.
 func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state.allocated() {
-		p.state, p.app.running, p.late = bound, true, nil
+		s.enter(p, bound)
+		p.app.running, p.late = true, nil
 		s.resize(p, event)
 		s.reports.settle(p, now)
 		return
@@ -152,7 +154,8 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 func (s *Store) unplace(p *pod, now time.Time) {
 	s.withdraw(p)
 	s.charge(p.app, charge{pending: minus(p.held)})
+	s.leaveTwins(p)
 	s.leave(p, now)
-	p.state = unplaced
+	s.enter(p, unplaced)
 	s.unplaced[p.UID] = p
 }

@@ -32,7 +32,7 @@ type life struct {
 
 var kinds = []string{
 	"create", "create", "create", "deliver", "deliver", "deliver", "repeat", "drop",
-	"see", "see", "activate", "activate", "lose", "pop", "pop", "cycle", "cycle", "bind", "bind", "bind fails",
+	"see", "see", "activate", "activate", "lose", "pop", "pop", "cycle", "cycle", "error", "bind", "bind", "bind fails",
 	"hint", "back", "tick", "remove", "deleting", "finish", "resize", "relabel", "steal", "ungate", "fit",
 	"reload", "namespace", "restart",
 }
@@ -107,6 +107,11 @@ func (w *world) move(m move, specs []*config.Spec) error {
 		w.pop()
 	case "cycle":
 		return w.cycle()
+	case "error": // of a plugin that is not ours
+		if o := w.popped; o != nil {
+			w.popped = nil
+			w.giveUp(o, backoff)
+		}
 	case "tick":
 		w.now = w.now.Add(time.Duration(m.n*m.n) * 500 * time.Millisecond)
 		w.live.Tick(w.now)
@@ -172,6 +177,9 @@ func (w *world) moveOne(m move) {
 		w.bind(o, true)
 	case "fit":
 		o.unfit = !o.unfit
+		if o.kind != "" {
+			w.unfit[o.kind] = !w.unfit[o.kind]
+		}
 	case "remove":
 		w.remove(o)
 	default:
@@ -220,7 +228,7 @@ func labels(m move) map[string]string {
 
 func (w *world) create(m move) {
 	w.serial++
-	o := &object{stage: unseen, unfit: m.n == 0, Pod: Pod{
+	o := &object{stage: unseen, unfit: m.n == 0, kind: []string{"", "small", "large"}[m.a/8%3], Pod: Pod{
 		UID: types.UID(fmt.Sprintf("u%03d", w.serial)), Name: fmt.Sprintf("p%03d", w.serial), Namespace: namespaces[m.b%2],
 		Labels: labels(m), Request: request(m), Priority: int32(m.n % 3), Created: w.now, Gated: m.n == 1,
 	}}
@@ -297,6 +305,14 @@ func (f *faulty) Gate(uid types.UID, now time.Time) reasons.Reason {
 	return f.Store.Gate(uid, now)
 }
 
+func (f *faulty) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
+	f.Store.Failed(uid, kind, why, now)
+	if p := f.pods[uid]; f.bug == "twins wait for nobody" && p != nil && p.twins != nil {
+		f.refused(p)
+		f.setFailed(p.twins, true)
+	}
+}
+
 func (f *faulty) Judge(uid types.UID, snap *queues.Snapshot) (Ask, queues.Verdict, bool) {
 	ask, v, ok := f.Store.Judge(uid, snap)
 	if f.bug == "assumed without asking" && ok {
@@ -332,7 +348,7 @@ func (f *faulty) Upsert(event Pod, now time.Time) {
 func TestWorldPropertyFindsPlantedBugs(t *testing.T) {
 	for _, bug := range []string{
 		"a release is lost", "deletions are lost", "failed binds are lost", "assumed without asking",
-		"activations are lost and leases too", "resizes are lost",
+		"activations are lost and leases too", "resizes are lost", "twins wait for nobody",
 	} {
 		t.Run(bug, func(t *testing.T) {
 			for seed := range 1000 {

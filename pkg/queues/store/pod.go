@@ -74,7 +74,10 @@ type pod struct {
 	laneAsk *order.Ask
 	held    resources.Vector // what it is charged: as an ask, or as an allocation
 
-	reason   reasons.Reason // why it is unplaced or parked
+	twins    *twins         // set once it was tried and found no node
+	hopes    uint64         // of probing, when it was admitted
+	entered  bool           // it passed the gate since it was admitted
+	reason   reasons.Reason // why it is unplaced, or was parked
 	attempts int            // failed cycles since it was placed
 	notUntil time.Time      // end of its back-off
 	erred    bool           // it failed for another reason than that no node fits
@@ -125,8 +128,8 @@ func (s *Store) Key(uid types.UID) (Key, bool) {
 
 // toWaiting: unplaced, parked, cooling or admitted to waiting.
 func (s *Store) toWaiting(p *pod) {
-	p.state = waiting
-	p.ask = s.index.Push(p.app.ordered, p.askKey(), p.Request)
+	s.enter(p, waiting)
+	p.ask = s.index.PushKind(p.app.ordered, p.askKey(), p.Request, p.twins.name())
 }
 
 // leaveOrder takes a waiting pod out of the order.
@@ -138,12 +141,13 @@ func (s *Store) leaveOrder(p *pod) {
 // toAdmitted: waiting to admitted.
 func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.leaveOrder(p)
-	p.state = admitted
+	s.enter(p, admitted)
 	s.charge(p.app, charge{admitted: p.held})
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++
-	s.setDeadline(p, now.Add(s.options.SlotLease))
+	p.hopes, p.entered = s.probing.hopes, false
+	s.setDeadline(p, now.Add(s.lease(p)))
 	s.seq++
 	s.keys.LoadOrStore(p.UID, Key{
 		Rank: queues.Rank(s.draft, p.app.leaf, p.Priority), Time: now.UnixNano(), Seq: s.seq,
@@ -170,7 +174,8 @@ func (s *Store) vacate(p *pod) {
 
 // toParked: admitted (out of its slot by now) or assumed (uncharged) to parked.
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
-	p.state, p.reason, p.erred = parked, why, why.Code == reasons.BackingOff
+	s.enter(p, parked)
+	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	p.attempts++
 	p.notUntil = now.Add(s.backoff(p.attempts))
 }
@@ -184,7 +189,9 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 		c.admitted = c.pending
 	}
 	s.keys.Delete(p.UID)
-	p.state, p.Node = to, node
+	s.leaveTwins(p)
+	s.enter(p, to)
+	p.Node = node
 	p.held = p.Request
 	s.charge(p.app, c)
 	p.app.allocations++

@@ -121,7 +121,7 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.Refused(uid, now)
 		return
 	case random.IntN(4) == 0:
-		s.Failed(uid, s.Explain(uid), now)
+		s.Failed(uid, "", s.Explain(uid), now)
 		return
 	}
 	if s.Assume(uid, "n1", now).OK() && (random.IntN(3) == 0 || !s.Recheck(uid).OK()) {

@@ -100,7 +100,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	p := t.pod
 	code := s.code(p)
-	if p.state == parked || code == reasons.SchedulingGated {
+	if p.state == parked || p.heldByTwin() || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself tells people about these
 	}
 	if p.state.allocated() {
@@ -142,6 +142,9 @@ func (s *Store) code(p *pod) reasons.Code {
 		}
 		return p.reason.Code
 	case waiting:
+		if p.heldByTwin() {
+			return p.reason.Code
+		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			return v.Reason.Code
 		}

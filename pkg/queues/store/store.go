@@ -77,6 +77,7 @@ type Store struct {
 	nodes      map[string]resources.Vector
 	capacity   resources.Vector
 	window     window
+	probing    probing
 	deadlines  ranking.Heap[*pod]
 	told       time.Time // the next deadline as the caller knows it
 	emptied    map[queues.ID]time.Time
@@ -112,6 +113,7 @@ func New(spec *config.Spec, options Options) *Store {
 		namespaces: map[string]namespace{},
 		nodes:      map[string]resources.Vector{},
 		window:     newWindow(options.Window, options.MaxWindow),
+		probing:    probing{limit: 1},
 		deadlines:  ranking.New(earlier),
 		emptied:    map[queues.ID]time.Time{},
 		reconsider: map[queues.ID]struct{}{},

@@ -45,7 +45,7 @@ func TestWake(t *testing.T) {
 	if !due || !lease.Equal(epoch.Add(30*time.Second)) {
 		t.Errorf("next deadline %v, %v", lease, due)
 	}
-	s.Failed(p.UID, reasons.New(reasons.NoNodeFits, "none"), epoch)
+	s.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "none"), epoch)
 	if woken() {
 		t.Error("woken, although nothing is to be done earlier than it was")
 	}

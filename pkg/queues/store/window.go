@@ -62,6 +62,9 @@ func (s *Store) fillInOrder(now time.Time) {
 			return
 		}
 		p := s.pods[types.UID(ask.UID())]
+		if s.probing.full(p) {
+			return
+		}
 		if v := s.judge(p.app, p.Request, queues.OnCommitted); !v.OK() {
 			s.index.Block(ask.Group(), v)
 			continue

@@ -24,7 +24,7 @@ type live interface {
 	Gate(uid types.UID, now time.Time) reasons.Reason
 	Judge(uid types.UID, snap *queues.Snapshot) (Ask, queues.Verdict, bool)
 	Refused(uid types.UID, now time.Time)
-	Failed(uid types.UID, why reasons.Reason, now time.Time)
+	Failed(uid types.UID, kind string, why reasons.Reason, now time.Time)
 	Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	Recheck(uid types.UID) queues.Verdict
 	Forget(uid types.UID, now time.Time)
@@ -49,7 +49,8 @@ const (
 type object struct {
 	Pod
 	gone   bool
-	unfit  bool    // no node can take it
+	unfit  bool    // no node can take it, if it is of no kind
+	kind   string  // what filters see of it; pods of one kind fit or not together
 	events []event // not delivered to the store yet, in order
 	last   *event  // delivered last
 
@@ -75,12 +76,13 @@ type world struct {
 	objects []*object
 	serial  int
 
-	popped *object // in the scheduling cycle
+	unfit  map[string]bool // kinds that no node can take
+	popped *object         // in the scheduling cycle
 	seen   *queues.Snapshot
 }
 
 func newWorld(spec *config.Spec, plant func(*Store) live) *world {
-	w := &world{spec: spec, plant: plant, now: epoch}
+	w := &world{spec: spec, plant: plant, now: epoch, unfit: map[string]bool{}}
 	w.restart()
 	w.live.Start(w.now)
 	return w
@@ -125,6 +127,9 @@ func (w *world) hand(e event) {
 	}
 	w.live.Upsert(e.pod, w.now)
 }
+
+// misfit tells whether no node can take the pod.
+func (w *world) misfit(o *object) bool { return w.unfit[o.kind] || o.kind == "" && o.unfit }
 
 // pending tells whether the API server has the pod as one to schedule.
 func (o *object) pending() bool { return !o.gone && o.Node == "" && !o.Deleting && !o.Terminal }
@@ -212,8 +217,8 @@ func (w *world) cycle() error {
 		w.live.Refused(o.UID, w.now)
 		w.giveUp(o, held)
 		return nil
-	case o.unfit:
-		w.live.Failed(o.UID, reasons.New(reasons.NoNodeFits, "no node fits"), w.now)
+	case w.misfit(o):
+		w.live.Failed(o.UID, o.kind, reasons.New(reasons.NoNodeFits, "no node fits"), w.now)
 		o.failed = true
 		w.giveUp(o, held)
 		return nil
@@ -305,7 +310,7 @@ func (w *world) quiet() (moved bool, err error) {
 		}
 		before := o.stage
 		switch {
-		case o.stage == unseen && !o.gone, o.stage == backoff, o.stage == held && o.failed && !o.unfit:
+		case o.stage == unseen && !o.gone, o.stage == backoff, o.stage == held && o.failed && !w.misfit(o):
 			w.gate(o)
 			moved = moved || o.stage != before
 			o.failed = false
@@ -354,10 +359,13 @@ func (w *world) stranded(o *object) error {
 			return errors.New("has no queue and nobody says why")
 		}
 	case parked:
-		if !o.unfit || o.stage != held || !o.failed {
-			return fmt.Errorf("is parked; unfit %v, in the scheduler's queue: %s", o.unfit, o.stage)
+		if !w.misfit(o) || o.stage != held || !o.failed {
+			return fmt.Errorf("is parked; unfit %v, in the scheduler's queue: %s", w.misfit(o), o.stage)
 		}
 	case waiting:
+		if p.heldByTwin() && w.misfit(o) {
+			return nil
+		}
 		if w.store.judge(p.app, p.Request, queues.OnCommitted).OK() {
 			return errors.New("waits and could run")
 		}

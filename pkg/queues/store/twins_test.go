@@ -1,0 +1,320 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// twinStore is a store with pods that all found no node: their names say queue
+// and number ("a1"), and they are as old as they are far to the left.
+type twinStore struct {
+	*Store
+	t   *testing.T
+	now time.Time
+}
+
+func newTwinStore(t *testing.T, pods ...string) *twinStore {
+	t.Helper()
+	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
+	s := &twinStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s.Start(s.now)
+	for i, name := range pods {
+		s.add(name, i)
+	}
+	s.is(admitted, pods...)
+	s.fail(pods...)
+	return s
+}
+
+func (s *twinStore) add(name string, age int) {
+	s.Upsert(Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(age) * time.Second),
+		Labels:  map[string]string{placement.KeyQueue: "root." + name[:1], placement.KeyApplicationID: "app-" + name[:1]},
+		Request: queuestest.Vector("vcore=1 pods=1"),
+	}, s.now)
+	s.TakeActivations()
+}
+
+// fail lets cycles of pods end without a node; the kind is the queue's name.
+func (s *twinStore) fail(names ...string) {
+	for _, name := range names {
+		s.Failed(types.UID(name), "kind "+name[:1], reasons.Brief(reasons.NoNodeFits), s.now)
+	}
+	s.TakeActivations()
+}
+
+// event lets the scheduler bring back those of the pods that it has.
+func (s *twinStore) event(names ...string) {
+	for _, name := range names {
+		if s.pods[types.UID(name)].state == parked {
+			s.Gate(types.UID(name), s.now)
+		}
+	}
+	s.TakeActivations()
+}
+
+func (s *twinStore) assume(name string) {
+	s.t.Helper()
+	if v := s.Assume(types.UID(name), "n1", s.now); !v.OK() {
+		s.t.Errorf("%s is refused: %s", name, v.Reason)
+	}
+	s.TakeActivations()
+}
+
+// is fails the test unless exactly the named pods are in the state.
+func (s *twinStore) is(want state, names ...string) {
+	s.t.Helper()
+	if err := s.Check(); err != nil {
+		s.t.Fatal(err)
+	}
+	var got []string
+	for _, p := range s.sortedPods() {
+		if p.state == want {
+			got = append(got, p.Name)
+		}
+	}
+	if !slices.Equal(got, names) {
+		s.t.Fatalf("%v are %v, want %v", want, got, names)
+	}
+}
+
+func TestTwinsAreTriedOneByOneUntilOneFails(t *testing.T) {
+	s := newTwinStore(t, "a1", "a2", "a3", "a4", "a5", "a6")
+	s.is(parked, "a1", "a2", "a3", "a4", "a5", "a6")
+	s.event("a4", "a1", "a6", "a2", "a3", "a5")
+	s.is(admitted, "a1")
+	s.assume("a1")
+	s.is(admitted, "a2", "a3")
+	s.fail("a2")
+	s.is(admitted, "a3")
+	s.is(waiting, "a4", "a5", "a6")
+	s.fail("a3")
+	s.is(admitted)
+	s.is(parked, "a2", "a3")
+	if why := s.Explain("a5"); why.Code != reasons.NoNodeFits {
+		t.Errorf("a5 waits because %v", why)
+	}
+
+	// One event, and the scheduler brings back the two it has.
+	s.event("a2", "a3", "a4", "a5", "a6")
+	s.is(admitted, "a2")
+	s.fail("a2")
+	s.is(parked, "a2")
+	s.is(waiting, "a3", "a4", "a5", "a6")
+}
+
+func TestPodIsTriedOnceWhateverItsTwinsWereTold(t *testing.T) {
+	s := newTwinStore(t, "a1", "a2")
+	s.event("a1")
+	s.fail("a1")
+	s.is(parked, "a1", "a2")
+	s.add("a3", 3)
+	s.is(admitted, "a3")
+	s.fail("a3")
+	s.event("a3")
+	s.is(admitted, "a3") // a1 and a2 were not brought back
+}
+
+func TestTwinsOfOthersAreNotHeld(t *testing.T) {
+	s := newTwinStore(t, "a1", "a2", "b1", "b2")
+	s.event("a1", "a2", "b1", "b2")
+	s.is(admitted, "a1")
+	s.fail("a1")
+	s.is(admitted, "b1") // nobody else is tried while a1 is
+	s.is(waiting, "a2", "b2")
+	s.assume("b1")
+	s.is(admitted, "b2")
+}
+
+func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
+	for name, end := range map[string]func(s *twinStore){
+		"deleted": func(s *twinStore) { s.Delete("a1", s.now) },
+		"bound by somebody": func(s *twinStore) {
+			p := s.pods["a1"].Pod
+			p.Node = "n1"
+			s.Upsert(p, s.now)
+		},
+		"another pod now": func(s *twinStore) {
+			p := s.pods["a1"].Pod
+			p.Request = queuestest.Vector("vcore=2 pods=1")
+			s.Upsert(p, s.now)
+			s.Failed("a1", "kind a", reasons.Brief(reasons.NoNodeFits), s.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTwinStore(t, "a1", "a2")
+			s.event("a1", "a2")
+			s.fail("a1")
+			s.is(waiting, "a2")
+			end(s)
+			s.TakeActivations()
+			s.is(admitted, "a2")
+		})
+	}
+}
+
+// b1 finds room that became free while it was tried. It brings back a1, whose
+// turn it is.
+func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
+	s := newTwinStore(t, "a1", "b1")
+	s.event("a1", "b1")
+	s.fail("a1")
+	s.is(admitted, "b1")
+	s.event("a1")
+	v := s.Assume("b1", "n1", s.now)
+	if v.Reason.Code != reasons.InOrder {
+		t.Fatalf("b1 got %v", v.Reason)
+	}
+	s.TakeActivations()
+	s.is(admitted, "a1")
+	s.is(waiting, "b1")
+	s.assume("a1")
+	s.is(admitted, "b1")
+	s.assume("b1")
+}
+
+// b1 was let through after a1 came back: then a1 had its turn.
+func TestPodIsNotOvertakenTwice(t *testing.T) {
+	s := newTwinStore(t, "a1", "b1")
+	s.event("a1", "b1")
+	s.fail("a1")
+	s.event("a1")
+	if s.Assume("b1", "n1", s.now).OK() {
+		t.Fatal("b1 was not overtaken")
+	}
+	s.TakeActivations()
+	s.fail("a1")
+	s.is(admitted, "b1")
+	s.assume("b1")
+}
+
+// Nobody is held up for long by a pod that failed before and is not heard of.
+func TestLeaseOfPodThatFailedBefore(t *testing.T) {
+	s := newTwinStore(t, "a1", "b1")
+	s.options.MaxBackoff = 10 * time.Second
+	s.event("a1", "b1")
+	s.is(admitted, "a1")
+	s.now = s.now.Add(3 * time.Second) // a tenth of the lease
+	s.Tick(s.now)
+	s.is(admitted, "b1")
+}
+
+// The scheduler puts a pod back whose cycle ended with an error: it asks the gate
+// again, and that is all we hear.
+func TestSecondGateEndsTheSlot(t *testing.T) {
+	s := newTwinStore(t, "a1", "b1")
+	s.event("a1", "b1")
+	if why := s.Gate("a1", s.now); !why.None() {
+		t.Fatalf("a1 is held: %v", why)
+	}
+	if why := s.Gate("a1", s.now); why.None() {
+		t.Fatal("a1 enters twice")
+	}
+	s.TakeActivations()
+	s.is(admitted, "a1") // no back-off here: it is its turn again
+	if why := s.Gate("a1", s.now); !why.None() {
+		t.Fatalf("a1 is held: %v", why)
+	}
+}
+
+// front is the pod that the scheduler takes next; nil when it has none.
+func (s *twinStore) front() *pod {
+	var first *pod
+	for _, p := range s.deadlines.Items() {
+		x, _ := s.Key(p.UID)
+		if first != nil {
+			if y, _ := s.Key(first.UID); y.Seq < x.Seq {
+				continue
+			}
+		}
+		first = p
+	}
+	return first
+}
+
+// A pod of a full cluster costs one cycle and a little for each that is placed,
+// however many wait.
+func TestCyclesOnFullCluster(t *testing.T) {
+	var pods []string
+	for i := range 600 {
+		pods = append(pods, fmt.Sprintf("%c%03d", "ab"[i%2], i))
+	}
+	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
+	s := &twinStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s.Start(s.now)
+	for i, name := range pods {
+		s.add(name, i)
+	}
+	cycles, room := 0, 0
+	run := func() {
+		for p := s.front(); p != nil; p = s.front() {
+			cycles++
+			if room > 0 {
+				room--
+				s.assume(p.Name)
+			} else {
+				s.fail(p.Name)
+			}
+		}
+	}
+	run()
+	if cycles != len(pods) {
+		t.Errorf("%d cycles for %d pods that find no node", cycles, len(pods))
+	}
+	cycles = 0
+	const ends = 100
+	for range ends {
+		room++
+		s.event(pods...)
+		run()
+	}
+	if cycles > 5*ends {
+		t.Errorf("%d cycles when %d pods end", cycles, ends)
+	}
+	ran := map[string]int{}
+	for _, p := range s.sortedPods() {
+		if p.state == assumed {
+			ran[p.Name[:1]]++
+			if strings.Count(strings.Join(pods[:2*ends], " "), p.Name) != 1 {
+				t.Errorf("%s got a node out of turn", p.Name)
+			}
+		}
+	}
+	if ran["a"] != 66 || ran["b"] != 34 { // 66/4 is 33/2; then more wait in b
+		t.Errorf("pods that got a node: %v", ran)
+	}
+}
+
+func TestCheckFindsDisorderOfTwins(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		disturb func(s *twinStore)
+		want    string
+	}{
+		{"a member too many", func(s *twinStore) { s.pods["a1"].twins.members++ }, "3 counted"},
+		{"a parked one too many", func(s *twinStore) { s.pods["a1"].twins.parked++ }, "3 of them parked"},
+		{"twins nobody can bring back", func(s *twinStore) {
+			s.event("a1", "a2")
+			s.setFailed(s.pods["a1"].twins, true)
+		}, "the scheduler has none of them"},
+		{"a probe too many", func(s *twinStore) { s.probing.taken++ }, "probing: 1 pods counted"},
+		{"twins the application does not know", func(s *twinStore) { clear(s.pods["a1"].app.twins) }, "twins of ns/app-a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newTwinStore(t, "a1", "a2")
+			c.disturb(s)
+			if err := s.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want something with %q", err, c.want)
+			}
+		})
+	}
+}
