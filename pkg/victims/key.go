@@ -127,6 +127,19 @@ func (sv *survey) waste(t int, freed int64) resources.Share {
 	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.at(t)))
 }
 
+// wastesMore tells whether a larger share than the given one is freed beyond need.
+func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
+	for t, amount := range freed {
+		if sv.waste(t, amount).Compare(than) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// youngerThan tells whether the plan's youngest victim was created after t.
+func (p *plan) youngerThan(t time.Time) bool { return len(p.created) > 0 && p.created[0].After(t) }
+
 // clone copies a plan whose lists will be reused.
 func (p *plan) clone() *plan {
 	c := *p

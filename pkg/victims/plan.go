@@ -63,7 +63,9 @@ type planner struct {
 	fits              int // calls of Fits so far
 
 	contestedNow []int
-	mixed        []candidate
+	mixed, alone []candidate
+	allowed      []int64
+	sizes        []int64
 	trial        plan
 }
 
@@ -122,16 +124,37 @@ func (pl *planner) skimNode(n *Node) {
 		pl.add(p)
 		return
 	}
-	floor, ok := pl.floor(sv)
+	pl.single(sv)
+	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
+		return
+	}
+	h, ok := pl.floor(sv)
 	if !ok {
 		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
 		return
 	}
-	pl.single(sv)
-	floor.victims = max(floor.victims, 2)
-	if best := pl.toBeat(); best == nil || compareHarm(floor, best.harm) <= 0 {
-		pl.later = append(pl.later, visit{n, floor})
+	h.victims = max(h.victims, 2)
+	if best := pl.toBeat(); best == nil || compareHarm(h, best.harm) <= 0 {
+		pl.later = append(pl.later, visit{n, h})
 	}
+}
+
+// outdone tells whether any two candidates do more harm than h.
+func (pl *planner) outdone(sv *survey, h harm) bool {
+	for i := range sv.candidates {
+		if !tooMuch(&sv.candidates[i], h) {
+			return false
+		}
+	}
+	return true
+}
+
+// tooMuch tells whether every set of several victims with this one does more
+// harm than h.
+func tooMuch(c *candidate, h harm) bool {
+	least := c.class.harm()
+	least.priority, least.victims = c.priority, 2
+	return compareHarm(least, h) > 0
 }
 
 // floor is a harm that no plan with victims on the node undercuts.
@@ -139,7 +162,7 @@ func (pl *planner) floor(sv *survey) (harm, bool) {
 	h := harm{priority: math.MinInt64, victims: 1}
 	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
 		var ok bool
-		if h, ok = sv.floor(sv.candidates, onNode); !ok {
+		if h, ok = floor(sv.candidates, onNode); !ok {
 			return h, false
 		}
 	}
@@ -156,36 +179,40 @@ func (pl *planner) floor(sv *survey) (harm, bool) {
 // single finds the best plan with one victim.
 func (pl *planner) single(sv *survey) {
 	for i := range sv.candidates {
-		c := &sv.candidates[i]
-		if !slices.ContainsFunc(sv.goals, func(g goal) bool { return c.frees(&g) < g.amount }) {
-			pl.try(sv, c)
-		}
+		pl.try(sv, &sv.candidates[i])
 	}
-	if len(pl.over) < len(sv.goals) || len(pl.over) == 0 {
+	if len(pl.over) == 0 || len(sv.goals) > len(pl.over) {
 		return
 	}
-	for _, c := range pl.poolFor(sv).candidates {
-		if c.node != sv.node && !slices.ContainsFunc(sv.goals, func(g goal) bool { return c.frees(&g) < g.amount }) {
-			pl.try(sv, &c)
+	p := pl.poolFor(sv)
+	for i := range p.candidates {
+		if c := &p.candidates[i]; c.node != sv.node {
+			pl.try(sv, c)
 		}
 	}
 }
 
-// try adds the plan with one victim if it is good enough.
+// try adds the plan with this victim alone, if it makes room and is good enough.
 func (pl *planner) try(sv *survey, c *candidate) {
-	h := harm{
-		optedOut: rankOf(c.pod.OptedOut), originators: rankOf(c.pod.Originator), priority: c.priority, victims: 1,
-	}
-	for _, b := range c.pod.Budgets {
-		if pl.world.Budgets[b] <= 0 {
-			h.violations++
+	for g := range sv.goals {
+		if c.frees(&sv.goals[g]) < sv.goals[g].amount {
+			return
 		}
 	}
-	best := pl.toBeat()
-	if best != nil && compareHarm(h, best.harm) > 0 {
-		return
+	h := harmless
+	if len(c.pod.Budgets) > 0 {
+		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
 	}
-	pl.trial.set(sv, []candidate{*c}, h)
+	h.add(c, pl.allowed)
+	best := pl.toBeat()
+	if best != nil {
+		by := compareHarm(h, best.harm)
+		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.pod.Request, best.waste) {
+			return
+		}
+	}
+	pl.alone = append(pl.alone[:0], *c)
+	pl.trial.set(sv, pl.alone, h)
 	if best == nil || comparePlans(&pl.trial, best) < 0 {
 		pl.add(pl.trial.clone())
 	}
@@ -213,7 +240,10 @@ func (pl *planner) digNode(v visit) {
 		pl.mixed = p.elsewhere(pl.mixed, v.node)
 	}
 	if best != nil {
-		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return pl.tooMuch(&c, best.harm) })
+		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return tooMuch(&c, best.harm) })
+	}
+	if best != nil && len(pl.over) == 0 && compareHarm(v.floor, best.harm) == 0 && pl.lavish(sv, best) {
+		return
 	}
 	s := &pl.search
 	s.start(sv, pl.mixed, best)
@@ -245,14 +275,26 @@ func (pl *planner) digNode(v visit) {
 	}
 }
 
-// tooMuch tells whether every set of several victims with this one does more
-// harm than h.
-func (pl *planner) tooMuch(c *candidate, h harm) bool {
-	least := harm{
-		optedOut: rankOf(c.pod.OptedOut), originators: rankOf(c.pod.Originator), priority: c.priority, victims: 2,
+// lavish tells whether any set as large as the best plan wastes more than it,
+// or as much and is older.
+func (pl *planner) lavish(sv *survey, best *plan) bool {
+	var waste resources.Share
+	for t := range pl.world.Types {
+		pl.sizes = pl.sizes[:0]
+		for i := range pl.mixed {
+			pl.sizes = append(pl.sizes, pl.mixed[i].pod.Request.at(t))
+		}
+		slices.Sort(pl.sizes)
+		least := int64(0)
+		for _, size := range pl.sizes[:min(best.harm.victims, len(pl.sizes))] {
+			least = plus(least, size)
+		}
+		if share := sv.waste(t, least); share.Compare(waste) > 0 {
+			waste = share
+		}
 	}
-	if pl.violates(c.pod) {
-		least.violations = 1
+	if c := waste.Compare(best.waste); c != 0 {
+		return c > 0
 	}
-	return compareHarm(least, h) > 0
+	return !slices.ContainsFunc(pl.mixed, func(c candidate) bool { return !best.youngerThan(c.pod.Created) })
 }

@@ -24,7 +24,7 @@ func (pl *planner) poolFor(sv *survey) *pool {
 	}
 	for size := poolSize; ; size *= 4 {
 		p := pl.newPool(sv, size)
-		p.floor, p.enough = sv.floor(p.candidates, pl.over)
+		p.floor, p.enough = floor(p.candidates, pl.over)
 		if p.enough || p.whole {
 			sv.pool = p
 			return p
@@ -41,7 +41,7 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 			if r.barred != mayGo || r.lca < highest || sv.judge(pod, r) != mayGo || !helps(pod, r, false, pl.over) {
 				continue
 			}
-			p.insert(candidate{pod, r, n, false, r.lift.apply(int64(pod.Priority))}, size)
+			p.insert(pl.candidate(pod, r, n, false), size)
 		}
 	}
 	return p

@@ -1,6 +1,12 @@
 package victims
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
 
 // search grows sets of victims for one node. It holds what a set has left to
 // free and may still take, and undoes what it did on the way back. Its lists
@@ -18,9 +24,12 @@ type search struct {
 	// allowed are the disruptions left, by PodDisruptionBudget.
 	allowed []int64
 	// supply is how much the groups from one on could free for each goal,
-	// largest how much one of their candidates could.
-	supply, largest [][]int64
-	freed           []int64 // on the node, by type
+	// largest how much one of their candidates could. smallest is how much one
+	// of them frees at least on the node, by type.
+	supply, largest, smallest [][]int64
+	// youngest is the creation of the youngest in the groups from one on.
+	youngest []time.Time
+	freed    []int64 // on the node, by type
 
 	taken  []candidate
 	harms  []harm // before each that was taken
@@ -71,17 +80,29 @@ func (s *search) fillBudget() {
 
 func (s *search) fillSupply() {
 	n := len(s.groups)
-	s.supply, s.largest = grown(s.supply, n), grown(s.largest, n)
+	s.supply, s.largest, s.smallest = grown(s.supply, n), grown(s.largest, n), grown(s.smallest, n)
 	s.supply[n] = append(s.supply[n][:0], make([]int64, len(s.goals))...)
 	s.largest[n] = append(s.largest[n][:0], make([]int64, len(s.goals))...)
+	s.youngest = grown(s.youngest, n)
+	s.youngest[n] = time.Time{}
+	s.smallest[n] = s.smallest[n][:0]
+	for range s.world.Types {
+		s.smallest[n] = append(s.smallest[n], math.MaxInt64)
+	}
 	for i := n - 1; i >= 0; i-- {
 		s.supply[i] = append(s.supply[i][:0], s.supply[i+1]...)
 		s.largest[i] = append(s.largest[i][:0], s.largest[i+1]...)
-		for _, c := range s.group(i) {
-			for g := range s.goals {
-				amount := c.frees(&s.goals[g])
-				s.supply[i][g] = plus(s.supply[i][g], amount)
-				s.largest[i][g] = max(s.largest[i][g], amount)
+		s.smallest[i] = append(s.smallest[i][:0], s.smallest[i+1]...)
+		group := s.group(i)
+		s.youngest[i] = younger(s.youngest[i+1], group[0].pod.Created)
+		for g := range s.goals {
+			amount := group[0].frees(&s.goals[g])
+			s.supply[i][g] = plus(s.supply[i][g], amount*int64(len(group)))
+			s.largest[i][g] = max(s.largest[i][g], amount)
+		}
+		for t, least := range s.smallest[i] {
+			if s.smallest[i][t] = 0; group[0].onNode {
+				s.smallest[i][t] = min(least, group[0].pod.Request.at(t))
 			}
 		}
 	}
@@ -122,21 +143,42 @@ func (s *search) hopeless(i int) bool {
 	}
 	h := s.harm
 	h.victims += more
-	if s.group(i)[0].pod.OptedOut { // then so are all that follow
+	switch s.group(i)[0].class { // those that follow are of this class or a worse one
+	case optedOut:
 		h.optedOut += more
+	case violator:
+		h.violations += int64(more)
+	case originator:
+		h.originators += more
 	}
 	c := compareHarm(h, s.best.harm)
-	return c > 0 || c == 0 && s.wasteful()
+	return c > 0 || c == 0 && s.wasteful(i, int64(more))
 }
 
-// wasteful tells whether the set already wastes more than the best.
-func (s *search) wasteful() bool {
+// wasteful tells whether the set, with some more victims of the groups from i
+// on, wastes more than the best, or as much and is older.
+func (s *search) wasteful(i int, more int64) bool {
+	var waste resources.Share
 	for t, freed := range s.freed {
-		if s.waste(t, freed).Compare(s.best.waste) > 0 {
-			return true
+		if share := s.waste(t, freed+more*s.smallest[i][t]); share.Compare(waste) > 0 {
+			waste = share
 		}
 	}
-	return false
+	if c := waste.Compare(s.best.waste); c != 0 {
+		return c > 0
+	}
+	youngest := s.youngest[i]
+	for k := range s.taken {
+		youngest = younger(youngest, s.taken[k].pod.Created)
+	}
+	return s.best.youngerThan(youngest)
+}
+
+func younger(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // lawful tells whether one more victim may be taken (law 2).
@@ -234,7 +276,7 @@ func (s *search) worse() bool { return s.best != nil && compareHarm(s.harm, s.be
 
 // weigh compares the set with the best so far.
 func (s *search) weigh() {
-	if s.worse() {
+	if s.worse() || s.best != nil && compareHarm(s.harm, s.best.harm) == 0 && s.wastesMore(s.freed, s.best.waste) {
 		return
 	}
 	s.trial.set(s.survey, s.taken, s.harm)

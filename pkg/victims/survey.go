@@ -16,6 +16,50 @@ type candidate struct {
 	onNode bool // it is on the node that is to run the asker
 	// priority is the effective one strictly below the fence root.
 	priority int64
+	class    class
+}
+
+// class is what the first three criteria make of a victim alone.
+type class uint8
+
+// The classes, least harm first. A violator is covered by a budget without
+// disruptions left.
+const (
+	plain class = iota
+	originator
+	violator
+	optedOut
+	classes
+)
+
+// harm is the least of the first three criteria of a set with such a victim.
+func (c class) harm() harm {
+	h := harmless
+	switch c {
+	case originator:
+		h.originators = 1
+	case violator:
+		h.violations = 1
+	case optedOut:
+		h.optedOut = 1
+	}
+	return h
+}
+
+func (s *scene) candidate(p *Pod, r *route, n *Node, onNode bool) candidate {
+	c := candidate{p, r, n, onNode, r.lift.apply(int64(p.Priority)), plain}
+	if p.Originator {
+		c.class = originator
+	}
+	for _, b := range p.Budgets {
+		if s.world.Budgets[b] <= 0 {
+			c.class = violator
+		}
+	}
+	if p.OptedOut {
+		c.class = optedOut
+	}
+	return c
 }
 
 func (c *candidate) frees(g *goal) int64 { return c.route.frees(c.pod, c.onNode, g) }
@@ -68,7 +112,7 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 			rejected[why]++
 			continue
 		}
-		to = append(to, candidate{p, r, n, true, r.lift.apply(int64(p.Priority))})
+		to = append(to, sv.scene.candidate(p, r, n, true))
 	}
 	return to
 }
@@ -83,52 +127,30 @@ func helps(p *Pod, r *route, onNode bool, goals []goal) bool {
 	return false
 }
 
-// floor is a harm that no plan with a victim undercuts, and false if even all
-// candidates together are not enough. Only goals for which it has all the
-// candidates count: those on the node, and in a pool all.
-func (sv *survey) floor(from []candidate, goals []goal) (harm, bool) {
-	h := harm{priority: math.MinInt64, victims: 1}
-	clean := func(c *candidate) bool { return true }
-	if !sv.cover(from, goals, clean) {
-		return h, false
-	}
-	spared := func(c *candidate) bool { return !c.pod.OptedOut }
-	if !sv.cover(from, goals, spared) {
-		h.optedOut = 1
-		return h, true
-	}
-	kept := func(c *candidate) bool { return spared(c) && !sv.violates(c.pod) }
-	if !sv.cover(from, goals, kept) {
-		h.violations = 1
-		return h, true
-	}
-	plain := func(c *candidate) bool { return kept(c) && !c.pod.Originator }
-	if !sv.cover(from, goals, plain) {
-		h.originators = 1
-		return h, true
-	}
-	for {
-		next := int64(math.MaxInt64)
-		for i := range from {
-			if c := &from[i]; c.priority > h.priority && plain(c) {
-				next = min(next, c.priority)
-			}
+// floor is a harm that no set among the candidates undercuts, and false if even
+// all together are not enough for the goals.
+func floor(from []candidate, goals []goal) (harm, bool) {
+	for worst := plain; worst < classes; worst++ {
+		if !cover(from, goals, worst, math.MaxInt64) {
+			continue
 		}
-		h.priority = next
-		low := func(c *candidate) bool { return c.priority <= next && plain(c) }
-		if next == math.MaxInt64 || sv.cover(from, goals, low) {
-			h.victims = leastVictims(from, goals, low)
-			return h, true
+		h := worst.harm()
+		if worst == plain {
+			h.priority = lowest(from, goals)
 		}
+		h.victims = fewest(from, goals, h)
+		return h, true
 	}
+	return harm{}, false
 }
 
-// cover tells whether the candidates that are kept free enough for every goal.
-func (sv *survey) cover(from []candidate, goals []goal, keep func(*candidate) bool) bool {
+// cover tells whether the candidates up to a class and a priority free enough
+// for every goal.
+func cover(from []candidate, goals []goal, worst class, highest int64) bool {
 	for g := range goals {
 		sum := int64(0)
 		for i := range from {
-			if c := &from[i]; keep(c) {
+			if c := &from[i]; c.class <= worst && c.priority <= highest {
 				sum = plus(sum, c.frees(&goals[g]))
 			}
 		}
@@ -139,13 +161,32 @@ func (sv *survey) cover(from []candidate, goals []goal, keep func(*candidate) bo
 	return true
 }
 
-// leastVictims is how many of the candidates it takes at least.
-func leastVictims(from []candidate, goals []goal, keep func(*candidate) bool) int {
+// lowest is the lowest priority up to which the plain candidates cover the
+// goals, given that all do.
+func lowest(from []candidate, goals []goal) int64 {
+	p := int64(math.MinInt64)
+	for {
+		next := int64(math.MaxInt64)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority > p {
+				next = min(next, c.priority)
+			}
+		}
+		p = next
+		if p == math.MaxInt64 || cover(from, goals, plain, p) {
+			return p
+		}
+	}
+}
+
+// fewest is how many victims it takes at least where no more harm than h is done.
+func fewest(from []candidate, goals []goal, h harm) int {
 	least := 1
 	for g := range goals {
 		most := int64(0)
 		for i := range from {
-			if c := &from[i]; keep(c) {
+			c := &from[i]
+			if h.priority == math.MinInt64 || c.class == plain && c.priority <= h.priority {
 				most = max(most, c.frees(&goals[g]))
 			}
 		}
@@ -156,25 +197,20 @@ func leastVictims(from []candidate, goals []goal, keep func(*candidate) bool) in
 	return least
 }
 
-// violates tells whether a pod is covered by a budget without disruptions left.
-func (s *scene) violates(p *Pod) bool {
-	for _, b := range p.Budgets {
-		if s.world.Budgets[b] <= 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // byHarm puts the least harm first, among equal harm the largest, then the
 // youngest; equal kinds are neighbours.
 func byHarm(a, b *candidate) int {
+	switch {
+	case a.class != b.class:
+		return cmp.Compare(a.class, b.class)
+	case a.priority != b.priority:
+		return cmp.Compare(a.priority, b.priority)
+	}
+	if c := slices.Compare(b.pod.Request, a.pod.Request); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		cmp.Compare(rankOf(a.pod.OptedOut), rankOf(b.pod.OptedOut)),
-		cmp.Compare(min(len(a.pod.Budgets), 1), min(len(b.pod.Budgets), 1)),
 		cmp.Compare(rankOf(a.pod.Originator), rankOf(b.pod.Originator)),
-		cmp.Compare(a.priority, b.priority),
-		slices.Compare(b.pod.Request, a.pod.Request),
 		slices.Compare(a.pod.Budgets, b.pod.Budgets),
 		cmp.Compare(a.route.leaf.Path, b.route.leaf.Path),
 		cmp.Compare(rankOf(b.onNode), rankOf(a.onNode)),
