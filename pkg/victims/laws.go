@@ -1,6 +1,9 @@
 package victims
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Rule names what kept a pod from being a victim, or an asker from asking.
 type Rule string
@@ -108,6 +111,8 @@ type outlook struct {
 	// over are, for each queue of the victim's side, the contested types in
 	// which it is over its guarantee (law 5).
 	over [][]int
+	// easy are the types that are in all of over.
+	easy []int
 	// room is, by type, the most that one victim may use (law 2).
 	room []int64
 }
@@ -141,6 +146,9 @@ func (st *stance) newOutlook(r *route) *outlook {
 		}
 		o.over = append(o.over, over)
 	}
+	o.easy = slices.DeleteFunc(slices.Clone(o.over[0]), func(t int) bool {
+		return slices.ContainsFunc(o.over, func(over []int) bool { return !slices.Contains(over, t) })
+	})
 	o.room = make([]int64, len(st.world.Types))
 	for t := range o.room {
 		o.room[t] = unbounded
@@ -177,6 +185,11 @@ func (st *stance) judge(p *Pod, r *route) verdict {
 // mayLose tells whether every queue of the victim's side is over its guarantee
 // in a contested type that the victim uses (law 5).
 func (o *outlook) mayLose(p *Pod) bool {
+	for _, t := range o.easy {
+		if p.Request.at(t) > 0 {
+			return true
+		}
+	}
 next:
 	for _, over := range o.over {
 		for _, t := range over {

@@ -39,7 +39,7 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 	}
 	slices.SortFunc(pl.nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	pl.skim()
-	pl.dig()
+	pl.digLater()
 	return pl.choose()
 }
 
@@ -65,7 +65,6 @@ type planner struct {
 	contestedNow []int
 	mixed, alone []candidate
 	allowed      []int64
-	sizes        []int64
 	trial        plan
 }
 
@@ -134,9 +133,19 @@ func (pl *planner) skimNode(n *Node) {
 		return
 	}
 	h.victims = max(h.victims, 2)
-	if best := pl.toBeat(); best == nil || compareHarm(h, best.harm) <= 0 {
+	switch best := pl.toBeat(); {
+	case best == nil: // better now than later, for then there is something to beat
+		pl.dig(sv, h)
+	case !pl.cannotBeat(best, sv, h):
 		pl.later = append(pl.later, visit{n, h})
 	}
+}
+
+// cannotBeat tells whether no plan with several victims of the node, which do
+// the given harm at least, is better than the best.
+func (pl *planner) cannotBeat(best *plan, sv *survey, least harm) bool {
+	c := compareHarm(least, best.harm)
+	return c > 0 || c == 0 && len(pl.over) == 0 && sv.lavish(best)
 }
 
 // outdone tells whether any two candidates do more harm than h.
@@ -218,83 +227,59 @@ func (pl *planner) try(sv *survey, c *candidate) {
 	}
 }
 
-// dig searches for plans with several victims, the most promising nodes first.
-func (pl *planner) dig() {
+// digLater searches where several victims might be better than the best plan so
+// far, on the most promising nodes first.
+func (pl *planner) digLater() {
 	slices.SortStableFunc(pl.later, func(a, b visit) int { return compareHarm(a.floor, b.floor) })
 	for _, v := range pl.later {
-		if best := pl.toBeat(); best != nil && compareHarm(v.floor, best.harm) > 0 {
-			break
+		best := pl.toBeat()
+		if best != nil && compareHarm(v.floor, best.harm) > 0 {
+			return
 		}
-		pl.digNode(v)
+		if sv := pl.look(v.node, false); best == nil || !pl.cannotBeat(best, sv, v.floor) {
+			pl.dig(sv, v.floor)
+		}
 	}
 }
 
-func (pl *planner) digNode(v visit) {
-	sv := pl.look(v.node, false)
+// dig searches for a plan with several victims on a node.
+func (pl *planner) dig(sv *survey, floor harm) {
 	best := pl.toBeat()
 	pl.mixed = append(pl.mixed[:0], sv.candidates...)
 	whole := true
 	if len(pl.over) > 0 {
 		p := pl.poolFor(sv)
 		whole = p.whole
-		pl.mixed = p.elsewhere(pl.mixed, v.node)
+		pl.mixed = p.elsewhere(pl.mixed, sv.node)
 	}
 	if best != nil {
 		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return tooMuch(&c, best.harm) })
 	}
-	if best != nil && len(pl.over) == 0 && compareHarm(v.floor, best.harm) == 0 && pl.lavish(sv, best) {
-		return
-	}
 	s := &pl.search
 	s.start(sv, pl.mixed, best)
 	s.most = math.MaxInt
-	if !whole || len(pl.mixed) > exactly {
-		s.most = min(beyond, pl.effort)
-		tie := best != nil && compareHarm(v.floor, best.harm) == 0 && best.waste.Compare((resources.Share{})) == 0
-		if best != nil && (pl.effort == 0 || tie) {
+	bounded := !whole || len(pl.mixed) > exactly
+	if bounded {
+		if best != nil && (pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false
 			return
 		}
-		s.most = max(s.most, 2*len(s.groups))
+		s.most = max(min(beyond, pl.effort), 2*len(s.groups))
 	}
 	s.from(0)
 	pl.blocked = pl.blocked || s.blocked
-	if len(pl.mixed) > exactly {
+	if bounded {
 		pl.effort = max(pl.effort-s.visits, 0)
 	}
-	found := s.best
 	if s.cut || !whole {
 		pl.exhaustive = false
 	}
-	if s.found {
-		if s.cut {
-			s.replay(found.victims)
-			found = s.planOf(s.spare(found.victims, func([]candidate) bool { return true }))
-		}
-		pl.add(found)
+	if !s.found {
+		return
 	}
-}
-
-// lavish tells whether any set as large as the best plan wastes more than it,
-// or as much and is older.
-func (pl *planner) lavish(sv *survey, best *plan) bool {
-	var waste resources.Share
-	for t := range pl.world.Types {
-		pl.sizes = pl.sizes[:0]
-		for i := range pl.mixed {
-			pl.sizes = append(pl.sizes, pl.mixed[i].pod.Request.at(t))
-		}
-		slices.Sort(pl.sizes)
-		least := int64(0)
-		for _, size := range pl.sizes[:min(best.harm.victims, len(pl.sizes))] {
-			least = plus(least, size)
-		}
-		if share := sv.waste(t, least); share.Compare(waste) > 0 {
-			waste = share
-		}
+	if s.cut {
+		s.replay(s.best.victims)
+		s.best = s.planOf(s.spare(s.best.victims, func([]candidate) bool { return true }))
 	}
-	if c := waste.Compare(best.waste); c != 0 {
-		return c > 0
-	}
-	return !slices.ContainsFunc(pl.mixed, func(c candidate) bool { return !best.youngerThan(c.pod.Created) })
+	pl.add(s.best)
 }

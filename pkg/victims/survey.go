@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // candidate is a pod that every law about single victims allows.
@@ -71,6 +72,7 @@ type survey struct {
 	// goals is what has to be freed.
 	goals      []goal
 	candidates []candidate
+	least      []int64
 }
 
 // look surveys a node. The survey is good until the next one. Everything helps
@@ -130,27 +132,53 @@ func helps(p *Pod, r *route, onNode bool, goals []goal) bool {
 // floor is a harm that no set among the candidates undercuts, and false if even
 // all together are not enough for the goals.
 func floor(from []candidate, goals []goal) (harm, bool) {
-	for worst := plain; worst < classes; worst++ {
-		if !cover(from, goals, worst, math.MaxInt64) {
-			continue
+	worst := plain
+	for g := range goals {
+		var free [classes]int64
+		for i := range from {
+			c := &from[i]
+			free[c.class] = plus(free[c.class], c.frees(&goals[g]))
 		}
-		h := worst.harm()
-		if worst == plain {
-			h.priority = lowest(from, goals)
+		sum := free[plain]
+		for class := plain; sum < goals[g].amount; sum = plus(sum, free[class]) {
+			if class++; class == classes {
+				return harm{}, false
+			}
+			worst = max(worst, class)
 		}
-		h.victims = fewest(from, goals, h)
-		return h, true
 	}
-	return harm{}, false
+	h := worst.harm()
+	if worst == plain {
+		h.priority = lowest(from, goals)
+	}
+	h.victims = fewest(from, goals, h)
+	return h, true
 }
 
-// cover tells whether the candidates up to a class and a priority free enough
-// for every goal.
-func cover(from []candidate, goals []goal, worst class, highest int64) bool {
+// lowest is the lowest priority up to which the plain candidates cover the
+// goals, given that all do.
+func lowest(from []candidate, goals []goal) int64 {
+	for p := int64(math.MinInt64); ; {
+		next := int64(math.MaxInt64)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority > p {
+				next = min(next, c.priority)
+			}
+		}
+		p = next
+		if p == math.MaxInt64 || cover(from, goals, p) {
+			return p
+		}
+	}
+}
+
+// cover tells whether the plain candidates up to a priority free enough for
+// every goal.
+func cover(from []candidate, goals []goal, highest int64) bool {
 	for g := range goals {
 		sum := int64(0)
 		for i := range from {
-			if c := &from[i]; c.class <= worst && c.priority <= highest {
+			if c := &from[i]; c.class == plain && c.priority <= highest {
 				sum = plus(sum, c.frees(&goals[g]))
 			}
 		}
@@ -159,24 +187,6 @@ func cover(from []candidate, goals []goal, worst class, highest int64) bool {
 		}
 	}
 	return true
-}
-
-// lowest is the lowest priority up to which the plain candidates cover the
-// goals, given that all do.
-func lowest(from []candidate, goals []goal) int64 {
-	p := int64(math.MinInt64)
-	for {
-		next := int64(math.MaxInt64)
-		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority > p {
-				next = min(next, c.priority)
-			}
-		}
-		p = next
-		if p == math.MaxInt64 || cover(from, goals, plain, p) {
-			return p
-		}
-	}
 }
 
 // fewest is how many victims it takes at least where no more harm than h is done.
@@ -195,6 +205,39 @@ func fewest(from []candidate, goals []goal, h harm) int {
 		}
 	}
 	return least
+}
+
+// lavish tells whether any set of candidates that does the same harm as the best
+// plan wastes more than it, or as much and is older.
+func (sv *survey) lavish(best *plan) bool {
+	sv.least = sv.least[:0]
+	for range sv.world.Types {
+		sv.least = append(sv.least, math.MaxInt64)
+	}
+	younger := false
+	for i := range sv.candidates {
+		c := &sv.candidates[i]
+		if tooMuch(c, best.harm) {
+			continue
+		}
+		younger = younger || !best.youngerThan(c.pod.Created)
+		for t := range sv.least {
+			sv.least[t] = min(sv.least[t], c.pod.Request.at(t))
+		}
+	}
+	var waste resources.Share
+	for t, least := range sv.least {
+		if least == math.MaxInt64 {
+			return true // all candidates do more harm
+		}
+		if share := sv.waste(t, least*int64(best.harm.victims)); share.Compare(waste) > 0 {
+			waste = share
+		}
+	}
+	if c := waste.Compare(best.waste); c != 0 {
+		return c > 0
+	}
+	return !younger
 }
 
 // byHarm puts the least harm first, among equal harm the largest, then the
