@@ -18,11 +18,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // Admitted is the pod condition that says whether the pod was let through to
 // be scheduled; its reason is a code of package reasons while it was not.
-const Admitted corev1.PodConditionType = "paddock.io/Admitted"
+const Admitted corev1.PodConditionType = reasons.AdmittedCondition
 
 // admittedReason is the condition's reason once the pod was let through.
 const admittedReason = "Admitted"

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -36,6 +37,16 @@ func TestTranslate(t *testing.T) {
 		}},
 		{"gates open", func(p *corev1.Pod, w *store.Pod) {
 			p.Spec.SchedulingGates, w.Gated = []corev1.PodSchedulingGate{}, false
+		}},
+		{"told", func(p *corev1.Pod, w *store.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"},
+				{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Reason: "OverMax"},
+			}
+			w.Told = reasons.OverMax
+		}},
+		{"taken back", func(p *corev1.Pod, w *store.Pod) {
+			p.Status.Conditions[1].Status, w.Told = corev1.ConditionTrue, ""
 		}},
 		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node = "n1", "n1" }},
 		{"running is not over", func(p *corev1.Pod, _ *store.Pod) { p.Status.Phase = corev1.PodRunning }},

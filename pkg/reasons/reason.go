@@ -6,6 +6,10 @@ import "fmt"
 // metric labels and event reasons.
 type Code string
 
+// AdmittedCondition is the type of the pod condition that carries a code: its
+// reason is the code while the condition is False.
+const AdmittedCondition = "paddock.io/Admitted"
+
 // Reason is a refusal: why a pod, an application or a configuration does not
 // get what it asked for. The zero value is "no refusal".
 type Reason struct {

@@ -10,6 +10,8 @@ const (
 	// SchedulingGated: the pod has scheduling gates of its own.
 	SchedulingGated Code = "SchedulingGated"
 
+	// RequestTooLarge: the pod requests more than the books can hold.
+	RequestTooLarge Code = "RequestTooLarge"
 	// NoPlacementRuleMatched: no rule gave a usable queue.
 	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
 	// PlacementRuleFailed: a rule gave something that cannot be a queue.
@@ -82,6 +84,8 @@ var table = []Entry{
 		"Correct queues.yaml; the sentence says where it is wrong. It is read again as soon as it changes."},
 	{SchedulingGated, "The pod has scheduling gates that somebody else has to remove.",
 		"Look at spec.schedulingGates of the pod and at who put them there."},
+	{RequestTooLarge, "The pod requests so much of a resource that no cluster could hold it.",
+		"Correct the request; a unit such as Ei in place of Mi is the usual cause."},
 	{NoPlacementRuleMatched, "None of the placement rules gave a queue for the pod, and there is no root.default.",
 		"Name an existing leaf queue in label yunikorn.apache.org/queue, or add a placement rule with create: true."},
 	{PlacementRuleFailed, "A placement rule gave a result that cannot hold the pod.",

@@ -100,6 +100,20 @@ func (v Vector) Floor0() Vector {
 	return v
 }
 
+// Cap returns v with every amount at most the given one, which is above 0.
+func (v Vector) Cap(most Amount) Vector {
+	for _, e := range v.entries {
+		if e.Amount > most {
+			capped := slices.Clone(v.entries)
+			for i := range capped {
+				capped[i].Amount = min(capped[i].Amount, most)
+			}
+			return Vector{entries: capped}
+		}
+	}
+	return v
+}
+
 // HasNegative tells whether any amount is below 0.
 func (v Vector) HasNegative() bool {
 	for _, e := range v.entries {

@@ -269,3 +269,16 @@ func TestVectorKeysAreEqualForEqualVectors(t *testing.T) {
 	}
 	prove(t, triples(counts), law(Vector.Key), law(namesOnly))
 }
+
+func TestVectorCap(t *testing.T) {
+	v := VectorOf(Entry{"a", 5}, Entry{"b", 7}, Entry{"c", -9})
+	if got := v.Cap(7); !got.Equal(v) {
+		t.Errorf("capped at its largest amount: %v, want %v", got, v)
+	}
+	if got, want := v.Cap(6), VectorOf(Entry{"a", 5}, Entry{"b", 6}, Entry{"c", -9}); !got.Equal(want) {
+		t.Errorf("capped: %v, want %v", got, want)
+	}
+	if got := v.Get("b"); got != 7 {
+		t.Errorf("capping changed the original: b is %d", got)
+	}
+}

@@ -150,9 +150,11 @@ func (s *Store) Recount(listed []Pod) error {
 	var errs []error
 	seen := make(map[types.UID]bool, len(listed))
 	for i := range listed {
-		if l := &listed[i]; !l.Terminal && (!l.Deleting || l.Node != "") {
+		l := listed[i]
+		l.normalize()
+		if !l.Terminal && (!l.Deleting || l.Node != "") {
 			seen[l.UID] = true
-			if err := s.compare(l); err != nil {
+			if err := s.compare(&l); err != nil {
 				errs = append(errs, fmt.Errorf("pod %s/%s: %w", l.Namespace, l.Name, err))
 			}
 		}

@@ -205,6 +205,9 @@ func (s *Store) sweep(now time.Time) {
 		s.removeEmpty(id)
 	}
 	s.sweepAt = next
+	if s.started && len(s.unplaced) > 0 {
+		s.placeAll(now) // a queue that stood in the way may be gone
+	}
 }
 
 // removeEmpty removes a queue, unless it is in use again or was configured

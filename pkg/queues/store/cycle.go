@@ -200,12 +200,13 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.charge(p.app, charge{pending: p.held})
 	s.window.failure()
 	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
+	s.cool(p, p.notUntil) // no event need bring it back: it comes by itself
 	s.reports.look(&p.report, now.Add(soon))
 	if late := p.late; late != nil {
 		p.late = nil
 		s.upsert(*late, now)
 	}
-	if s.pods[uid] == p && p.state == parked && !s.draft.Queue(p.app.leaf).Leaf {
+	if s.pods[uid] == p && p.state == cooling && !s.draft.Queue(p.app.leaf).Leaf {
 		s.unplace(p, now)
 		s.place(p, now)
 	}

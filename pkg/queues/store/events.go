@@ -14,6 +14,7 @@ import (
 func (s *Store) Upsert(event Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
+	event.normalize()
 	s.upsert(event, now)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // placeAll tries to place every pod that has no queue: running pods first, for
@@ -33,6 +34,10 @@ func (s *Store) place(p *pod, now time.Time) {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
 		return
 	}
+	if why := tooLarge(p.Request); !why.None() && p.Node == "" {
+		p.reason = why
+		return
+	}
 	a, reason := s.appFor(p)
 	if a == nil {
 		p.reason = reason
@@ -49,6 +54,17 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.toWaiting(p)
 }
 
+// tooLarge says what a pod requests too much of; none if nothing.
+func tooLarge(request resources.Vector) reasons.Reason {
+	for name, amount := range request.All() {
+		if amount >= maxRequest {
+			return reasons.New(reasons.RequestTooLarge, "the pod requests %s or more of %s",
+				resources.Format(name, maxRequest), name)
+		}
+	}
+	return reasons.Reason{}
+}
+
 // appFor finds the application of a pod, and makes it, and its queue, where
 // they are missing.
 func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
@@ -58,8 +74,8 @@ func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
 		return nil, reason
 	}
 	name := appName{p.Namespace, id.Application}
-	if a := s.apps[name]; a != nil {
-		return a, reasons.Reason{}
+	if a := s.apps[name]; a != nil && (running || s.draft.Queue(a.leaf).Path != queues.RecoveryPath) {
+		return a, reasons.Reason{} // what waits does not follow what was lost: recovery has no quota
 	}
 	ns := s.namespaces[p.Namespace]
 	result, reason := placement.Place(s.spec.Rules, placement.Request{

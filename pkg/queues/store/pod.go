@@ -32,7 +32,19 @@ type Pod struct {
 	Terminal bool
 	// Gated is true while the pod has scheduling gates of its own.
 	Gated bool
+	// Told is the reason that people were told for the pod's waiting, by this
+	// process or one before it, and that was not taken back; empty for none.
+	Told reasons.Code
 }
+
+// maxRequest is the largest amount of a type that a pod is charged: 70 TB of
+// memory, or 70 million cores. Above it sums over all pods of a cluster could
+// reach the end of int64, where they would not come down again as they went up.
+const maxRequest resources.Amount = 1 << 46
+
+// normalize makes what an event says fit for the books: a pod that requests
+// more than they can hold is charged with as much as they can.
+func (p *Pod) normalize() { p.Request = p.Request.Cap(maxRequest) }
 
 // Ref names the pod.
 func (p *Pod) Ref() Ref { return Ref{UID: p.UID, Namespace: p.Namespace, Name: p.Name} }

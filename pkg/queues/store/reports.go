@@ -57,7 +57,7 @@ func newReports() reports {
 
 // expect begins to look at a pending pod.
 func (r *reports) expect(p *pod, now time.Time) {
-	p.report = report{pod: p, since: now, at: ranking.Outside}
+	p.report = report{pod: p, since: now, told: p.Told, toldAt: now, at: ranking.Outside}
 	r.look(&p.report, now.Add(soon))
 }
 

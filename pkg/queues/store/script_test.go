@@ -44,7 +44,7 @@ import (
 //
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
-//	     [age=SECONDS] [node=NAME] [gated] [deleting] [done] [hard-gang] [TYPE=AMOUNT]
+//	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [TYPE=AMOUNT]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -279,6 +279,8 @@ func setPod(p *Pod, word string) bool {
 		p.Node = value
 	case "gated":
 		p.Gated = flag
+	case "told":
+		p.Told = reasons.Code(value)
 	case "deleting":
 		p.Deleting = flag
 	case "done":
