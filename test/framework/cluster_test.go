@@ -52,8 +52,10 @@ type options struct {
 	largest int
 	// backoff is the first back-off in seconds; the longest is ten times that.
 	backoff int
-	// sort and others replace plugins of ours, to plant a bug.
+	// registry replaces plugins of ours, to plant a bug.
 	registry frameworkruntime.Registry
+	// defaultPreemption enables upstream's preemption for pods of queues, too.
+	defaultPreemption bool
 	// disturb is a Reserve plugin after ours that fails when it returns an error.
 	disturb func(pod *corev1.Pod) error
 }
@@ -64,6 +66,7 @@ type cluster struct {
 	client    *fake.Clientset
 	api       *podAPI
 	probe     *probe
+	process   *process.Process
 	store     *store.Store
 	scheduler *scheduler.Scheduler
 	stop      func() // stops everything and waits for it
@@ -87,7 +90,7 @@ func start(t testing.TB, o options) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.scheduler = sched
+	c.scheduler, c.store = sched, c.process.Store()
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
@@ -111,14 +114,11 @@ func start(t testing.TB, o options) *cluster {
 // registry is our plugins, those of the test, and the probe.
 func (c *cluster) registry(o options) frameworkruntime.Registry {
 	r := frameworkruntime.Registry{
-		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			plugin, err := queuesort.New(ctx, args, h)
-			c.store = process.For(ctx, h).Store()
-			return plugin, err
-		},
+		queuesort.Name:   queuesort.New,
 		preemption.Name:  preemption.New,
 		reservation.Name: reservation.New,
-		probeName: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+		probeName: func(ctx context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			c.process = process.For(ctx, h)
 			return c.probe, nil
 		},
 	}
@@ -157,7 +157,7 @@ profiles:
     preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
     filter: {enabled: [{name: NodeReservation}]}
     postFilter:
-      enabled: [{name: QueuePreemption}, {name: DynamicResources}, {name: DefaultPreemption}]
+      enabled: [{name: QueuePreemption}, {name: DynamicResources}%[6]s]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
     permit: {enabled: [{name: NodeReservation}]}
@@ -174,7 +174,11 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.window == 0 {
 		o.window, o.largest = 64, max(o.largest, 1024)
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window))
+	preemption := ""
+	if o.defaultPreemption {
+		preemption = ", {name: DefaultPreemption}"
+	}
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	if err != nil {
 		t.Fatal(err)
