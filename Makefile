@@ -71,7 +71,7 @@ integration: ## Tests against a real control plane.
 
 .PHONY: nightly
 nightly: ## All tests, the long ones too.
-	go test -tags nightly -p 1 -timeout 4h ./...
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -tags nightly -p 1 -timeout 4h ./...
 
 .PHONY: bench
 bench: ## Benchmarks; BENCH selects.

@@ -15,7 +15,7 @@ import (
 )
 
 const long = `The scheduler of Kubernetes with hierarchical queues: guaranteed and maximum
-quotas, preemption between queues, and nodes held for those who wait.
+quotas, fair and priority order, placement rules, limits of users and groups.
 
 Pods choose it by spec.schedulerName. Queues are read from the ConfigMaps
 yunikorn-defaults and yunikorn-configs, key queues.yaml. Without --config it runs

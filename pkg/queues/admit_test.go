@@ -234,7 +234,7 @@ root submit=boss
 	}
 }
 
-// The examples of yunikorn.md, section 8.
+// The examples of YuniKorn's user guide on priorities.
 func TestExposed(t *testing.T) {
 	expose := func(d *queues.Draft, path string, p int64) map[string]int64 {
 		got := map[string]int64{}

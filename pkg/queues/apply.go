@@ -16,7 +16,7 @@ func NewDraftFrom(spec *config.Spec) *Draft {
 	return d
 }
 
-// Apply makes the tree follow a specification (yunikorn.md, section 1.10):
+// Apply makes the tree follow a specification, as in YuniKorn:
 // queues are added and changed; a dynamic queue that the specification now
 // names becomes managed; managed queues it does not name any more begin to
 // drain, with everything below them; a draining queue it names again is active.
@@ -111,7 +111,7 @@ func managedSettings(spec *config.Queue, parent *Queue, parentID ID) Settings {
 }
 
 // AddDynamic makes the queues that are missing on the way to a leaf, the last
-// one a leaf configured by the nearest template (yunikorn.md, section 1.9), and
+// one a leaf configured by the nearest template, as in YuniKorn, and
 // returns the leaf. A queue that exists is returned as it is.
 func (d *Draft) AddDynamic(path string) (ID, error) {
 	parent, missing := d.deepest(path)

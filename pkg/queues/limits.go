@@ -22,7 +22,7 @@ type Owner struct {
 // GroupFor returns the group whose limits hold for an application of a leaf
 // whose user is in the given groups: walking from the leaf to root, the first
 // of the groups that a limit names; else the wildcard where one is set on the
-// way; else none (yunikorn.md, section 9.3).
+// way; else none.
 func GroupFor(v View, leaf ID, groups []string) string {
 	found := ""
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {

@@ -8,7 +8,7 @@ import (
 
 // Exposed is the priority that a queue shows to its siblings for content of
 // priority p: its offset where the queue is a priority fence, else p plus the
-// offset, clamped to 32 bits (yunikorn.md, section 8).
+// offset, clamped to 32 bits, as in YuniKorn.
 func Exposed(p int64, policies config.Policies) int64 {
 	if policies.PriorityFence {
 		return int64(policies.PriorityOffset)

@@ -114,7 +114,8 @@ type QueueSortArgs struct {
 
 // QueuePreemptionArgs configure the QueuePreemption plugin: when and how fast
 // queues take back what is theirs. Which pods may be taken is not configurable
-// here but in queues.yaml.
+// here but in queues.yaml. Read and checked; without effect as long as queues do
+// not preempt.
 type QueuePreemptionArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -152,7 +153,8 @@ type QueuePreemptionArgs struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeReservationArgs configure the NodeReservation plugin: how long nodes are
-// held and how room is made for DaemonSet pods.
+// held and how room is made for DaemonSet pods. Read and checked; without effect
+// as long as no nodes are held.
 type NodeReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,5 +1,6 @@
 // Package preemption is the plugin that answers "may it run now" (PreFilter:
-// the quota verdict) and "who must make room" (PostFilter).
+// the quota verdict). PostFilter is where "who must make room" will be answered;
+// it makes no room yet and only notes that no node took the pod.
 //
 // PreFilter answers UnschedulableAndUnresolvable: a plain Unschedulable would
 // let upstream's DefaultPreemption evict pods on nodes, which does not help a
