@@ -32,8 +32,9 @@
 // waiting pods are in the order (package order) and gated in the scheduler's
 // queue; their group may be blocked by a quota. admitted pods have a slot of
 // the window: they pass the gate. parked pods failed in a cycle; the
-// scheduler's own hints, or a deadline, bring them back. unplaced, parked and
-// cooling pods are out of the order.
+// scheduler's own hints bring them back. Forget and the end of a lease let a pod
+// cool at once, so that it comes back by itself. unplaced, parked and cooling
+// pods are out of the order.
 //
 // The scheduler brings parked pods back in no particular order, one by one,
 // though it was one event that moved them all. So none of them is admitted by
