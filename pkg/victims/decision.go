@@ -83,7 +83,7 @@ func (pl *planner) decision(o Outcome) Decision {
 
 // refuse is the decision that nothing is done. Where no rule stopped the asker
 // itself, it is the one that came last before a plan: the filters, law 2 on
-// whole sets, too few candidates, or the rule that excluded most pods.
+// whole sets, too few candidates, or the law that excluded most pods.
 func (pl *planner) refuse(by Rule) Decision {
 	d := pl.decision(Refuse)
 	switch {
@@ -97,10 +97,17 @@ func (pl *planner) refuse(by Rule) Decision {
 		d.Stopped = RuleTooLittle
 	case len(d.Rejected) > 0:
 		d.Stopped = slices.MaxFunc(d.Rejected, func(a, b Rejection) int {
-			return cmp.Or(cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
+			return cmp.Or(
+				cmp.Compare(rankOf(telling(a.Rule)), rankOf(telling(b.Rule))),
+				cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
 		}).Rule
 	}
 	return d
+}
+
+// telling tells whether a rule says more than that some pods are not for preemption.
+func telling(r Rule) bool {
+	return slices.Contains([]Rule{Law2, Law4, Law5, Law6, Law7, RuleDisabled}, r)
 }
 
 func (pl *planner) accept(p *plan) Decision {
