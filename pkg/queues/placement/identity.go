@@ -44,6 +44,9 @@ type User struct {
 type Identity struct {
 	// Application is the application's ID, generated where the pod names none.
 	Application string
+	// Shared is true when Application was generated for all pods of the namespace
+	// that name none: nobody chose that these pods belong together.
+	Shared bool
 	// Queue is the queue as the pod names it, unchecked; empty when it names none.
 	Queue string
 	User  User
@@ -63,8 +66,10 @@ type Options struct {
 // information the user is the one of the deprecated label, or [UnknownUser].
 func Identify(p Pod, o Options) (Identity, reasons.Reason) {
 	user, reason := userOf(p)
+	application, shared := applicationOf(p, o)
 	id := Identity{
-		Application: applicationOf(p, o),
+		Application: application,
+		Shared:      shared,
 		Queue:       firstOf(p.Labels[KeyQueue], p.Annotations[KeyQueue], p.Labels[KeyLegacyQueue]),
 		User:        user,
 		Gang:        gangOf(p.Annotations),
@@ -77,17 +82,17 @@ func Identify(p Pod, o Options) (Identity, reasons.Reason) {
 	return id, reason
 }
 
-func applicationOf(p Pod, o Options) string {
-	id := firstOf(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
+func applicationOf(p Pod, o Options) (id string, shared bool) {
+	id = firstOf(p.Labels[KeyApplicationID], p.Annotations[KeyApplicationID],
 		p.Labels[KeyLegacyApplicationID], p.Labels[KeySparkSelector])
 	switch {
 	case strings.HasSuffix(id, uniqueSuffix), id == "" && o.GenerateUniqueAppID:
 		// Without a UID (a manifest that was not created yet) the name stands in.
-		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+firstOf(p.UID, p.Name), maxGeneratedID)
+		return cut(cut(p.Namespace, maxNamespaceUnique)+"-"+firstOf(p.UID, p.Name), maxGeneratedID), false
 	case id == "":
-		return cut("yunikorn-"+p.Namespace+"-autogen", maxGeneratedID)
+		return cut("yunikorn-"+p.Namespace+"-autogen", maxGeneratedID), true
 	}
-	return id
+	return id, false
 }
 
 func userOf(p Pod) (User, reasons.Reason) {

@@ -9,9 +9,14 @@ import (
 
 // appName identifies an application: IDs are chosen by users, so two
 // namespaces may use the same one without sharing a queue.
-type appName struct{ namespace, id string }
+type appName struct {
+	namespace, id string
+	// queue is what the pods say of their queue, where the ID was generated for
+	// them: they share an application only if they name the same one.
+	queue string
+}
 
-func (n appName) String() string { return n.namespace + "/" + n.id }
+func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.queue }
 
 // app is an application: the pods with one application ID in one queue. It is
 // charged to the user of its first pod and stays in the queue of its first pod

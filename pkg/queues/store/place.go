@@ -73,7 +73,10 @@ func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
 	if !reason.None() && !running {
 		return nil, reason
 	}
-	name := appName{p.Namespace, id.Application}
+	name := appName{namespace: p.Namespace, id: id.Application}
+	if id.Shared {
+		name.queue = id.Queue // it honours what the pod says, and not what another pod said
+	}
 	if a := s.apps[name]; a != nil && (running || s.draft.Queue(a.leaf).Path != queues.RecoveryPath) {
 		return a, reasons.Reason{} // what waits does not follow what was lost: recovery has no quota
 	}
