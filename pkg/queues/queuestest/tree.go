@@ -1,6 +1,7 @@
 package queuestest
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,32 +54,46 @@ func parse(text string) (*Node, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		indent := len(line) - len(strings.TrimLeft(line, " \t"))
-		if len(path) > 0 && path[0].depth > 0 {
-			indent -= path[0].depth
+		n, err := node(words)
+		if err == nil {
+			n.depth = len(line) - len(strings.TrimLeft(line, " \t"))
+			path, err = hang(path, n)
 		}
-		n := &Node{Name: words[0], depth: indent}
-		for _, word := range words[1:] {
-			if err := n.set(word); err != nil {
-				return nil, fmt.Errorf("line %d, queue %s: %w", i+1, n.Name, err)
-			}
+		if err != nil {
+			return nil, fmt.Errorf("line %d, queue %s: %w", i+1, words[0], err)
 		}
-		if len(path) == 0 {
-			path = append(path, n)
-			continue
-		}
-		depth := indent / 2
-		if depth < 1 || depth > len(path) || indent%2 != 0 {
-			return nil, fmt.Errorf("line %d, queue %s: indented by %d spaces", i+1, n.Name, indent)
-		}
-		above := path[depth-1]
-		above.Children = append(above.Children, n)
-		path = append(path[:depth], n)
 	}
 	if len(path) == 0 {
-		return nil, fmt.Errorf("tree has no queue")
+		return nil, errors.New("tree has no queue")
 	}
 	return path[0], nil
+}
+
+// node makes a queue of the words of a line.
+func node(words []string) (*Node, error) {
+	n := &Node{Name: words[0]}
+	for _, word := range words[1:] {
+		if err := n.set(word); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// hang puts a queue below the one of path that its indentation says, and returns
+// the path to it.
+func hang(path []*Node, n *Node) ([]*Node, error) {
+	if len(path) == 0 {
+		return []*Node{n}, nil
+	}
+	indent := n.depth - path[0].depth
+	depth := indent / 2
+	if depth < 1 || depth > len(path) || indent%2 != 0 {
+		return nil, fmt.Errorf("indented by %d spaces", indent)
+	}
+	above := path[depth-1]
+	above.Children = append(above.Children, n)
+	return append(path[:depth], n), nil
 }
 
 func (n *Node) set(word string) error {
