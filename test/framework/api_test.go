@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -77,6 +78,9 @@ func (a *podAPI) list() *corev1.PodList {
 	for _, pod := range a.pods {
 		list.Items = append(list.Items, *pod)
 	}
+	slices.SortFunc(list.Items, func(p, q corev1.Pod) int { // oldest version first, as the tests made them
+		return cmp.Or(len(p.ResourceVersion)-len(q.ResourceVersion), cmp.Compare(p.ResourceVersion, q.ResourceVersion))
+	})
 	return list
 }
 

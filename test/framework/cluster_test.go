@@ -56,6 +56,10 @@ type options struct {
 	registry frameworkruntime.Registry
 	// defaultPreemption enables upstream's preemption for pods of queues, too.
 	defaultPreemption bool
+	// before, where set, fills the cluster before the scheduler starts.
+	before func(c *cluster)
+	// stock leaves all of our plugins out.
+	stock bool
 	// disturb is a Reserve plugin after ours that fails when it returns an error.
 	disturb func(pod *corev1.Pod) error
 }
@@ -91,6 +95,9 @@ func start(t testing.TB, o options) *cluster {
 		t.Fatal(err)
 	}
 	c.scheduler, c.store = sched, c.process.Store()
+	if o.before != nil {
+		o.before(c)
+	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	if err := sched.WaitForHandlersSync(ctx); err != nil {
@@ -107,7 +114,9 @@ func start(t testing.TB, o options) *cluster {
 		factory.Shutdown()
 		close(done)
 	}()
-	c.eventually("the store starts", c.store.Started)
+	if !o.stock {
+		c.eventually("the store starts", c.store.Started)
+	}
 	return c
 }
 
@@ -165,6 +174,16 @@ profiles:
   pluginConfig: *args
 `
 
+// stockProfile is upstream's scheduler, and the probe.
+const stockProfile = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+profiles:
+- schedulerName: default-scheduler
+  plugins: {preFilter: {enabled: [{name: Probe}]}, reserve: {enabled: [{name: Probe}]}}
+`
+
 func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "queues.yaml")
@@ -179,6 +198,9 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 		preemption = ", {name: DefaultPreemption}"
 	}
 	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption)
+	if o.stock {
+		document = stockProfile
+	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +235,13 @@ func (c *cluster) eventually(what string, holds func() bool) {
 // addNodes adds equal nodes: cpu in cores, and room for as many pods.
 func (c *cluster) addNodes(n int, cores int64) {
 	c.t.Helper()
-	for i := range n {
+	c.addMoreNodes(0, n, cores)
+}
+
+// addMoreNodes adds nodes beside those there are.
+func (c *cluster) addMoreNodes(have, n int, cores int64) {
+	c.t.Helper()
+	for i := have; i < have+n; i++ {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)},
 			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{

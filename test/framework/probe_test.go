@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,9 +21,12 @@ type probe struct {
 	// reserved, where set, is told of every managed pod that got a node.
 	reserved func(pod *corev1.Pod)
 
-	mu     sync.Mutex // guards what follows
+	// cycle, where set, is told of every cycle before our plugins are.
+	cycle func(pod *corev1.Pod)
+
+	mu     sync.Mutex  // guards what follows
+	order  []types.UID // of the cycles
 	cycles map[types.UID]int
-	total  int
 	notes  map[string]int // events by reason
 }
 
@@ -42,9 +46,12 @@ func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, err
 
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.cycles[pod.UID]++
-	p.total++
+	p.order = append(p.order, pod.UID)
+	p.mu.Unlock()
+	if p.cycle != nil {
+		p.cycle(pod)
+	}
 	return nil, nil
 }
 
@@ -75,7 +82,14 @@ func (p *probe) cyclesOf(pod *corev1.Pod) int {
 func (p *probe) allCycles() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.total
+	return len(p.order)
+}
+
+// sequence is the order of the cycles so far.
+func (p *probe) sequence() []types.UID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.order)
 }
 
 // Eventf takes the place of an event recorder.
