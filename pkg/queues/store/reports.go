@@ -37,6 +37,7 @@ type report struct {
 	since  time.Time // when the pod began to wait
 	due    time.Time
 	told   reasons.Code // empty when nothing, or that the reason is gone
+	cause  cause        // of what was told
 	toldAt time.Time
 	at     int
 }
@@ -78,8 +79,9 @@ func (r *reports) look(t *report, at time.Time) {
 }
 
 // NextReports returns at most limit things to tell; the caller tells them. A
-// pod is told once per change of its reason's code, and again from time to time
-// while nothing changes.
+// pod is told once per change of its reason: the code, or the queue and type that
+// refuse, but not for new amounts only. It is told again from time to time while
+// nothing changes.
 func (s *Store) NextReports(now time.Time, limit int) []Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,18 +113,28 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	switch {
 	case code == "" && t.told == "":
 		return false, Report{}
-	case code == t.told && now.Sub(t.toldAt) < repeatAfter:
+	case code == t.told && now.Sub(t.toldAt) < repeatAfter && s.sameCause(t):
 		return false, Report{}
 	case code != "" && t.told == "" && now.Sub(t.since) < patience(code):
 		s.reports.look(t, t.since.Add(patience(code)))
 		return false, Report{}
 	}
-	t.told, t.toldAt = code, now
+	t.told, t.toldAt, t.cause = code, now, s.causeOf(p)
 	out = Report{Ref: p.Ref()}
 	if code != "" {
 		out.Reason = s.explain(p)
 	}
 	return true, out
+}
+
+// sameCause tells whether a reason with the code that was told is the one that
+// was told. Of a reason that an earlier process told only the code is known.
+func (s *Store) sameCause(t *report) bool {
+	now := s.causeOf(t.pod)
+	if t.cause == unknownCause {
+		t.cause = now
+	}
+	return t.cause == now
 }
 
 func patience(code reasons.Code) time.Duration {
