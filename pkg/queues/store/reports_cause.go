@@ -38,7 +38,7 @@ func causeOfSentence(text string) cause {
 	return sum
 }
 
-// causeOfVerdict leaves out the words that are amounts, and what is in brackets,
+// causeOfVerdict leaves out the words that are amounts, commas, and what is in brackets,
 // which says what the amounts contain. Digits in a name count: a word that is an
 // amount begins with one.
 func causeOfVerdict(text string) cause {
@@ -55,7 +55,7 @@ func causeOfVerdict(text string) cause {
 			brackets++
 		case c == ')':
 			brackets--
-		case !begins && !amount && brackets == 0:
+		case !begins && !amount && brackets == 0 && c != ',':
 			sum = sum.with(c)
 		}
 	}
