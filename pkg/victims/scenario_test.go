@@ -64,7 +64,7 @@ func TestScenariosNoticeAWrongPlanner(t *testing.T) {
 		}
 	}
 	out, err := s.plan("p1", false)
-	if err != nil || !strings.Contains(out, "victim t2") || !strings.Contains(out, "!! outcome is preempt") {
+	if err != nil || !strings.Contains(out, "victim t1") || !strings.Contains(out, "!! outcome is preempt") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
