@@ -7,6 +7,11 @@ const (
 	Starting Code = "Starting"
 	// ConfigurationInvalid: there is no usable queue configuration since the start.
 	ConfigurationInvalid Code = "ConfigurationInvalid"
+	// ConfigurationUnreadable: the ConfigMaps with the queues could not be read since the start.
+	ConfigurationUnreadable Code = "ConfigurationUnreadable"
+	// NamespaceAnnotationInvalid: a namespace has an annotation that cannot be
+	// understood. It is a warning; no pod waits for it.
+	NamespaceAnnotationInvalid Code = "NamespaceAnnotationInvalid"
 	// SchedulingGated: the pod has scheduling gates of its own.
 	SchedulingGated Code = "SchedulingGated"
 
@@ -30,6 +35,9 @@ const (
 	InvalidUserInfo Code = "InvalidUserInfo"
 	// HardGangUnsupported: the pod asks for all-or-nothing scheduling, which is not there.
 	HardGangUnsupported Code = "HardGangUnsupported"
+	// SoftGangIgnored: the pods of a Soft gang start one by one. It is a warning; no
+	// pod waits for it.
+	SoftGangIgnored Code = "SoftGangIgnored"
 
 	// OverMax: the queue or an ancestor would exceed its max.
 	OverMax Code = "OverMax"
@@ -82,6 +90,10 @@ var table = []Entry{
 		"Wait; if it lasts longer than a minute, look for errors in the scheduler's log."},
 	{ConfigurationInvalid, "The queue configuration cannot be used, and there was no valid one since the scheduler started.",
 		"Correct queues.yaml; the sentence says where it is wrong. It is read again as soon as it changes."},
+	{ConfigurationUnreadable, "The ConfigMaps with the queue configuration could not be read since the scheduler started.",
+		"Let the scheduler's service account get, list and watch ConfigMaps in the namespace; the sentence says which one, and what the API server answered."},
+	{NamespaceAnnotationInvalid, "An annotation of a namespace cannot be understood and counts as absent: what it was to limit or to guarantee has no limit and no guarantee.",
+		"Correct the annotation of the namespace; the sentence names it and says what is wrong with it."},
 	{SchedulingGated, "The pod has scheduling gates that somebody else has to remove.",
 		"Look at spec.schedulingGates of the pod and at who put them there."},
 	{RequestTooLarge, "The pod requests so much of a resource that no cluster could hold it.",
@@ -104,6 +116,8 @@ var table = []Entry{
 		`Write it as {"user":"name","groups":["group"]}, or remove it.`},
 	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",
 		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation."},
+	{SoftGangIgnored, "The pods of a gang with gangSchedulingStyle=Soft run as ordinary pods, each as soon as it can, because this scheduler does not offer gangs yet.",
+		"Nothing, if the application can start pod by pod; otherwise give it a queue with enough guaranteed for all of it."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",
 		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."},
 	{OverUserLimit, "With the pod the user would use more than the limit set for users.",

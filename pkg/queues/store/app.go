@@ -40,6 +40,8 @@ type app struct {
 	// counted is true while the application counts against maxapplications:
 	// it is running, or one of its pods is on the way.
 	counted bool
+	// warned is set once somebody is to be told that its gang is ignored.
+	warned bool
 }
 
 // join adds a pod to an application and charges its request as pending.

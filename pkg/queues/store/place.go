@@ -38,7 +38,7 @@ func (s *Store) place(p *pod, now time.Time) {
 		p.reason = why
 		return
 	}
-	a, reason := s.appFor(p)
+	a, gang, reason := s.appFor(p)
 	if a == nil {
 		p.reason = reason
 		return
@@ -52,6 +52,9 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 	p.reason, p.attempts = reasons.Reason{}, 0
 	s.toWaiting(p)
+	if gang == placement.GangSoft {
+		s.reports.warn(p, now)
+	}
 }
 
 // tooLarge says what a pod requests too much of; none if nothing.
@@ -66,13 +69,18 @@ func tooLarge(request resources.Vector) reasons.Reason {
 }
 
 // appFor finds the application of a pod, and makes it, and its queue, where
-// they are missing.
-func (s *Store) appFor(p *pod) (*app, reasons.Reason) {
-	running := p.Node != ""
+// they are missing. It also says which gang the pod asks for.
+func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
 	id, reason := placement.Identify(p.placement(), s.options.Placement)
-	if !reason.None() && !running {
-		return nil, reason
+	if !reason.None() && p.Node == "" {
+		return nil, id.Gang, reason
 	}
+	a, reason := s.appOf(p, id)
+	return a, id.Gang, reason
+}
+
+func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
+	running := p.Node != ""
 	name := appName{namespace: p.Namespace, id: id.Application}
 	if id.Shared {
 		name.queue = id.Queue // it honours what the pod says, and not what another pod said

@@ -21,6 +21,9 @@ const (
 	lookAgain = 10 * time.Second
 	// repeatAfter is when an unchanged reason is told again, because events expire.
 	repeatAfter = 30 * time.Minute
+	// stale is when a warning about a pod that runs is not news any more: whoever
+	// led at the time has given it.
+	stale = time.Minute
 )
 
 // Report is something to tell people about a pod.
@@ -29,6 +32,9 @@ type Report struct {
 	// Reason is why the pod waits; none when it was let through after a reason
 	// had been told.
 	Reason reasons.Reason
+	// Warning is true when the pod does not wait for the reason; nothing that was
+	// told before is taken back by it.
+	Warning bool
 }
 
 // report is what was told of one pod.
@@ -39,6 +45,8 @@ type report struct {
 	told   reasons.Code // empty when nothing, or that the reason is gone
 	cause  cause        // of what was told
 	toldAt time.Time
+	warned bool      // it is the pod to warn of its gang, or was
+	warnAt time.Time // when that became due; zero once it is done
 	at     int
 }
 
@@ -64,11 +72,37 @@ func (r *reports) expect(p *pod, now time.Time) {
 
 // settle is told when a pod runs: what was told of it must be taken back.
 func (r *reports) settle(p *pod, now time.Time) {
-	if p.report.told == "" {
+	if p.report.told == "" && p.report.warnAt.IsZero() {
 		r.forget(p)
 		return
 	}
 	r.look(&p.report, now)
+}
+
+// warn has people told, once per application, that the gang of the pod is ignored.
+func (r *reports) warn(p *pod, now time.Time) {
+	if p.app.warned || p.report.warned {
+		p.app.warned = true // also where a changed pod made its application anew
+		return
+	}
+	p.app.warned, p.report.warned, p.report.warnAt = true, true, now
+	r.look(&p.report, now)
+}
+
+// takeWarning returns the warning that is due for a pod.
+func (s *Store) takeWarning(t *report, now time.Time) (warn bool, out Report) {
+	p, at := t.pod, t.warnAt
+	if at.IsZero() || p.app == nil {
+		return false, Report{}
+	}
+	t.warnAt = time.Time{}
+	if p.state == bound && now.Sub(at) >= stale {
+		return false, Report{}
+	}
+	// Whether it waits for something is looked at as if there were no warning.
+	s.reports.look(t, t.since.Add(soon))
+	return true, Report{Ref: p.Ref(), Warning: true, Reason: reasons.New(reasons.SoftGangIgnored,
+		"application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)}
 }
 
 func (r *reports) forget(p *pod) { r.due.Update(&p.report, false) }
@@ -100,6 +134,9 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 
 // review decides what to tell of a pod now and when to look at it again.
 func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
+	if warn, warning := s.takeWarning(t, now); warn {
+		return true, warning
+	}
 	p := t.pod
 	code := s.code(p)
 	if p.state == parked || p.heldByTwin() || code == reasons.SchedulingGated {

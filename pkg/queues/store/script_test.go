@@ -44,7 +44,7 @@ import (
 //
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
-//	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [TYPE=AMOUNT]
+//	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -285,6 +285,8 @@ func setPod(p *Pod, word string) bool {
 		p.Deleting = flag
 	case "done":
 		p.Terminal = flag
+	case "soft-gang":
+		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
 	case "hard-gang":
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
 		p.Annotations[placement.KeyPolicyParameters] = "gangSchedulingStyle=Hard"
@@ -365,7 +367,8 @@ func (s *script) reports(words []string) string {
 	}
 	var b strings.Builder
 	for _, r := range s.store.NextReports(s.now, limit) {
-		fmt.Fprintf(&b, "%s: %s\n", r.Name, yes("taken back", r.Reason))
+		warning := map[bool]string{true: "warning: "}[r.Warning]
+		fmt.Fprintf(&b, "%s: %s%s\n", r.Name, warning, yes("taken back", r.Reason))
 	}
 	return b.String()
 }
