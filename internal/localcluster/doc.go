@@ -19,6 +19,6 @@
 //
 // cluster.go starts and stops the whole; components.go has the flags of each component; process.go is one
 // child process, spawn.go and spawn_linux.go how it is tied to us; pki.go, kubeconfig.go, ports.go and
-// statedir.go prepare what the components need; nodes.go and scheduler.go are what tests use most. Package
+// statedir.go prepare what the components need; access.go gives the scheduler the rights of the shipped manifest; nodes.go and scheduler.go are what tests use most. Package
 // build compiles the binaries and shows progress, package demo is what "make run" shows.
 package localcluster

@@ -15,7 +15,7 @@ import (
 const (
 	// UserAdmin may do everything.
 	UserAdmin = "admin"
-	// UserScheduler is system:kube-scheduler, with upstream's role and what our plugins read beyond it.
+	// UserScheduler is system:kube-scheduler, with the rights of manifests/rbac/second-scheduler.yaml.
 	UserScheduler = "scheduler"
 
 	userControllerManager = "controller-manager"
@@ -64,7 +64,7 @@ func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) erro
 }
 
 // ServiceAccountKubeconfig asks for a token of a service account, valid for eight hours, and returns the path of
-// a kubeconfig with it. It shows whether an RBAC manifest is enough.
+// a kubeconfig with it. With yunikorn and paddock-scheduler it shows whether the shipped RBAC manifest is enough.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
 	seconds := int64(8 * 3600)
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,

@@ -30,27 +30,29 @@ func TestAccessOfScheduler(t *testing.T) {
 		t.Errorf("the scheduler runs as %q", name)
 	}
 	for _, c := range []struct {
-		verb, group, resource, subresource string
-		may                                bool
+		namespace, verb, group, resource, subresource string
+		may                                           bool
 	}{
-		{"watch", "", "configmaps", "", true},
-		{"patch", "", "pods", "status", true},
-		{"delete", "", "pods", "", true},
-		{"create", "events.k8s.io", "events", "", true},
-		{"update", "", "configmaps", "", false},
-		{"create", "", "pods", "", false},
-		{"update", "", "namespaces", "", false},
-		{"update", "", "nodes", "", false},
-		{"list", "", "secrets", "", false},
+		{e.configNamespace(), "watch", "", "configmaps", "", true},
+		{"yunikorn", "watch", "", "configmaps", "", true},
+		{e.ns, "patch", "", "pods", "status", true},
+		{e.ns, "delete", "", "pods", "", true},
+		{e.ns, "create", "events.k8s.io", "events", "", true},
+		{e.ns, "watch", "", "configmaps", "", false},
+		{e.configNamespace(), "update", "", "configmaps", "", false},
+		{e.ns, "create", "", "pods", "", false},
+		{e.ns, "update", "", "namespaces", "", false},
+		{e.ns, "update", "", "nodes", "", false},
+		{e.ns, "list", "", "secrets", "", false},
 	} {
 		review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: e.ns, Verb: c.verb, Group: c.group, Resource: c.resource, Subresource: c.subresource,
+				Namespace: c.namespace, Verb: c.verb, Group: c.group, Resource: c.resource, Subresource: c.subresource,
 			}},
 		}, metav1.CreateOptions{})
 		e.ok(err)
 		if review.Status.Allowed != c.may {
-			t.Errorf("the scheduler may %s %s/%s: %t, want %t", c.verb, c.resource, c.subresource, review.Status.Allowed, c.may)
+			t.Errorf("the scheduler may %s %s/%s in %s: %t, want %t", c.verb, c.resource, c.subresource, c.namespace, review.Status.Allowed, c.may)
 		}
 	}
 

@@ -59,6 +59,10 @@ type env struct {
 type settings struct {
 	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
 	args    map[string]any // further arguments of QueueSort
+	// configNamespace has the ConfigMap; empty means a new namespace for the test.
+	configNamespace string
+	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
+	launch localcluster.SchedulerOptions
 }
 
 var tests atomic.Int32
@@ -74,7 +78,10 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	}
 	t.Logf("scheduler-%s, namespaces %s*", id, id)
 	e.namespace(e.ns, nil)
-	e.namespace(e.configNamespace(), nil)
+	if e.settings.configNamespace == "" {
+		e.namespace(e.configNamespace(), nil)
+		e.ok(suite.cluster.GrantConfigNamespace(t.Context(), e.configNamespace()))
+	}
 	if queues != "" {
 		e.configure(queues)
 	}
@@ -113,7 +120,12 @@ func (e *env) ok(err error) {
 	}
 }
 
-func (e *env) configNamespace() string { return e.id + "-config" }
+func (e *env) configNamespace() string {
+	if name := e.settings.configNamespace; name != "" {
+		return name
+	}
+	return e.id + "-config"
+}
 
 // namespace makes a namespace with annotations.
 func (e *env) namespace(name string, annotations map[string]string) {
@@ -233,13 +245,13 @@ func freeAddress(t *testing.T) string {
 }
 
 // start starts the scheduler, again if it was killed. It runs as
-// system:kube-scheduler.
+// system:kube-scheduler unless the settings say otherwise.
 func (e *env) start() {
 	e.Helper()
 	var err error
-	e.process, err = suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
-		Name: "scheduler-" + e.id, Binary: suite.scheduler, Config: e.config, Args: []string{"--v=2"},
-	})
+	o := e.settings.launch
+	o.Name, o.Binary, o.Config, o.Args = "scheduler-"+e.id, suite.scheduler, e.config, append([]string{"--v=2"}, o.Args...)
+	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
 	if err != nil {
 		var died *localcluster.DiedError
 		if errors.As(err, &died) {

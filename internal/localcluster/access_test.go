@@ -1,0 +1,90 @@
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func names(objects []*unstructured.Unstructured) (out []string) {
+	for _, o := range objects {
+		out = append(out, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+	}
+	return out
+}
+
+// Every binding keeps the service account of the manifest and gets the user of local clusters.
+func TestSchedulerAccess(t *testing.T) {
+	objects, err := schedulerAccess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"Namespace /yunikorn", "ServiceAccount yunikorn/paddock-scheduler",
+		"ClusterRoleBinding /paddock-scheduler", "ClusterRoleBinding /paddock-scheduler-volumes",
+		"Role kube-system/paddock-scheduler-lease", "RoleBinding kube-system/paddock-scheduler-lease",
+		"RoleBinding kube-system/paddock-scheduler-authentication",
+		"Role yunikorn/paddock-scheduler-queues", "RoleBinding yunikorn/paddock-scheduler-queues",
+	}
+	if diff := cmp.Diff(want, names(objects)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	both := []any{
+		map[string]any{"kind": "ServiceAccount", "name": "paddock-scheduler", "namespace": "yunikorn"},
+		map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:kube-scheduler"},
+	}
+	for _, o := range objects {
+		if _, isBinding := o.Object["roleRef"]; !isBinding {
+			continue
+		}
+		if diff := cmp.Diff(both, o.Object["subjects"]); diff != "" {
+			t.Errorf("%s: subjects (-want +got):\n%s", o.GetName(), diff)
+		}
+	}
+}
+
+func TestAccessInAnotherNamespace(t *testing.T) {
+	objects, err := schedulerAccess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := movedTo(objects, "elsewhere")
+	want := []string{"Role elsewhere/paddock-scheduler-queues", "RoleBinding elsewhere/paddock-scheduler-queues"}
+	if diff := cmp.Diff(want, names(moved)); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+	if objects[7].GetNamespace() != "yunikorn" {
+		t.Error("the original was changed")
+	}
+}
+
+func TestAwaitGranted(t *testing.T) {
+	c := testCluster(t)
+	asked := 0
+	answer := func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
+		if s := review.Spec; s.User != "system:kube-scheduler" || s.ResourceAttributes.Namespace != "ns" {
+			t.Errorf("asked about %+v", s)
+		}
+		asked++
+		review.Status.Allowed = asked == 3
+		return true, review, nil
+	}
+	c.client.(*fake.Clientset).PrependReactor("create", "subjectaccessreviews", answer)
+	if err := c.awaitGranted(t.Context(), "ns"); err != nil || asked != 3 {
+		t.Errorf("asked %d times, %v", asked, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.awaitGranted(ctx, "ns"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the end of patience", err)
+	}
+}
