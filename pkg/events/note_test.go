@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 func TestNote(t *testing.T) {
@@ -22,6 +24,47 @@ func TestNote(t *testing.T) {
 	} {
 		if got := Note(c.in); got != c.want {
 			t.Errorf("%s: got %q (%d bytes), want %q", c.name, got, len(got), c.want)
+		}
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	overMax := func(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
+	fits := strings.Repeat("x", maxNote-len(". "+remedy))
+	for _, c := range []struct {
+		name string
+		in   reasons.Reason
+		want string
+	}{
+		{"none", reasons.Reason{}, ""},
+		{"not in the table", reasons.Reason{Code: "Other", Text: "so be it"}, "so be it"},
+		{"a sentence", overMax("queue root.a: full"), "queue root.a: full. " + remedy},
+		{"with a period", overMax("queue root.a: full."), "queue root.a: full. " + remedy},
+		{"over two lines", overMax("queue root.a:\nfull.\n"), "queue root.a:\nfull. " + remedy},
+		{"no sentence", overMax(""), remedy},
+		{"just fits", overMax(fits), fits + ". " + remedy},
+		{"one too many", overMax(fits + "y"), fits[:len(fits)-3] + "... " + remedy},
+		{"not UTF-8", overMax("a\xff"), "a\uFFFD. " + remedy},
+		{"long once it is UTF-8", overMax(strings.Repeat("a\xff", 400)), strings.Repeat("a\uFFFD", 234) + "... " + remedy},
+	} {
+		got := Advice(c.in)
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		if len(got) > maxNote || !utf8.ValidString(got) {
+			t.Errorf("%s: %d bytes: %q", c.name, len(got), got)
+		}
+	}
+}
+
+// TestAdviceKeepsEveryRemedy: however long the sentence is.
+func TestAdviceKeepsEveryRemedy(t *testing.T) {
+	for _, e := range reasons.Table() {
+		for _, text := range []string{"short", strings.Repeat("x", 5000), strings.Repeat("a\xff", 400), "x" + strings.Repeat("😀", 300)} {
+			got := Advice(reasons.New(e.Code, "%s", text))
+			if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasSuffix(got, " "+e.Remedy) || len(got) < min(len(text), maxNote-5) {
+				t.Errorf("%s: %d bytes: %q", e.Code, len(got), got)
+			}
 		}
 	}
 }

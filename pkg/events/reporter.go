@@ -101,8 +101,8 @@ func final(err error) bool {
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// Tell writes one report: the condition first, then the event. A pod that is
-// gone, or another one of the same name, is left alone.
+// Tell writes one report: the condition first, then the event. A warning is an
+// event only. A pod that is gone, or another one of the same name, is left alone.
 func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 	pod, err := r.Pods.Pods(report.Namespace).Get(report.Name)
 	switch {
@@ -113,9 +113,21 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 	case pod.UID != report.UID:
 		return nil // another one of the same name
 	}
-	condition := conditionOf(report)
+	if report.Warning {
+		r.event(pod, string(report.Reason.Code), Advice(report.Reason))
+		return nil
+	}
+	return r.condition(ctx, pod, conditionOf(report))
+}
+
+func (r *Reporter) event(pod *corev1.Pod, reason, note string) {
+	r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, reason, "Scheduling", "%s", note)
+}
+
+// condition writes the condition, and an event that says the same if the pod waits.
+func (r *Reporter) condition(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) error {
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": report.UID},
+		"metadata": map[string]any{"uid": pod.UID},
 		"status": map[string]any{"conditions": []any{map[string]any{
 			"type": condition.Type, "status": condition.Status,
 			"reason": condition.Reason, "message": condition.Message,
@@ -123,18 +135,18 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 		}}},
 	})
 	if err != nil {
-		return fmt.Errorf("encode the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
+		return fmt.Errorf("encode the condition of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	_, err = r.Client.CoreV1().Pods(report.Namespace).Patch(ctx, report.Name,
+	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name,
 		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // conflict: another UID
 		return nil
 	case err != nil:
-		return fmt.Errorf("patch the condition of pod %s/%s: %w", report.Namespace, report.Name, err)
+		return fmt.Errorf("patch the condition of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	if condition.Status == corev1.ConditionFalse {
-		r.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, condition.Reason, "Scheduling", "%s", condition.Message)
+		r.event(pod, condition.Reason, condition.Message)
 	}
 	return nil
 }
@@ -155,5 +167,5 @@ func conditionOf(report store.Report) corev1.PodCondition {
 			Message: "the pod was let through to be scheduled"}
 	}
 	return corev1.PodCondition{Type: Admitted, Status: corev1.ConditionFalse,
-		Reason: string(report.Reason.Code), Message: Note(report.Reason.Text)}
+		Reason: string(report.Reason.Code), Message: Advice(report.Reason)}
 }

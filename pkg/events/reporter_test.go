@@ -142,6 +142,9 @@ func reportOf(name string, why reasons.Reason) store.Report {
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
 
+// remedy ends whatever is told of OverMax.
+const remedy = "Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."
+
 var letThrough = reasons.Reason{}
 
 func TestTellWritesConditionAndEvent(t *testing.T) {
@@ -159,11 +162,11 @@ func TestTellWritesConditionAndEvent(t *testing.T) {
 			t.Errorf("patch of %s/%s %s as %s", p.GetNamespace(), p.GetName(), p.GetSubresource(), p.GetPatchType())
 		}
 		const want = `{"metadata":{"uid":"uid-p"},"status":{"conditions":[{"lastTransitionTime":"2000-01-01T00:00:00Z",` +
-			`"message":"queue root.a: \"100%s\" used","reason":"OverMax","status":"False","type":"paddock.io/Admitted"}]}}`
+			`"message":"queue root.a: \"100%s\" used. ` + remedy + `","reason":"OverMax","status":"False","type":"paddock.io/Admitted"}]}}`
 		if diff := cmp.Diff(want, string(p.GetPatch())); diff != "" {
 			t.Errorf("patch (-want +got)\n%s", diff)
 		}
-		events := []string{`yunikorn: p Warning OverMax Scheduling: queue root.a: "100%s" used`}
+		events := []string{`yunikorn: p Warning OverMax Scheduling: queue root.a: "100%s" used. ` + remedy}
 		if diff := cmp.Diff(events, d.recorder.events); diff != "" {
 			t.Errorf("events (-want +got)\n%s", diff)
 		}
@@ -182,13 +185,13 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		events int
 	}{
 		{"first", []corev1.PodCondition{scheduled}, overMax("full"), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full"}, 1},
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full. " + remedy}, 1},
 		{"another reason, the same status since long", []corev1.PodCondition{before, scheduled}, overMax("full"), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full", LastTransitionTime: long}, 1},
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: "full. " + remedy, LastTransitionTime: long}, 1},
 		{"taken back", []corev1.PodCondition{scheduled, before}, letThrough, corev1.PodCondition{
 			Type: Admitted, Status: corev1.ConditionTrue, Reason: "Admitted", Message: "the pod was let through to be scheduled"}, 0},
 		{"much to say", []corev1.PodCondition{scheduled}, overMax(strings.Repeat("é", 5000)), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", 510) + "..."}, 1},
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", 468) + "... " + remedy}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -219,6 +222,26 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTellWarns: a warning is no reason to wait, and takes nothing back.
+func TestTellWarns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p"))
+		warning := reportOf("p", reasons.New(reasons.SoftGangIgnored, "application a: no gang"))
+		warning.Warning = true
+		if err := d.Tell(t.Context(), warning); err != nil {
+			t.Fatal(err)
+		}
+		entry, _ := reasons.Explain(reasons.SoftGangIgnored)
+		events := []string{"yunikorn: p Warning SoftGangIgnored Scheduling: application a: no gang. " + entry.Remedy}
+		if diff := cmp.Diff(events, d.recorder.events); diff != "" {
+			t.Errorf("events (-want +got)\n%s", diff)
+		}
+		if len(d.client.Actions()) > 0 {
+			t.Errorf("requests %v, want none", d.client.Actions())
+		}
+	})
 }
 
 func TestTellLeavesAlone(t *testing.T) {

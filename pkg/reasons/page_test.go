@@ -1,0 +1,66 @@
+package reasons
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the page of reasons as the table has them")
+
+const pagePath = "../../docs/reasons.md"
+
+const pageHead = `# Why a pod waits
+
+<!-- Made from pkg/reasons/table.go: go test ./pkg/reasons -rewrite -->
+
+A pod that waits carries the pod condition ` + "`" + AdmittedCondition + "`" + ` with status False. The
+condition's reason is one of the codes below, and its message says which queue,
+user or rule it is about, with the numbers of the case, and what to do. The same is
+in an event of the pod, and in REST. ` + "`kubectl describe pod`" + ` shows both.
+
+Some codes are warnings for which nothing waits: they appear as events only, on
+the pod, the namespace or the ConfigMap they are about.
+
+| code | what it means | what to do |
+|---|---|---|
+`
+
+// page is the troubleshooting page of a table.
+func page(entries []Entry) string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	cell := strings.NewReplacer("|", `\|`)
+	for _, e := range entries {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Code, cell.Replace(e.Meaning), cell.Replace(e.Remedy))
+	}
+	return b.String()
+}
+
+func TestPageSaysWhatTheTableSays(t *testing.T) {
+	want := page(Table())
+	if *rewrite {
+		if err := os.WriteFile(pagePath, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(pagePath)
+	if err != nil {
+		t.Fatalf("%v; make it with: go test ./pkg/reasons -rewrite", err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("the page and the table (-) differ; make it anew with: go test ./pkg/reasons -rewrite\n%s", diff)
+	}
+}
+
+func TestPage(t *testing.T) {
+	got := page([]Entry{{"Good", "It is a|b.", "Nothing."}, {"Bad", "It is bad.", "Repair it."}})
+	want := pageHead + "| `Good` | It is a\\|b. | Nothing. |\n| `Bad` | It is bad. | Repair it. |\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
