@@ -182,20 +182,6 @@ func (a *podAPI) pod(namespace, name string) *corev1.Pod {
 	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// all returns the current version of every pod, by namespace and name.
-func (a *podAPI) all() []*corev1.Pod {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []*corev1.Pod
-	for _, pod := range a.pods {
-		out = append(out, pod)
-	}
-	slices.SortFunc(out, func(p, q *corev1.Pod) int {
-		return slices.Compare([]string{p.Namespace, p.Name}, []string{q.Namespace, q.Name})
-	})
-	return out
-}
-
 // watch serves one watcher from the version it names.
 func (a *podAPI) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	from := 0

@@ -60,10 +60,10 @@ func TestEveryPodIsToldAndRunsWhenNodesCome(t *testing.T) {
 	c.api.create(t, pending...)
 	c.settle(len(pending))
 	for _, p := range pending {
-		told := condition(c.api.pod("default", p.Name), corev1.PodScheduled)
-		if told == nil || told.Status != corev1.ConditionFalse || told.Reason != corev1.PodReasonUnschedulable {
-			t.Fatalf("%s was told %v", p.Name, told)
-		}
+		c.eventually(p.Name+" is told", func() bool {
+			told := condition(c.api.pod("default", p.Name), corev1.PodScheduled)
+			return told != nil && told.Status == corev1.ConditionFalse && told.Reason == corev1.PodReasonUnschedulable
+		})
 	}
 	if n := c.probe.allCycles(); n != len(pending) {
 		t.Errorf("%d cycles for %d pods", n, len(pending))
