@@ -132,29 +132,37 @@ func (pl *planner) accept(p *plan) Decision {
 func (pl *planner) changes(p *plan) []Change {
 	var out []Change
 	for _, a := range pl.accounts {
-		for t, name := range pl.world.Types {
-			taken := int64(0)
-			for _, c := range p.victims {
-				if slices.Contains(c.route.counts, a) {
-					taken = plus(taken, c.pod.Request.at(t))
-				}
+		for t := range pl.world.Types {
+			if taken := p.takenFrom(a, t); taken > 0 && a.named[t] {
+				out = append(out, pl.change(a, t, taken))
 			}
-			if taken == 0 || !a.named[t] {
-				continue
-			}
-			c := Change{Queue: a.queue.Path, Type: name, Used: resources.Amount(a.used[t]),
-				Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
-			if c.Ask {
-				c.Used = resources.Amount(a.has(t))
-				c.Asked = resources.Amount(pl.ask.Request.at(t))
-			}
-			out = append(out, c)
 		}
 	}
 	slices.SortFunc(out, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type))
 	})
 	return out
+}
+
+// takenFrom is how much of a type the victims take from a queue.
+func (p *plan) takenFrom(a *account, t int) int64 {
+	taken := int64(0)
+	for _, c := range p.victims {
+		if slices.Contains(c.route.counts, a) {
+			taken = plus(taken, c.pod.Request.at(t))
+		}
+	}
+	return taken
+}
+
+func (pl *planner) change(a *account, t int, taken int64) Change {
+	c := Change{Queue: a.queue.Path, Type: pl.world.Types[t], Used: resources.Amount(a.used[t]),
+		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
+	if c.Ask {
+		c.Used = resources.Amount(a.has(t))
+		c.Asked = resources.Amount(pl.ask.Request.at(t))
+	}
+	return c
 }
 
 // String renders the decision in one line for people.
