@@ -56,6 +56,10 @@ func (h *told) Failed(err error, source string, about *corev1.ConfigMap) {
 	h.add(fmt.Sprintf("failed %q on %s from %s", text, on, source))
 }
 
+func (h *told) Unreadable(err error, namespace, configMap string) {
+	h.add(fmt.Sprintf("unreadable %s/%s: %v", namespace, configMap, err))
+}
+
 func (h *told) add(line string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -300,13 +304,21 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 		{io.EOF, false},
 		{io.ErrUnexpectedEOF, false},
 	} {
+		h := &told{}
 		logger, log := logged(t)
 		r := cache.NewReflectorWithOptions(&cache.ListWatch{}, &corev1.ConfigMap{}, cache.NewStore(cache.MetaNamespaceKeyFunc),
 			cache.ReflectorOptions{Name: "test"})
-		watchErrors(logger, "yk", "yunikorn-configs")(t.Context(), r, c.err)
+		watchErrors(h, logger, "yk", "yunikorn-configs")(t.Context(), r, c.err)
 		told := strings.Contains(log(), "list and watch ConfigMaps") && strings.Contains(log(), `namespace="yk" configMap="yunikorn-configs"`)
 		if told != c.tell {
 			t.Errorf("%v: told = %v, want %v\n%s", c.err, told, c.tell, log())
+		}
+		var want []string
+		if c.tell {
+			want = []string{"unreadable yk/yunikorn-configs: " + c.err.Error()}
+		}
+		if diff := cmp.Diff(want, h.all()); diff != "" {
+			t.Errorf("%v: the handler (-want +got)\n%s", c.err, diff)
 		}
 	}
 }

@@ -35,6 +35,10 @@ type ConfigHandler interface {
 	// Failed is told why a configuration cannot be used. The one before, if any,
 	// stays in force. About is the object to complain to; nil for a file.
 	Failed(err error, source string, about *corev1.ConfigMap)
+	// Unreadable is told why a ConfigMap cannot be read, again with every attempt,
+	// from any goroutine. While one cannot be read from the start there is no
+	// configuration; later the last one read counts.
+	Unreadable(err error, namespace, configMap string)
 }
 
 // ConfigMaps reads the configuration from the two ConfigMaps of a namespace and
@@ -62,7 +66,7 @@ func NewConfigMaps(client kubernetes.Interface, namespace string, handler Config
 				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}))
 		informer := factory.Core().V1().ConfigMaps().Informer()
-		if err := informer.SetWatchErrorHandlerWithContext(watchErrors(logger, namespace, name)); err != nil {
+		if err := informer.SetWatchErrorHandlerWithContext(watchErrors(handler, logger, namespace, name)); err != nil {
 			return nil, fmt.Errorf("watch ConfigMap %s/%s: %w", namespace, name, err)
 		}
 		if _, err := informer.AddEventHandler(handlerFor(c.touch)); err != nil {
@@ -75,7 +79,7 @@ func NewConfigMaps(client kubernetes.Interface, namespace string, handler Config
 
 // watchErrors says what to do when a ConfigMap cannot be read. Watches that end
 // in good order, as they all do from time to time, are not worth a word.
-func watchErrors(logger klog.Logger, namespace, name string) cache.WatchErrorHandlerWithContext {
+func watchErrors(handler ConfigHandler, logger klog.Logger, namespace, name string) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
@@ -85,6 +89,7 @@ func watchErrors(logger klog.Logger, namespace, name string) cache.WatchErrorHan
 		logger.Error(err, "The queue configuration cannot be read; if none was read since the start, no pod of a queue "+
 			"is scheduled. Let the scheduler's service account get, list and watch ConfigMaps in the namespace",
 			"namespace", namespace, "configMap", name)
+		handler.Unreadable(err, namespace, name)
 	}
 }
 

@@ -23,6 +23,10 @@ type Options struct {
 	Requests        RequestOptions
 	Clock           clock.PassiveClock
 	Logger          klog.Logger
+	// Namespace is told of every namespace which of its annotations cannot be
+	// understood; none where there is nothing wrong, or the namespace is gone. It
+	// may be told the same again. Nil for nobody.
+	Namespace func(ns *corev1.Namespace, wrong []error)
 }
 
 // Managed tells whether the pod belongs to a queue.
@@ -112,7 +116,11 @@ func (w *Watcher) nodeGone(node *corev1.Node) {
 }
 
 func (w *Watcher) namespace(old, ns *corev1.Namespace) {
+	if old != nil && old.UID != ns.UID {
+		w.tell(old, nil) // the delete in between was missed
+	}
 	errs := w.store.UpsertNamespace(ns.Name, ns.Annotations, w.options.Clock.Now())
+	w.tell(ns, errs)
 	if old != nil && maps.Equal(old.Annotations, ns.Annotations) {
 		return // told already
 	}
@@ -123,6 +131,13 @@ func (w *Watcher) namespace(old, ns *corev1.Namespace) {
 
 func (w *Watcher) namespaceGone(ns *corev1.Namespace) {
 	w.store.DeleteNamespace(ns.Name, w.options.Clock.Now())
+	w.tell(ns, nil)
+}
+
+func (w *Watcher) tell(ns *corev1.Namespace, wrong []error) {
+	if w.options.Namespace != nil {
+		w.options.Namespace(ns, wrong)
+	}
 }
 
 // handler makes typed functions an event handler; old is nil for an object that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ type scene struct {
 	watcher *Watcher
 	factory informers.SharedInformerFactory
 	log     func() string
+	wrong   sync.Map // name of a namespace -> what is wrong with it, as text
 }
 
 func newScene(t *testing.T, client *fake.Clientset) *scene {
@@ -67,6 +69,7 @@ func newScene(t *testing.T, client *fake.Clientset) *scene {
 	var err error
 	s.watcher, err = Watch(s.store, s.factory, Options{
 		ManagedProfiles: []string{profile}, Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger,
+		Namespace: func(ns *corev1.Namespace, wrong []error) { s.wrong.Store(ns.Name, fmt.Sprint(wrong)) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -277,11 +280,22 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 		})
 	}
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 2000}))
+	wrong := func(want string) {
+		t.Helper()
+		eventually(t, func() error {
+			if got, _ := s.wrong.Load("ns"); !strings.Contains(fmt.Sprint(got), want) {
+				return fmt.Errorf("wrong with the namespace: %v, want %s", got, want)
+			}
+			return nil
+		})
+	}
+	wrong("[]")
 
 	ctx, namespaces := t.Context(), client.CoreV1().Namespaces()
 	_, err := namespaces.Update(ctx, namespace("much"), metav1.UpdateOptions{})
 	must(t, err)
 	limit(resources.Limit{})
+	wrong("namespace.quota is ignored: value \"much\"")
 	relabelled := namespace("much")
 	relabelled.Labels = map[string]string{"team": "a"}
 	_, err = namespaces.Update(ctx, relabelled, metav1.UpdateOptions{})
@@ -293,7 +307,11 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 		t.Errorf("the unreadable annotation was told of %d times, want once:\n%s", n, s.log())
 	}
 
+	wrong("[]")
+
+	s.wrong.Delete("ns")
 	must(t, namespaces.Delete(ctx, "ns", metav1.DeleteOptions{}))
+	wrong("[]") // told that it is gone
 	_, err = namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{})
 	must(t, err)
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 5000}))

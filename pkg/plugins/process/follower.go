@@ -1,12 +1,13 @@
 package process
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
@@ -18,23 +19,29 @@ import (
 // follower makes the store follow the configuration and tells about it: log,
 // metric, and an event on the ConfigMap.
 type follower struct {
-	store    *store.Store
-	process  *Process
-	recorder clientevents.EventRecorder
-	logger   klog.Logger
-	loaded   chan struct{} // closed with the first valid configuration
-	once     sync.Once
+	store     *store.Store
+	process   *Process
+	announcer *announcer
+	logger    klog.Logger
+	loaded    chan struct{} // closed with the first valid configuration
+
+	mu         sync.Mutex        // guards the rest, Store.Hold, and closing loaded
+	read       bool              // a configuration was read, valid or not
+	unreadable map[string]string // name of a ConfigMap -> why it could not be read
+	about      *corev1.ConfigMap // what was complained of; nil for none
 }
 
-func newFollower(s *store.Store, h fwk.Handle, p *Process, logger klog.Logger) *follower {
-	return &follower{store: s, process: p, recorder: h.EventRecorder(), logger: logger, loaded: make(chan struct{})}
+func newFollower(s *store.Store, a *announcer, p *Process, logger klog.Logger) *follower {
+	return &follower{
+		store: s, process: p, announcer: a, logger: logger,
+		loaded: make(chan struct{}), unreadable: map[string]string{},
+	}
 }
 
 // Loaded puts a valid configuration into force.
 func (f *follower) Loaded(spec *config.Spec, source string) {
-	old := f.store.Spec()
-	first := false
-	f.once.Do(func() { first = true })
+	f.complain(nil, reasons.Reason{})
+	old, first := f.store.Spec(), !f.inForce()
 	metrics.ConfigLoaded(f.process.Clock.Now())
 	if !first && old.Checksum == spec.Checksum {
 		return
@@ -49,6 +56,8 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 		f.logger.Info("Queue configuration: accepted with a warning", "warning", w.String())
 	}
 	if first {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.store.Hold(reasons.Reason{})
 		close(f.loaded)
 	}
@@ -58,15 +67,55 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	metrics.ConfigFailed()
 	kept := "the configuration before stays in force"
-	select {
-	case <-f.loaded:
-	default:
+	if !f.inForce() {
 		kept = "no pod of a queue is scheduled before there is a valid one"
+		f.mu.Lock()
+		f.read = true
 		f.store.Hold(reasons.New(reasons.ConfigurationInvalid, "%s cannot be used: %s", source, events.Note(err.Error())))
+		f.mu.Unlock()
 	}
 	f.logger.Error(err, "The queue configuration cannot be used; "+kept, "source", source)
-	if about != nil && f.recorder != nil && f.process.Leader.Leading() {
-		f.recorder.Eventf(about, nil, corev1.EventTypeWarning, string(reasons.ConfigurationInvalid), "Reload",
-			"%s", events.Note(kept+": "+err.Error()))
+	f.complain(about, reasons.New(reasons.ConfigurationInvalid, "%s: %v", kept, err))
+}
+
+// Unreadable tells pods that wait for the first configuration what it waits for.
+func (f *follower) Unreadable(err error, namespace, configMap string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.read || f.inForce() {
+		return
+	}
+	// The ConfigMaps fail by turns; people are to hear one and the same.
+	f.unreadable[configMap] = err.Error()
+	var why []string
+	for _, name := range slices.Sorted(maps.Keys(f.unreadable)) {
+		why = append(why, f.unreadable[name])
+	}
+	f.store.Hold(reasons.New(reasons.ConfigurationUnreadable, "the ConfigMaps in namespace %s cannot be read: %s",
+		namespace, events.Note(strings.Join(why, "; "))))
+}
+
+// inForce tells whether there was a valid configuration since the start.
+func (f *follower) inForce() bool {
+	select {
+	case <-f.loaded:
+		return true
+	default:
+		return false
+	}
+}
+
+// complain has an event written on the ConfigMap. What was said of another one
+// is settled by it; nil is for a file, or for no complaint.
+func (f *follower) complain(about *corev1.ConfigMap, why reasons.Reason) {
+	f.mu.Lock()
+	before := f.about
+	f.about = about
+	f.mu.Unlock()
+	if before != nil && (about == nil || about.UID != before.UID) {
+		f.announcer.settle(before)
+	}
+	if about != nil {
+		f.announcer.say(about, why, "Reload")
 	}
 }

@@ -3,13 +3,19 @@ package process
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -93,8 +99,16 @@ func newScripted(t *testing.T) *scripted {
 	s := &scripted{handle: plugintest.New(t), clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), gate: leader.NewGate()}
 	p := &Process{Clock: s.clock, Leader: s.gate}
 	metrics.Register()
-	s.follower = newFollower(store.New(config.Default(), store.Options{}), s.handle, p, logger(s.handle))
+	a := newAnnouncer(s.handle.EventRecorder(), s.gate.Leading)
+	s.follower = newFollower(store.New(config.Default(), store.Options{}), a, p, logger(s.handle))
 	return s
+}
+
+// events are those written up to now, as time goes by.
+func (s *scripted) events() []string {
+	s.announcer.look()
+	s.announcer.look()
+	return s.handle.Events()
 }
 
 // spec is a specification with one leaf.
@@ -158,32 +172,126 @@ func TestFollowerWithDefaultsOnly(t *testing.T) {
 
 func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	s := newScripted(t)
-	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map"}}
+	about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}}
 	s.Failed(errors.New("bad"), "x", about)
-	if len(s.handle.Events()) > 0 {
-		t.Errorf("a standby wrote %q", s.handle.Events())
+	if got := s.events(); len(got) > 0 {
+		t.Errorf("a standby wrote %q", got)
 	}
 	if !strings.Contains(s.handle.Log(), "no pod of a queue is scheduled before there is a valid one") {
 		t.Errorf("the log of a standby:\n%s", s.handle.Log())
 	}
+	const prefix = "yunikorn: ConfigMap ns/map Warning ConfigurationInvalid Reload: "
+	entry, _ := reasons.Explain(reasons.ConfigurationInvalid)
+	want := []string{prefix + "no pod of a queue is scheduled before there is a valid one: bad. " + entry.Remedy}
+	told := func(when string) {
+		t.Helper()
+		if diff := cmp.Diff(want, s.events()); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", when, diff)
+		}
+	}
 	s.gate.Open()
+	told("once it leads")
+	told("later")
 	s.Failed(errors.New("bad"), "x", nil) // a file has no events
+	told("a file")
 	s.Failed(errors.New(strings.Repeat("bad ", 1000)), "x", about)
-	s.Loaded(spec(t, "one"), "x")
-	s.Failed(errors.New("worse"), "x", about)
-	got := s.handle.Events()
+	got := s.events()
 	if len(got) != 2 {
 		t.Fatalf("events %q, want 2", got)
 	}
-	prefix := "yunikorn: ConfigMap ns/map Warning ConfigurationInvalid Reload: "
-	if note := strings.TrimPrefix(got[0], prefix); len(note) != 1024 || !strings.HasPrefix(note, "no pod of a queue is scheduled") {
+	if note := strings.TrimPrefix(got[1], prefix); len(note) < 1020 || len(note) > 1024 || !strings.HasPrefix(note, "no pod of a queue is scheduled") {
 		t.Errorf("%d bytes: %s", len(note), note)
 	}
-	if want := prefix + "the configuration before stays in force: worse"; got[1] != want {
-		t.Errorf("got  %s\nwant %s", got[1], want)
+	s.Loaded(spec(t, "one"), "x")
+	s.Failed(errors.New("worse"), "x", about)
+	want = append(got, prefix+"the configuration before stays in force: worse. "+entry.Remedy)
+	told("with one in force")
+}
+
+// TestRepairedBeforeItLeads: nobody needs to hear of it.
+func TestRepairedBeforeItLeads(t *testing.T) {
+	s := newScripted(t)
+	s.Failed(errors.New("bad"), "x", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}})
+	s.Loaded(spec(t, "one"), "x")
+	s.gate.Open()
+	if got := s.events(); len(got) > 0 {
+		t.Errorf("events %q of what is repaired", got)
 	}
-	s.recorder = nil
-	s.Failed(errors.New("bad"), "x", about) // and no panic
+}
+
+// TestInvalidAtTheStartOfALeader has a gate that opens when all has long been read.
+func TestInvalidAtTheStartOfALeader(t *testing.T) {
+	gate := leader.NewGate()
+	broken := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "uid-team", Annotations: map[string]string{
+		"yunikorn.apache.org/namespace.quota": "much"}}}
+	h := plugintest.New(t, plugintest.Queues(brokenDocument), plugintest.Pod("p", 1), broken)
+	p := For(h.Context(), h)
+	p.Leader = gate
+	must(t, p.Configure(h.Context(), h, plugintest.Args()))
+	h.Start(t)
+	becomes(t, p.Store(), "p", reasons.ConfigurationInvalid)
+	if got := h.Events(); len(got) > 0 {
+		t.Fatalf("a standby wrote %q", got)
+	}
+	gate.Open()
+	for _, want := range []string{
+		"yunikorn: ConfigMap yunikorn/yunikorn-configs Warning ConfigurationInvalid Reload: no pod of a queue is scheduled",
+		"yunikorn: Namespace /team Warning NamespaceAnnotationInvalid Ignore: namespace annotation yunikorn.apache.org/namespace.quota is ignored",
+	} {
+		plugintest.Eventually(t, func() error {
+			if !slices.ContainsFunc(h.Events(), func(e string) bool { return strings.HasPrefix(e, want) }) {
+				return fmt.Errorf("events %q, want one that begins with %q", h.Events(), want)
+			}
+			return nil
+		})
+	}
+}
+
+// TestConfigMapsThatCannotBeRead: pods are told which permission is missing,
+// until it is there.
+func TestConfigMapsThatCannotBeRead(t *testing.T) {
+	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 1))
+	var permitted atomic.Bool
+	h.Client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role"))
+		return !permitted.Load(), nil, err
+	})
+	p := configured(t, h, plugintest.Args())
+	h.Start(t)
+	why := becomes(t, p.Store(), "p", reasons.ConfigurationUnreadable)
+	if !strings.Contains(why.Text, "the ConfigMaps in namespace yunikorn cannot be read: ") || !strings.Contains(why.Text, "no role") {
+		t.Errorf("the pod is told %q", why.Text)
+	}
+	permitted.Store(true)
+	waitStarted(t, p)
+	becomes(t, p.Store(), "p", "")
+}
+
+func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
+	s := newScripted(t)
+	s.store.Upsert(store.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
+	why := func(want string) {
+		t.Helper()
+		if got := s.store.Explain("u").String(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	const head = "ConfigurationUnreadable: the ConfigMaps in namespace ns cannot be read: "
+	s.Unreadable(errors.New("no b"), "ns", "b")
+	why(head + "no b")
+	for range 3 { // by turns
+		s.Unreadable(errors.New("no a"), "ns", "a")
+		why(head + "no a; no b")
+		s.Unreadable(errors.New("no b"), "ns", "b")
+		why(head + "no a; no b")
+	}
+	s.Failed(errors.New("bad"), "x", nil)
+	why("ConfigurationInvalid: x cannot be used: bad")
+	s.Unreadable(errors.New("no a"), "ns", "a") // what was read is worth more
+	why("ConfigurationInvalid: x cannot be used: bad")
+	s.Loaded(spec(t, "one"), "x")
+	s.Unreadable(errors.New("no a"), "ns", "a")
+	why("Starting: the scheduler has not seen all pods and queues yet")
 }
 
 func TestFollowerHoldsAndLetsGo(t *testing.T) {

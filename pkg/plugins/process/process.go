@@ -119,13 +119,15 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 		managed[name] = true
 	}
 	logger := klog.FromContext(ctx).WithName("queues")
+	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	watcher, err := informer.Watch(s, h.SharedInformerFactory(), informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
+		Namespace: announcer.namespace,
 	})
 	if err != nil {
 		return err
 	}
-	follower := newFollower(s, h, p, logger)
+	follower := newFollower(s, announcer, p, logger)
 	source, err := configSource(args, h, follower, logger)
 	if err != nil {
 		return err
@@ -138,6 +140,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.store.Store(s)
 	p.args = args
 	go source.Run(ctx)
+	go announcer.run(ctx, p.Clock)
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)
 	go p.start(ctx, s, watcher, follower, logger)
