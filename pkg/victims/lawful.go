@@ -260,5 +260,34 @@ func (j *judge) guarantees() []error {
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return append(errs, j.shortages(taken)...)
+}
+
+// shortages judges that the shortage of no type grows: what the victims take
+// from queues that are below their guarantee is at most what the asker adds to
+// such queues of its own, as far as no victim is below them.
+func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
+	var lost, gained resources.Vector
+	for id, loss := range taken {
+		q := j.w.Queues.Queue(id)
+		if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+			continue
+		}
+		missing := q.Guaranteed.Missing(q.Used())
+		lost = lost.Add(q.Guaranteed.Missing(q.Used().Sub(loss)).Sub(missing))
+	}
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if _, common := taken[q.ID]; common {
+			break
+		}
+		has := q.Used().Add(q.Arriving)
+		gained = gained.Add(q.Guaranteed.Missing(has).Sub(q.Guaranteed.Missing(has.Add(j.ask))))
+	}
+	var errs []error
+	for t, amount := range lost.All() {
+		if amount > gained.Get(t) {
+			errs = append(errs, fmt.Errorf("law 2: queues become shorter of %s by %d, the asker's less short by %d", t, amount, gained.Get(t)))
+		}
+	}
 	return errs
 }

@@ -52,7 +52,7 @@ func TestLawfulAgreesWithTheLaws(t *testing.T) {
 func TestLawfulNoticesEachLaw(t *testing.T) {
 	// Where it is not the law itself that fails without the law, any error will do.
 	laws := map[string]string{
-		"law 2": "law 2", "law 2 common": "law 2", "law 3": "law 3", "law 4": "law 4", "law 5": "law 5", "law 6": "law 6",
+		"law 2": "law 2", "law 2 common": "law 2", "law 2 shortage": "law 2", "law 3": "law 3", "law 4": "law 4", "law 5": "law 5", "law 6": "law 6",
 		"law 7": "law 7", "max": "", "P3": "", "disabled": "disabled", "protection": "never a victim", "never": "Never",
 		"arriving": "law 4",
 	}

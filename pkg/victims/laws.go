@@ -66,6 +66,7 @@ type stance struct {
 	mayAsk    []bool // law 4, by depth of the common ancestor
 	outlooks  []*outlook
 	takable   [][]int64 // law 2, by account and type; made on first use
+	gain      [][]int64 // law 2, by depth of the common ancestor and type, see gains
 	pool      *pool     // candidates on all nodes; nil until asked for
 }
 
@@ -75,6 +76,7 @@ func (s *scene) newStance(contested []int) *stance {
 		st.isIn[t] = true
 	}
 	st.mayAsk = s.mayAsk(contested)
+	st.gain = s.gains()
 	return st
 }
 
@@ -115,6 +117,9 @@ type outlook struct {
 	easy []int
 	// room is, by type, the most that one victim may use (law 2).
 	room []int64
+	// short counts, by type, the queues of the victim's side that are below
+	// their guarantee in a type that is not contested; nil for none.
+	short []int64
 }
 
 func (st *stance) outlook(r *route) *outlook {
@@ -156,7 +161,47 @@ func (st *stance) newOutlook(r *route) *outlook {
 			o.room[t] = min(o.room[t], st.take(a)[t])
 		}
 	}
+	st.findShort(o, r)
 	return o
+}
+
+// findShort finds what the queues of a victim's side are short of already.
+func (st *stance) findShort(o *outlook, r *route) {
+	for t := range o.room {
+		for _, a := range r.side {
+			if !a.named[t] || st.isIn[t] || a.used[t] >= a.guaranteed[t] {
+				continue
+			}
+			if o.short == nil {
+				o.short = make([]int64, len(o.room))
+			}
+			o.short[t]++
+		}
+		if o.short != nil && o.short[t] > 0 {
+			o.room[t] = min(o.room[t], st.gain[r.lca][t]/o.short[t])
+		}
+	}
+}
+
+// gains is by how much, in each type, the asker makes the queues of its side,
+// those below a depth, less short of what they are guaranteed. This much, all
+// together, victims may make theirs shorter (law 2): a shortage may move, but
+// never grow, or preemption would not end.
+func (s *scene) gains() [][]int64 {
+	out := make([][]int64, len(s.path))
+	sum := make([]int64, len(s.world.Types))
+	for d := len(s.path) - 1; d >= 0; d-- {
+		out[d] = slices.Clone(sum)
+		a := s.path[d]
+		for t := range sum {
+			if a.named[t] {
+				has := a.has(t)
+				gain := min(plus(has, s.ask.Request.at(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
+				sum[t] = plus(sum[t], gain)
+			}
+		}
+	}
+	return out
 }
 
 // judge returns the rule that forbids a pod as a victim, whoever else goes.

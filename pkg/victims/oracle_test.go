@@ -245,7 +245,38 @@ func (o *oracle) law2(taken [][]int64, s []bool) bool {
 			}
 		}
 	}
+	for t := range o.types {
+		if !o.without["law 2 shortage"] && o.shorter(taken, t) > o.lessShort(taken, t) {
+			return false
+		}
+	}
 	return true
+}
+
+// shorter is by how much queues that only lose become shorter of a type.
+func (o *oracle) shorter(taken [][]int64, t int) int64 {
+	sum := int64(0)
+	for i, q := range o.queues {
+		if g := q.guaranteed[t]; g != unnamed && !slices.Contains(o.path, i) {
+			sum += max(g-o.used[i][t]+taken[i][t], 0) - max(g-o.used[i][t], 0)
+		}
+	}
+	return sum
+}
+
+// lessShort is by how much queues that only gain become less short of a type.
+func (o *oracle) lessShort(taken [][]int64, t int) int64 {
+	sum := int64(0)
+	for _, i := range o.path {
+		if slices.ContainsFunc(taken[i], func(r int64) bool { return r > 0 }) {
+			break
+		}
+		if g := o.queues[i].guaranteed[t]; g != unnamed {
+			has := o.used[i][t] + o.arriving[i][t]
+			sum += max(g-has, 0) - max(g-has-o.ask.request[t], 0)
+		}
+	}
+	return sum
 }
 
 // room tells whether the asker runs on the node once the set is gone.

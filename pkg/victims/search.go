@@ -21,6 +21,10 @@ type search struct {
 	// budget is what may still be taken, by account and type (law 2); nil where
 	// no candidate counts.
 	budget [][]int64
+	// loss is by how much queues became shorter of what they are short of already,
+	// by type (law 2); losing is the number of victims that did so.
+	loss   []int64
+	losing int
 	// allowed are the disruptions left, by PodDisruptionBudget.
 	allowed []int64
 	// supply is how much the groups from one on could free for each goal,
@@ -65,6 +69,7 @@ func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
 	}
 	s.allowed = append(s.allowed[:0], sv.world.Budgets...)
 	s.freed = append(s.freed[:0], make([]int64, len(sv.world.Types))...)
+	s.loss, s.losing = append(s.loss[:0], s.freed...), 0
 	s.fillBudget()
 	s.fillSupply()
 }
@@ -191,6 +196,22 @@ func (s *search) lawful(c *candidate) bool {
 			}
 		}
 	}
+	short := s.outlook(c.route).short
+	if short == nil && s.losing == 0 {
+		return true
+	}
+	lca := c.route.lca
+	for i := range s.taken {
+		lca = max(lca, s.taken[i].route.lca)
+	}
+	for t, loss := range s.loss {
+		if short != nil {
+			loss += short[t] * c.pod.Request.at(t)
+		}
+		if loss > s.gain[lca][t] {
+			return false
+		}
+	}
 	return true
 }
 
@@ -222,6 +243,12 @@ func (s *search) apply(c *candidate, sign int64) {
 	if c.onNode {
 		for t, amount := range c.pod.Request {
 			s.freed[t] += sign * amount
+		}
+	}
+	if short := s.outlook(c.route).short; short != nil {
+		s.losing += int(sign)
+		for t, amount := range c.pod.Request {
+			s.loss[t] += sign * short[t] * amount
 		}
 	}
 	for _, a := range c.route.counts {
