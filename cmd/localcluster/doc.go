@@ -1,14 +1,21 @@
 // Localcluster is "make run": it builds the control plane and our scheduler, starts both with simulated nodes, applies the
 // samples, waits until their pods are placed, shows the queues and waits for Ctrl-C.
 //
-//	localcluster [--nodes 20] [--dir .cluster] [--kubeconfig FILE]
+//	localcluster [--nodes 20] [--dir .cluster] [--kubeconfig FILE] [--rest http://127.0.0.1:9080]
 //
 // Each flag can be given as an environment variable of the same name in capitals. With --kubeconfig only our
 // scheduler is started, against that cluster; nothing else there is started or stopped, and the samples
-// are removed at the end.
+// are removed at the end. Without --rest the scheduler's REST API takes a free port when 9080 is in use.
 //
 // Ctrl-C ends every process in order and gives exit code 0. When a component ends by itself, the end of its log is shown,
 // everything else is stopped, and the exit code is 1.
 //
-// Guided tour: main.go has flags and signals, launch.go the steps, screen.go what the user sees.
+// While it runs, the same program shows and changes things, so that nobody needs kubectl:
+//
+//	localcluster [--dir .cluster] queues
+//	localcluster [--dir .cluster] pods
+//	localcluster [--dir .cluster] scale NAMESPACE/DEPLOYMENT REPLICAS
+//
+// Guided tour: main.go has flags and signals, launch.go the steps, restaddress.go chooses the REST address, screen.go and
+// help.go are what the user sees. commands.go has the commands, which find the cluster by what record.go has noted.
 package main

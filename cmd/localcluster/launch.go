@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,7 +28,8 @@ const (
 // launcher runs one cluster, or one scheduler on a cluster that exists.
 type launcher struct {
 	settings
-	screen *screen
+	screen      *screen
+	restAddress string // host:port, once takeREST has decided
 }
 
 // running is what the launcher has started.
@@ -62,10 +61,13 @@ func isDied(err error) bool {
 }
 
 func (l *launcher) session(ctx context.Context) (err error) {
-	if err := l.checkREST(); err != nil {
-		return err
+	if _, err := chooseREST(l.rest); err != nil {
+		return err // before a long build
 	}
 	if err := l.build(ctx); err != nil {
+		return err
+	}
+	if err := l.takeREST(); err != nil {
 		return err
 	}
 	started, err := l.start(ctx)
@@ -74,8 +76,11 @@ func (l *launcher) session(ctx context.Context) (err error) {
 	}
 	defer func() {
 		l.screen.say("stopping")
-		err = errors.Join(err, started.stop())
+		err = errors.Join(err, removeRecord(l.dir), started.stop())
 	}()
+	if err := (record{Kubeconfig: started.kubeconfig, REST: l.restURL()}).write(l.dir); err != nil {
+		return err
+	}
 	// What follows ends early when a process dies.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,18 +99,15 @@ func (l *launcher) session(ctx context.Context) (err error) {
 	return <-ended
 }
 
-// checkREST refuses to start where somebody else answers in the scheduler's place.
-func (l *launcher) checkREST() error {
-	u, err := url.Parse(l.rest)
-	if err != nil || u.Host == "" {
-		return fmt.Errorf("rest (REST) is %q, want an address such as http://127.0.0.1:9080", l.rest)
+// takeREST decides on the REST address, and says so when it is not the usual one.
+func (l *launcher) takeREST() (err error) {
+	if l.restAddress, err = chooseREST(l.rest); err == nil && l.rest == "" && l.restAddress != usualREST {
+		l.screen.say("%s is in use: the scheduler's REST API will be at %s", usualREST, l.restURL())
 	}
-	listener, err := net.Listen("tcp", u.Host)
-	if err != nil {
-		return fmt.Errorf("the scheduler's REST address %s is not free: end what uses it: %w", u.Host, err)
-	}
-	return listener.Close()
+	return err
 }
+
+func (l *launcher) restURL() string { return "http://" + l.restAddress }
 
 // build compiles what is missing or stale.
 func (l *launcher) build(ctx context.Context) error {
@@ -157,7 +159,7 @@ func (l *launcher) start(ctx context.Context) (*running, error) {
 		return nil, errors.Join(err, r.stop())
 	}
 	_, err = cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
-		Binary: l.binary("scheduler"), Config: l.profile("two-profiles.yaml"),
+		Binary: l.binary("scheduler"), Config: l.profile("two-profiles.yaml"), RESTAddress: l.restAddress,
 	})
 	if err != nil {
 		return nil, errors.Join(err, r.stop())
@@ -181,7 +183,8 @@ func (l *launcher) startBeside(ctx context.Context) (*running, error) {
 		return nil, errors.Join(err, r.stop())
 	}
 	scheduler, err := localcluster.RunScheduler(ctx, dir, localcluster.SchedulerOptions{
-		Binary: l.binary("scheduler"), Config: l.profile("second-scheduler.yaml"), Kubeconfig: l.kubeconfig, LeaderElection: true,
+		Binary: l.binary("scheduler"), Config: l.profile("second-scheduler.yaml"), RESTAddress: l.restAddress,
+		Kubeconfig: l.kubeconfig, LeaderElection: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, r.stop())
@@ -253,7 +256,7 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 		l.screen.say("%s", line)
 	}
 	l.table(ctx)
-	l.screen.plain(l.help(r))
+	l.screen.plain(l.help(r.kubeconfig))
 	return nil
 }
 
@@ -261,7 +264,7 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 func (l *launcher) table(ctx context.Context) {
 	end := time.Now().Add(5 * time.Second)
 	for {
-		root, err := demo.FetchQueues(ctx, l.rest)
+		root, err := demo.FetchQueues(ctx, l.restURL())
 		if err == nil {
 			var text strings.Builder
 			text.WriteString("\n")
@@ -279,24 +282,4 @@ func (l *launcher) table(ctx context.Context) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-func (l *launcher) help(r *running) string {
-	kubectl := "kubectl --kubeconfig " + r.kubeconfig
-	farewell := "Ctrl-C stops everything."
-	if l.kubeconfig != "" {
-		farewell = "Ctrl-C stops the scheduler and removes the samples; the cluster stays."
-	}
-	return fmt.Sprintf(`
-kubeconfig   %s
-REST API     %s/ws/v1/...
-logs         %s
-
-Try:
-  %s get pods -A -o wide
-  %s -n paddock-sample-shop scale deployment web --replicas=9
-  curl -s %s%s
-
-%s
-`, r.kubeconfig, l.rest, filepath.Join(l.dir, "logs"), kubectl, kubectl, l.rest, demo.QueuesPath, farewell)
 }

@@ -17,10 +17,6 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 )
 
-// defaultLDFlags stamp the version of Kubernetes that go.mod names; without it the servers call themselves v0.0.0.
-const defaultLDFlags = "-X k8s.io/component-base/version.gitVersion=v1.35.8" +
-	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35"
-
 // settings are the flags.
 type settings struct {
 	nodes      int
@@ -29,7 +25,17 @@ type settings struct {
 	rest       string
 	root       string
 	ldflags    string
+	command    []string // empty: launch
 }
+
+// defaultDir is where the cluster is unless DIR says otherwise.
+const defaultDir = ".cluster"
+
+const usage = `Usage: localcluster [flags]            start a cluster, with samples
+       localcluster [flags] queues     show the queues of the cluster that runs in --dir
+       localcluster [flags] pods       show its sample pods, and why they wait
+       localcluster [flags] scale NAMESPACE/DEPLOYMENT REPLICAS
+Flags:`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -47,6 +53,12 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	if err != nil {
 		fmt.Fprintln(stderr, "error:", err)
 		return 2
+	}
+	if len(s.command) > 0 {
+		if err := runCommand(ctx, s.dir, s.command, stdout); err != nil {
+			return fail(stderr, err)
+		}
+		return 0
 	}
 	l := &launcher{settings: s, screen: newScreen(stdout)}
 	if err := l.run(ctx); err != nil {
@@ -72,27 +84,46 @@ func parse(args []string, env func(string) string, stderr io.Writer) (settings, 
 	flags.SetOutput(stderr)
 	nodes := orDefault(env("NODES"), "20")
 	flags.StringVar(&nodes, "nodes", nodes, "number of simulated nodes (NODES)")
-	flags.StringVar(&s.dir, "dir", orDefault(env("DIR"), ".cluster"), "directory for data, logs and kubeconfigs (DIR)")
+	flags.StringVar(&s.dir, "dir", orDefault(env("DIR"), defaultDir), "directory for data, logs and kubeconfigs (DIR)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", env("KUBECONFIG"), "use this existing cluster and start only the scheduler (KUBECONFIG)")
-	flags.StringVar(&s.rest, "rest", orDefault(env("REST"), "http://127.0.0.1:9080"), "address of the scheduler's REST API (REST)")
-	flags.StringVar(&s.ldflags, "ldflags", orDefault(env("LDFLAGS"), defaultLDFlags), "linker flags of all builds (LDFLAGS)")
+	flags.StringVar(&s.rest, "rest", env("REST"), "address of the scheduler's REST API (REST); without it http://"+usualREST+", or a free port")
+	flags.StringVar(&s.ldflags, "ldflags", env("LDFLAGS"), "linker flags of all builds (LDFLAGS); without them, those that stamp the version of Kubernetes")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, usage)
+		flags.PrintDefaults()
+	}
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	if flags.NArg() > 0 {
-		return s, fmt.Errorf("unexpected argument %q: all options are flags, see --help", flags.Arg(0))
+	if s.command = flags.Args(); len(s.command) > 0 {
+		if err := checkCommand(s.command); err != nil {
+			return s, err
+		}
 	}
+	return s, s.complete(nodes)
+}
+
+// complete checks the settings and fills in what depends on the machine.
+func (s *settings) complete(nodes string) error {
 	var err error
 	if s.nodes, err = strconv.Atoi(nodes); err != nil || s.nodes < 1 {
-		return s, fmt.Errorf("nodes (NODES) is %q, want a number from 1 on", nodes)
-	}
-	if s.root, err = build.FindRoot("."); err != nil {
-		return s, err
+		return fmt.Errorf("nodes (NODES) is %q, want a number from 1 on", nodes)
 	}
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
-		return s, fmt.Errorf("dir (DIR): %w", err)
+		return fmt.Errorf("dir (DIR): %w", err)
 	}
-	return s, s.checkKubeconfig()
+	if len(s.command) > 0 {
+		return nil // all else is known from what runs in dir
+	}
+	if s.root, err = build.FindRoot("."); err != nil {
+		return err
+	}
+	if s.ldflags == "" {
+		if s.ldflags, err = build.LDFlags(s.root); err != nil {
+			return err
+		}
+	}
+	return s.checkKubeconfig()
 }
 
 // checkKubeconfig makes the path absolute. A kubeconfig inside our own directory is forgotten: it is that of

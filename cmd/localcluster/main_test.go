@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +31,7 @@ func environment(pairs ...string) func(string) string {
 
 func TestFlagsWinOverEnvironment(t *testing.T) {
 	s, err := parse(nil, environment(), io.Discard)
-	if err != nil || s.nodes != 20 || filepath.Base(s.dir) != ".cluster" || s.kubeconfig != "" || s.rest != "http://127.0.0.1:9080" {
+	if err != nil || s.nodes != 20 || filepath.Base(s.dir) != ".cluster" || s.kubeconfig != "" || s.rest != "" || !strings.Contains(s.ldflags, "gitVersion=v1.") {
 		t.Errorf("defaults are %+v, %v", s, err)
 	}
 	s, err = parse([]string{"--nodes", "7"}, environment("NODES", "5", "DIR", "/elsewhere"), io.Discard)
@@ -53,6 +52,9 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		"no such file":        {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"unset it":            {env: []string{"KUBECONFIG", "/no/such/file"}},
 		"flag provided but n": {args: []string{"--pods=3"}},
+		"queues, pods and sc": {args: []string{"up"}},
+		"want: scale NAMESPA": {args: []string{"scale", "a/b"}},
+		`"pods" has 1 argume`: {args: []string{"pods", "all"}},
 	} {
 		if _, err := parse(test.args, environment(test.env...), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)
@@ -88,23 +90,6 @@ func TestExitCodes(t *testing.T) {
 	if code := fail(&problems, fmt.Errorf("wrapped: %w", died)); code != 1 ||
 		!strings.Contains(problems.String(), "last lines of /logs/etcd.log:\nno space left\n") || !strings.Contains(problems.String(), "etcd ended by itself") {
 		t.Errorf("died: exit code %d, %s", code, problems.String())
-	}
-}
-
-func TestOccupiedRESTAddressIsRefused(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	var out, problems bytes.Buffer
-	args := []string{"--dir", t.TempDir(), "--rest", "http://" + listener.Addr().String()}
-	if code := run(context.Background(), args, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), listener.Addr().String()+" is not free") {
-		t.Errorf("exit code %d, %s", code, problems.String())
-	}
-	problems.Reset()
-	if code := run(context.Background(), []string{"--rest", "9080"}, environment(), &out, &problems); code != 1 || !strings.Contains(problems.String(), "want an address") {
-		t.Errorf("exit code %d, %s", code, problems.String())
 	}
 }
 

@@ -37,4 +37,13 @@ func freePorts(n int) ([]int, error) {
 	return nil, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1", n, firstPort, lastPort)
 }
 
+// FreeAddress returns a host:port on the loopback interface that nobody listens on at this moment.
+func FreeAddress() (string, error) {
+	port, err := freePorts(1)
+	if err != nil {
+		return "", err
+	}
+	return address(port[0]), nil
+}
+
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
 func TestCertificates(t *testing.T) {
@@ -202,10 +204,32 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 	}
 }
 
+func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles} {
+		from := filepath.Join(dir, "given.yaml")
+		if err := os.WriteFile(from, shipped, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prepareScheduler(dir, SchedulerOptions{Binary: "bin/s", Config: from, Kubeconfig: "/k", RESTAddress: "127.0.0.1:7"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "scheduler", "config.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Count(string(shipped), "name: QueueSort\n")
+		if n := strings.Count(string(got), "restAddress: 127.0.0.1:7\n"); n != want || n == 0 {
+			t.Errorf("restAddress was written %d times, want %d:\n%s", n, want, got)
+		}
+	}
+}
+
 func TestBadSchedulerOptions(t *testing.T) {
 	dir := t.TempDir()
 	empty, broken := filepath.Join(dir, "empty"), filepath.Join(dir, "broken")
-	if err := errors.Join(os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)); err != nil {
+	plain := filepath.Join(dir, "plain")
+	if err := errors.Join(os.WriteFile(plain, []byte("profiles: [{schedulerName: a}, 7]\n"), 0o600), os.WriteFile(empty, nil, 0o600), os.WriteFile(broken, []byte("a: [\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]SchedulerOptions{
@@ -213,6 +237,8 @@ func TestBadSchedulerOptions(t *testing.T) {
 		"empty":             {Binary: "b", Config: empty},
 		broken:              {Binary: "b", Config: broken},
 		"no such file":      {Binary: "b", Config: filepath.Join(dir, "missing")},
+		"needs a Config":    {Binary: "b", RESTAddress: "127.0.0.1:7"},
+		"args of QueueSort": {Binary: "b", Config: plain, RESTAddress: "127.0.0.1:7"},
 	} {
 		if _, err := prepareScheduler(dir, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

@@ -21,6 +21,9 @@ type SchedulerOptions struct {
 	// Config is the path of a KubeSchedulerConfiguration; empty means the binary's built-in one. A copy is used, with
 	// clientConnection.kubeconfig set, as kube-scheduler ignores --kubeconfig beside --config.
 	Config string
+	// RESTAddress is the host:port of the REST interface, written to argument restAddress in the copy of Config. Empty means
+	// what Config says. It needs a Config with arguments of QueueSort.
+	RESTAddress string
 	// Kubeconfig is the path of the kubeconfig to use. Empty means that of User.
 	Kubeconfig string
 	// User is UserScheduler or UserAdmin; empty means UserScheduler.
@@ -106,9 +109,12 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return run, fmt.Errorf("prepare %s: %w", run.name, err)
 	}
+	if o.Config == "" && o.RESTAddress != "" {
+		return run, errors.New("scheduler options: RESTAddress needs a Config to be written to")
+	}
 	if o.Config != "" {
 		config := filepath.Join(work, "config.yaml")
-		if err := copySchedulerConfig(o.Config, config, o.Kubeconfig); err != nil {
+		if err := copySchedulerConfig(o.Config, config, o.Kubeconfig, o.RESTAddress); err != nil {
 			return run, err
 		}
 		run.args = append(run.args, "--config="+config)
@@ -121,8 +127,8 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	return run, nil
 }
 
-// copySchedulerConfig copies a configuration and points it to a kubeconfig.
-func copySchedulerConfig(from, to, kubeconfig string) error {
+// copySchedulerConfig copies a configuration, points it to a kubeconfig, and sets the REST address if one is given.
+func copySchedulerConfig(from, to, kubeconfig, restAddress string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("scheduler configuration: %w", err)
@@ -131,15 +137,18 @@ func copySchedulerConfig(from, to, kubeconfig string) error {
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
 		return fmt.Errorf("scheduler configuration %s: %w", from, err)
 	}
+	if config == nil {
+		return fmt.Errorf("scheduler configuration %s: the file is empty", from)
+	}
 	connection, ok := config["clientConnection"].(map[string]any)
 	if !ok {
 		connection = map[string]any{}
 	}
 	connection["kubeconfig"] = kubeconfig
-	if config == nil {
-		return fmt.Errorf("scheduler configuration %s: the file is empty", from)
-	}
 	config["clientConnection"] = connection
+	if restAddress != "" && setRESTAddress(config, restAddress) == 0 {
+		return fmt.Errorf("scheduler configuration %s: no profile has pluginConfig with args of QueueSort, where restAddress belongs", from)
+	}
 	if data, err = yaml.Marshal(config); err != nil {
 		return fmt.Errorf("scheduler configuration %s: %w", from, err)
 	}
@@ -147,6 +156,26 @@ func copySchedulerConfig(from, to, kubeconfig string) error {
 		return fmt.Errorf("scheduler configuration: %w", err)
 	}
 	return nil
+}
+
+// setRESTAddress writes the address to the arguments of QueueSort in all profiles, which must be the same in all, and returns
+// how many there are.
+func setRESTAddress(config map[string]any, address string) int {
+	count := 0
+	profiles, _ := config["profiles"].([]any) // what has another shape has no arguments either
+	for _, p := range profiles {
+		profile, _ := p.(map[string]any)
+		plugins, _ := profile["pluginConfig"].([]any)
+		for _, c := range plugins {
+			plugin, _ := c.(map[string]any)
+			args, ok := plugin["args"].(map[string]any)
+			if plugin["name"] == "QueueSort" && ok {
+				args["restAddress"] = address
+				count++
+			}
+		}
+	}
+	return count
 }
 
 func orDefault(s, d string) string {

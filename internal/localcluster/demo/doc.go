@@ -2,5 +2,6 @@
 // the queues allow are placed, and prints the queues from the scheduler's REST API.
 //
 // Guided tour: manifests.go reads and applies the objects and remembers which of them it made, expect.go says
-// how many pods are to be placed and watches them, queues.go reads and prints the queues.
+// how many pods are to be placed and watches them, queues.go reads and prints the queues, pods.go lists the pods
+// and scales a Deployment.
 package demo

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+)
+
+// commandPatience is how long a command may take.
+const commandPatience = 15 * time.Second
+
+// target is a running cluster, as a command sees it.
+type target struct {
+	client kubernetes.Interface
+	rest   string
+	out    io.Writer
+}
+
+// command is something to do with a running cluster.
+type command struct {
+	// arguments are named for people; all are required.
+	arguments []string
+	do        func(ctx context.Context, t target, args []string) error
+}
+
+// commandOf returns the command of this name.
+func commandOf(name string) (command, bool) {
+	switch name {
+	case "queues":
+		return command{nil, queuesCommand}, true
+	case "pods":
+		return command{nil, podsCommand}, true
+	case "scale":
+		return command{[]string{"NAMESPACE/DEPLOYMENT", "REPLICAS"}, scaleCommand}, true
+	default:
+		return command{}, false
+	}
+}
+
+// checkCommand looks whether the words are a command, without doing it.
+func checkCommand(words []string) error {
+	c, known := commandOf(words[0])
+	if !known {
+		return fmt.Errorf("unexpected argument %q: the commands are queues, pods and scale, all else are flags, see --help", words[0])
+	}
+	if len(words)-1 != len(c.arguments) {
+		return fmt.Errorf("%q has %d arguments, want: %s", words[0], len(words)-1, strings.Join(append(words[:1:1], c.arguments...), " "))
+	}
+	return nil
+}
+
+// runCommand does what the words say with the cluster that runs in dir.
+func runCommand(ctx context.Context, dir string, words []string, out io.Writer) error {
+	r, err := readRecord(dir)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", r.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("kubeconfig of the cluster: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	c, _ := commandOf(words[0]) // checked by checkCommand
+	if err := c.do(ctx, target{client: client, rest: r.REST, out: out}, words[1:]); err != nil {
+		return fmt.Errorf("%w\n(the cluster of %s; does it still run?)", err, dir)
+	}
+	return nil
+}
+
+func queuesCommand(ctx context.Context, t target, _ []string) error {
+	root, err := demo.FetchQueues(ctx, t.rest)
+	if err != nil {
+		return err
+	}
+	return demo.PrintQueues(t.out, root)
+}
+
+func podsCommand(ctx context.Context, t target, _ []string) error {
+	pods, err := demo.SamplePods(ctx, t.client)
+	if err != nil {
+		return err
+	}
+	return demo.PrintPods(t.out, pods)
+}
+
+func scaleCommand(ctx context.Context, t target, args []string) error {
+	namespace, name, found := strings.Cut(args[0], "/")
+	if !found || namespace == "" || name == "" {
+		return fmt.Errorf("%q is no NAMESPACE/DEPLOYMENT", args[0])
+	}
+	replicas, err := strconv.ParseInt(args[1], 10, 32)
+	if err != nil || replicas < 0 {
+		return fmt.Errorf("replicas is %q, want a number from 0 on", args[1])
+	}
+	before, err := demo.Scale(ctx, t.client, namespace, name, int32(replicas))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.out, "%s/%s has %d replicas now, %d before\n", namespace, name, replicas, before)
+	return nil
+}

@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// SamplePods returns all pods of the namespaces that the samples made, by namespace and name.
+func SamplePods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod, error) {
+	namespaces, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: OwnerLabel + "=" + OwnerValue})
+	if err != nil {
+		return nil, fmt.Errorf("list namespaces of the samples: %w", err)
+	}
+	var out []corev1.Pod
+	for i := range namespaces.Items {
+		name := namespaces.Items[i].Name
+		pods, err := client.CoreV1().Pods(name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list pods of namespace %s: %w", name, err)
+		}
+		out = append(out, pods.Items...)
+	}
+	slices.SortFunc(out, func(a, b corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// PrintPods writes a table, one line per pod in the order given, with the reason of those that have no node.
+func PrintPods(w io.Writer, pods []corev1.Pod) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "NAMESPACE\tNAME\tPHASE\tNODE\tWHY IT WAITS")
+	for i := range pods {
+		p := &pods[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Namespace, p.Name, p.Status.Phase, orDash(p.Spec.NodeName), orDash(Waits(p)))
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print pods: %w", err)
+	}
+	return nil
+}
+
+// Waits says on one line why a pod has no node: what the queues say (condition paddock.io/Admitted), or the scheduler
+// (PodScheduled) when they let it through or do not know it. It is empty for a pod that has a node, and when nobody
+// has said anything yet.
+func Waits(p *corev1.Pod) string {
+	if p.Spec.NodeName != "" {
+		return ""
+	}
+	for _, kind := range []corev1.PodConditionType{reasons.AdmittedCondition, corev1.PodScheduled} {
+		for _, c := range p.Status.Conditions {
+			if c.Type == kind && c.Status == corev1.ConditionFalse {
+				return strings.Join(strings.Fields(cmp.Or(c.Message, c.Reason)), " ")
+			}
+		}
+	}
+	return ""
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }
+
+// Scale sets the number of replicas, from 0 on, of a Deployment and returns the number before.
+func Scale(ctx context.Context, client kubernetes.Interface, namespace, name string, replicas int32) (before int32, err error) {
+	if replicas < 0 {
+		return 0, fmt.Errorf("replicas is %d, want a number from 0 on", replicas)
+	}
+	deployments := client.AppsV1().Deployments(namespace)
+	d, err := deployments.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
+	}
+	before = 1 // the API server's default
+	if d.Spec.Replicas != nil {
+		before = *d.Spec.Replicas
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})
+	if err != nil {
+		return before, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
+	}
+	if _, err := deployments.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return before, fmt.Errorf("scale Deployment %s/%s: %w", namespace, name, err)
+	}
+	return before, nil
+}
