@@ -41,12 +41,10 @@ func (pl *planner) fit(n *Node, victims []candidate) bool {
 
 // widen is for obstacles that are not amounts, such as ports or affinity: all
 // lawful candidates out, and if the filters then pass, back with every one, the
-// most harmful first, that need not go.
+// most harmful first, that need not go. It finds nothing where the filters could
+// not be asked often enough to know that each victim is needed.
 func (pl *planner) widen(n *Node) *plan {
 	pl.exhaustive = false
-	if pl.fits >= pl.params.MaxFits {
-		return nil
-	}
 	sv := pl.look(n, true)
 	pl.mixed = append(pl.mixed[:0], sv.candidates...)
 	if len(pl.over) > 0 {
@@ -59,13 +57,21 @@ func (pl *planner) widen(n *Node) *plan {
 			s.add(c)
 		}
 	}
-	all := s.taken
-	if len(all) == 0 || !s.reached() || !pl.fit(n, all) {
+	known := true
+	passes := func(victims []candidate) bool {
+		if pl.fits == pl.params.MaxFits {
+			known = false
+			return false
+		}
+		return pl.fit(n, victims)
+	}
+	if len(s.taken) == 0 || !s.reached() || !passes(s.taken) {
 		return nil
 	}
-	kept := s.spare(all, func(fewer []candidate) bool {
-		return pl.fits < pl.params.MaxFits && pl.fit(n, fewer)
-	})
+	kept := s.spare(passes)
+	if !known {
+		return nil
+	}
 	p := s.planOf(kept)
 	p.checked = true
 	return p

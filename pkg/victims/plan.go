@@ -279,7 +279,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	}
 	if s.cut {
 		s.replay(s.best.victims)
-		s.best = s.planOf(s.spare(s.best.victims, func([]candidate) bool { return true }))
+		s.best = s.planOf(s.spare(func([]candidate) bool { return true }))
 	}
 	pl.add(s.best)
 }

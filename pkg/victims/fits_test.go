@@ -1,0 +1,236 @@
+package victims_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// filters is a fake of the real filters: the asker passes on a node once some
+// pods are gone from it, such as those that have its port.
+type filters struct {
+	// away are the pods, by UID, that must not be on the node.
+	away map[string]bool
+	// stay are those without which the asker does not run there (affinity).
+	stay  map[string]bool
+	never map[string]bool // nodes
+	world *victims.World
+	calls int
+}
+
+func (f *filters) fits(node string, without []*victims.Pod) bool {
+	f.calls++
+	if f.never[node] {
+		return false
+	}
+	for _, n := range f.world.Nodes {
+		if n.Name != node {
+			continue
+		}
+		for _, p := range n.Pods {
+			gone := slices.Contains(without, p)
+			if f.away[p.UID] && !gone || f.stay[p.UID] && gone {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (f *filters) plan(m *model, most int) victims.Decision {
+	w, ask, p := m.world(nil)
+	f.world, p.Fits, p.MaxFits = w, f.fits, most
+	return victims.Plan(w, ask, p)
+}
+
+// TestFitsThatPassChangeNothing: the filters are asked once.
+func TestFitsThatPassChangeNothing(t *testing.T) {
+	for seed := uint64(1); seed <= 3000; seed++ {
+		m := generate(seed, 8)
+		_, want, _ := real(m, nil)
+		f := &filters{}
+		got := f.plan(m, 0)
+		calls := 0
+		if want.Outcome != victims.Refuse {
+			calls = 1
+		}
+		if f.calls != calls || got.FitsCalls != calls {
+			t.Fatalf("generate(%d, 8): %d calls, said are %d, want %d", seed, f.calls, got.FitsCalls, calls)
+		}
+		want.Rejected, got.Rejected = nil, nil // with filters, fewer nodes may be looked at
+		if diff := cmp.Diff(essence(want), essence(got)); diff != "" {
+			t.Fatalf("generate(%d, 8): %s\n%s", seed, diff, m)
+		}
+	}
+}
+
+// TestFitsOnRandomWorlds has pods in the way that are not known to the planner.
+func TestFitsOnRandomWorlds(t *testing.T) {
+	widened, refused := 0, 0
+	for seed := uint64(1); seed <= 8000; seed++ {
+		m := generate(seed, 8)
+		m.budgets = append(m.budgets, 0)
+		chance := rand.New(rand.NewPCG(seed, 5))
+		f := &filters{away: map[string]bool{}, never: map[string]bool{}}
+		for _, p := range m.pods {
+			f.away[p.uid] = chance.IntN(4) == 0
+		}
+		if chance.IntN(3) == 0 {
+			f.never[m.nodes[0].name] = true
+		}
+		d := f.plan(m, 200)
+		if err := fitsCheck(m, f, d); err != nil {
+			t.Fatalf("generate(%d, 8): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
+		}
+		if d.Outcome == victims.Preempt && !d.Exhaustive {
+			widened++
+		}
+		if d.Stopped == victims.RuleFilters {
+			refused++
+		}
+	}
+	if widened < 200 || refused < 200 {
+		t.Errorf("only %d plans were widened, %d refused by the filters", widened, refused)
+	}
+}
+
+// fitsCheck judges a decision: it is lawful, makes room, passes the filters,
+// has no idle victim, and exists where all that may go is enough.
+func fitsCheck(m *model, f *filters, d victims.Decision) error {
+	calls := f.calls
+	if d.FitsCalls != calls || calls > 200 {
+		return fmt.Errorf("%d calls, said are %d", calls, d.FitsCalls)
+	}
+	o := newOracle(m)
+	passes := func(node int, set []int) bool {
+		var gone []*victims.Pod
+		for _, n := range f.world.Nodes {
+			for _, p := range n.Pods {
+				if slices.ContainsFunc(set, func(i int) bool { return m.pods[i].uid == p.UID }) {
+					gone = append(gone, p)
+				}
+			}
+		}
+		return o.room(node, set, o.taken(set)) && f.fits(m.nodes[node].name, gone)
+	}
+	if d.Outcome != victims.Refuse {
+		node := slices.IndexFunc(m.nodes, func(n *mnode) bool { return n.name == d.Node })
+		var set []int
+		for _, v := range d.Victims {
+			set = append(set, slices.IndexFunc(m.pods, func(p *mpod) bool { return p.uid == v.UID }))
+		}
+		if !o.lawful(node, set) || !passes(node, set) {
+			return fmt.Errorf("%s: lawful %v, passes %v", d, o.lawful(node, set), passes(node, set))
+		}
+		for i := range set {
+			if passes(node, slices.Delete(slices.Clone(set), i, i+1)) {
+				return fmt.Errorf("%s: %s is not needed", d, m.pods[set[i]].uid)
+			}
+		}
+		return nil
+	}
+	for node := range m.nodes {
+		s := o.contested(node)
+		var all []int
+		for i := range m.pods {
+			if o.forbids(i, node, s) == "" {
+				all = append(all, i)
+			}
+		}
+		if !m.ask.never && o.law2(o.taken(all), s) && passes(node, all) {
+			return fmt.Errorf("refused (%s), though without %v node %s passes", d.Stopped, all, m.nodes[node].name)
+		}
+	}
+	return nil
+}
+
+// crowd is a node with many pods of root.b, of which the given ones are in the
+// way of an asker of root.a; there is room.
+func crowd(pods int, away ...int) (*model, *filters) {
+	m := pair()
+	m.nodes[0].allocatable[0] = 1000
+	m.pods = nil
+	f := &filters{away: map[string]bool{}}
+	for i := range pods {
+		m.pods = append(m.pods, &mpod{uid: fmt.Sprintf("v%03d", i), app: "b", queue: 2, request: []int64{2}, created: i, originator: i%2 == 0})
+		f.away[m.pods[i].uid] = slices.Contains(away, i)
+	}
+	return m, f
+}
+
+func TestFitsPorts(t *testing.T) {
+	m, f := crowd(100, 17, 60)
+	d := f.plan(m, 0)
+	if got := uids(d); !slices.Equal(got, []string{"v017", "v060"}) || d.Outcome != victims.Preempt {
+		t.Errorf("victims are %v of %s", got, d)
+	}
+	if f.calls > 40 {
+		t.Errorf("the filters were asked %d times", f.calls)
+	}
+	if d.Exhaustive {
+		t.Error("nobody weighed every choice")
+	}
+}
+
+// TestFitsTooOften: where the filters cannot be asked often enough nobody goes,
+// rather than somebody who need not.
+func TestFitsTooOften(t *testing.T) {
+	for most := 1; most <= 60; most++ {
+		m, f := crowd(64, 3, 9, 27, 40, 63)
+		d := f.plan(m, most)
+		if f.calls > most || d.FitsCalls != f.calls || d.Exhaustive {
+			t.Fatalf("at most %d calls: %d, said are %d; %s", most, f.calls, d.FitsCalls, d)
+		}
+		if d.Outcome == victims.Preempt && len(d.Victims) != 5 {
+			t.Fatalf("at most %d calls: %s", most, d)
+		}
+		if done := d.Outcome == victims.Preempt; done != (most >= 54) && (most < 30 || most == 60) {
+			t.Fatalf("at most %d calls: %s after %d", most, d, f.calls)
+		}
+	}
+}
+
+// TestFitsAffinity: a pod that the asker wants beside it does not go.
+func TestFitsAffinity(t *testing.T) {
+	m := pair()
+	f := &filters{stay: map[string]bool{"v1": true}}
+	if d := f.plan(m, 0); d.Outcome != victims.Refuse || d.Stopped != victims.RuleFilters || f.calls != 2 {
+		// v1, the younger, is the plan of arithmetic; without all, the filters fail as well.
+		t.Errorf("%s after %d calls", d, f.calls)
+	}
+	f = &filters{stay: map[string]bool{"v0": true}}
+	if d := f.plan(m, 0); !slices.Equal(uids(d), []string{"v1"}) {
+		t.Errorf("%s", d)
+	}
+}
+
+// TestFitsNextNode: a node that never passes costs two calls, and the next is taken.
+func TestFitsNextNode(t *testing.T) {
+	m := pair()
+	for _, name := range []string{"a", "b", "c"} {
+		m.nodes = append(m.nodes, &mnode{name, []int64{2}})
+		m.pods = append(m.pods, &mpod{uid: "on-" + name, app: "b", queue: 2, node: len(m.nodes) - 1, request: []int64{2}, created: 9})
+	}
+	f := &filters{never: map[string]bool{"a": true, "b": true}}
+	d := f.plan(m, 0)
+	if d.Node != "c" || !slices.Equal(uids(d), []string{"on-c"}) || f.calls != 5 {
+		t.Errorf("%s after %d calls", d, f.calls)
+	}
+	if f.calls = 0; f.plan(m, 4).Outcome != victims.Refuse || f.calls != 4 {
+		t.Errorf("%d calls", f.calls)
+	}
+}
+
+func TestFitsHold(t *testing.T) {
+	m := pair()
+	m.pods[0].protection = victims.Leaving
+	f := &filters{}
+	if d := f.plan(m, 0); d.Outcome != victims.Hold || f.calls != 1 {
+		t.Errorf("%s after %d calls", d, f.calls)
+	}
+}
