@@ -1,0 +1,168 @@
+// Pairs runs the benchmark of package perf with upstream's configuration and
+// with ours by turns, and compares each pair: machines are not equally fast all
+// the time, but two runs in a row mostly are. At the end it profiles a run and
+// says what part of the scheduling goroutine our packages take.
+//
+//	go test -c -tags perf -o bin/perf.test ./test/perf
+//	go build -o bin/localplane ./cmd/localplane
+//	go run ./test/perf/pairs -binary bin/perf.test -pairs 10
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	o := options{}
+	flag.StringVar(&o.binary, "binary", "bin/perf.test", "the compiled tests of ./test/perf")
+	flag.StringVar(&o.dir, "dir", "", "the directory for logs and profiles; empty is a new one")
+	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run")
+	flag.IntVar(&o.profiles, "profiles", 1, "how many runs of ours to profile afterwards")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}
+
+type options struct {
+	binary, dir     string
+	pairs, profiles int
+}
+
+func run(ctx context.Context, o options) error {
+	var err error
+	if o.binary, err = filepath.Abs(o.binary); err != nil {
+		return err
+	}
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "pairs"); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("logs and profiles: %s\n\n| pair | base pods/s | ours pods/s | ratio | load before |\n|---|---|---|---|---|\n", o.dir)
+	var ratios []float64
+	for i := range o.pairs {
+		ratio, err := o.pair(ctx, i)
+		if err != nil {
+			return err
+		}
+		ratios = append(ratios, ratio)
+	}
+	fmt.Printf("\n%s\n", summary(ratios))
+	for i := range o.profiles {
+		profile := filepath.Join(o.dir, fmt.Sprintf("cpu-%d.prof", i))
+		if _, err := o.measure(ctx, "ours", fmt.Sprintf("profile-%d", i), "-test.cpuprofile="+profile); err != nil {
+			return err
+		}
+		share, err := shareOfOurs(ctx, o.binary, profile)
+		if err != nil {
+			return err
+		}
+		fmt.Println(share)
+	}
+	return nil
+}
+
+// pair runs both configurations, every other time in the other order.
+func (o options) pair(ctx context.Context, i int) (float64, error) {
+	load := loadAverage()
+	order := []string{"base", "ours"}
+	if i%2 == 1 {
+		order = []string{"ours", "base"}
+	}
+	speed := map[string]float64{}
+	for _, name := range order {
+		var err error
+		if speed[name], err = o.measure(ctx, name, fmt.Sprintf("%s-%d", name, i)); err != nil {
+			return 0, err
+		}
+	}
+	ratio := speed["ours"] / speed["base"]
+	fmt.Printf("| %d | %.1f | %.1f | %.3f | %s |\n", i+1, speed["base"], speed["ours"], ratio, load)
+	return ratio, nil
+}
+
+var throughput = regexp.MustCompile(`([\d.]+) SchedulingThroughput/Average`)
+
+// measure runs one configuration and returns pods per second.
+func (o options) measure(ctx context.Context, name, label string, args ...string) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
+	defer cancel()
+	path := filepath.Join(o.dir, label+".log")
+	log, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = log.Close() }() // read below
+	args = append([]string{
+		"-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^BenchmarkScheduling$/^" + name + "$",
+		"-data-items-dir=" + o.dir,
+	}, args...)
+	cmd := exec.CommandContext(ctx, o.binary, args...)
+	cmd.Dir = "test/perf"
+	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Run(); err != nil {
+		return 0, fmt.Errorf("run %s: %w; see %s", label, err, path)
+	}
+	out, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	found := throughput.FindSubmatch(out)
+	if found == nil {
+		return 0, fmt.Errorf("run %s: no throughput in %s", label, path)
+	}
+	return strconv.ParseFloat(string(found[1]), 64)
+}
+
+func loadAverage() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "?"
+	}
+	return strings.Join(strings.Fields(string(b))[:1], "")
+}
+
+var total = regexp.MustCompile(`Showing nodes accounting for ([\d.]+)s`)
+
+// shareOfOurs says what part of the CPU time of the scheduling goroutine has a
+// function of ours on its stack, and of everything else.
+func shareOfOurs(ctx context.Context, binary, profile string) (string, error) {
+	const cycle, ours = `scheduler\.\(\*Scheduler\)\.ScheduleOne$`, `paddock-scheduler/paddock/pkg`
+	seconds := func(args ...string) (float64, error) {
+		args = append([]string{"tool", "pprof", "-top", "-unit=s", "-nodefraction=0", "-edgefraction=0"}, args...)
+		out, err := exec.CommandContext(ctx, "go", append(args, binary, profile)...).Output()
+		if err != nil {
+			return 0, fmt.Errorf("read profile %s: %w", profile, err)
+		}
+		found := total.FindSubmatch(out)
+		if found == nil {
+			return 0, nil // no sample
+		}
+		return strconv.ParseFloat(string(found[1]), 64)
+	}
+	inCycle, err1 := seconds("-show_from=" + cycle)
+	oursInCycle, err2 := seconds("-show_from="+cycle, "-focus="+ours)
+	oursAnywhere, err3 := seconds("-focus=" + ours)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("scheduling goroutine: %.2f s CPU, ours %.2f s (%.1f %%); ours in all goroutines: %.2f s",
+		inCycle, oursInCycle, 100*oursInCycle/max(inCycle, 0.001), oursAnywhere), nil
+}

@@ -1,0 +1,88 @@
+//go:build perf
+
+package perf
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "k8s.io/kubernetes/test/integration/framework" // flags that scheduler_perf expects
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+)
+
+func TestMain(m *testing.M) {
+	if err := setUp(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// setUp puts our etcd where scheduler_perf looks for one.
+func setUp() error {
+	if err := perf.InitTests(); err != nil {
+		return err
+	}
+	perf.PerfSchedulingLabelFilter = ""
+	plane, err := filepath.Abs("../../bin/localplane")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(plane); err != nil {
+		return fmt.Errorf("%w: build it with `go build -o bin/localplane ./cmd/localplane`", err)
+	}
+	dir, err := os.MkdirTemp("", "etcd")
+	if err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' etcd \"$@\"\n", plane)
+	if err := os.WriteFile(filepath.Join(dir, "etcd"), []byte(script), 0o700); err != nil {
+		return err
+	}
+	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// The workload: every queue gets its pods at once, one queue after the other.
+const (
+	nodes        = 500
+	warmUpPods   = 500
+	queues       = 1000
+	podsPerQueue = 3
+)
+
+func BenchmarkScheduling(b *testing.B) {
+	registry := frameworkruntime.Registry{
+		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
+	}
+	for _, c := range []struct{ name, configuration string }{{"base", baseConfiguration}, {"ours", ourConfiguration}} {
+		b.Run(c.name, func(b *testing.B) {
+			w := writer{b, b.TempDir()}
+			queuesFile := w.write("queues.yaml", queuesDocument())
+			scheduler := w.write("scheduler.yaml", fmt.Sprintf(c.configuration, queuesFile))
+			perf.RunBenchmarkPerfScheduling(b, w.write("cases.yaml", w.workload(scheduler)), "queues", registry)
+		})
+	}
+}
+
+// writer writes the files of a run.
+type writer struct {
+	b   *testing.B
+	dir string
+}
+
+func (w writer) write(name, content string) string {
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		w.b.Fatal(err)
+	}
+	return path
+}
