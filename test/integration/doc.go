@@ -6,7 +6,7 @@
 //
 //	make integration
 //
-// builds both binaries first, so that a missing or old one is never a reason to
+// builds the binaries first, so that a missing or old one is never a reason to
 // skip. One control plane serves all tests; every test runs a scheduler of its
 // own with one of the shipped configurations, in which only the addresses are
 // changed. The logs of a failed run are kept, and the test says where.

@@ -27,6 +27,8 @@ var suite struct {
 	cluster   *localcluster.Cluster
 	client    kubernetes.Interface
 	scheduler string // path of the binary
+	launcher  string // path of the program behind "make run"
+	ldflags   string // what they were linked with
 }
 
 func TestMain(m *testing.M) {
@@ -70,7 +72,7 @@ func startSuite(dir string) error {
 	if err != nil {
 		return err
 	}
-	suite.scheduler = filepath.Join(binaries, "scheduler")
+	suite.scheduler, suite.launcher = filepath.Join(binaries, "scheduler"), filepath.Join(binaries, "localcluster")
 	suite.cluster, err = localcluster.Start(ctx, localcluster.Options{
 		Dir: dir, Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
 		NodeSpec: localcluster.NodeSpec{NamePrefix: shared, CPU: "32", Memory: "128Gi", Labels: map[string]string{pool: shared}},
@@ -87,17 +89,22 @@ func startSuite(dir string) error {
 	return nil
 }
 
-// compile brings both binaries up to date, with the linker flags of the Makefile,
-// and returns their directory. The go command knows best whether there is
+// compile brings the binaries up to date, with the linker flags of the Makefile
+// if that is what runs the tests, and returns their directory. The go command knows best whether there is
 // something to do.
 func compile(ctx context.Context) (string, error) {
 	root, err := build.FindRoot(".")
 	if err != nil {
 		return "", err
 	}
+	if suite.ldflags = os.Getenv("LDFLAGS"); suite.ldflags == "" {
+		if suite.ldflags, err = build.LDFlags(root); err != nil {
+			return "", err
+		}
+	}
 	began := time.Now()
 	err = build.Build(ctx, build.Options{
-		Root: root, Out: "bin", Packages: []string{"./cmd/localplane", "./cmd/scheduler"}, LDFlags: os.Getenv("LDFLAGS"),
+		Root: root, Out: "bin", Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/localcluster"}, LDFlags: suite.ldflags,
 	})
 	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())
 	return filepath.Join(root, "bin"), err
