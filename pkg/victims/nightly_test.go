@@ -4,8 +4,13 @@ package victims_test
 
 import "testing"
 
-// TestPlanAgainstOracleNightly is TestPlanAgainstOracle on more and larger worlds.
+// The tests of every day on more and larger worlds.
+
 func TestPlanAgainstOracleNightly(t *testing.T) {
 	againstOracle(t, 1_900_000, 9, 1_000_000)
 	againstOracle(t, 100_000, 18, 10_000_000)
 }
+
+func TestClosedSystemsSettleNightly(t *testing.T) { closedSystems(t, 100_000, 1_000_000) }
+
+func TestLargeWorldsNightly(t *testing.T) { largeWorlds(t, 20_000, 1_000_000) }

@@ -274,12 +274,22 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	if s.cut || !whole {
 		pl.exhaustive = false
 	}
-	if !s.found {
-		return
+	switch {
+	case s.found && s.cut:
+		s.clear()
+		for i := range s.best.victims {
+			s.add(&s.best.victims[i])
+		}
+		pl.add(s.planOf(s.spare(always)))
+	case s.found:
+		pl.add(s.best)
+	case s.cut:
+		for g := range s.goals {
+			if s.grab(g) {
+				pl.add(s.planOf(s.spare(always)))
+			}
+		}
 	}
-	if s.cut {
-		s.replay(s.best.victims)
-		s.best = s.planOf(s.spare(func([]candidate) bool { return true }))
-	}
-	pl.add(s.best)
 }
+
+func always([]candidate) bool { return true }

@@ -1,15 +1,33 @@
 package victims
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// replay takes these victims and no others.
-func (s *search) replay(victims []candidate) {
+// clear gives all victims back.
+func (s *search) clear() {
 	for len(s.taken) > 0 {
 		s.drop()
 	}
-	for i := range victims {
-		s.add(&victims[i])
+}
+
+// grab takes what is lawful, those that free most for a goal first, until there
+// is room, and tells whether there is. It is for searches that were cut before
+// they found anything.
+func (s *search) grab(goal int) bool {
+	s.clear()
+	order := slices.Clone(s.candidates)
+	slices.SortStableFunc(order, func(a, b candidate) int {
+		return cmp.Compare(b.frees(&s.goals[goal]), a.frees(&s.goals[goal]))
+	})
+	for i := 0; i < len(order) && !s.reached(); i++ {
+		if s.lawful(&order[i]) {
+			s.add(&order[i])
+		}
 	}
+	slices.SortFunc(s.taken, func(a, b candidate) int { return byHarm(&a, &b) })
+	return s.reached()
 }
 
 // spare gives back every victim that was taken and need not go, the most harmful
