@@ -1,0 +1,149 @@
+package reservation_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const (
+	benchQueues = 1000
+	benchNodes  = 500  // all of them are filtered
+	benchBatch  = 1000 // pods in the scheduler's queue
+)
+
+// department names the parents of 50 leaves each; every level has quotas.
+func benchDocument() string {
+	var y strings.Builder
+	y.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for d := range benchQueues / 50 {
+		fmt.Fprintf(&y, "    - name: d%d\n      resources: {max: {vcore: 100000}}\n      queues:\n", d)
+		for t := range 50 {
+			fmt.Fprintf(&y, "      - {name: t%d, resources: {guaranteed: {vcore: 1}, max: {vcore: 10000}}}\n", t)
+		}
+	}
+	return y.String()
+}
+
+func benchPod(i int) *corev1.Pod {
+	p := plugintest.Pod(fmt.Sprintf("pod-%d", i), 100)
+	p.Labels = map[string]string{
+		"queue": fmt.Sprintf("root.d%d.t%d", i/50%(benchQueues/50), i%50), "applicationId": fmt.Sprintf("app-%d", i%benchQueues),
+	}
+	p.CreationTimestamp = metav1.NewTime(time.Unix(int64(i), 0))
+	return p
+}
+
+// BenchmarkCycle is what our plugins add to one scheduling cycle that succeeds:
+// PreFilter, Filter on every node, Reserve, Permit, and the comparisons of one
+// push to and one pop from a queue of 1,000 pods.
+func BenchmarkCycle(b *testing.B) {
+	h := plugintest.New(b)
+	args := plugintest.Args()
+	args.Window, args.MaxWindow = benchBatch, benchBatch
+	sorter := must(b)(queuesort.New(h.Context(), args, h)).(*queuesort.Plugin)
+	quota := must(b)(preemption.New(h.Context(), &config.QueuePreemptionArgs{
+		PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
+	}, h)).(*preemption.Plugin)
+	hold := must(b)(reservation.New(h.Context(), &config.NodeReservationArgs{
+		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
+	}, h)).(*reservation.Plugin)
+	s := process.For(h.Context(), h).Store()
+	h.Start(b)
+	plugintest.Eventually(b, func() error {
+		if !s.Started() {
+			return fmt.Errorf("the store has not started")
+		}
+		return nil
+	})
+	spec, err := queuesconfig.Parse([]byte(benchDocument()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.Configure(spec, time.Now())
+
+	pods := make([]*corev1.Pod, benchBatch)
+	infos := make([]fwk.QueuedPodInfo, benchBatch)
+	for i := range pods {
+		pods[i] = benchPod(i)
+		info, err := framework.NewPodInfo(pods[i])
+		if err != nil {
+			b.Fatal(err)
+		}
+		infos[i] = &framework.QueuedPodInfo{PodInfo: info, Timestamp: pods[i].CreationTimestamp.Time}
+	}
+	node := framework.NewNodeInfo()
+	ctx := h.Context()
+	b.ReportAllocs()
+	b.StopTimer()
+	for done := 0; done < b.N; done += benchBatch {
+		fill(b, s, pods)
+		n := min(benchBatch, b.N-done)
+		b.StartTimer()
+		for i := range n {
+			pod, state := pods[i], framework.NewCycleState()
+			for k := 1; k <= 20; k++ { // about twice the logarithm of the number of pods
+				sorter.Less(infos[i], infos[(i+k*37)%benchBatch])
+			}
+			if _, status := quota.PreFilter(ctx, state, pod, nil); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+			for range benchNodes {
+				if status := hold.Filter(ctx, state, pod, node); !status.IsSuccess() {
+					b.Fatal(status)
+				}
+			}
+			if status := hold.Reserve(ctx, state, pod, "n1"); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+			if status, _ := hold.Permit(ctx, state, pod, "n1"); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+		}
+		b.StopTimer()
+		for _, pod := range pods {
+			s.Delete(pod.UID, time.Now())
+		}
+	}
+}
+
+// fill has the pods let through the gate.
+func fill(b *testing.B, s *store.Store, pods []*corev1.Pod) {
+	b.Helper()
+	for _, pod := range pods {
+		s.Upsert(informer.Translate(pod, informer.RequestOptions{}), time.Now())
+	}
+	s.TakeActivations()
+	for _, pod := range pods {
+		if why := s.Gate(pod.UID, time.Now()); !why.None() {
+			b.Fatalf("%s is held: %s", pod.Name, why)
+		}
+	}
+}
+
+func must(b *testing.B) func(fwk.Plugin, error) fwk.Plugin {
+	return func(p fwk.Plugin, err error) fwk.Plugin {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+		return p
+	}
+}
