@@ -41,22 +41,22 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 			if r.barred != mayGo || r.lca < highest || sv.judge(pod, r) != mayGo || !helps(pod, r, false, pl.over) {
 				continue
 			}
-			p.insert(pl.candidate(pod, r, n, false), size)
+			p.insert(pl.candidate(pod, r, n, false), size, pl.byHarm)
 		}
 	}
 	return p
 }
 
 // insert keeps the least harmful candidates, sorted.
-func (p *pool) insert(c candidate, size int) {
+func (p *pool) insert(c candidate, size int, compare func(a, b *candidate) int) {
 	if len(p.candidates) == size {
 		p.whole = false
-		if byHarm(&c, &p.candidates[size-1]) > 0 {
+		if compare(&c, &p.candidates[size-1]) > 0 {
 			return
 		}
 		p.candidates = p.candidates[:size-1]
 	}
-	at, _ := slices.BinarySearchFunc(p.candidates, c, func(a, b candidate) int { return byHarm(&a, &b) })
+	at, _ := slices.BinarySearchFunc(p.candidates, c, func(a, b candidate) int { return compare(&a, &b) })
 	p.candidates = slices.Insert(p.candidates, at, c)
 }
 

@@ -1,6 +1,7 @@
 package victims
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -21,8 +22,8 @@ type scene struct {
 	path  []*account // from root to the ask's leaf
 	fence int        // depth of the fence root (law 7)
 	lifts []lift     // by depth: what the path strictly below it does to the ask's priority
-	// wanted are the types the asker requests.
-	wanted []int
+	// byName are all types by name, wanted those the asker requests.
+	byName, wanted []int
 	// over is what must be freed below queues whose max the asker would exceed,
 	// from root down.
 	over []goal
@@ -55,10 +56,12 @@ func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 		}
 	}
 	for t := range w.Types {
+		s.byName = append(s.byName, t)
 		if ask.Request.at(t) > 0 {
 			s.wanted = append(s.wanted, t)
 		}
 	}
+	slices.SortFunc(s.byName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
 	s.findOver()
 	return s, len(s.path) > 0
 }

@@ -50,7 +50,7 @@ func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
 	s.visits, s.cut, s.blocked = 0, false, false
 	s.taken, s.harms, s.harm = s.taken[:0], s.harms[:0], harmless
-	slices.SortFunc(candidates, func(a, b candidate) int { return byHarm(&a, &b) })
+	slices.SortFunc(candidates, func(a, b candidate) int { return s.byHarm(&a, &b) })
 	s.groups = s.groups[:0]
 	for i := range candidates {
 		if i > 0 && !alike(&candidates[i-1], &candidates[i]) {

@@ -26,7 +26,7 @@ func (s *search) grab(goal int) bool {
 			s.add(&order[i])
 		}
 	}
-	slices.SortFunc(s.taken, func(a, b candidate) int { return byHarm(&a, &b) })
+	slices.SortFunc(s.taken, func(a, b candidate) int { return s.byHarm(&a, &b) })
 	return s.reached()
 }
 

@@ -241,16 +241,18 @@ func (sv *survey) lavish(best *plan) bool {
 }
 
 // byHarm puts the least harm first, among equal harm the largest, then the
-// youngest; equal kinds are neighbours.
-func byHarm(a, b *candidate) int {
+// youngest; equal kinds are neighbours. The order of the world's types has no say.
+func (s *scene) byHarm(a, b *candidate) int {
 	switch {
 	case a.class != b.class:
 		return cmp.Compare(a.class, b.class)
 	case a.priority != b.priority:
 		return cmp.Compare(a.priority, b.priority)
 	}
-	if c := slices.Compare(b.pod.Request, a.pod.Request); c != 0 {
-		return c
+	for _, t := range s.byName {
+		if c := cmp.Compare(b.pod.Request.at(t), a.pod.Request.at(t)); c != 0 {
+			return c
+		}
 	}
 	return cmp.Or(
 		cmp.Compare(rankOf(a.pod.Originator), rankOf(b.pod.Originator)),
