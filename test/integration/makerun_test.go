@@ -25,6 +25,8 @@ const (
 	startPatience = 4 * time.Minute
 	// startPromise is what users are promised for a second start.
 	startPromise = 20 * time.Second
+	// usualREST is where REST is unless somebody else has the port.
+	usualREST = "127.0.0.1:9080"
 	// startSlack is how much longer it may take here: the control plane of the
 	// other tests runs beside it, and maybe other work on the same machine.
 	startSlack = 2
@@ -156,12 +158,22 @@ func TestMakeRun(t *testing.T) {
 	checkTries(first)
 	checkStop(first)
 
+	// The usual address of REST is somebody else's now. If it cannot be taken, it is already.
+	if other, err := net.Listen("tcp", usualREST); err == nil {
+		defer other.Close()
+	}
 	began := time.Now()
 	second := launch(t, dir)
 	took := second.awaitReady(began)
 	t.Logf("second start: ready after %.1f s", took.Seconds())
 	if took > startSlack*startPromise {
 		t.Errorf("the second start takes %v, want at most %v, on a busy machine %d times that", took, startPromise, startSlack)
+	}
+	if addresses := second.addresses(); addresses[1] == usualREST {
+		t.Errorf("REST is said to be at %s, which is in use", usualREST)
+	}
+	if text := second.try("queues"); !strings.Contains(text, "\nroot ") {
+		t.Errorf("queues from another address:\n%s", text)
 	}
 	checkStop(second)
 }
