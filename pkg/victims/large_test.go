@@ -103,8 +103,8 @@ func TestAlikePodsAreWeighedTogether(t *testing.T) {
 	m.nodes[0].allocatable[0] = 120
 	m.ask.request = []int64{40}
 	m.queues[1].guaranteed[0] = 100
-	d := victims.Decision{}
-	if _, d, _ = real(m, nil); len(d.Victims) != 20 || !d.Exhaustive {
+	_, d, _ := real(m, nil)
+	if len(d.Victims) != 20 || !d.Exhaustive {
 		t.Fatalf("%d victims, exhaustive %v", len(d.Victims), d.Exhaustive)
 	}
 	for _, v := range d.Victims {

@@ -239,28 +239,33 @@ func (j *judge) guarantees() []error {
 		}
 	}
 	contested := j.contested()
-	askPath := j.w.Queues.Queue(j.d.Ask.Leaf).Path
 	var errs []error
 	for id, loss := range taken {
 		q := j.w.Queues.Queue(id)
-		common := within(askPath, q.Path)
 		for t, g := range q.Guaranteed.All() {
-			used := q.Used().Get(t)
-			after := used.Sub(loss.Get(t))
-			if common {
-				has := used.Add(q.Arriving.Get(t))
-				if has.Sub(loss.Get(t)).Add(j.ask.Get(t)) < min(g, has) {
-					errs = append(errs, fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t))
-				}
-				continue
-			}
-			if loss.Get(t) > 0 && (slices.Contains(contested, t) || used >= g) && after < g {
-				errs = append(errs, fmt.Errorf("law 2: queue %s falls to %d of %d guaranteed %s", q.Path, after, g, t))
+			if err := j.law2(q, t, g, loss.Get(t), slices.Contains(contested, t)); err != nil {
+				errs = append(errs, err)
 			}
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return append(errs, j.shortages(taken)...)
+}
+
+// law2 judges what is taken of one guaranteed type from one queue.
+func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
+	used := q.Used().Get(t)
+	if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+		has := used.Add(q.Arriving.Get(t))
+		if has.Sub(loss).Add(j.ask.Get(t)) < min(g, has) {
+			return fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t)
+		}
+		return nil
+	}
+	if after := used.Sub(loss); loss > 0 && (contested || used >= g) && after < g {
+		return fmt.Errorf("law 2: queue %s falls to %d of %d guaranteed %s", q.Path, after, g, t)
+	}
+	return nil
 }
 
 // shortages judges that the shortage of no type grows: what the victims take
