@@ -139,3 +139,23 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// TestAllocationsDoNotFollowPods: what a plan allocates grows with queues and
+// victims; of nodes it makes one list, and of pods none.
+func TestAllocationsDoNotFollowPods(t *testing.T) {
+	for _, c := range []city{
+		{slack: 100_000, want: 4000}, {slack: 100_000, want: 4000, shapes: 8}, {slack: 100_000, want: 20_000},
+		{slack: 100_000, want: 4000, max: true}, {slack: 900, want: 20_000},
+	} {
+		allocs := func(nodes, pods int) float64 {
+			big := c
+			big.nodes, big.podsPerNode = nodes, pods
+			w, ask := big.world(t)
+			return testing.AllocsPerRun(1, func() { victims.Plan(w, ask, victims.Params{}) })
+		}
+		small, large := allocs(200, 20), allocs(800, 40)
+		if large > small*1.5+500 {
+			t.Errorf("%+v: %.0f allocations for 4,000 pods, %.0f for 32,000", c, small, large)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package victims
 import (
 	"math"
 	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // Rule names what kept a pod from being a victim, or an asker from asking.
@@ -109,7 +111,8 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 
 // outlook is what a stance says of the pods of one leaf.
 type outlook struct {
-	all verdict // on all of them, unless mayGo
+	route *route
+	all   verdict // on all of them, unless mayGo
 	// over are, for each queue of the victim's side, the contested types in
 	// which it is over its guarantee (law 5).
 	over [][]int
@@ -122,22 +125,23 @@ type outlook struct {
 	short []int64
 }
 
-func (st *stance) outlook(r *route) *outlook {
-	st.outlooks = grown(st.outlooks, r.id)
-	if st.outlooks[r.id] == nil {
-		st.outlooks[r.id] = st.newOutlook(r)
+func (st *stance) outlook(leaf queues.ID) *outlook {
+	id := indexOf(leaf)
+	if id >= len(st.outlooks) || st.outlooks[id] == nil {
+		st.outlooks = grown(st.outlooks, id)
+		st.outlooks[id] = st.newOutlook(st.route(leaf))
 	}
-	return st.outlooks[r.id]
+	return st.outlooks[id]
 }
 
 func (st *stance) newOutlook(r *route) *outlook {
 	switch {
 	case r.barred != mayGo:
-		return &outlook{all: r.barred}
+		return &outlook{route: r, all: r.barred}
 	case !st.mayAsk[r.lca]:
-		return &outlook{all: byLaw4}
+		return &outlook{route: r, all: byLaw4}
 	}
-	o := &outlook{}
+	o := &outlook{route: r}
 	for _, a := range r.side {
 		var over []int
 		for _, t := range st.contested {
@@ -205,14 +209,13 @@ func (s *scene) gains() [][]int64 {
 }
 
 // judge returns the rule that forbids a pod as a victim, whoever else goes.
-func (st *stance) judge(p *Pod, r *route) verdict {
-	o := st.outlook(r)
+func (st *stance) judge(p *Pod, o *outlook) verdict {
 	switch {
 	case p.Protection != Unprotected:
 		return verdict(p.Protection)
 	case o.all != mayGo:
 		return o.all
-	case int64(p.Priority) > r.most:
+	case int64(p.Priority) > o.route.most:
 		return byLaw6
 	case p.App == st.ask.App:
 		return byLaw3

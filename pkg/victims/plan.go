@@ -18,6 +18,10 @@ const (
 	effort = 1 << 15
 )
 
+// atOnce is how many promising nodes are searched as soon as they are seen, so
+// that there is something good to beat; others wait until all have been seen.
+const atOnce = 16
+
 // Plan decides whom to preempt for an asker, or why nobody.
 func Plan(w *World, ask *Ask, p Params) Decision {
 	if p.MaxFits <= 0 {
@@ -58,7 +62,7 @@ type planner struct {
 	counting          bool
 	rejected, ignored [verdicts]int
 	blocked, tooFew   bool // law 2, or too little to free, stopped a set
-	effort            int
+	effort, dug       int
 	exhaustive        bool
 	fits              int // calls of Fits so far
 
@@ -134,7 +138,8 @@ func (pl *planner) skimNode(n *Node) {
 	}
 	h.victims = max(h.victims, 2)
 	switch best := pl.toBeat(); {
-	case best == nil: // better now than later, for then there is something to beat
+	case best == nil || pl.dug < atOnce && compareHarm(h, best.harm) < 0:
+		pl.dug++
 		pl.dig(sv, h)
 	case !pl.cannotBeat(best, sv, h):
 		pl.later = append(pl.later, visit{n, h})
@@ -151,19 +156,11 @@ func (pl *planner) cannotBeat(best *plan, sv *survey, least harm) bool {
 // outdone tells whether any two candidates do more harm than h.
 func (pl *planner) outdone(sv *survey, h harm) bool {
 	for i := range sv.candidates {
-		if !tooMuch(&sv.candidates[i], h) {
+		if !sv.candidates[i].exceeds(&h, 2) {
 			return false
 		}
 	}
 	return true
-}
-
-// tooMuch tells whether every set of several victims with this one does more
-// harm than h.
-func tooMuch(c *candidate, h harm) bool {
-	least := c.class.harm()
-	least.priority, least.victims = c.priority, 2
-	return compareHarm(least, h) > 0
 }
 
 // floor is a harm that no plan with victims on the node undercuts.
@@ -245,21 +242,11 @@ func (pl *planner) digLater() {
 // dig searches for a plan with several victims on a node.
 func (pl *planner) dig(sv *survey, floor harm) {
 	best := pl.toBeat()
-	pl.mixed = append(pl.mixed[:0], sv.candidates...)
-	whole := true
-	if len(pl.over) > 0 {
-		p := pl.poolFor(sv)
-		whole = p.whole
-		pl.mixed = p.elsewhere(pl.mixed, sv.node)
-	}
-	if best != nil {
-		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return tooMuch(&c, best.harm) })
-	}
+	whole := pl.mix(sv, best)
 	s := &pl.search
 	s.start(sv, pl.mixed, best)
 	s.most = math.MaxInt
-	bounded := !whole || len(pl.mixed) > exactly
-	if bounded {
+	if !whole || len(pl.mixed) > exactly {
 		if best != nil && (pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false
 			return
@@ -268,26 +255,51 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	}
 	s.from(0)
 	pl.blocked = pl.blocked || s.blocked
-	if bounded {
+	if s.most < math.MaxInt {
 		pl.effort = max(pl.effort-s.visits, 0)
 	}
 	if s.cut || !whole {
 		pl.exhaustive = false
 	}
-	switch {
-	case s.found && s.cut:
+	if s.cut {
+		pl.salvage()
+	} else if s.found {
+		pl.add(s.best)
+	}
+}
+
+// mix lists the candidates of a node, and those of other nodes for a queue over
+// its max; those that are too harmful for a better plan are left out. It tells
+// whether these are all.
+func (pl *planner) mix(sv *survey, best *plan) bool {
+	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+	whole := true
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		whole = p.whole
+		pl.mixed = p.elsewhere(pl.mixed, sv.node)
+	}
+	if best != nil {
+		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return c.exceeds(&best.harm, 2) })
+	}
+	return whole
+}
+
+// salvage makes the best of a search that was cut: victims that it found and
+// that need not go stay, and where it found none, the largest are tried.
+func (pl *planner) salvage() {
+	s := &pl.search
+	if s.found {
 		s.clear()
 		for i := range s.best.victims {
 			s.add(&s.best.victims[i])
 		}
 		pl.add(s.planOf(s.spare(always)))
-	case s.found:
-		pl.add(s.best)
-	case s.cut:
-		for g := range s.goals {
-			if s.grab(g) {
-				pl.add(s.planOf(s.spare(always)))
-			}
+		return
+	}
+	for g := range s.goals {
+		if s.grab(g) {
+			pl.add(s.planOf(s.spare(always)))
 		}
 	}
 }

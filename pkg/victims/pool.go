@@ -37,8 +37,9 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 	highest := pl.over[0].depth
 	for _, n := range pl.nodes {
 		for _, pod := range n.Pods {
-			r := pl.route(pod.Leaf)
-			if r.barred != mayGo || r.lca < highest || sv.judge(pod, r) != mayGo || !helps(pod, r, false, pl.over) {
+			o := sv.outlook(pod.Leaf)
+			r := o.route
+			if o.all != mayGo || r.lca < highest || sv.judge(pod, o) != mayGo || !helps(pod, r, false, pl.over) {
 				continue
 			}
 			p.insert(pl.candidate(pod, r, n, false), size, pl.byHarm)

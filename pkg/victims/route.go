@@ -43,7 +43,6 @@ func (l lift) below(p int64) int64 {
 // route is the way from a victim's leaf to the ask's path.
 type route struct {
 	leaf *queues.Queue
-	id   int // of the leaf
 	// barred says which rule forbids victims here for every ask of the scene.
 	barred verdict
 	// lca is the depth of the lowest common ancestor; root's is 0.
@@ -61,14 +60,16 @@ type route struct {
 
 // route returns the way from a leaf, made once.
 func (s *scene) route(leaf queues.ID) *route {
-	id := int(max(leaf, queues.NoQueue)) + 1 // 0 for foreign pods
-	s.routes = grown(s.routes, id)
-	if s.routes[id] == nil {
+	id := indexOf(leaf)
+	if id >= len(s.routes) || s.routes[id] == nil {
+		s.routes = grown(s.routes, id)
 		s.routes[id] = s.newRoute(leaf)
-		s.routes[id].id = id
 	}
 	return s.routes[id]
 }
+
+// indexOf numbers leaves for lists; 0 is where foreign pods are.
+func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *scene) newRoute(leaf queues.ID) *route {
 	r := &route{leaf: s.world.Queues.Queue(leaf)}

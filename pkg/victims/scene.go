@@ -17,7 +17,7 @@ type scene struct {
 
 	accounts []*account // in order of their first use
 	byQueue  []*account // by queue ID
-	routes   []*route   // by ID of the leaf
+	routes   []*route   // by index of the leaf
 
 	path  []*account // from root to the ask's leaf
 	fence int        // depth of the fence root (law 7)

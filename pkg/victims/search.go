@@ -108,7 +108,7 @@ func (s *search) lawful(c *candidate) bool {
 			}
 		}
 	}
-	short := s.outlook(c.route).short
+	short := s.outlook(c.pod.Leaf).short
 	if short == nil && s.losing == 0 {
 		return true
 	}
@@ -157,7 +157,7 @@ func (s *search) apply(c *candidate, sign int64) {
 			s.freed[t] += sign * amount
 		}
 	}
-	if short := s.outlook(c.route).short; short != nil {
+	if short := s.outlook(c.pod.Leaf).short; short != nil {
 		s.losing += int(sign)
 		for t, amount := range c.pod.Request {
 			s.loss[t] += sign * short[t] * amount
@@ -187,17 +187,7 @@ func (s *search) from(i int) {
 		return
 	}
 	before := len(s.taken)
-	group := s.group(i)
-	for n := 0; n < len(group) && !s.reached(); n++ {
-		if !s.lawful(&group[n]) {
-			s.blocked = true
-			break
-		}
-		s.add(&group[n])
-		if s.worse() {
-			break
-		}
-	}
+	s.fill(s.group(i))
 	// The most victims of the group first: it comes early, so it does little harm.
 	for {
 		if !s.worse() {
@@ -207,6 +197,17 @@ func (s *search) from(i int) {
 			return
 		}
 		s.drop()
+	}
+}
+
+// fill takes as many of a group as are lawful, needed, and not too harmful.
+func (s *search) fill(group []candidate) {
+	for n := 0; n < len(group) && !s.reached() && !s.worse(); n++ {
+		if !s.lawful(&group[n]) {
+			s.blocked = true
+			return
+		}
+		s.add(&group[n])
 	}
 }
 

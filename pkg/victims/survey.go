@@ -47,6 +47,17 @@ func (c class) harm() harm {
 	return h
 }
 
+// exceeds tells whether every set of at least so many victims with this one does
+// more harm than h.
+func (c *candidate) exceeds(h *harm, victims int) bool {
+	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
+		return c.priority > h.priority || c.priority == h.priority && victims > h.victims
+	}
+	least := c.class.harm()
+	least.priority, least.victims = c.priority, victims
+	return compareHarm(least, *h) > 0
+}
+
 func (s *scene) candidate(p *Pod, r *route, n *Node, onNode bool) candidate {
 	c := candidate{p, r, n, onNode, r.lift.apply(int64(p.Priority)), plain}
 	if p.Originator {
@@ -72,14 +83,19 @@ type survey struct {
 	// goals is what has to be freed.
 	goals      []goal
 	candidates []candidate
+	best       *harm // candidates that do more alone are left out; nil for none
 	least      []int64
 }
 
 // look surveys a node. The survey is good until the next one. Everything helps
-// where the obstacle is not an amount.
+// where the obstacle is not an amount; else pods that no plan can have that is
+// better than the best so far are left out.
 func (pl *planner) look(n *Node, everything bool) *survey {
 	sv := &pl.survey
-	sv.node = n
+	sv.node, sv.best = n, nil
+	if best := pl.toBeat(); best != nil && !everything {
+		sv.best = &best.harm
+	}
 	sv.goals = pl.goals(sv.goals[:0], n)
 	sv.stance = pl.stanceFor(sv.goals)
 	sv.candidates = sv.gather(sv.candidates[:0], n, everything, pl.tally())
@@ -102,19 +118,22 @@ func (pl *planner) stanceFor(goals []goal) *stance {
 // gather appends the candidates among the pods of the node.
 func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[verdicts]int) []candidate {
 	for _, p := range n.Pods {
-		r := sv.route(p.Leaf)
-		why := sv.judge(p, r)
+		o := sv.outlook(p.Leaf)
+		why := sv.judge(p, o)
 		if p.Leaf == queues.NoQueue {
 			why = byForeign
 		}
-		if why == mayGo && !everything && !helps(p, r, true, sv.goals) {
+		if why == mayGo && !everything && !helps(p, o.route, true, sv.goals) {
 			why = byNeed
 		}
 		if why != mayGo {
 			rejected[why]++
 			continue
 		}
-		to = append(to, sv.scene.candidate(p, r, n, true))
+		c := sv.scene.candidate(p, o.route, n, true)
+		if sv.best == nil || !c.exceeds(sv.best, 1) {
+			to = append(to, c)
+		}
 	}
 	return to
 }
@@ -217,7 +236,7 @@ func (sv *survey) lavish(best *plan) bool {
 	younger := false
 	for i := range sv.candidates {
 		c := &sv.candidates[i]
-		if tooMuch(c, best.harm) {
+		if c.exceeds(&best.harm, best.harm.victims) {
 			continue
 		}
 		younger = younger || !best.youngerThan(c.pod.Created)
