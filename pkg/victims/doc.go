@@ -18,6 +18,7 @@
 //	            spare.go what is left of a set that was not searched for
 //	key.go      the order of plans
 //	plan.go     over all nodes: skim each, then dig where it may be worth it
+//	skim.go     plans without victims or with one, and where to dig
 //	choose.go   the real filters
 //	decision.go what was decided, with its numbers
 //	lawful.go   the second opinion; room.go, whether there is room

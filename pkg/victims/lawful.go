@@ -16,7 +16,8 @@ import (
 // follow). It shares no code with Plan: it adds up what the victims take from
 // each queue and asks each law of the sums and of each victim. It asks neither
 // whether a better plan exists nor, for victims on the asker's node, whether
-// each is needed: only the real filters know. The error lists every law broken.
+// each is needed: only the real filters know. A hold is judged for its room. The
+// error lists every law broken.
 func Lawful(w *World, d Decision, p Params) error {
 	if d.Outcome == Refuse {
 		return nil

@@ -1,0 +1,121 @@
+package victims
+
+import "math"
+
+// skim looks at every node once: for plans without victims or with one, and for
+// the least harm that more could do.
+func (pl *planner) skim() {
+	pl.counting = true
+	for _, n := range pl.nodes {
+		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
+			break // only the name tells nodes without victims apart
+		}
+		pl.skimNode(n)
+	}
+	pl.counting = false
+}
+
+func (pl *planner) skimNode(n *Node) {
+	sv := pl.look(n, false)
+	if len(sv.goals) == 0 {
+		p := &plan{}
+		p.set(sv, nil, harmless)
+		pl.add(p)
+		return
+	}
+	pl.single(sv)
+	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
+		return
+	}
+	h, ok := pl.floor(sv)
+	if !ok {
+		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
+		return
+	}
+	h.victims = max(h.victims, 2)
+	switch best := pl.toBeat(); {
+	case best == nil || pl.dug < atOnce && compareHarm(h, best.harm) < 0:
+		pl.dug++
+		pl.dig(sv, h)
+	case !pl.cannotBeat(best, sv, h):
+		pl.later = append(pl.later, visit{n, h})
+	}
+}
+
+// cannotBeat tells whether no plan with several victims of the node, which do
+// the given harm at least, is better than the best.
+func (pl *planner) cannotBeat(best *plan, sv *survey, least harm) bool {
+	c := compareHarm(least, best.harm)
+	return c > 0 || c == 0 && len(pl.over) == 0 && sv.lavish(best)
+}
+
+// outdone tells whether any two candidates do more harm than h.
+func (pl *planner) outdone(sv *survey, h harm) bool {
+	for i := range sv.candidates {
+		if !sv.candidates[i].exceeds(&h, 2) {
+			return false
+		}
+	}
+	return true
+}
+
+// floor is a harm that no plan with victims on the node undercuts.
+func (pl *planner) floor(sv *survey) (harm, bool) {
+	h := harm{priority: math.MinInt64, victims: 1}
+	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
+		var ok bool
+		if h, ok = floor(sv.candidates, onNode); !ok {
+			return h, false
+		}
+	}
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		if compareHarm(p.floor, h) > 0 {
+			h = p.floor
+		}
+		return h, p.enough
+	}
+	return h, true
+}
+
+// single finds the best plan with one victim.
+func (pl *planner) single(sv *survey) {
+	for i := range sv.candidates {
+		pl.try(sv, &sv.candidates[i])
+	}
+	if len(pl.over) == 0 || len(sv.goals) > len(pl.over) {
+		return
+	}
+	p := pl.poolFor(sv)
+	for i := range p.candidates {
+		if c := &p.candidates[i]; c.node != sv.node {
+			pl.try(sv, c)
+		}
+	}
+}
+
+// try adds the plan with this victim alone, if it makes room and is good enough.
+func (pl *planner) try(sv *survey, c *candidate) {
+	for g := range sv.goals {
+		if c.frees(&sv.goals[g]) < sv.goals[g].amount {
+			return
+		}
+	}
+	h := harmless
+	if len(c.pod.Budgets) > 0 {
+		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
+	}
+	h.add(c, pl.allowed)
+	best := pl.toBeat()
+	if best != nil {
+		by := compareHarm(h, best.harm)
+		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.pod.Request, best.waste) {
+			return
+		}
+	}
+	pl.alone = append(pl.alone[:0], *c)
+	pl.trial.set(sv, pl.alone, h)
+	if best == nil || comparePlans(&pl.trial, best) < 0 {
+		pl.add(pl.trial.clone())
+	}
+}
