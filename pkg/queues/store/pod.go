@@ -11,10 +11,22 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Pod is what an event says of a managed pod.
+// OptOut is what a pod itself says of being preempted (law 1).
+type OptOut uint8
+
+// A pod says nothing, and its PriorityClass counts; or that it may go; or that
+// it should not.
+const (
+	OptOutUnsaid OptOut = iota
+	OptOutNo
+	OptOutYes
+)
+
+// Pod is what an event says of a pod.
 type Pod struct {
 	UID             types.UID
 	Namespace, Name string
@@ -32,6 +44,24 @@ type Pod struct {
 	Terminal bool
 	// Gated is true while the pod has scheduling gates of its own.
 	Gated bool
+	// Foreign is true for a pod of another scheduler: it uses its node and belongs
+	// to no queue.
+	Foreign bool
+	// Static is true for a pod that belongs to its node: a mirror pod, or one whose
+	// owner is the node.
+	Static bool
+	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
+	RequiredNode string
+	// NeverPreempts is true for a pod with preemptionPolicy Never.
+	NeverPreempts bool
+	// Class is the name of the pod's PriorityClass; empty for none.
+	Class string
+	// OptOut is what the pod itself says of being preempted.
+	OptOut OptOut
+	// Owners are the UIDs of its owners.
+	Owners []types.UID
+	// Claim is the node that the pod holds according to its condition; nil for none.
+	Claim *reservations.Claim
 	// Told is the reason that people were told for the pod's waiting, by this
 	// process or one before it, and that was not taken back; empty for none.
 	Told reasons.Code

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// WorkKind says what there is to write about a hold.
+type WorkKind uint8
+
+const (
+	// WorkDisrupt: write the claim on the asker, commit, then let the victims go.
+	WorkDisrupt WorkKind = iota
+	// WorkRecord: write the claim again; it is clear since, and the asker is not
+	// bound yet.
+	WorkRecord
+	// WorkRelease: the hold has ended; take the claim back and tell why.
+	WorkRelease
+)
+
+// Work is something to write to the cluster about a hold. The store decides, the
+// executor writes.
+type Work struct {
+	Ref  // the asker
+	Kind WorkKind
+	// Hold is the hold as it is, or was when it ended.
+	Hold reservations.Hold
+	// Decision is what led to the hold; nil where it was taken up after a restart.
+	Decision *victims.Decision
+	// Ended and Reason say how the hold ended (WorkRelease).
+	Ended  reservations.End
+	Reason reasons.Reason
+}
+
+// Victim is a pod that is to be deleted for an asker.
+type Victim struct {
+	Ref
+	Node string
+	// Queue is the path of its leaf.
+	Queue string
+	// Note is what people are told on the victim: the asker, both queues, the laws.
+	Note string
+}
+
+// Budget is a PodDisruptionBudget as far as the choice of victims goes.
+type Budget struct {
+	Namespace, Name string
+	// Matches tells whether it covers pods with such labels; nil covers nobody.
+	Matches func(labels map[string]string) bool
+	// Allowed is how many disruptions it still allows.
+	Allowed int64
+	// Disrupted are the names of pods whose disruption it has counted already.
+	Disrupted map[string]bool
+}
+
+// executor is what the executor calls; it documents the contract.
+type executor interface {
+	Work() <-chan struct{}
+	TakeWork() []Work
+	Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason)
+	Disrupted(asker types.UID, now time.Time)
+	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+}

@@ -1,0 +1,63 @@
+package reservations
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// HeldCondition is the type of the pod condition that carries a Claim: it is
+// True while the pod holds a node.
+const HeldCondition = "paddock.io/NodeHeld"
+
+// Claim is what has to survive a restart of a hold. It is written on the asker,
+// as the message of its HeldCondition, before the first disruption; after a
+// restart it alone is the truth.
+type Claim struct {
+	Node string `json:"node"`
+	// Since is when the hold began.
+	Since time.Time `json:"since"`
+	// ClearSince is when the last victim was gone; zero while any is left, and
+	// where the asker was bound before anybody had to know.
+	ClearSince time.Time `json:"clearSince,omitzero"`
+	// Victims are the pods that are to go, gone or not, sorted.
+	Victims []types.UID `json:"victims,omitempty"`
+	// Decision identifies the decision that made the hold; may be empty.
+	Decision string `json:"decision,omitempty"`
+}
+
+// claimMark separates the sentence for people from the claim itself.
+const claimMark = " Claim: "
+
+// Message renders the claim as the message of the condition: a sentence for
+// people, then the claim.
+func (c Claim) Message() string {
+	text, err := json.Marshal(c)
+	if err != nil { // it has strings and times only; a year beyond 9999 is no time
+		text = []byte("{}")
+	}
+	waits := "room is being made for it there."
+	if len(c.Victims) == 0 {
+		waits = "it fits there once the pods that are leaving are gone."
+	}
+	return fmt.Sprintf("The pod holds node %s: %s%s%s", c.Node, waits, claimMark, text)
+}
+
+// ParseClaim reads the message of a condition.
+func ParseClaim(message string) (Claim, error) {
+	at := strings.LastIndex(message, claimMark)
+	if at < 0 {
+		return Claim{}, fmt.Errorf("condition %s: its message has no claim", HeldCondition)
+	}
+	var c Claim
+	if err := json.Unmarshal([]byte(message[at+len(claimMark):]), &c); err != nil {
+		return Claim{}, fmt.Errorf("condition %s: %w", HeldCondition, err)
+	}
+	if c.Node == "" || c.Since.IsZero() {
+		return Claim{}, fmt.Errorf("condition %s: the claim has no node or no beginning", HeldCondition)
+	}
+	return c, nil
+}
