@@ -12,11 +12,15 @@ func (pl *planner) choose() Decision {
 			break
 		}
 		pl.plans = pl.plans[1:]
-		if pl.fit(best.node, best.victims) {
+		switch pl.fit(best.node, best.victims) {
+		case Passes:
 			return pl.accept(best)
-		}
-		if wide := pl.widen(best.node); wide != nil {
-			pl.add(wide)
+		case Never:
+			pl.unfit = append(pl.unfit, best.node.Name)
+		case Fails:
+			if wide := pl.widen(best.node); wide != nil {
+				pl.add(wide)
+			}
 		}
 	}
 	for _, p := range pl.plans {
@@ -28,7 +32,7 @@ func (pl *planner) choose() Decision {
 }
 
 // fit asks the real filters.
-func (pl *planner) fit(n *Node, victims []candidate) bool {
+func (pl *planner) fit(n *Node, victims []candidate) Fit {
 	pl.fits++
 	var without []*Pod
 	for i := range victims {
@@ -63,9 +67,12 @@ func (pl *planner) widen(n *Node) *plan {
 			known = false
 			return false
 		}
-		return pl.fit(n, victims)
+		return pl.fit(n, victims) == Passes
 	}
 	if len(s.taken) == 0 || !s.reached() || !passes(s.taken) {
+		if known {
+			pl.unfit = append(pl.unfit, n.Name)
+		}
 		return nil
 	}
 	kept := s.spare(passes)

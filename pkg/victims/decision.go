@@ -68,10 +68,13 @@ type Decision struct {
 	Exhaustive bool
 	// FitsCalls is how often the real filters were asked.
 	FitsCalls int
+	// Unfit are the nodes, by name, where they refuse even once all are gone that
+	// may go. Until such a node changes, the asker need not try it again.
+	Unfit []string
 }
 
 func (pl *planner) decision(o Outcome) Decision {
-	d := Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FitsCalls: pl.fits}
+	d := Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FitsCalls: pl.fits, Unfit: slices.Sorted(slices.Values(pl.unfit))}
 	for why, pods := range pl.rejected {
 		if pods > 0 {
 			d.Rejected = append(d.Rejected, Rejection{ruleOf[why], pods})

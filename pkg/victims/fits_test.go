@@ -17,16 +17,21 @@ type filters struct {
 	// away are the pods, by UID, that must not be on the node.
 	away map[string]bool
 	// stay are those without which the asker does not run there (affinity).
-	stay  map[string]bool
-	never map[string]bool // nodes
-	world *victims.World
-	calls int
+	stay map[string]bool
+	// never and refuses are nodes that the asker never passes on; of the latter
+	// the filters do not say so.
+	never, refuses map[string]bool
+	world          *victims.World
+	calls          int
 }
 
-func (f *filters) fits(node string, without []*victims.Pod) bool {
+func (f *filters) fits(node string, without []*victims.Pod) victims.Fit {
 	f.calls++
-	if f.never[node] {
-		return false
+	switch {
+	case f.never[node]:
+		return victims.Never
+	case f.refuses[node]:
+		return victims.Fails
 	}
 	for _, n := range f.world.Nodes {
 		if n.Name != node {
@@ -35,11 +40,11 @@ func (f *filters) fits(node string, without []*victims.Pod) bool {
 		for _, p := range n.Pods {
 			gone := slices.Contains(without, p)
 			if f.away[p.UID] && !gone || f.stay[p.UID] && gone {
-				return false
+				return victims.Fails
 			}
 		}
 	}
-	return true
+	return victims.Passes
 }
 
 func (f *filters) plan(m *model, most int) victims.Decision {
@@ -76,12 +81,13 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 		m := generate(seed, 8)
 		m.budgets = append(m.budgets, 0)
 		chance := rand.New(rand.NewPCG(seed, 5))
-		f := &filters{away: map[string]bool{}, never: map[string]bool{}}
+		f := &filters{away: map[string]bool{}, never: map[string]bool{}, refuses: map[string]bool{}}
 		for _, p := range m.pods {
 			f.away[p.uid] = chance.IntN(4) == 0
 		}
 		if chance.IntN(3) == 0 {
-			f.never[m.nodes[0].name] = true
+			f.never[m.nodes[0].name] = seed%2 == 0
+			f.refuses[m.nodes[0].name] = seed%2 == 1
 		}
 		d := f.plan(m, 200)
 		if err := fitsCheck(m, f, d); err != nil {
@@ -116,7 +122,7 @@ func fitsCheck(m *model, f *filters, d victims.Decision) error {
 				}
 			}
 		}
-		return o.room(node, set, o.taken(set)) && f.fits(m.nodes[node].name, gone)
+		return o.room(node, set, o.taken(set)) && f.fits(m.nodes[node].name, gone) == victims.Passes
 	}
 	if d.Outcome != victims.Refuse {
 		node := slices.IndexFunc(m.nodes, func(n *mnode) bool { return n.name == d.Node })
@@ -209,20 +215,37 @@ func TestFitsAffinity(t *testing.T) {
 	}
 }
 
-// TestFitsNextNode: a node that never passes costs two calls, and the next is taken.
+// TestFitsNextNode: a node where the filters refuse whoever goes costs two calls,
+// or one where they say so; the next is taken, and those nodes are named.
 func TestFitsNextNode(t *testing.T) {
 	m := pair()
 	for _, name := range []string{"a", "b", "c"} {
 		m.nodes = append(m.nodes, &mnode{name, []int64{2}})
 		m.pods = append(m.pods, &mpod{uid: "on-" + name, app: "b", queue: 2, node: len(m.nodes) - 1, request: []int64{2}, created: 9})
 	}
-	f := &filters{never: map[string]bool{"a": true, "b": true}}
-	d := f.plan(m, 0)
-	if d.Node != "c" || !slices.Equal(uids(d), []string{"on-c"}) || f.calls != 5 {
-		t.Errorf("%s after %d calls", d, f.calls)
+	nodes := func(names ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, name := range names {
+			out[name] = true
+		}
+		return out
 	}
-	if f.calls = 0; f.plan(m, 4).Outcome != victims.Refuse || f.calls != 4 {
-		t.Errorf("%d calls", f.calls)
+	for _, c := range []struct {
+		filters filters
+		calls   int
+	}{
+		{filters{refuses: nodes("a", "b")}, 5},
+		{filters{never: nodes("a", "b")}, 3},
+		{filters{never: nodes("a"), refuses: nodes("b")}, 4},
+	} {
+		f := &c.filters
+		d := f.plan(m, 0)
+		if d.Node != "c" || !slices.Equal(uids(d), []string{"on-c"}) || f.calls != c.calls || !slices.Equal(d.Unfit, []string{"a", "b"}) {
+			t.Errorf("%s after %d calls, want %d; unfit %v", d, f.calls, c.calls, d.Unfit)
+		}
+		if f.calls = 0; f.plan(m, c.calls-1).Outcome != victims.Refuse || f.calls != c.calls-1 {
+			t.Errorf("%d calls", f.calls)
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ type planner struct {
 	effort, dug       int
 	exhaustive        bool
 	fits              int // calls of Fits so far
+	unfit             []string
 
 	contestedNow []int
 	mixed, alone []candidate

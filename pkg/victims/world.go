@@ -31,7 +31,8 @@ type World struct {
 	Budgets []int64
 }
 
-// Node is a node with its pods.
+// Node is a node with its pods. A literal will do; [NewNode] makes one that is
+// planned on faster.
 type Node struct {
 	Name        string
 	Allocatable Amounts
@@ -39,6 +40,13 @@ type Node struct {
 	// what they wait for; negative where the node is overcommitted.
 	Free Amounts
 	Pods []*Pod
+}
+
+// NewNode returns a node that is prepared for many plans. Neither its pods nor
+// the list of them may change from then on: where one does, make the node anew.
+// What is free may be set at any time.
+func NewNode(name string, allocatable, free Amounts, pods []*Pod) Node {
+	return Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods}
 }
 
 // Protection says why a pod is never a victim of queue preemption.
@@ -90,9 +98,21 @@ type Params struct {
 	StrictGuarantee bool
 	// Fits runs the real filters for the asker on a node without some pods. Nil
 	// means that resources are all there is.
-	Fits func(node string, without []*Pod) bool
+	Fits func(node string, without []*Pod) Fit
 	// MaxFits bounds the calls of Fits for one plan; 0 or less means 100.
 	MaxFits int
 }
+
+// Fit is what the real filters say of the asker on a node without some pods.
+type Fit uint8
+
+const (
+	// Fails: they refuse, but might pass without other pods.
+	Fails Fit = iota
+	// Passes: the asker can run there then.
+	Passes
+	// Never: they refuse whatever pods go. The node is not asked about again.
+	Never
+)
 
 const defaultMaxFits = 100
