@@ -53,6 +53,7 @@ var table = map[string]Ring{
 	"manifests":             Adapters,
 	"cmd":                   Programs,
 	"internal":              Programs,
+	"internal/scenario":     Tests,
 	"test":                  Tests,
 	"pkg/queues/queuestest": Tests,
 }

@@ -1,0 +1,122 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+const stories = "../../pkg/victims/testdata"
+
+// Every plan of every file is a case, and its asker is nowhere in its world.
+func TestCases(t *testing.T) {
+	cases := Cases(t, stories)
+	if len(cases) < 120 {
+		t.Errorf("only %d cases", len(cases))
+	}
+	names := map[string]bool{}
+	kinds := map[victims.Outcome]int{}
+	for _, c := range cases {
+		if names[c.Name] {
+			t.Errorf("there are two cases %s", c.Name)
+		}
+		names[c.Name] = true
+		kinds[c.Want.Kind]++
+		if c.Want.Asker != c.Ask.Name || len(c.World.Nodes) == 0 || c.Ask.Request[resources.Pods] != 1 {
+			t.Errorf("%s: %+v wants %v", c.Name, c.Ask, c.Want)
+		}
+		for i := range c.World.Pods {
+			if c.World.Pods[i].Name == c.Ask.Name {
+				t.Errorf("%s: %s asks and runs", c.Name, c.Ask.Name)
+			}
+		}
+	}
+	if kinds[victims.Preempt] < 60 || kinds[victims.Refuse] < 40 || kinds[victims.Hold] < 1 {
+		t.Errorf("kinds of outcomes: %v", kinds)
+	}
+}
+
+// What one case has, the commands that follow do not change.
+func TestCasesAreCutOut(t *testing.T) {
+	for _, c := range Cases(t, stories) {
+		switch c.Name {
+		case "loops/flow1/1":
+			want := Outcome{Asker: "p3", Kind: victims.Preempt, Node: "n1", Victims: []string{"t5"}}
+			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) {
+				t.Errorf("before: %d pods, %v", len(c.World.Pods), c.Want)
+			}
+		case "loops/flow1/2":
+			last := c.World.Pods[len(c.World.Pods)-1]
+			want := Outcome{Asker: "t5'", Kind: victims.Refuse, Rule: victims.Law4}
+			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) || last.Name != "p3" || last.Age != -time.Second {
+				t.Errorf("after: %d pods, the last %+v, %v", len(c.World.Pods), last, c.Want)
+			}
+		}
+	}
+}
+
+func TestOutcomesAreReadAsPrinted(t *testing.T) {
+	ask := &victims.Ask{Name: "p1"}
+	victim := func(name, node string) victims.Victim {
+		return victims.Victim{Pod: &victims.Pod{Name: name}, Node: node, Queue: "root.q"}
+	}
+	for _, d := range []victims.Decision{
+		{Ask: ask, Outcome: victims.Hold, Node: "n1"},
+		{Ask: ask, Outcome: victims.Refuse, Stopped: victims.RuleTooLittle, Rejected: []victims.Rejection{{Rule: victims.Law3, Pods: 1}}},
+		{Ask: ask, Outcome: victims.Refuse},
+		{
+			Ask: ask, Outcome: victims.Preempt, Node: "n1", Victims: []victims.Victim{victim("b", "n2"), victim("a", "n1")},
+			Contested: []string{resources.CPU, resources.Pods}, OptedOut: 1, Violations: 2,
+			Changes: []victims.Change{{Queue: "root.q", Type: resources.CPU, Used: 2000, Taken: 1000, Ask: true, Asked: 500}},
+		},
+	} {
+		text := Print(&d)
+		got, err := ReadOutcome("p1", text)
+		if diff := cmp.Diff(OutcomeOf(&d), got); diff != "" || err != nil {
+			t.Errorf("%v %s\n%s", err, diff, text)
+		}
+	}
+	for _, text := range []string{"", "preempt for p2 on n1, short of vcore\n  victim a of root.q\n", "preempt for p1 on n1, short of vcore\n"} {
+		if o, err := ReadOutcome("p1", text); err == nil {
+			t.Errorf("%q is read as %v", text, o)
+		}
+	}
+}
+
+func TestWrongCommandsAreRefused(t *testing.T) {
+	const begin = "queues\nroot\n  a\n----\n\nnode n1 vcore=1\n----\n\n"
+	for _, test := range []struct{ text, want string }{
+		{"dance\n----\n", "dance wants a name"},
+		{"dance x\n----\n", "what is dance"},
+		{"queues\nroot\n  a b=c\n----\n", "not understood"},
+		{begin + "node n2 vcore=x\n----\n", "not an amount"},
+		{begin + "node n2 size=1\n----\n", "what is \"size\""},
+		{begin + "ask p queue=root.b\n----\n", "no such queue"},
+		{begin + "ask p queue=root\n----\n", "no such queue"},
+		{begin + "ask p queue=root.a loud\n----\n", "what is [loud]"},
+		{begin + "pods\nx queue=root.a node=n2\n----\n", "no such node"},
+		{begin + "pods\nx queue=root.a node=n1 budget=b\n----\n", "no such budget"},
+		{begin + "pods\nx queue=root.a node=n1 prio=high\n----\n", "invalid syntax"},
+		{begin + "pods\nx queue=root.a node=n1 age=old\n----\n", "invalid duration"},
+		{begin + "plan p\n----\n", "p does not ask"},
+		{begin + "restart p\n----\n", "p did not leave"},
+	} {
+		story := Tell(func(*World, Ask, bool) (Outcome, string, error) { return Outcome{}, "", nil })
+		var err error
+		datadriven.RunTestFromString(t, test.text, func(_ *testing.T, d *datadriven.TestData) string {
+			if err == nil {
+				_, err = story.Command(d)
+			}
+			return ""
+		})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want %q", test.text, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Types are the resource types of all stories.
+func Types() []string { return []string{resources.CPU, resources.Memory, "gpu", resources.Pods} }
+
+// Amounts are quantities by type, in base units; what is not named is 0.
+type Amounts map[string]resources.Amount
+
+// World is what there is at one moment of a story. Names are unique by kind.
+type World struct {
+	// Root is the tree of queues.
+	Root    *config.Queue
+	Nodes   []Node
+	Budgets []Budget
+	// Pods are those with a node.
+	Pods []Pod
+	// Waiting are askers that have a plan or a hold, other than the one that asks.
+	Waiting []Waiting
+}
+
+// Node is a node with what pods may use of it.
+type Node struct {
+	Name        string
+	Allocatable Amounts
+}
+
+// Budget is a PodDisruptionBudget with the disruptions that it still allows.
+type Budget struct {
+	Name    string
+	Allowed int64
+}
+
+// Pod is a pod on a node.
+type Pod struct {
+	Ask
+	Node string
+	// Age is how old it is; below 0 for pods that started while the story is told,
+	// the later the lower.
+	Age        time.Duration
+	OptedOut   bool
+	Originator bool
+	Protection victims.Protection
+	// Budgets names those that cover the pod.
+	Budgets []string
+}
+
+// Ask is a pod that needs room.
+type Ask struct {
+	Name string
+	// Queue is the path of its leaf; empty for a pod that is in none.
+	Queue string
+	// App is the path of the queue unless OwnApp.
+	App string
+	// OwnApp is true where the story names the application.
+	OwnApp bool
+	// Request has pods: 1 as well.
+	Request  Amounts
+	Priority int32
+	// Never is preemptionPolicy Never.
+	Never bool
+}
+
+// Waiting is an asker for which room is being made.
+type Waiting struct {
+	Ask
+	// Node is held for it; empty while none is.
+	Node string
+}
+
+// Queue returns the queue of a path, or nil.
+func (w *World) Queue(path string) *config.Queue {
+	for q := range w.Queues() {
+		if q.Path == path {
+			return q
+		}
+	}
+	return nil
+}
+
+// Queues yields all queues, parents before their children, with their depth
+// below root.
+func (w *World) Queues() func(yield func(q *config.Queue, depth int) bool) {
+	return func(yield func(*config.Queue, int) bool) {
+		var walk func(q *config.Queue, depth int) bool
+		walk = func(q *config.Queue, depth int) bool {
+			if !yield(q, depth) {
+				return false
+			}
+			for _, c := range q.Children {
+				if !walk(c, depth+1) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(w.Root, 0)
+	}
+}
+
+// clone copies what changes while the story goes on.
+func (w *World) clone() *World {
+	return &World{
+		Root: w.Root, Nodes: slices.Clone(w.Nodes), Budgets: slices.Clone(w.Budgets),
+		Pods: slices.Clone(w.Pods), Waiting: slices.Clone(w.Waiting),
+	}
+}
+
+// usage tells what the queues use of what they guarantee or limit, one a line.
+func (w *World) usage() string {
+	var b strings.Builder
+	for q := range w.Queues() {
+		used := w.used(q.Path)
+		var words []string
+		for _, name := range Types() {
+			now := resources.Format(name, used[name])
+			if g, ok := q.Guaranteed.Get(name); ok {
+				words = append(words, fmt.Sprintf("%s %s of %s guaranteed", name, now, resources.Format(name, g)))
+			}
+			if most, ok := q.Max.Get(name); ok {
+				words = append(words, fmt.Sprintf("%s %s of max %s", name, now, resources.Format(name, most)))
+			}
+		}
+		if len(words) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", q.Path, strings.Join(words, ", "))
+		}
+	}
+	return b.String()
+}
+
+// used is what the pods in a queue and below use, but for leaving ones.
+func (w *World) used(path string) Amounts {
+	sum := Amounts{}
+	for i := range w.Pods {
+		p := &w.Pods[i]
+		if p.Protection != victims.Leaving && (p.Queue == path || strings.HasPrefix(p.Queue, path+".")) {
+			for name, a := range p.Request {
+				sum[name] += a
+			}
+		}
+	}
+	return sum
+}
