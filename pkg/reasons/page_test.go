@@ -23,6 +23,10 @@ condition's reason is one of the codes below, and its message says which queue,
 user or rule it is about, with the numbers of the case, and what to do. The same is
 in an event of the pod, and in REST. ` + "`kubectl describe pod`" + ` shows both.
 
+While a node is held for a pod, its condition ` + "`paddock.io/NodeHeld`" + ` is True, with reason
+` + "`MakingRoom` or `WaitingForRoom`" + `; it is False, with the reason why the hold ended, once
+there is none any more.
+
 Some codes are warnings for which nothing waits: they appear as events only, on
 the pod, the namespace or the ConfigMap they are about.
 

@@ -62,6 +62,24 @@ const (
 	NodeHeld Code = "NodeHeld"
 	// ConfigurationChanged: queues changed between two steps of one attempt; it is tried again.
 	ConfigurationChanged Code = "ConfigurationChanged"
+
+	// MakingRoom: a node is held for the pod, and others are made to leave it.
+	MakingRoom Code = "MakingRoom"
+	// WaitingForRoom: a node is held for the pod, which fits once those that are
+	// leaving anyway are gone.
+	WaitingForRoom Code = "WaitingForRoom"
+	// HoldTimedOut: the node was free for long, and the pod did not start on it.
+	HoldTimedOut Code = "HoldTimedOut"
+	// HoldSuperseded: a pod that can run on this node only took the room.
+	HoldSuperseded Code = "HoldSuperseded"
+	// HoldNodeGone: the held node was deleted.
+	HoldNodeGone Code = "HoldNodeGone"
+	// HoldNodeUnschedulable: the held node was cordoned.
+	HoldNodeUnschedulable Code = "HoldNodeUnschedulable"
+	// HoldGivenUp: the room could not be made.
+	HoldGivenUp Code = "HoldGivenUp"
+	// Preempted: the pod was deleted to make room for another.
+	Preempted Code = "Preempted"
 )
 
 // Entry explains a code to people.
@@ -140,6 +158,22 @@ var table = []Entry{
 		"Nothing: the hold ends when that pod runs or gives up."},
 	{ConfigurationChanged, "The queues changed while the pod was being placed.",
 		"Nothing: it is tried again at once."},
+	{MakingRoom, "A node is held for the pod, and pods of queues over their guarantee are made to leave it.",
+		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
+	{WaitingForRoom, "A node is held for the pod, which fits there once pods that are leaving already are gone.",
+		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
+	{HoldTimedOut, "The node held for the pod was clear of the pods that had to leave for as long as reservationTimeout, and the pod did not start there.",
+		"Read the FailedScheduling events of the pod for what the node lacks; another plan is made by itself."},
+	{HoldSuperseded, "A DaemonSet pod, which can run on no other node, took the room that was held for the pod.",
+		"Nothing: another plan is made by itself."},
+	{HoldNodeGone, "The node held for the pod was deleted.",
+		"Nothing: another plan is made by itself."},
+	{HoldNodeUnschedulable, "The node held for the pod became unschedulable.",
+		"Nothing: another plan is made by itself. Uncordon the node if it should take pods."},
+	{HoldGivenUp, "Making room for the pod was given up, and pods that had not left yet stay.",
+		"Read the sentence: it says what stood in the way. If the API server refused a delete, let the scheduler's service account patch pods/status and delete pods, or correct the webhook that refused; another plan is made by itself."},
+	{Preempted, "The pod was deleted to make room for a pod of a queue that is under its guarantee.",
+		"Read the sentence: it names that pod, both queues and the rules. To protect pods, give their queue a larger guarantee or a fence."},
 }
 
 var byCode = func() map[Code]int {
