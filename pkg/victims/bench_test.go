@@ -82,7 +82,7 @@ func (c city) world(tb testing.TB) (*victims.World, *victims.Ask) {
 			}
 			node.Pods = append(node.Pods, p)
 		}
-		w.Nodes = append(w.Nodes, node)
+		w.Nodes = append(w.Nodes, victims.NewNode(node.Name, node.Allocatable, node.Free, node.Pods))
 	}
 	for id, u := range used {
 		v[id].Allocated = vector(u)
@@ -108,22 +108,25 @@ func vector(a victims.Amounts) resources.Vector {
 		resources.Entry{Name: resources.Memory, Amount: resources.Amount(a[1])})
 }
 
+// cases are the kinds of large worlds that are measured.
+var cases = []struct {
+	name   string
+	change func(*city)
+	want   victims.Outcome
+}{
+	{"few shapes", func(c *city) { c.shapes = 8 }, victims.Preempt},
+	{"all different", func(c *city) {}, victims.Preempt},
+	{"several victims", func(c *city) { c.want = 20_000 }, victims.Preempt},
+	{"many victims", func(c *city) { c.want = 60_000 }, victims.Preempt},
+	{"law 4 stops", func(c *city) { c.reached = true }, victims.Refuse},
+	{"law 2 stops", func(c *city) { c.slack, c.want = 900, 20_000 }, victims.Refuse},
+	{"law 2 stops late", func(c *city) { c.slack, c.want = 5000, 60_000 }, victims.Refuse},
+	{"over max", func(c *city) { c.max = true }, victims.Preempt},
+}
+
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []city{{nodes: 1000, podsPerNode: 20}, {nodes: 5000, podsPerNode: 30}} {
-		for _, c := range []struct {
-			name   string
-			change func(*city)
-			want   victims.Outcome
-		}{
-			{"few shapes", func(c *city) { c.shapes = 8 }, victims.Preempt},
-			{"all different", func(c *city) {}, victims.Preempt},
-			{"several victims", func(c *city) { c.want = 20_000 }, victims.Preempt},
-			{"many victims", func(c *city) { c.want = 60_000 }, victims.Preempt},
-			{"law 4 stops", func(c *city) { c.reached = true }, victims.Refuse},
-			{"law 2 stops", func(c *city) { c.slack, c.want = 900, 20_000 }, victims.Refuse},
-			{"law 2 stops late", func(c *city) { c.slack, c.want = 5000, 60_000 }, victims.Refuse},
-			{"over max", func(c *city) { c.max = true }, victims.Preempt},
-		} {
+		for _, c := range cases {
 			big := size
 			big.slack, big.want = 100_000, 4000
 			c.change(&big)

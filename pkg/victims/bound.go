@@ -32,7 +32,7 @@ func (s *search) fillSupply() {
 		}
 		for t, least := range s.smallest[i] {
 			if s.smallest[i][t] = 0; group[0].onNode {
-				s.smallest[i][t] = min(least, group[0].pod.Request.at(t))
+				s.smallest[i][t] = min(least, group[0].request.at(t))
 			}
 		}
 	}

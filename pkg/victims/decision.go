@@ -152,7 +152,7 @@ func (p *plan) takenFrom(a *account, t int) int64 {
 	taken := int64(0)
 	for _, c := range p.victims {
 		if slices.Contains(c.route.counts, a) {
-			taken = plus(taken, c.pod.Request.at(t))
+			taken = plus(taken, c.request.at(t))
 		}
 	}
 	return taken

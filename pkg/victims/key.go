@@ -39,9 +39,12 @@ func compareHarm(a, b harm) int {
 // add counts one more victim; allowed are the disruptions left, by budget.
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
-	h.optedOut += rankOf(c.pod.OptedOut)
+	h.optedOut += rankOf(c.kind == optedOut)
 	h.originators += rankOf(c.pod.Originator)
 	h.priority = max(h.priority, c.priority)
+	if c.budget == noBudget {
+		return
+	}
 	for _, b := range c.pod.Budgets {
 		if allowed[b] <= 0 {
 			h.violations++
@@ -105,7 +108,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 		freed := int64(0)
 		for i := range victims {
 			if victims[i].onNode {
-				freed = plus(freed, victims[i].pod.Request.at(t))
+				freed = plus(freed, victims[i].request.at(t))
 			}
 		}
 		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {

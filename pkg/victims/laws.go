@@ -209,20 +209,20 @@ func (s *scene) gains() [][]int64 {
 }
 
 // judge returns the rule that forbids a pod as a victim, whoever else goes.
-func (st *stance) judge(p *Pod, o *outlook) verdict {
+func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 	switch {
-	case p.Protection != Unprotected:
-		return verdict(p.Protection)
+	case e.protection != Unprotected:
+		return verdict(e.protection)
 	case o.all != mayGo:
 		return o.all
-	case int64(p.Priority) > o.route.most:
+	case int64(e.priority) > o.route.most:
 		return byLaw6
-	case p.App == st.ask.App:
+	case e.app == st.app && e.pod.App == st.ask.App:
 		return byLaw3
-	case !o.mayLose(p):
+	case !o.mayLose(request):
 		return byLaw5
 	}
-	for t, amount := range p.Request {
+	for t, amount := range request {
 		if amount > o.room[t] && amount > 0 {
 			return byLaw2
 		}
@@ -232,16 +232,16 @@ func (st *stance) judge(p *Pod, o *outlook) verdict {
 
 // mayLose tells whether every queue of the victim's side is over its guarantee
 // in a contested type that the victim uses (law 5).
-func (o *outlook) mayLose(p *Pod) bool {
+func (o *outlook) mayLose(request Amounts) bool {
 	for _, t := range o.easy {
-		if p.Request.at(t) > 0 {
+		if request.at(t) > 0 {
 			return true
 		}
 	}
 next:
 	for _, over := range o.over {
 		for _, t := range over {
-			if p.Request.at(t) > 0 {
+			if request.at(t) > 0 {
 				continue next
 			}
 		}

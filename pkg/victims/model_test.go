@@ -126,7 +126,8 @@ type view map[queues.ID]*queues.Queue
 func (v view) Queue(id queues.ID) *queues.Queue { return v[id] }
 
 // world translates the model. With a source of chance it does so in another
-// order: of types, queue IDs, budgets, nodes and the pods on them.
+// order: of types, queue IDs, budgets, nodes and the pods on them; and the nodes
+// are prepared.
 func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.Params) {
 	types, budgets := upTo(len(m.types)), upTo(len(m.budgets))
 	ids := upTo(len(m.queues))
@@ -159,6 +160,9 @@ func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.
 			if m.pods[i].node == n {
 				node.Pods = append(node.Pods, m.pods[i].pod(ids, budgets, amounts))
 			}
+		}
+		if chance != nil {
+			node = victims.NewNode(node.Name, node.Allocatable, node.Free, node.Pods)
 		}
 		w.Nodes = append(w.Nodes, node)
 	}

@@ -36,13 +36,22 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 	p := &pool{whole: true}
 	highest := pl.over[0].depth
 	for _, n := range pl.nodes {
-		for _, pod := range n.Pods {
-			o := sv.outlook(pod.Leaf)
-			r := o.route
-			if o.all != mayGo || r.lca < highest || sv.judge(pod, o) != mayGo || !helps(pod, r, false, pl.over) {
+		d := n.read()
+		from := 0
+		for _, run := range d.runs {
+			first := from
+			from = int(run.to)
+			o := sv.outlook(run.leaf)
+			if o.all != mayGo || o.route.lca < highest {
 				continue
 			}
-			p.insert(pl.candidate(pod, r, n, false), size, pl.byHarm)
+			for i := first; i < from; i++ {
+				e, request := &d.entries[i], d.request(i)
+				if sv.judge(e, request, o) == mayGo && helps(request, o.route, false, pl.over) {
+					priority := o.route.lift.apply(int64(e.priority))
+					p.insert(candidate{e, request, o.route, n, false, priority, sv.classOf(e)}, size, pl.byHarm)
+				}
+			}
 		}
 	}
 	return p

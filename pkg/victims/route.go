@@ -112,11 +112,11 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 }
 
 // frees is how much a victim of this way frees for a goal.
-func (r *route) frees(p *Pod, onNode bool, g *goal) int64 {
+func (r *route) frees(request Amounts, onNode bool, g *goal) int64 {
 	if g.depth == 0 && !onNode || g.depth > r.lca {
 		return 0
 	}
-	return p.Request.at(g.typ)
+	return request.at(g.typ)
 }
 
 // protected tells whether preemption.policy: disabled holds for a leaf. The

@@ -13,6 +13,7 @@ import (
 type scene struct {
 	world  *World
 	ask    *Ask
+	app    uint32 // hash of ask.App
 	params Params
 
 	accounts []*account // in order of their first use
@@ -40,7 +41,7 @@ type goal struct {
 
 // newScene returns the scene, and false if the ask's queue is not there.
 func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
-	s := &scene{world: w, ask: ask, params: p}
+	s := &scene{world: w, ask: ask, app: hash(ask.App), params: p}
 	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
 		s.path = append(s.path, s.account(q))
 	}

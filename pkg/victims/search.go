@@ -102,7 +102,7 @@ func (s *search) reached() bool {
 func (s *search) lawful(c *candidate) bool {
 	for _, a := range c.route.counts {
 		budget := s.budget[a.index]
-		for t, amount := range c.pod.Request {
+		for t, amount := range c.request {
 			if amount > 0 && budget[t] < amount {
 				return false
 			}
@@ -118,7 +118,7 @@ func (s *search) lawful(c *candidate) bool {
 	}
 	for t, loss := range s.loss {
 		if short != nil {
-			loss += short[t] * c.pod.Request.at(t)
+			loss += short[t] * c.request.at(t)
 		}
 		if loss > s.gain[lca][t] {
 			return false
@@ -153,19 +153,19 @@ func (s *search) apply(c *candidate, sign int64) {
 		s.left[g] -= sign * c.frees(&s.goals[g])
 	}
 	if c.onNode {
-		for t, amount := range c.pod.Request {
+		for t, amount := range c.request {
 			s.freed[t] += sign * amount
 		}
 	}
 	if short := s.outlook(c.pod.Leaf).short; short != nil {
 		s.losing += int(sign)
-		for t, amount := range c.pod.Request {
+		for t, amount := range c.request {
 			s.loss[t] += sign * short[t] * amount
 		}
 	}
 	for _, a := range c.route.counts {
 		budget := s.budget[a.index]
-		for t, amount := range c.pod.Request {
+		for t, amount := range c.request {
 			if budget[t] != unbounded {
 				budget[t] -= sign * amount
 			}

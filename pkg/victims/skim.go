@@ -102,14 +102,14 @@ func (pl *planner) try(sv *survey, c *candidate) {
 		}
 	}
 	h := harmless
-	if len(c.pod.Budgets) > 0 {
+	if c.budget != noBudget {
 		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
 	}
 	h.add(c, pl.allowed)
 	best := pl.toBeat()
 	if best != nil {
 		by := compareHarm(h, best.harm)
-		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.pod.Request, best.waste) {
+		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.request, best.waste) {
 			return
 		}
 	}

@@ -11,11 +11,12 @@ import (
 
 // candidate is a pod that every law about single victims allows.
 type candidate struct {
-	pod    *Pod
-	route  *route
-	node   *Node
-	onNode bool // it is on the node that is to run the asker
-	// priority is the effective one strictly below the fence root.
+	*entry
+	request Amounts
+	route   *route
+	node    *Node
+	onNode  bool // it is on the node that is to run the asker
+	// priority is the effective one strictly below the fence root, not the pod's.
 	priority int64
 	class    class
 }
@@ -50,31 +51,36 @@ func (c class) harm() harm {
 // exceeds tells whether every set of at least so many victims with this one does
 // more harm than h.
 func (c *candidate) exceeds(h *harm, victims int) bool {
-	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
-		return c.priority > h.priority || c.priority == h.priority && victims > h.victims
+	return h.exceededBy(c.class, c.priority, victims)
+}
+
+// exceededBy tells whether every set of at least so many victims does more harm,
+// if one of them is of this class and priority.
+func (h *harm) exceededBy(c class, priority int64, victims int) bool {
+	if c == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
+		return priority > h.priority || priority == h.priority && victims > h.victims
 	}
-	least := c.class.harm()
-	least.priority, least.victims = c.priority, victims
+	least := c.harm()
+	least.priority, least.victims = priority, victims
 	return compareHarm(least, *h) > 0
 }
 
-func (s *scene) candidate(p *Pod, r *route, n *Node, onNode bool) candidate {
-	c := candidate{p, r, n, onNode, r.lift.apply(int64(p.Priority)), plain}
-	if p.Originator {
-		c.class = originator
-	}
-	for _, b := range p.Budgets {
-		if s.world.Budgets[b] <= 0 {
-			c.class = violator
+// classOf is the class of a pod where the budgets are as they are.
+func (s *scene) classOf(e *entry) class {
+	switch {
+	case e.budget == noBudget || e.kind == optedOut:
+		return e.kind
+	case e.budget == manyBudgets:
+		if slices.ContainsFunc(e.pod.Budgets, func(b int) bool { return s.world.Budgets[b] <= 0 }) {
+			return violator
 		}
+	case s.world.Budgets[e.budget] <= 0:
+		return violator
 	}
-	if p.OptedOut {
-		c.class = optedOut
-	}
-	return c
+	return e.kind
 }
 
-func (c *candidate) frees(g *goal) int64 { return c.route.frees(c.pod, c.onNode, g) }
+func (c *candidate) frees(g *goal) int64 { return c.route.frees(c.request, c.onNode, g) }
 
 // survey is a node with what the asker lacks there and the pods that may go.
 type survey struct {
@@ -117,31 +123,47 @@ func (pl *planner) stanceFor(goals []goal) *stance {
 
 // gather appends the candidates among the pods of the node.
 func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[verdicts]int) []candidate {
-	for _, p := range n.Pods {
-		o := sv.outlook(p.Leaf)
-		why := sv.judge(p, o)
-		if p.Leaf == queues.NoQueue {
-			why = byForeign
-		}
-		if why == mayGo && !everything && !helps(p, o.route, true, sv.goals) {
-			why = byNeed
-		}
-		if why != mayGo {
-			rejected[why]++
+	d := n.read()
+	from := 0
+	for _, run := range d.runs {
+		first, end := from, int(run.to)
+		from = end
+		if run.leaf == queues.NoQueue {
+			rejected[byForeign] += end - first
 			continue
 		}
-		c := sv.scene.candidate(p, o.route, n, true)
-		if sv.best == nil || !c.exceeds(sv.best, 1) {
-			to = append(to, c)
+		o := sv.outlook(run.leaf)
+		if o.all != mayGo && run.protected == 0 {
+			rejected[o.all] += end - first
+			continue
+		}
+		for i := first; i < end; i++ {
+			e, request := &d.entries[i], d.request(i)
+			why := sv.judge(e, request, o)
+			if why == mayGo && !everything && !helps(request, o.route, true, sv.goals) {
+				why = byNeed
+			}
+			if why != mayGo {
+				rejected[why]++
+				continue
+			}
+			priority := o.route.lift.apply(int64(e.priority))
+			if sv.best != nil && sv.best.exceededBy(e.kind, priority, 1) {
+				continue
+			}
+			class := sv.classOf(e)
+			if sv.best == nil || !sv.best.exceededBy(class, priority, 1) {
+				to = append(to, candidate{e, request, o.route, n, true, priority, class})
+			}
 		}
 	}
 	return to
 }
 
 // helps tells whether a victim frees something that is needed.
-func helps(p *Pod, r *route, onNode bool, goals []goal) bool {
+func helps(request Amounts, r *route, onNode bool, goals []goal) bool {
 	for i := range goals {
-		if r.frees(p, onNode, &goals[i]) > 0 {
+		if r.frees(request, onNode, &goals[i]) > 0 {
 			return true
 		}
 	}
@@ -233,15 +255,15 @@ func (sv *survey) lavish(best *plan) bool {
 	for range sv.world.Types {
 		sv.least = append(sv.least, math.MaxInt64)
 	}
-	younger := false
+	younger, youngest := false, best.created[0].Unix()
 	for i := range sv.candidates {
 		c := &sv.candidates[i]
 		if c.exceeds(&best.harm, best.harm.victims) {
 			continue
 		}
-		younger = younger || !best.youngerThan(c.pod.Created)
+		younger = younger || c.created >= youngest
 		for t := range sv.least {
-			sv.least[t] = min(sv.least[t], c.pod.Request.at(t))
+			sv.least[t] = min(sv.least[t], c.request.at(t))
 		}
 	}
 	var waste resources.Share
@@ -269,7 +291,7 @@ func (s *scene) byHarm(a, b *candidate) int {
 		return cmp.Compare(a.priority, b.priority)
 	}
 	for _, t := range s.byName {
-		if c := cmp.Compare(b.pod.Request.at(t), a.pod.Request.at(t)); c != 0 {
+		if c := cmp.Compare(b.request.at(t), a.request.at(t)); c != 0 {
 			return c
 		}
 	}
@@ -288,7 +310,7 @@ func (s *scene) byHarm(a, b *candidate) int {
 func alike(a, b *candidate) bool {
 	return a.route == b.route && a.onNode == b.onNode && a.priority == b.priority &&
 		a.pod.OptedOut == b.pod.OptedOut && a.pod.Originator == b.pod.Originator &&
-		slices.Equal(a.pod.Request, b.pod.Request) && slices.Equal(a.pod.Budgets, b.pod.Budgets)
+		slices.Equal(a.request, b.request) && slices.Equal(a.pod.Budgets, b.pod.Budgets)
 }
 
 func rankOf(b bool) int {

@@ -40,13 +40,15 @@ type Node struct {
 	// what they wait for; negative where the node is overcommitted.
 	Free Amounts
 	Pods []*Pod
+
+	digest *digest
 }
 
 // NewNode returns a node that is prepared for many plans. Neither its pods nor
 // the list of them may change from then on: where one does, make the node anew.
 // What is free may be set at any time.
 func NewNode(name string, allocatable, free Amounts, pods []*Pod) Node {
-	return Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods}
+	return Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods, digest: newDigest(pods)}
 }
 
 // Protection says why a pod is never a victim of queue preemption.

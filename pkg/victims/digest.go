@@ -1,0 +1,108 @@
+package victims
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// digest is what every plan reads of a node's pods, leaf by leaf in one piece of
+// memory: a plan that follows a pointer to each pod of a large cluster mostly
+// waits for memory.
+type digest struct {
+	entries []entry
+	runs    []run
+	// amounts are the requests of the entries, each width long.
+	amounts []int64
+	width   int
+}
+
+// entry is a pod as the laws about single victims see it.
+type entry struct {
+	pod        *Pod
+	created    int64  // second; the order within it is not told
+	app        uint32 // hash of pod.App
+	priority   int32
+	budget     int32 // the only one, or noBudget, or manyBudgets
+	kind       class // its class, whatever its budgets still allow
+	protection Protection
+}
+
+const (
+	noBudget    = -1
+	manyBudgets = -2
+)
+
+// run is the entries of one leaf.
+type run struct {
+	leaf queues.ID
+	to   int32 // end of the entries; they begin where those of the run before end
+	// protected is how many of them are.
+	protected int32
+}
+
+// newDigest digests the pods of a node.
+func newDigest(pods []*Pod) *digest {
+	d := &digest{entries: make([]entry, len(pods))}
+	for i, p := range pods {
+		d.entries[i] = newEntry(p)
+		d.width = max(d.width, len(p.Request))
+	}
+	slices.SortStableFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.pod.Leaf, b.pod.Leaf) })
+	d.amounts = make([]int64, len(pods)*d.width)
+	for i, e := range d.entries {
+		copy(d.amounts[i*d.width:], e.pod.Request)
+		if i == 0 || d.entries[i-1].pod.Leaf != e.pod.Leaf {
+			d.runs = append(d.runs, run{leaf: e.pod.Leaf})
+		}
+		r := &d.runs[len(d.runs)-1]
+		r.to = int32(i + 1)
+		if e.protection != Unprotected {
+			r.protected++
+		}
+	}
+	return d
+}
+
+func newEntry(p *Pod) entry {
+	e := entry{pod: p, created: p.Created.Unix(), app: hash(p.App), priority: p.Priority, protection: p.Protection}
+	switch len(p.Budgets) {
+	case 0:
+		e.budget = noBudget
+	case 1:
+		e.budget = int32(p.Budgets[0])
+	default:
+		e.budget = manyBudgets
+	}
+	switch {
+	case p.OptedOut:
+		e.kind = optedOut
+	case p.Originator:
+		e.kind = originator
+	}
+	return e
+}
+
+// request is what an entry requests.
+func (d *digest) request(i int) Amounts {
+	end := (i + 1) * d.width
+	return d.amounts[i*d.width : end : end]
+}
+
+// read returns the digest of a node; a literal is digested anew for each look.
+func (n *Node) read() *digest {
+	if n.digest != nil {
+		return n.digest
+	}
+	return newDigest(n.Pods)
+}
+
+// hash is FNV-1a. Names that differ in it need not be compared.
+func hash(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h
+}
