@@ -1,0 +1,71 @@
+package stage
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Fact is something that a story says and that not every cluster can be made to
+// show.
+type Fact string
+
+// The facts.
+const (
+	// TwoQueues: an application is in the queue of its first pod.
+	TwoQueues Fact = "an application in two queues"
+	// Binding: the request to bind a pod is under way while another pod asks.
+	Binding Fact = "a pod in its binding"
+	// PlanWithoutNode: there is no moment at which a scheduler has a plan for an
+	// asker and has not held a node for it.
+	PlanWithoutNode Fact = "a plan without a node"
+	// Strict is an argument of the whole scheduler.
+	Strict Fact = "strictGuarantee"
+	// Daemon: a pod of a DaemonSet is made and deleted by its controller.
+	Daemon Fact = "a pod of a DaemonSet"
+)
+
+// Facts are those in a case that a driver has to care about, sorted.
+func Facts(c *scenario.Case) []Fact {
+	var facts []Fact
+	if c.Strict {
+		facts = append(facts, Strict)
+	}
+	queues := map[string]string{c.Ask.App: c.Ask.Queue}
+	for i := range c.World.Pods {
+		p := &c.World.Pods[i]
+		if queue, known := queues[p.App]; p.OwnApp && known && queue != p.Queue {
+			facts = append(facts, TwoQueues)
+		}
+		queues[p.App] = p.Queue
+		switch p.Protection {
+		case victims.Binding:
+			facts = append(facts, Binding)
+		case victims.DaemonSet:
+			facts = append(facts, Daemon)
+		}
+	}
+	for _, x := range c.World.Waiting {
+		if x.Node == "" {
+			facts = append(facts, PlanWithoutNode)
+		}
+	}
+	slices.Sort(facts)
+	return slices.Compact(facts)
+}
+
+// Unplayable lists the cases with the facts that keep them off a stage that can
+// show only some, one a line, in the order of the cases. It returns the others.
+func Unplayable(cases []scenario.Case, can ...Fact) (playable []scenario.Case, unplayable []string) {
+	for _, c := range cases {
+		facts := slices.DeleteFunc(Facts(&c), func(f Fact) bool { return slices.Contains(can, f) })
+		if len(facts) == 0 {
+			playable = append(playable, c)
+		}
+		for _, f := range facts {
+			unplayable = append(unplayable, c.Name+": "+string(f))
+		}
+	}
+	return playable, unplayable
+}
