@@ -100,8 +100,12 @@ type Queue struct {
 	epoch uint64 // of the draft that made this copy
 }
 
-// Committed is what is used or about to be: allocated plus admitted.
-func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted) }
+// Committed is what is used or about to be: allocated, admitted and arriving. An
+// asker with a hold is arriving, not admitted.
+func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted).Add(q.Arriving) }
+
+// Expected is what is used and stays, with what is arriving (laws 2, 4 and 7).
+func (q *Queue) Expected() resources.Vector { return q.Used().Add(q.Arriving) }
 
 // Used is what is allocated and stays: allocated without what is leaving.
 func (q *Queue) Used() resources.Vector { return q.Allocated.Sub(q.Leaving) }

@@ -63,6 +63,16 @@ const (
 	// ConfigurationChanged: queues changed between two steps of one attempt; it is tried again.
 	ConfigurationChanged Code = "ConfigurationChanged"
 
+	// PreemptionDisabled: the partition has preemption.enabled: false.
+	PreemptionDisabled Code = "PreemptionDisabled"
+	// PreemptionNever: the pod's preemptionPolicy is Never.
+	PreemptionNever Code = "PreemptionNever"
+	// PreemptionDelayed: the pod has not waited for its leaf's preemption.delay.
+	PreemptionDelayed Code = "PreemptionDelayed"
+	// PreemptionPaced: as many pods were preempted in this round as may be.
+	PreemptionPaced Code = "PreemptionPaced"
+	// PreemptionRefused: no plan is lawful, or none helps.
+	PreemptionRefused Code = "PreemptionRefused"
 	// MakingRoom: a node is held for the pod, and others are made to leave it.
 	MakingRoom Code = "MakingRoom"
 	// WaitingForRoom: a node is held for the pod, which fits once those that are
@@ -70,7 +80,8 @@ const (
 	WaitingForRoom Code = "WaitingForRoom"
 	// HoldTimedOut: the node was free for long, and the pod did not start on it.
 	HoldTimedOut Code = "HoldTimedOut"
-	// HoldSuperseded: a pod that can run on this node only took the room.
+	// HoldSuperseded: a pod that can run on this node only, or one of another
+	// scheduler, took the room.
 	HoldSuperseded Code = "HoldSuperseded"
 	// HoldNodeGone: the held node was deleted.
 	HoldNodeGone Code = "HoldNodeGone"
@@ -158,13 +169,23 @@ var table = []Entry{
 		"Nothing: the hold ends when that pod runs or gives up."},
 	{ConfigurationChanged, "The queues changed while the pod was being placed.",
 		"Nothing: it is tried again at once."},
+	{PreemptionDisabled, "No node took the pod, and queues do not preempt: the partition has preemption.enabled: false.",
+		"Wait until pods finish, or set preemption.enabled: true in queues.yaml."},
+	{PreemptionNever, "No node took the pod, and it asks for no preemption: its preemptionPolicy is Never.",
+		"Wait until pods finish, or give the pod another PriorityClass."},
+	{PreemptionDelayed, "No node took the pod, and it has not waited long enough to preempt others.",
+		"Wait; property preemption.delay of the leaf queue says how long."},
+	{PreemptionPaced, "Others are to make room for the pod, but as many were preempted in this moment as maxVictimsPerRound allows.",
+		"Nothing: it is planned for again in the next round. Raise maxVictimsPerRound of QueuePreemption for a faster pace."},
+	{PreemptionRefused, "No node took the pod, and no others may be, or need to be, made to leave for it.",
+		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
 	{MakingRoom, "A node is held for the pod, and pods of queues over their guarantee are made to leave it.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
 	{WaitingForRoom, "A node is held for the pod, which fits there once pods that are leaving already are gone.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
 	{HoldTimedOut, "The node held for the pod was clear of the pods that had to leave for as long as reservationTimeout, and the pod did not start there.",
 		"Read the FailedScheduling events of the pod for what the node lacks; another plan is made by itself."},
-	{HoldSuperseded, "A DaemonSet pod, which can run on no other node, took the room that was held for the pod.",
+	{HoldSuperseded, "Others took the room that was held for the pod: a DaemonSet pod, which can run on no other node, or pods of another scheduler.",
 		"Nothing: another plan is made by itself."},
 	{HoldNodeGone, "The node held for the pod was deleted.",
 		"Nothing: another plan is made by itself."},

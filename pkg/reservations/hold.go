@@ -23,8 +23,13 @@ type Hold struct {
 	Required bool
 	// Since is when the hold began, also across restarts.
 	Since time.Time
-	// Victims are the pods that are to go and are not gone, sorted.
+	// Victims are the pods whose room the asker waits for and that are not gone,
+	// sorted: those chosen for it, and others that were leaving anyway.
 	Victims []types.UID
+	// Chosen are the pods that were chosen to go for the asker, gone or not, sorted.
+	Chosen []types.UID
+	// Committed is true from the moment before the first disruption.
+	Committed bool
 	// Decision identifies the decision that made the hold; may be empty.
 	Decision string
 	// ClearSince is when the last victim was gone; zero while any is left.
@@ -36,9 +41,22 @@ type Hold struct {
 // Clear tells whether no victim is left.
 func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
 
+// Binding tells whether the asker is kept to the node: pods were disrupted for
+// it. Until then it may go wherever it fits.
+func (h *Hold) Binding() bool { return h.Committed && len(h.Chosen) > 0 }
+
+// Claim is what is written on the asker.
+func (h *Hold) Claim() Claim {
+	c := Claim{Node: h.Node, Since: h.Since, Victims: slices.Clone(h.Chosen), Decision: h.Decision}
+	if h.Clear() && !h.ClearSince.Equal(h.Since) {
+		c.ClearSince = h.ClearSince
+	}
+	return c
+}
+
 func (h *Hold) copy() Hold {
 	c := *h
-	c.Victims = slices.Clone(h.Victims)
+	c.Victims, c.Chosen = slices.Clone(h.Victims), slices.Clone(h.Chosen)
 	return c
 }
 

@@ -42,6 +42,8 @@ func (l *Ledger) Place(h Hold) error {
 	placed.seq = l.seq
 	slices.Sort(placed.Victims)
 	placed.Victims = slices.Compact(placed.Victims)
+	slices.Sort(placed.Chosen)
+	placed.Chosen = slices.Compact(placed.Chosen)
 	switch {
 	case !placed.Clear():
 		placed.ClearSince = time.Time{}
@@ -155,37 +157,31 @@ func (l *Ledger) Held() bool { return len(l.byAsker) > 0 }
 // Nodes returns the names of the held nodes, sorted.
 func (l *Ledger) Nodes() []string { return slices.Sorted(maps.Keys(l.byNode)) }
 
-// Pass is the answer to "may this pod use this node".
-type Pass struct {
-	OK bool
-	// Holder is who stands in the way; the asker itself where it holds another node.
-	Holder Hold
+// Commit notes that the first disruption for an asker is about to happen; false
+// when it has no hold.
+func (l *Ledger) Commit(asker types.UID) bool {
+	h := l.byAsker[asker]
+	if h == nil {
+		return false
+	}
+	h.Committed = true
+	return true
 }
 
-// MayUse tells whether a pod may be placed on a node (LAWS, holds; D1):
-//
-//   - a pod that holds a node may use that one only,
-//   - a required-node pod passes ordinary holds, and waits for the required-node
-//     holders before it,
-//   - an ordinary holder waits for every required-node holder of its node,
-//   - everybody else keeps off a held node.
+// Waiting returns the askers that wait for a pod to be gone, sorted.
+func (l *Ledger) Waiting(victim types.UID) []types.UID {
+	var out []types.UID
+	for _, h := range l.waiting[victim] {
+		out = append(out, h.Asker)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// MayUse tells whether a pod may be placed on a node; see [View.MayUse].
 func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
-	if own := l.byAsker[pod]; own != nil && own.Node != node {
-		return Pass{Holder: own.copy()}
-	}
-	for _, h := range l.byNode[node] {
-		switch {
-		case h.Asker == pod:
-			return Pass{OK: true} // nobody is before it
-		case h.Required, !required && l.byAsker[pod] == nil:
-			return Pass{Holder: h.copy()}
-		case required:
-			return Pass{OK: true} // only ordinary holders are left
-		}
-		// Both are ordinary holders: the plan of the later one counted the
-		// earlier one as placed, so they do not stand in each other's way.
-	}
-	return Pass{OK: true}
+	v := View{byAsker: l.byAsker, byNode: l.byNode}
+	return v.MayUse(node, pod, required)
 }
 
 // Check verifies that all indexes say the same.

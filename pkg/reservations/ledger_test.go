@@ -109,7 +109,14 @@ func TestHoldersAreServedInOrder(t *testing.T) {
 
 func TestMayUse(t *testing.T) {
 	ordinary, daemon := NewLedger(), NewLedger()
-	place(t, ordinary, hold("a", "n1"), hold("b", "n1"))
+	place(t, ordinary, hold("a", "n1"), hold("b", "n1"), hold("c", "n3"))
+	binding := NewLedger()
+	committed := hold("a", "n1")
+	committed.Chosen = []types.UID{"v"}
+	place(t, binding, committed)
+	if !binding.Commit("a") || binding.Commit("b") {
+		t.Error("a hold that is there commits, another one does not")
+	}
 	place(t, daemon, hold("a", "n1"), required(hold("d1", "n1"), 9, start), required(hold("d2", "n1"), 1, start))
 	for _, c := range []struct {
 		name     string
@@ -123,7 +130,9 @@ func TestMayUse(t *testing.T) {
 		{"a stranger", ordinary, "n1", "x", false, "a"},
 		{"the holder", ordinary, "n1", "a", false, ""},
 		{"the later of two ordinary holders", ordinary, "n1", "b", false, ""},
-		{"a holder on another node", ordinary, "n2", "a", false, "a"},
+		{"a holder on another node, nobody disrupted yet", ordinary, "n2", "a", false, ""},
+		{"a holder on another node", binding, "n2", "a", false, "a"},
+		{"a holder on another held node", ordinary, "n3", "a", false, "c"},
 		{"a DaemonSet pod passes ordinary holds", ordinary, "n1", "d", true, ""},
 		{"the first DaemonSet pod", daemon, "n1", "d1", true, ""},
 		{"the second DaemonSet pod waits for the first", daemon, "n1", "d2", true, "d1"},

@@ -7,21 +7,27 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Name is the name of the plugin in a scheduler configuration.
 const Name = "QueuePreemption"
 
-// Plugin gives the quota verdict at the beginning of a cycle.
+// Plugin gives the quota verdict at the beginning of a cycle, and makes room
+// where no node takes a pod.
 type Plugin struct {
 	process *process.Process
+	handle  fwk.Handle
 }
 
 var (
@@ -39,7 +45,11 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := validation.ValidateQueuePreemptionArgs(nil, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return &Plugin{process: process.For(ctx, h)}, nil
+	p := process.For(ctx, h)
+	if err := p.ConfigurePreemption(args); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return &Plugin{process: p, handle: h}, nil
 }
 
 // Name returns the plugin's name.
@@ -79,14 +89,62 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 // the quota verdict of the cycle.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// PostFilter notes that no node took the pod, so that others have its place in
-// the window. It makes no room.
-func (pl *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if !pl.process.Managed(pod.Spec.SchedulerName) {
+// PostFilter decides whether others make room for a pod that no node took, or
+// that a quota refused. It plans and says what is to be done; the executor does
+// it. The status is what people read: which law or gate stopped the pod, or whom
+// it waits for.
+func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if !pl.process.Managed(pod.Spec.SchedulerName) || pl.process.Store() == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if _, err := state.Read(stateKey); errors.Is(err, fwk.ErrNotFound) {
-		pl.process.Store().Failed(pod.UID, informer.Kind(pod), reasons.New(reasons.NoNodeFits, "no node could take the pod"), pl.process.Clock.Now())
+	s, now := pl.process.Store(), pl.process.Clock.Now()
+	_, err := state.Read(stateKey)
+	asked, kind := errors.Is(err, fwk.ErrNotFound), informer.Kind(pod)
+	node, why := pl.makeRoom(ctx, state, pod, statuses, kind, asked)
+	switch {
+	case node != "": // the store has it parked
+		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
+	case !asked:
+		s.Refused(pod.UID, now)
+	default:
+		s.Failed(pod.UID, kind, reasons.New(reasons.NoNodeFits, "no node could take the pod; %s", why.Text), now)
 	}
-	return nil, fwk.NewStatus(fwk.Unschedulable)
+	if why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
+}
+
+// makeRoom plans for a pod and puts the plan into force. It returns the node that
+// is held from then on, empty for none, and what people are told.
+func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, asked bool) (string, reasons.Reason) {
+	s, now := pl.process.Store(), pl.process.Clock.Now()
+	attempt, why := s.Attempt(pod.UID, kind, pl.inPermit(), now)
+	if attempt == nil {
+		return "", why
+	}
+	w := *attempt.World
+	w.Nodes = candidates(&w, statuses, asked)
+	t := newTrial(pl.handle, state, pod, &w)
+	d := victims.Plan(&w, attempt.Ask, victims.Params{
+		StrictGuarantee: attempt.Strict,
+		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
+	})
+	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
+		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive)
+	if d.Outcome == victims.Refuse {
+		return "", s.Decline(pod.UID, &d, now)
+	}
+	if why := s.Claim(pod.UID, &d, now); !why.None() {
+		return "", why
+	}
+	return d.Node, s.Explain(pod.UID)
+}
+
+// inPermit lists the pods that a Permit plugin holds back: they have no container
+// yet, and may be victims as upstream's preemption has it.
+func (pl *Plugin) inPermit() []types.UID {
+	var uids []types.UID
+	pl.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) { uids = append(uids, w.GetPod().UID) })
+	return uids
 }

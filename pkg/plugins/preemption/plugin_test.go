@@ -146,7 +146,7 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	}
 	until(t, s, fits, reasons.OverMax)
 	_, status = plugin.PostFilter(t.Context(), state, fits, nil)
-	wantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "")
+	wantStatus(t, "PostFilter after the refusal", status, fwk.Unschedulable, "PreemptionRefused: ")
 	until(t, s, fits, reasons.OverMax) // and not for a node
 	if err := s.Check(); err != nil {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 		t.Fatal(status)
 	}
 	result, status := plugin.PostFilter(t.Context(), state, pod, framework.NewDefaultNodeToStatus())
-	wantStatus(t, "no node", status, fwk.Unschedulable, "")
+	wantStatus(t, "no node", status, fwk.Unschedulable, "PreemptionRefused: ")
 	if result != nil {
 		t.Errorf("result %v", result)
 	}

@@ -53,10 +53,13 @@ type Process struct {
 	Clock   clock.WithTicker
 	Leader  *leader.Gate
 
+	away      turnedAway
 	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
 
-	mu   sync.Mutex            // guards args, and makes Configure happen once
-	args *config.QueueSortArgs // nil before Configure
+	mu          sync.Mutex            // guards the rest, and makes Configure happen once
+	args        *config.QueueSortArgs // nil before Configure
+	preemption  *config.QueuePreemptionArgs
+	reservation *config.NodeReservationArgs
 }
 
 // For returns the Process of the scheduler that the handle belongs to.
@@ -139,6 +142,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.managed.Store(&managed)
 	p.store.Store(s)
 	p.args = args
+	p.applyPreemption()
 	go source.Run(ctx)
 	go announcer.run(ctx, p.Clock)
 	go p.pump(ctx, h, s, logger)

@@ -34,6 +34,7 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		if refs := s.TakeActivations(); len(refs) > 0 {
 			h.Activate(logger, podsOf(refs))
 		}
+		p.invite(h, s.TakeVacated(), logger)
 		if next, ok := s.NextDeadline(); ok {
 			timer.Reset(max(next.Sub(p.Clock.Now()), time.Millisecond))
 		}
@@ -44,7 +45,7 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 func (p *Process) follow(ctx context.Context, s *store.Store) {
 	for {
 		changed := p.Leader.Changed()
-		s.SetStandby(!p.Leader.Leading())
+		s.SetStandby(!p.Leader.Leading(), p.Clock.Now())
 		select {
 		case <-ctx.Done():
 			return

@@ -2,8 +2,8 @@
 // is chosen (Reserve), gives it back when the pod is not bound after all
 // (Unreserve), and has a last look before the bind (Permit).
 //
-// Its Filter is where pods are kept off nodes that are held for others; no node
-// is held yet, so it lets every pod pass. It has to be enabled in every profile,
-// because a pod of any profile could take the room.
+// Its Filter keeps pods off nodes that are held for others, while room is made
+// there. It has to be enabled in every profile, because a pod of any profile
+// could take the room.
 // PreFilter is not implemented on purpose: a Skip would switch Filter off.
 package reservation

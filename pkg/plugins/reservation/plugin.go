@@ -11,7 +11,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // Name is the name of the plugin in a scheduler configuration.
@@ -40,7 +43,11 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := validation.ValidateNodeReservationArgs(nil, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return &Plugin{process: process.For(ctx, h)}, nil
+	p := process.For(ctx, h)
+	if err := p.ConfigureReservation(args); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return &Plugin{process: p}, nil
 }
 
 // Name returns the plugin's name.
@@ -49,15 +56,58 @@ func (*Plugin) Name() string { return Name }
 // EventsToRegister registers nothing: the store brings a refused pod back.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// SignPod adds nothing to the signature that batching compares: as long as no
-// node is held, the filter treats all pods alike.
-func (*Plugin) SignPod(context.Context, *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+// SignPod names the pod where a node is held: the filter then tells pods apart.
+// As long as no node is held it treats all alike.
+func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if s := pl.process.Store(); s != nil && s.Holds().Held() {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held for pods")
+	}
 	return nil, nil
 }
 
-// Filter lets every pod pass: no node is held yet.
-func (*Plugin) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
-	return nil
+// PlanningKey is where a plan says that it is one: it may join those who hold a
+// node, for it counts what they wait for.
+const PlanningKey = "Planning" + Name
+
+// Planning marks the cycle state of a plan.
+type Planning struct{}
+
+// Clone returns the mark; it has no content.
+func (p Planning) Clone() fwk.StateData { return p }
+
+// Filter keeps pods off nodes that are held for others, and pods that hold a
+// node off all others. The answer is UnschedulableAndUnresolvable: nobody is to
+// be preempted for such a node.
+func (pl *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	s := pl.process.Store()
+	if s == nil {
+		return nil
+	}
+	holds := s.Holds()
+	if !holds.Held() || !holds.Concerns(node.Node().Name, pod.UID) {
+		return nil
+	}
+	return pl.passes(holds, state, pod, node.Node().Name)
+}
+
+func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	pass := holds.MayUse(node, pod.UID, informer.RequiredNode(pod) == node)
+	if !pass.OK && state != nil {
+		if _, err := state.Read(PlanningKey); err == nil {
+			pass = holds.MayJoin(node, pod.UID)
+		}
+	}
+	if pass.OK {
+		return nil
+	}
+	h := pass.Holder
+	if h.Asker == pod.UID {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
+			"the pod waits for node %s, which is held for it", h.Node).String())
+	}
+	pl.process.TurnedAway(h.Node, pod)
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
+		"node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name).String())
 }
 
 // Reserve charges a pod of a queue. Its verdict, on the live state, is binding.

@@ -3,7 +3,10 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 )
 
@@ -28,8 +31,12 @@ type app struct {
 	groups    []string // of the user, as the first pod had them
 	submitted time.Time
 	ordered   *order.App
-	inLane    *order.App          // nil before one of its pods was in the lane
 	twins     map[twinsKey]*twins // nil before one of its pods found no node
+
+	living ranking.Heap[*entry] // its pods that are not about to be deleted, the oldest first
+	owned  map[types.UID]int    // how many of its pods a pod owns
+	// refused has what plans said lately of asks that laws cannot tell apart.
+	refused map[askShape]refusal
 
 	pods        int // all, of any state but unplaced
 	slots       int // admitted
@@ -50,12 +57,12 @@ func (s *Store) join(a *app, p *pod) {
 	a.pods++
 	p.held = p.Request
 	s.charge(a, charge{pending: p.held})
+	s.live(p, !p.Deleting)
 	if p.Created.Before(a.submitted) {
 		a.submitted = p.Created
 		s.index.SetSubmitted(a.ordered, a.submitted)
-		if a.inLane != nil {
-			s.lane.SetSubmitted(a.inLane, a.submitted)
-		}
+		s.lane.setSubmitted(a)
+		s.asking.order.setSubmitted(a)
 	}
 }
 
@@ -63,6 +70,7 @@ func (s *Store) join(a *app, p *pod) {
 // application when it was the last one.
 func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
+	s.live(p, false)
 	p.app = nil
 	a.pods--
 	if a.pods > 0 {
@@ -73,6 +81,8 @@ func (s *Store) leave(p *pod, now time.Time) {
 	if s.apps[a.name] == a {
 		delete(s.apps, a.name)
 	}
+	s.lane.forget(a)
+	s.asking.order.forget(a)
 	delete(s.leaves[a.leaf], a)
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
 	if len(s.leaves[a.leaf]) == 0 {
@@ -86,7 +96,8 @@ func (s *Store) leave(p *pod, now time.Time) {
 func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
 	a := &app{
 		name: name, leaf: leaf, groups: groups, submitted: submitted,
-		owner: queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
+		owner:  queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
+		living: ranking.New(elderFirst),
 	}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps[name] = a

@@ -8,7 +8,7 @@ import (
 // charge is what is added to the usage of an application, of its queues and of
 // its owner; amounts may be negative.
 type charge struct {
-	allocated, admitted, pending resources.Vector
+	allocated, admitted, pending, leaving, arriving resources.Vector
 }
 
 func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
@@ -19,24 +19,58 @@ func (s *Store) charge(a *app, c charge) {
 		u.Allocated = u.Allocated.Add(c.allocated)
 		u.Admitted = u.Admitted.Add(c.admitted)
 		u.Pending = u.Pending.Add(c.pending)
+		u.Leaving = u.Leaving.Add(c.leaving)
+		u.Arriving = u.Arriving.Add(c.arriving)
 	}
 	add(&a.used)
 	s.draft.Update(a.leaf, add)
-	if c.allocated.IsZero() && c.admitted.IsZero() {
-		return
+	s.stir(a.leaf)
+	if !c.allocated.IsZero() || !c.admitted.IsZero() {
+		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
+			u.Allocated = u.Allocated.Add(c.allocated)
+			u.Admitted = u.Admitted.Add(c.admitted)
+		})
 	}
-	s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
-		u.Allocated = u.Allocated.Add(c.allocated)
-		u.Admitted = u.Admitted.Add(c.admitted)
-	})
-	if c.allocated.Add(c.admitted).IsZero() {
-		return // the order looks at the sum of the two
+	s.asking.order.tell(s.draft, a)
+	if c.allocated.Add(c.admitted).Add(c.arriving).IsZero() {
+		return // the order looks at the sum of the three
 	}
-	s.index.SetAppUsed(a.ordered, a.used.Allocated.Add(a.used.Admitted))
+	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {
 		s.index.SetUsed(q.ID, q.Committed())
 	}
-	s.tellLane(a)
+	s.lane.tell(s.draft, a)
+}
+
+// committed is what the application uses or is about to use.
+func (a *app) committed() resources.Vector {
+	return a.used.Allocated.Add(a.used.Admitted).Add(a.used.Arriving)
+}
+
+// weigh brings what a pod is charged as leaving or arriving in line with what it
+// is: leaving if it has a node and is about to go, arriving if it holds a node
+// and has none yet.
+func (s *Store) weigh(p *pod) {
+	if p.app == nil {
+		return
+	}
+	var leaving, arriving resources.Vector
+	switch {
+	case p.leaves():
+		leaving = p.held
+	case !p.state.allocated() && p.asks.holds:
+		arriving = p.held
+	}
+	s.weighAs(p, leaving, arriving)
+}
+
+func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
+	if p.leaving.Equal(leaving) && p.arriving.Equal(arriving) {
+		return
+	}
+	s.charge(p.app, charge{leaving: leaving.Sub(p.leaving), arriving: arriving.Sub(p.arriving)})
+	p.leaving, p.arriving = leaving, arriving
+	s.touchPod(p)
 }
 
 // release notes that there may be more room in the queues of a leaf.

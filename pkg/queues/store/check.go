@@ -25,6 +25,8 @@ func (s *Store) Check() error {
 	}
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkTwins()...)
+	errs = append(errs, s.checkNodes()...)
+	errs = append(errs, s.checkHolds()...)
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}
@@ -35,6 +37,9 @@ func (s *Store) Check() error {
 }
 
 func (s *Store) checkPod(p *pod) error {
+	if p.Foreign {
+		return checkForeign(p)
+	}
 	_, listed := s.unplaced[p.UID]
 	_, keyed := s.Key(p.UID)
 	switch {
@@ -54,8 +59,12 @@ func (s *Store) checkPod(p *pod) error {
 		return errors.New("has no node")
 	case p.state != unplaced && !p.state.allocated() && !p.held.Equal(p.Request):
 		return fmt.Errorf("is charged %v and requests %v", p.held, p.Request)
+	case p.state.allocated() != (p.on != nil):
+		return fmt.Errorf("is on a node: %v", p.on != nil)
+	case (p.app != nil && !p.Deleting) != (p.elder.at != ranking.Outside):
+		return fmt.Errorf("counts as living: %v", p.elder.at != ranking.Outside)
 	}
-	return nil
+	return s.checkAsks(p)
 }
 
 // books are the sums over the pods.
@@ -79,7 +88,10 @@ func (s *Store) sum() books {
 		counted[p.app] = true
 		s.addPod(b.usage, p, first)
 		b.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) {
-			u.Allocated, u.Admitted = u.Allocated.Add(p.part(assumed, bound)), u.Admitted.Add(p.part(admitted))
+			u.Allocated = u.Allocated.Add(p.part(assumed, bound))
+			if p.state == admitted {
+				u.Admitted = u.Admitted.Add(p.slot)
+			}
 			if first && p.app.counted {
 				u.Running++
 			}
@@ -105,8 +117,16 @@ func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		u := usage[q.ID]
 		u.Allocated = u.Allocated.Add(p.part(assumed, bound))
-		u.Admitted = u.Admitted.Add(p.part(admitted))
+		if p.state == admitted {
+			u.Admitted = u.Admitted.Add(p.slot)
+		}
 		u.Pending = u.Pending.Add(p.part(waiting, admitted, parked, cooling))
+		switch {
+		case p.leaves():
+			u.Leaving = u.Leaving.Add(p.part(assumed, bound))
+		case p.asks.holds:
+			u.Arriving = u.Arriving.Add(p.part(waiting, admitted, parked, cooling))
+		}
 		if first {
 			u.Applications++
 			if p.app.counted {
@@ -138,6 +158,7 @@ func (s *Store) checkBooks() []error {
 
 func sameUsage(a, b queues.Usage) bool {
 	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
+		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) &&
 		a.Applications == b.Applications && a.Running == b.Running
 }
 
@@ -160,7 +181,7 @@ func (s *Store) Recount(listed []Pod) error {
 		}
 	}
 	for _, p := range s.sortedPods() {
-		if !seen[p.UID] {
+		if !seen[p.UID] && !p.Foreign {
 			errs = append(errs, fmt.Errorf("pod %s/%s: in the store (%s) and not in the listing", p.Namespace, p.Name, p.state))
 		}
 	}

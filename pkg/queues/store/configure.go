@@ -36,6 +36,10 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 		}
 		s.reconsider[q.ID] = struct{}{}
 	}
+	for _, p := range s.sortedPods() {
+		s.arm(p, now) // its delay may be another one, and so may what the laws say
+	}
+	s.touchAll()
 	if s.started {
 		s.placeAll(now)
 	}
@@ -220,9 +224,17 @@ func (s *Store) removeEmpty(id queues.ID) {
 			return
 		}
 		s.index.RemoveQueue(id)
-		s.lane.RemoveQueue(id)
+		s.lane.index.RemoveQueue(id)
+		s.asking.order.index.RemoveQueue(id)
 		id = q.Parent
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func earliest(a, b time.Time) time.Time {

@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -34,7 +36,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		s.keys.Delete(uid)
 	}
-	if p.state == parked {
+	if p.state == parked && !s.bindingHold(p) {
 		s.requeue(p, now)
 	}
 	if p.state.allocated() {
@@ -94,11 +96,19 @@ func (s *Store) Judge(uid types.UID, snap *queues.Snapshot) (ask Ask, v queues.V
 
 // Refused tells that a cycle of the pod ended with a verdict of Judge or Assume
 // against it. The pod waits, out of the order until the queue that refused it
-// has more room.
+// has more room. A pod that was let through to have a plan made is not refused
+// before Refused is called again, after the plan.
 func (s *Store) Refused(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if p, known := s.pods[uid]; known {
+	p, known := s.pods[uid]
+	switch {
+	case !known:
+	case p == s.asking.current && !p.asks.over:
+		p.asks.over = true // a plan may still be made for it
+	case p.asks.holds:
+		s.failedHolder(p, now)
+	default:
 		s.refused(p)
 	}
 }
@@ -127,12 +137,19 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	if !known || p.app == nil || p.state.allocated() {
 		return
 	}
+	if p.asks.holds {
+		s.failedHolder(p, now)
+		return
+	}
 	s.withdraw(p)
 	s.keys.Delete(uid)
 	s.window.failure()
 	s.joinTwins(p, kind)
 	s.toParked(p, why, now)
 	s.twinFailed(p)
+	if p.asks.due.at == ranking.Outside {
+		s.arm(p, p.asks.retryAt)
+	}
 }
 
 // Assume charges a pod as allocated on a node, or says why not: this verdict,
@@ -150,8 +167,16 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		return queues.Granted // it was bound while its cycle ran; the bind will tell
 	}
 	if v := s.judge(p.app, p.Request, queues.OnAllocated); !v.OK() {
-		s.refused(p)
+		if p.asks.holds {
+			s.failedHolder(p, now)
+		} else {
+			s.refused(p)
+		}
 		return v
+	}
+	if h, ok := s.holds.Of(uid); ok && h.Node != node {
+		// It fits elsewhere, and nobody was disrupted for it yet.
+		s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node), now)
 	}
 	if s.overtaken(p, now) {
 		s.keys.Delete(uid)
@@ -198,6 +223,8 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.leaveAllocated(p)
 	p.Node, p.held = "", p.Request
 	s.charge(p.app, charge{pending: p.held})
+	s.enter(p, parked)
+	s.weigh(p)
 	s.window.failure()
 	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
 	s.cool(p, p.notUntil) // no event need bring it back: it comes by itself
@@ -236,6 +263,9 @@ func (s *Store) explain(p *pod) reasons.Reason {
 	case parked:
 		return p.reason
 	case cooling:
+		if p.asks.holds {
+			return p.reason
+		}
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again in a moment", times(p.attempts))
 	}
 	return reasons.Reason{}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 func (s *Store) setDeadline(p *pod, at time.Time) {
@@ -24,9 +25,22 @@ func (s *Store) nextMoved() bool {
 }
 
 func (s *Store) next() (time.Time, bool) {
+	next, _ := s.nextChore()
+	if e, ok := s.asking.due.First(); ok && (next.IsZero() || e.when.Before(next)) {
+		next = e.when
+	}
+	return next, !next.IsZero()
+}
+
+// nextChore is the next deadline but for plans, which are made again and again
+// for pods that stay stuck.
+func (s *Store) nextChore() (time.Time, bool) {
 	var next time.Time
 	if p, ok := s.deadlines.First(); ok {
 		next = p.deadline
+	}
+	if due := s.holdsDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
 	}
 	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
 		next = s.sweepAt
@@ -58,6 +72,10 @@ func (s *Store) Tick(now time.Time) {
 		switch p.state {
 		case cooling:
 			s.leaveLane(p)
+			if p.asks.holds {
+				s.letThrough(p, now)
+				continue
+			}
 			s.toWaiting(p)
 		case admitted:
 			if s.standby {
@@ -67,15 +85,22 @@ func (s *Store) Tick(now time.Time) {
 			s.expire(p, now)
 		}
 	}
+	s.tickAsking(now)
+	s.timeOutHolds(now)
 	s.sweep(now)
 }
 
 // SetStandby tells whether another process does the scheduling. Slots do not
 // expire then: nobody here takes the pods that were let through.
-func (s *Store) SetStandby(standby bool) {
+func (s *Store) SetStandby(standby bool, now time.Time) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.standby = standby
+	defer s.unlock(now)
+	if s.standby == standby {
+		return
+	}
+	if s.standby = standby; !standby {
+		s.resume()
+	}
 }
 
 // lease is how long an admitted pod keeps its slot without a sign of life. Others
@@ -99,4 +124,31 @@ func (s *Store) expire(p *pod, now time.Time) {
 func (s *Store) cool(p *pod, until time.Time) {
 	s.enter(p, cooling)
 	s.setDeadline(p, until)
+}
+
+// holdsDue is when the first hold times out; zero for never. A standby leaves
+// that to who leads.
+func (s *Store) holdsDue() time.Time {
+	if s.standby {
+		return time.Time{}
+	}
+	if s.dueAnew {
+		s.dueAnew = false
+		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout)
+	}
+	return s.due
+}
+
+// timeOutHolds ends the holds that nobody made use of.
+func (s *Store) timeOutHolds(now time.Time) {
+	if due := s.holdsDue(); due.IsZero() || due.After(now) {
+		return
+	}
+	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout) {
+		if p := s.pods[h.Asker]; p != nil && !p.state.allocated() {
+			s.endHold(p, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
+				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
+		}
+	}
+	s.dueAnew = true
 }

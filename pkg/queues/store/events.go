@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Upsert tells what the API server says of a managed pod. It may be called
@@ -20,6 +22,10 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 
 func (s *Store) upsert(event Pod, now time.Time) {
 	p, known := s.pods[event.UID]
+	if event.Foreign {
+		s.upsertForeign(p, event, now)
+		return
+	}
 	switch {
 	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
 		// It uses nothing and will use nothing.
@@ -33,6 +39,8 @@ func (s *Store) upsert(event Pod, now time.Time) {
 	case p.state.allocated():
 		// The bind is not seen yet. What this event says counts if it fails.
 		p.Deleting, p.late = event.Deleting, &event
+		s.live(p, !p.Deleting)
+		s.weigh(p)
 	default:
 		s.change(p, event, now)
 	}
@@ -60,6 +68,13 @@ func (s *Store) add(event Pod, now time.Time) {
 
 // drop takes a pod out, whatever its state.
 func (s *Store) drop(p *pod, now time.Time) {
+	if p.Foreign {
+		s.dropForeign(p, now)
+		return
+	}
+	node := p.on
+	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
+	s.disarm(p)
 	switch p.state {
 	case waiting:
 		s.leaveOrder(p)
@@ -81,6 +96,11 @@ func (s *Store) drop(p *pod, now time.Time) {
 	delete(s.pods, p.UID)
 	delete(s.unplaced, p.UID)
 	s.reports.forget(p)
+	s.settleOn(p, "", resources.Vector{})
+	s.gone(p.UID, now)
+	if node != nil {
+		s.wakeHolders(node.name, now)
+	}
 }
 
 // confirm takes an event that shows the pod on a node.
@@ -89,6 +109,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 		s.enter(p, bound)
 		p.app.running, p.late = true, nil
 		s.resize(p, event)
+		s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 		s.reports.settle(p, now)
 		return
 	}
@@ -103,22 +124,37 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state != admitted {
 		s.withdraw(p)
 	}
+	s.disown(p)
 	p.Pod = event
+	s.own(p)
 	s.toAllocated(p, bound, event.Node)
+	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.release(p.app.leaf) // it may use less than it asked for
 	s.reports.settle(p, now)
 }
 
 // resize follows a change of what an allocated pod uses, however it came about.
 func (s *Store) resize(p *pod, event Pod) {
+	moved := p.on == nil || p.on.name != event.Node
+	s.disown(p)
 	p.Pod = event
-	if p.held.Equal(event.Request) {
-		return
+	s.own(p)
+	if !p.held.Equal(event.Request) {
+		s.charge(p.app, charge{allocated: event.Request.Sub(p.held)})
+		p.held = event.Request
+		moved = true
+		s.release(p.app.leaf)
 	}
-	s.charge(p.app, charge{allocated: event.Request.Sub(p.held)})
-	p.held = event.Request
-	s.release(p.app.leaf)
+	if moved {
+		s.settleOn(p, event.Node, p.held)
+	}
+	s.weigh(p)
 }
+
+// disown and own take a pod out of, and into, what its application knows of who
+// lives and who owns whom, around a change of the pod.
+func (s *Store) disown(p *pod) { s.live(p, false) }
+func (s *Store) own(p *pod)    { s.live(p, !p.Deleting) }
 
 // withdraw takes a pending pod out of the order, the window and the deadlines.
 // The pod has no state of its own then; the caller gives it one.
@@ -138,9 +174,17 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
 		maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
 	if same {
+		if p.app != nil {
+			s.disown(p)
+		}
 		p.Pod = event
+		if p.app != nil {
+			s.own(p)
+		}
+		s.follow(p, now)
 		return
 	}
+	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
 	if p.state != unplaced {
 		s.unplace(p, now)
 	}
@@ -154,6 +198,8 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 // unplace takes a pending pod out of its application.
 func (s *Store) unplace(p *pod, now time.Time) {
 	s.withdraw(p)
+	s.disarm(p)
+	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.charge(p.app, charge{pending: minus(p.held)})
 	s.leaveTwins(p)
 	s.leave(p, now)

@@ -2,8 +2,6 @@ package store
 
 import (
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // The lane is the order of the pods that cool: they found no node a moment ago,
@@ -14,37 +12,15 @@ import (
 // instead of to whose turn it is. So the first pod of the lane goes on then, and
 // the next one when it is known what became of that. The scheduler's own queue
 // takes pods that back off in the same situation.
-//
-// What queues and applications use is only told to the lane while it has pods.
 
 // enterLane puts a cooling pod into the lane.
-func (s *Store) enterLane(p *pod) {
-	a := p.app
-	if a.inLane == nil {
-		a.inLane = s.lane.NewApp(a.leaf, a.name.String(), a.submitted, s.class(a))
-	}
-	p.laneAsk = s.lane.Push(a.inLane, p.askKey(), p.Request)
-	s.tellLane(a)
-}
+func (s *Store) enterLane(p *pod) { p.laneAsk = s.lane.push(s, p) }
 
 // leaveLane takes a pod out of the lane, if it is there.
 func (s *Store) leaveLane(p *pod) {
 	if p.laneAsk != nil {
-		s.lane.Remove(p.laneAsk)
+		s.lane.index.Remove(p.laneAsk)
 		p.laneAsk = nil
-	}
-}
-
-// tellLane tells the lane what an application and its queues use.
-func (s *Store) tellLane(a *app) {
-	if s.lane.Eligible() == 0 {
-		return
-	}
-	if a.inLane != nil {
-		s.lane.SetAppUsed(a.inLane, a.used.Allocated.Add(a.used.Admitted))
-	}
-	for q := range s.draft.Ancestors(a.leaf) {
-		s.lane.SetUsed(q.ID, q.Committed())
 	}
 }
 
@@ -54,7 +30,7 @@ func (s *Store) firstOfLane() bool {
 	if s.window.taken > 0 {
 		return false
 	}
-	ask, ok := s.lane.Next()
+	ask, ok := s.lane.index.Next()
 	if !ok {
 		return false
 	}
@@ -68,15 +44,4 @@ func (s *Store) firstOfLane() bool {
 func (s *Store) leaveCooling(p *pod) {
 	s.clearDeadline(p)
 	s.leaveLane(p)
-}
-
-// indexQueue tells order and lane a queue whose settings they do not know.
-func (s *Store) indexQueue(q *queues.Queue) {
-	if s.index.Has(q.ID, q.Settings) {
-		return
-	}
-	s.index.SetQueue(q.ID, q.Settings)
-	s.index.SetUsed(q.ID, q.Committed())
-	s.lane.SetQueue(q.ID, q.Settings)
-	s.lane.SetUsed(q.ID, q.Committed())
 }

@@ -52,6 +52,10 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 	p.reason, p.attempts = reasons.Reason{}, 0
 	s.toWaiting(p)
+	s.arm(p, now)
+	if s.started {
+		s.adopt(p, now)
+	}
 	if gang == placement.GangSoft {
 		s.reports.warn(p, now)
 	}

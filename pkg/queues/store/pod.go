@@ -115,6 +115,7 @@ type pod struct {
 	// laneAsk is set while the pod is in the lane; it is cooling then.
 	laneAsk *order.Ask
 	held    resources.Vector // what it is charged: as an ask, or as an allocation
+	slot    resources.Vector // what it is charged as admitted
 
 	twins    *twins         // set once it was tried and found no node
 	hopes    uint64         // of probing, when it was admitted
@@ -129,13 +130,52 @@ type pod struct {
 	deadline time.Time // of the lease or of the cooling
 	at       int       // in Store.deadlines
 
+	on       *node            // where it uses something; nil for nowhere
+	uses     resources.Vector // what it uses there
+	leaving  resources.Vector // what it is charged as leaving
+	arriving resources.Vector // what it is charged as arriving
+	chosenBy types.UID        // the asker it is to go for; empty for none
+	elder    *entry           // in app.living
+	asks     asks             // what it knows of making room
+
 	report report
 }
 
 // Place serves the ranking of deadlines.
 func (p *pod) Place() *int { return &p.at }
 
-func newPod(p Pod) *pod { return &pod{Pod: p, at: ranking.Outside} }
+func newPod(event Pod) *pod {
+	p := &pod{Pod: event, at: ranking.Outside}
+	p.elder = &entry{pod: p, at: ranking.Outside}
+	p.asks.due = &entry{pod: p, at: ranking.Outside}
+	return p
+}
+
+// leaves tells whether the pod has a node and is about to go: it was deleted, or
+// chosen as a victim.
+func (p *pod) leaves() bool {
+	return (p.Foreign || p.state.allocated()) && (p.Deleting || p.chosenBy != "")
+}
+
+// entry is the place of a pod in one more ranking.
+type entry struct {
+	pod  *pod
+	when time.Time
+	at   int
+}
+
+// Place serves the ranking.
+func (e *entry) Place() *int { return &e.at }
+
+// sooner orders entries: time, then UID.
+func sooner(a, b *entry) bool {
+	return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+}
+
+// elderFirst orders pods: creation, then UID.
+func elderFirst(a, b *entry) bool {
+	return cmp.Or(a.pod.Created.Compare(b.pod.Created), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+}
 
 // earlier orders deadlines: time, then UID.
 func earlier(a, b *pod) bool {
@@ -183,8 +223,17 @@ func (s *Store) leaveOrder(p *pod) {
 // toAdmitted: waiting to admitted.
 func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.leaveOrder(p)
+	s.admit(p, now)
+}
+
+// admit: a pod out of the order becomes admitted. An asker with a hold is
+// charged as arriving and therefore not as admitted.
+func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, admitted)
-	s.charge(p.app, charge{admitted: p.held})
+	if p.arriving.IsZero() {
+		p.slot = p.held
+	}
+	s.charge(p.app, charge{admitted: p.slot})
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++
@@ -200,6 +249,10 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 // admitted is for the caller to take back. Its key stays, for it may still be in
 // the scheduler's heap; who knows that it is not deletes the key.
 func (s *Store) leaveSlot(p *pod) {
+	p.asks.over = false
+	if s.asking.current == p {
+		s.asking.current = nil
+	}
 	p.app.slots--
 	s.window.taken--
 	s.clearDeadline(p)
@@ -209,7 +262,8 @@ func (s *Store) leaveSlot(p *pod) {
 // window: others may have the room.
 func (s *Store) vacate(p *pod) {
 	s.leaveSlot(p)
-	s.charge(p.app, charge{admitted: minus(p.held)})
+	s.charge(p.app, charge{admitted: minus(p.slot)})
+	p.slot = resources.Vector{}
 	s.count(p.app)
 	s.release(p.app.leaf)
 }
@@ -228,14 +282,18 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	c := charge{allocated: p.Request, pending: minus(p.held)}
 	if p.state == admitted {
 		s.leaveSlot(p)
-		c.admitted = c.pending
+		c.admitted = minus(p.slot)
+		p.slot = resources.Vector{}
 	}
 	s.keys.Delete(p.UID)
 	s.leaveTwins(p)
+	s.disarm(p)
 	s.enter(p, to)
 	p.Node = node
 	p.held = p.Request
 	s.charge(p.app, c)
+	s.settleOn(p, node, p.held)
+	s.weigh(p)
 	p.app.allocations++
 	p.app.running = p.app.running || to == bound
 	s.count(p.app)
@@ -243,6 +301,8 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 
 // leaveAllocated takes back what an assumed or bound pod is charged.
 func (s *Store) leaveAllocated(p *pod) {
+	s.weighAs(p, resources.Vector{}, resources.Vector{})
+	s.settleOn(p, "", resources.Vector{})
 	s.charge(p.app, charge{allocated: minus(p.held)})
 	p.app.allocations--
 	s.count(p.app)

@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -66,15 +67,16 @@ type Store struct {
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
-	lane       *order.Index // of pods that may be tried before their back-off ends
-	returning  bool         // pods are coming back, and the order is not complete
-	returnedAt time.Time    // when the last of them came
+	lane       annex     // of pods that may be tried before their back-off ends
+	returning  bool      // pods are coming back, and the order is not complete
+	returnedAt time.Time // when the last of them came
 	pods       map[types.UID]*pod
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
 	namespaces map[string]namespace
-	nodes      map[string]resources.Vector
+	nodes      map[string]*node
+	stale      []*node // that plans see differently since the last world
 	capacity   resources.Vector
 	window     window
 	probing    probing
@@ -83,9 +85,30 @@ type Store struct {
 	emptied    map[queues.ID]time.Time
 	sweepAt    time.Time // when the first of emptied may go
 	reconsider map[queues.ID]struct{}
-	activate   []Ref
-	reports    reports
-	seq        uint64
+
+	preemption PreemptionOptions
+	holds      *reservations.Ledger
+	heldView   atomic.Pointer[reservations.View] // published copy of holds
+	heldAnew   bool                              // holds changed since
+	due        time.Time                         // when the first of holds times out
+	dueAnew    bool                              // that has to be looked up again
+	scenery    scenery
+	asking     asking
+	pace       pace
+	work       work
+	optedOut   map[string]bool // PriorityClasses whose pods are
+	budgets    map[budgetName]*budget
+	budgetsOf  map[string][]*budget // by namespace
+	allowed    []int64              // disruptions, by index of the budget
+	// unusedBudgets are indexes of allowed that no budget has.
+	unusedBudgets []int
+	// waitingInPermit are pods that a Permit plugin holds back.
+	waitingInPermit map[types.UID]bool
+	vacated         []string // nodes whose hold ended without its asker using them
+
+	activate []Ref
+	reports  reports
+	seq      uint64
 }
 
 // Ref names a pod for the caller.
@@ -105,20 +128,28 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
-		lane:       order.NewIndex(),
+		lane:       newAnnex((*queues.Queue).Committed),
 		pods:       map[types.UID]*pod{},
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},
 		namespaces: map[string]namespace{},
-		nodes:      map[string]resources.Vector{},
+		nodes:      map[string]*node{},
 		window:     newWindow(options.Window, options.MaxWindow),
 		probing:    probing{limit: 1},
 		deadlines:  ranking.New(earlier),
 		emptied:    map[queues.ID]time.Time{},
 		reconsider: map[queues.ID]struct{}{},
+		preemption: DefaultPreemption(),
+		holds:      reservations.NewLedger(),
+		asking:     newAsking(),
+		work:       work{ready: make(chan struct{}, 1)},
+		optedOut:   map[string]bool{},
+		budgets:    map[budgetName]*budget{},
+		budgetsOf:  map[string][]*budget{},
 		reports:    newReports(),
 	}
+	s.heldView.Store(s.holds.View())
 	s.indexQueues()
 	s.publish()
 	return s
@@ -167,6 +198,7 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.started = true
 	s.placeAll(now)
+	s.adoptAll(now)
 }
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.
@@ -191,30 +223,12 @@ func (s *Store) Started() bool {
 	return s.started
 }
 
-// UpsertNode tells what a node can hold, all of it, in use or not.
-func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	if s.nodes[name].Equal(allocatable) {
-		return
-	}
-	s.setCapacity(s.capacity.Sub(s.nodes[name]).Add(allocatable))
-	s.nodes[name] = allocatable
-}
-
-// DeleteNode tells that a node is gone.
-func (s *Store) DeleteNode(name string, now time.Time) {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.setCapacity(s.capacity.Sub(s.nodes[name]))
-	delete(s.nodes, name)
-}
-
 func (s *Store) setCapacity(capacity resources.Vector) {
 	s.capacity = capacity
 	s.draft.SetCapacity(capacity)
 	s.index.SetCapacity(capacity)
-	s.lane.SetCapacity(capacity)
+	s.lane.index.SetCapacity(capacity)
+	s.asking.order.index.SetCapacity(capacity)
 }
 
 // unlock ends a change: it lets pods through the gate as far as there is room,
@@ -223,8 +237,15 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 func (s *Store) unlock(now time.Time) {
 	s.fill(now)
 	s.publish()
-	wake := s.returning || len(s.activate) > 0 || s.nextMoved()
+	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
+	toWrite := len(s.work.items) > 0
 	s.mu.Unlock()
+	if toWrite {
+		select {
+		case s.work.ready <- struct{}{}:
+		default:
+		}
+	}
 	if wake {
 		select {
 		case s.wake <- struct{}{}:
@@ -233,4 +254,13 @@ func (s *Store) unlock(now time.Time) {
 	}
 }
 
-func (s *Store) publish() { s.snapshot.Store(s.draft.Publish(s.snapshot.Load())) }
+func (s *Store) publish() {
+	s.snapshot.Store(s.draft.Publish(s.snapshot.Load()))
+	if s.heldAnew {
+		s.heldAnew = false
+		s.heldView.Store(s.holds.View())
+	}
+}
+
+// Holds returns who holds which node. It takes no lock.
+func (s *Store) Holds() *reservations.View { return s.heldView.Load() }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -28,6 +29,10 @@ type twins struct {
 	members int
 	parked  int  // of the members
 	failed  bool // one found no node and nothing has happened since: out of the order
+
+	// What the last plan for one of them came to, and when the next is worth making.
+	triedAt, retryAt time.Time
+	refused          reasons.Reason
 }
 
 // twinsKey tells the twins of one application apart.

@@ -11,7 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-func asking(name string) Pod {
+func askingPod(name string) Pod {
 	return Pod{
 		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 		Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
@@ -33,7 +33,7 @@ func TestWake(t *testing.T) {
 	if s.Start(epoch); woken() {
 		t.Error("woken, and nothing is there")
 	}
-	p := asking("p")
+	p := askingPod("p")
 	s.Upsert(p, epoch)
 	if !woken() {
 		t.Error("a pod was let through and nobody was woken")
@@ -53,7 +53,7 @@ func TestWake(t *testing.T) {
 	if !woken() {
 		t.Error("there is an earlier deadline and nobody was woken")
 	}
-	s.Upsert(asking("p"), epoch)
+	s.Upsert(askingPod("p"), epoch)
 	s.Tick(epoch.Add(time.Second))
 	s.Tick(epoch.Add(time.Second))
 	if !woken() || woken() {
@@ -67,9 +67,9 @@ func TestWake(t *testing.T) {
 // A standby keeps its slots: nobody there takes the pods that were let through.
 func TestStandbyKeepsSlots(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
-	s.SetStandby(true)
+	s.SetStandby(true, epoch)
 	s.Start(epoch)
-	p := asking("p")
+	p := askingPod("p")
 	s.Upsert(p, epoch)
 	for i := range 10 {
 		s.Tick(epoch.Add(time.Duration(i) * 20 * time.Second))
@@ -77,7 +77,7 @@ func TestStandbyKeepsSlots(t *testing.T) {
 	if why := s.Gate(p.UID, epoch); !why.None() {
 		t.Errorf("the pod lost its slot: %v", why)
 	}
-	s.SetStandby(false)
+	s.SetStandby(false, epoch)
 	s.Tick(epoch.Add(10 * time.Minute))
 	if why := s.Gate(p.UID, epoch.Add(10*time.Minute)); why.Code != reasons.BackingOff {
 		t.Errorf("the lease of a pod that nobody took does not end: %v", why)
@@ -90,7 +90,7 @@ func TestStandbyKeepsSlots(t *testing.T) {
 // Why a store does not start is told to the pods that wait for it.
 func TestHold(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
-	p := asking("p")
+	p := askingPod("p")
 	s.Upsert(p, epoch)
 	if s.Started() || s.Explain(p.UID).Code != reasons.Starting {
 		t.Errorf("before Start: %v", s.Explain(p.UID))
@@ -112,7 +112,7 @@ func TestHold(t *testing.T) {
 func TestJudgeOnAnOldSnapshot(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), Options{})
 	s.Start(epoch)
-	p := asking("p")
+	p := askingPod("p")
 	s.Upsert(p, epoch)
 	old := s.Snapshot()
 	s.Configure(queuestest.MustTree(t, "root\n  a max.vcore=500m"), epoch)

@@ -49,6 +49,7 @@ func (s *Store) fill(now time.Time) {
 	if !s.started {
 		return
 	}
+	s.fillAsking(now)
 	s.fillInOrder(now)
 	for s.firstOfLane() {
 		s.fillInOrder(now)

@@ -1,10 +1,6 @@
 package store
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -50,6 +46,8 @@ type Victim struct {
 // Budget is a PodDisruptionBudget as far as the choice of victims goes.
 type Budget struct {
 	Namespace, Name string
+	// Generation changes with the selector; 0 for unknown.
+	Generation int64
 	// Matches tells whether it covers pods with such labels; nil covers nobody.
 	Matches func(labels map[string]string) bool
 	// Allowed is how many disruptions it still allows.
@@ -58,11 +56,38 @@ type Budget struct {
 	Disrupted map[string]bool
 }
 
-// executor is what the executor calls; it documents the contract.
-type executor interface {
-	Work() <-chan struct{}
-	TakeWork() []Work
-	Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason)
-	Disrupted(asker types.UID, now time.Time)
-	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+// work is what there is to write and nobody has taken.
+type work struct {
+	items []Work
+	ready chan struct{}
+}
+
+// Work delivers a value when there is something to take.
+func (s *Store) Work() <-chan struct{} { return s.work.ready }
+
+// TakeWork returns what there is to write to the cluster, in the order in which
+// it has to be written, as far as it is about one asker.
+func (s *Store) TakeWork() []Work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.work.items
+	s.work.items = nil
+	return taken
+}
+
+// toWrite adds to the work, unless another process does it.
+func (s *Store) toWrite(w Work) {
+	if !s.standby {
+		s.work.items = append(s.work.items, w)
+	}
+}
+
+// TakeVacated returns the nodes whose hold ended without its asker being placed
+// there, since the last call: pods that were turned away may try again.
+func (s *Store) TakeVacated() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.vacated
+	s.vacated = nil
+	return taken
 }

@@ -280,7 +280,7 @@ func (w *world) settle() error {
 		if moved {
 			continue
 		}
-		next, due := w.store.NextDeadline()
+		next, due := w.store.nextChore()
 		if !due {
 			return nil
 		}
@@ -288,13 +288,6 @@ func (w *world) settle() error {
 		w.live.Tick(w.now)
 	}
 	return errors.New("it never comes to rest")
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // quiet does all that can be done without time passing.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -69,7 +70,8 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	t.Helper()
 	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
 		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
-		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}))
+		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}),
+		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,110 @@
+package process
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// ConfigurePreemption takes the arguments of QueuePreemption. Pace and laws are
+// those of the whole cluster, so every instance must bring the same ones.
+func (p *Process) ConfigurePreemption(args *config.QueuePreemptionArgs) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.preemption != nil && !reflect.DeepEqual(p.preemption, args) {
+		return errors.New("the arguments of QueuePreemption differ between profiles; give every profile the same ones")
+	}
+	p.preemption = args
+	p.applyPreemption()
+	return nil
+}
+
+// ConfigureReservation takes the arguments of NodeReservation, the same from
+// every instance.
+func (p *Process) ConfigureReservation(args *config.NodeReservationArgs) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reservation != nil && !reflect.DeepEqual(p.reservation, args) {
+		return errors.New("the arguments of NodeReservation differ between profiles; give every profile the same ones")
+	}
+	p.reservation = args
+	p.applyPreemption()
+	return nil
+}
+
+// applyPreemption tells the store what is known of the arguments; plugins are
+// made in any order. The caller holds p.mu.
+func (p *Process) applyPreemption() {
+	s := p.Store()
+	if s == nil {
+		return
+	}
+	o := store.DefaultPreemption()
+	if a := p.preemption; a != nil {
+		o.RetryInterval, o.Round, o.MaxVictims = a.RetryInterval.Duration, a.Round.Duration, int(a.MaxVictimsPerRound)
+		o.StrictGuarantee, o.IgnorePodOptOut = a.StrictGuarantee, a.PodOptOut == config.PodOptOutIgnore
+	}
+	if a := p.reservation; a != nil {
+		o.HoldTimeout = a.ReservationTimeout.Duration
+	}
+	s.SetPreemption(o)
+}
+
+// turnedAway remembers, for each held node, pods that its hold kept off. When
+// the hold ends and nobody used the room, no event brings them back but this.
+type turnedAway struct {
+	mu sync.Mutex // guards of
+	of map[string]map[types.UID]*corev1.Pod
+}
+
+// mostTurnedAway bounds the pods remembered for one node: if more would fit,
+// events of the first ones that start bring back the others.
+const mostTurnedAway = 1000
+
+// TurnedAway notes that a pod was kept off a held node.
+func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
+	p.away.mu.Lock()
+	defer p.away.mu.Unlock()
+	if p.away.of == nil {
+		p.away.of = map[string]map[types.UID]*corev1.Pod{}
+	}
+	if p.away.of[node] == nil {
+		p.away.of[node] = map[types.UID]*corev1.Pod{}
+	}
+	if len(p.away.of[node]) < mostTurnedAway {
+		p.away.of[node][pod.UID] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+	}
+}
+
+// take returns the pods kept off the nodes, and forgets them.
+func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pods := map[string]*corev1.Pod{}
+	for _, node := range nodes {
+		for _, pod := range t.of[node] {
+			pods[pod.Namespace+"/"+pod.Name] = pod
+		}
+		delete(t.of, node)
+	}
+	return pods
+}
+
+// invite lets pods try again that were kept off nodes whose hold ended.
+func (p *Process) invite(h fwk.Handle, nodes []string, logger klog.Logger) {
+	if len(nodes) == 0 {
+		return
+	}
+	if pods := p.away.take(nodes); len(pods) > 0 {
+		h.Activate(logger, pods)
+	}
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// annex is a further order, of pods that are out of the order proper. It is
+// small, and mostly empty: what queues and applications use is told to it only
+// while it has pods.
+type annex struct {
+	index *order.Index
+	apps  map[*app]*order.App
+	// used is what counts as used in this order.
+	used func(*queues.Queue) resources.Vector
+}
+
+func newAnnex(used func(*queues.Queue) resources.Vector) annex {
+	return annex{index: order.NewIndex(), apps: map[*app]*order.App{}, used: used}
+}
+
+// push puts a pod into the order.
+func (x *annex) push(s *Store, p *pod) *order.Ask {
+	in := x.apps[p.app]
+	if in == nil {
+		in = x.index.NewApp(p.app.leaf, p.app.name.String(), p.app.submitted, s.class(p.app))
+		x.apps[p.app] = in
+	}
+	ask := x.index.Push(in, p.askKey(), p.Request)
+	x.tell(s.draft, p.app)
+	return ask
+}
+
+// tell tells what an application and its queues use.
+func (x *annex) tell(tree *queues.Draft, a *app) {
+	if x.index.Eligible() == 0 {
+		return
+	}
+	if in := x.apps[a]; in != nil {
+		x.index.SetAppUsed(in, a.committed())
+	}
+	for q := range tree.Ancestors(a.leaf) {
+		x.index.SetUsed(q.ID, x.used(q))
+	}
+}
+
+func (x *annex) setSubmitted(a *app) {
+	if in := x.apps[a]; in != nil {
+		x.index.SetSubmitted(in, a.submitted)
+	}
+}
+
+// forget forgets an application without pods.
+func (x *annex) forget(a *app) { delete(x.apps, a) }
+
+func (x *annex) setQueue(q *queues.Queue) {
+	x.index.SetQueue(q.ID, q.Settings)
+	x.index.SetUsed(q.ID, x.used(q))
+}
+
+// indexQueue tells all orders a queue whose settings they do not know.
+func (s *Store) indexQueue(q *queues.Queue) {
+	if s.index.Has(q.ID, q.Settings) {
+		return
+	}
+	s.index.SetQueue(q.ID, q.Settings)
+	s.index.SetUsed(q.ID, q.Committed())
+	s.lane.setQueue(q)
+	s.asking.order.setQueue(q)
+}

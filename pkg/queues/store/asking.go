@@ -1,0 +1,288 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// asking says when pods that are stuck are to have a plan made for them, though
+// nothing happens that would bring them back (P1, P2):
+//
+//	           due: the delay ended,         first of the order, and
+//	           or the retry interval         nobody else is being tried
+//	armed ───────────────────────────► in order ─────────────────────► admitted
+//	  ▲  ▲                                │                               │ PostFilter
+//	  │  └────────────────────────────────┘                               │
+//	  │    not stuck any more, or law 4 is not met                        │
+//	  └───────────────────────────────────────────────────────────────────┘
+//	       refused: after the retry interval, or a named queue changed
+//
+// The order is the hierarchical one on what queues use and expect. One pod is
+// tried at a time, for each plan changes whose turn it is; the window does not
+// count for it. A pod that gets a hold is not armed while it has it.
+type asking struct {
+	due   ranking.Heap[*entry]
+	order annex
+	// current is the pod whose cycle is under way; nil for none.
+	current *pod
+	// watching are the pods that a change of a queue may help, stirred the queues
+	// that changed.
+	watching map[queues.ID]map[*pod]struct{}
+	stirred  map[queues.ID]struct{}
+}
+
+func newAsking() asking {
+	return asking{
+		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected),
+		watching: map[queues.ID]map[*pod]struct{}{}, stirred: map[queues.ID]struct{}{},
+	}
+}
+
+// asks is what a pod knows of making room for it.
+type asks struct {
+	due     *entry     // in asking.due
+	ask     *order.Ask // in asking.order
+	holds   bool       // it has a hold
+	triedAt time.Time  // of the last plan
+	retryAt time.Time  // no plan before
+	refused reasons.Reason
+	watches []queues.ID
+	over    bool // the cycle that is under way was refused by a quota
+	missed  int  // cycles that failed though the hold was clear
+	// decision is what led to its hold; nil for none, or after a restart.
+	decision *victims.Decision
+}
+
+// askShape tells the asks of one application apart as far as laws can.
+type askShape struct {
+	request  string
+	priority int32
+}
+
+func (p *pod) shape() askShape { return askShape{p.Request.Key(), p.Priority} }
+
+// refusal is what the laws said of asks of one shape.
+type refusal struct {
+	until time.Time
+	why   reasons.Reason
+}
+
+// arm has a pod looked at, at a time; not before its delay has ended.
+func (s *Store) arm(p *pod, at time.Time) {
+	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts {
+		return
+	}
+	if end := s.delayEnd(p); at.Before(end) {
+		at = end
+	}
+	s.leaveAsking(p)
+	p.asks.due.when = at
+	s.asking.due.Update(p.asks.due, true)
+}
+
+// disarm: a pod that is gone, has a node or a hold, is not looked at.
+func (s *Store) disarm(p *pod) {
+	s.asking.due.Update(p.asks.due, false)
+	s.leaveAsking(p)
+	s.unwatch(p)
+}
+
+func (s *Store) leaveAsking(p *pod) {
+	if p.asks.ask != nil {
+		s.asking.order.index.Remove(p.asks.ask)
+		p.asks.ask = nil
+	}
+}
+
+// delayEnd is when the pod's leaf lets it preempt (P1).
+func (s *Store) delayEnd(p *pod) time.Time {
+	return p.Created.Add(s.draft.Queue(p.app.leaf).Policies.PreemptionDelay)
+}
+
+// later is when a pod that need not be looked at now is looked at again. Many
+// pods share the moment.
+func (s *Store) later(now time.Time) time.Time {
+	return now.Add(s.preemption.RetryInterval).Truncate(atMostEvery).Add(atMostEvery)
+}
+
+// tickAsking puts the pods whose time has come into the order.
+func (s *Store) tickAsking(now time.Time) {
+	for {
+		e, ok := s.asking.due.First()
+		if !ok || e.when.After(now) {
+			return
+		}
+		s.asking.due.Update(e, false)
+		if s.worthAPlan(e.pod, now) {
+			e.pod.asks.ask = s.asking.order.push(s, e.pod)
+		}
+	}
+}
+
+// worthAPlan tells whether a plan is worth making for a pod. If not it sees to
+// it that the pod is looked at again when one may be.
+func (s *Store) worthAPlan(p *pod, now time.Time) bool {
+	again := latest(s.delayEnd(p), p.asks.retryAt)
+	if t := p.twins; t != nil {
+		again = latest(again, t.retryAt)
+	}
+	again = latest(again, p.app.refused[p.shape()].until)
+	switch {
+	case again.After(now):
+		s.arm(p, again)
+	case !s.spec.PreemptionEnabled: // until the next configuration
+	case !s.mayAsk(p):
+		s.watch(p, s.pathOf(p))
+	case !s.stuck(p):
+		s.arm(p, s.later(now))
+	default:
+		return true
+	}
+	return false
+}
+
+// pathOf are the queues of a pod's path, below root.
+func (s *Store) pathOf(p *pod) []queues.ID {
+	var out []queues.ID
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		if !q.IsRoot() {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
+
+// stuck tells whether a pod waits for room that others have: no node took it, or
+// the max of a queue above its leaf is used up.
+func (s *Store) stuck(p *pod) bool {
+	switch p.state {
+	case parked, cooling:
+		return true
+	case waiting:
+		if p.heldByTwin() {
+			return true
+		}
+		v := p.ask.Group().Verdict()
+		return v.Reason.Code == reasons.OverMax && v.At != p.app.leaf
+	}
+	return false
+}
+
+// mayAsk tells whether law 4 can be met: some queue of the pod's path, below
+// root, is under what it guarantees of something that the pod requests.
+func (s *Store) mayAsk(p *pod) bool {
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		if q.IsRoot() {
+			break
+		}
+		expected := q.Expected()
+		for t, g := range q.Guaranteed.All() {
+			want := p.Request.Get(t)
+			if want <= 0 {
+				continue
+			}
+			if s.preemption.StrictGuarantee && expected.Get(t).Add(want) <= g || !s.preemption.StrictGuarantee && expected.Get(t) < g {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fillAsking lets the first pod of the order through to have a plan made, if
+// nobody else is being tried.
+func (s *Store) fillAsking(now time.Time) {
+	s.settleStirred()
+	for s.started && !s.standby && s.asking.current == nil {
+		ask, ok := s.asking.order.index.Next()
+		if !ok {
+			return
+		}
+		p := s.pods[types.UID(ask.UID())]
+		s.leaveAsking(p)
+		if !s.worthAPlan(p, now) {
+			continue
+		}
+		if at := s.pace.until(1, s.preemption, now); at.After(now) {
+			s.arm(p, at)
+			continue
+		}
+		// Whatever comes of it: not again before that.
+		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+		s.asking.current = p
+		s.letThrough(p, now)
+	}
+}
+
+// letThrough admits a stuck pod, whatever the window and the order say.
+func (s *Store) letThrough(p *pod, now time.Time) {
+	s.withdraw(p)
+	s.admit(p, now)
+	s.activate = append(s.activate, p.Ref())
+}
+
+// watch has a pod looked at when one of the queues changes.
+func (s *Store) watch(p *pod, ids []queues.ID) {
+	s.unwatch(p)
+	for _, id := range ids {
+		if s.asking.watching[id] == nil {
+			s.asking.watching[id] = map[*pod]struct{}{}
+		}
+		s.asking.watching[id][p] = struct{}{}
+	}
+	p.asks.watches = ids
+}
+
+func (s *Store) unwatch(p *pod) {
+	for _, id := range p.asks.watches {
+		delete(s.asking.watching[id], p)
+		if len(s.asking.watching[id]) == 0 {
+			delete(s.asking.watching, id)
+		}
+	}
+	p.asks.watches = nil
+}
+
+// stir notes that the queues of a leaf changed.
+func (s *Store) stir(leaf queues.ID) {
+	if len(s.asking.watching) == 0 {
+		return
+	}
+	for q := range s.draft.Ancestors(leaf) {
+		if s.asking.watching[q.ID] != nil {
+			s.asking.stirred[q.ID] = struct{}{}
+		}
+	}
+}
+
+// settleStirred brings forward the next plan of pods whose refusal named a queue
+// that changed, to a second after the last one (P2).
+func (s *Store) settleStirred() {
+	if len(s.asking.stirred) == 0 {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.asking.stirred)) {
+		delete(s.asking.stirred, id)
+		pods := slices.SortedFunc(maps.Keys(s.asking.watching[id]), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+		for _, p := range pods {
+			s.unwatch(p)
+			p.asks.retryAt = p.asks.triedAt.Add(atMostEvery)
+			if p.twins != nil {
+				p.twins.retryAt = p.asks.retryAt
+			}
+			delete(p.app.refused, p.shape())
+			s.arm(p, p.asks.retryAt)
+		}
+	}
+
+}

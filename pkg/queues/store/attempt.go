@@ -1,0 +1,180 @@
+package store
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Attempt is what a plan for a pod is made on. It does not change any more.
+type Attempt struct {
+	World *victims.World
+	Ask   *victims.Ask
+	// Strict is params.StrictGuarantee.
+	Strict bool
+	// OverMax is true where the max of a queue stands in the way.
+	OverMax bool
+}
+
+// Attempt answers whether a plan may be made for a pod that no node took, or that
+// a quota refused, and on what; else why not. inPermit are pods that wait for a
+// Permit plugin: they may be victims though they are not bound. Kind is as in
+// [Store.Failed].
+func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	switch {
+	case !known || !s.started:
+		return nil, reasons.Brief(reasons.Starting)
+	case p.app == nil:
+		return nil, s.explain(p)
+	case p.state.allocated():
+		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	}
+	if p.state == admitted {
+		s.joinTwins(p, kind)
+	}
+	if why := s.mayPlan(p, now); !why.None() {
+		return nil, why
+	}
+	s.setInPermit(inPermit)
+	p.asks.triedAt = now
+	v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated)
+	return &Attempt{Ask: s.askOf(p), World: s.planningWorld(), Strict: s.preemption.StrictGuarantee, OverMax: !v.OK()}, reasons.Reason{}
+}
+
+// mayPlan is the gates before a plan.
+func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
+	leaf := s.draft.Queue(p.app.leaf)
+	switch {
+	case p.NeverPreempts:
+		return reasons.Brief(reasons.PreemptionNever)
+	case !s.spec.PreemptionEnabled:
+		return reasons.Brief(reasons.PreemptionDisabled)
+	}
+	if p.asks.holds {
+		if why := s.keepsHold(p, now); !why.None() {
+			return why
+		}
+	}
+	if end := s.delayEnd(p); end.After(now) {
+		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
+			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now))
+	}
+	if v := s.judgeLimits(p); !v.OK() {
+		return v.Reason
+	}
+	if r, ok := p.app.refused[p.shape()]; ok && r.until.After(now) {
+		return r.why
+	}
+	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
+		p.asks.retryAt = tried.Add(atMostEvery)
+		s.arm(p, p.asks.retryAt)
+		return refused
+	}
+	if at := s.pace.until(1, s.preemption, now); at.After(now) {
+		return s.paced(p, at)
+	}
+	return reasons.Reason{}
+}
+
+// lastRefused is when and why a plan for the pod, or one of its twins, came to
+// nothing.
+func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
+	at, why = p.asks.triedAt, p.asks.refused
+	if t := p.twins; t != nil && t.triedAt.After(at) {
+		at, why = t.triedAt, t.refused
+	}
+	return at, why
+}
+
+// judgeLimits is the verdict of what preemption never makes room in: the limits
+// of users and groups, and maxapplications (law 7).
+func (s *Store) judgeLimits(p *pod) queues.Verdict {
+	if v := s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated); !v.OK() {
+		return v
+	}
+	if p.app.counted {
+		return queues.Granted
+	}
+	if v := queues.AdmitApplication(s.draft, p.app.leaf); !v.OK() {
+		return v
+	}
+	return s.ledger.AdmitApplication(s.draft, p.app.leaf, p.app.owner)
+}
+
+func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
+	s.arm(p, until)
+	return reasons.New(reasons.PreemptionPaced, "%d pods may be preempted in %v, and that many were",
+		s.preemption.MaxVictims, s.preemption.Round)
+}
+
+// wait is how long it is until a time, for people.
+func wait(until, now time.Time) time.Duration {
+	d := until.Sub(now)
+	if d > time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// setInPermit notes which pods wait for a Permit plugin.
+func (s *Store) setInPermit(uids []types.UID) {
+	for uid := range s.waitingInPermit {
+		if p := s.pods[uid]; p != nil {
+			s.touchPod(p)
+		}
+	}
+	s.waitingInPermit = nil
+	for _, uid := range uids {
+		if p := s.pods[uid]; p != nil {
+			if s.waitingInPermit == nil {
+				s.waitingInPermit = map[types.UID]bool{}
+			}
+			s.waitingInPermit[uid] = true
+			s.touchPod(p)
+		}
+	}
+}
+
+// Decline tells that a plan came to nothing. It returns what people are told.
+func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	if !known || p.app == nil {
+		return reasons.Brief(reasons.Starting)
+	}
+	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
+	if t := p.twins; t != nil {
+		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
+	}
+	if byLaw(d.Stopped) {
+		if p.app.refused == nil {
+			p.app.refused = map[askShape]refusal{}
+		}
+		p.app.refused[p.shape()] = refusal{until: p.asks.retryAt, why: why}
+	}
+	s.arm(p, p.asks.retryAt)
+	s.watch(p, s.named(p, d))
+	return why
+}
+
+// byLaw tells whether a rule is the same for all asks of one shape: it does not
+// look at what the filters look at.
+func byLaw(r victims.Rule) bool {
+	switch r {
+	case victims.Law2, victims.Law3, victims.Law4, victims.Law5, victims.Law6, victims.Law7, victims.RuleDisabled, "":
+		return true
+	}
+	return false
+}
+
+// named are the queues whose change may lift a refusal.
+func (s *Store) named(p *pod, _ *victims.Decision) []queues.ID { return s.pathOf(p) }

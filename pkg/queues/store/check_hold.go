@@ -1,0 +1,90 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func checkForeign(p *pod) error {
+	switch {
+	case p.app != nil || p.state != bound:
+		return errors.New("is foreign and belongs to a queue")
+	case p.on == nil:
+		return errors.New("is foreign and on no node")
+	}
+	return nil
+}
+
+// checkNodes verifies that nodes know their pods, and what those use.
+func (s *Store) checkNodes() []error {
+	var errs []error
+	on := 0
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		n := s.nodes[name]
+		var used resources.Vector
+		for _, p := range n.sortedPods() {
+			used = used.Add(p.uses)
+			if p.on != n || s.pods[p.UID] != p {
+				errs = append(errs, fmt.Errorf("node %s: pod %s/%s is not there", name, p.Namespace, p.Name))
+			}
+		}
+		on += len(n.pods)
+		if !used.Equal(n.used) {
+			errs = append(errs, fmt.Errorf("node %s: books say %v is used, its pods use %v", name, n.used, used))
+		}
+	}
+	for _, p := range s.pods {
+		if p.on != nil {
+			on--
+		}
+	}
+	if on != 0 {
+		errs = append(errs, fmt.Errorf("nodes: %d pods more than have a node", on))
+	}
+	return errs
+}
+
+// checkAsks verifies what a pod knows of making room for it.
+func (s *Store) checkAsks(p *pod) error {
+	h, held := s.holds.Of(p.UID)
+	due := p.asks.due.at != ranking.Outside
+	switch {
+	case p.asks.holds && !held:
+		return errors.New("holds a node that the ledger does not know of")
+	case held && !p.asks.holds:
+		return fmt.Errorf("holds node %s and does not know it", h.Node)
+	case due && p.asks.ask != nil:
+		return errors.New("is due for a plan, and in the order of those that are")
+	case (due || p.asks.ask != nil) && (p.state.allocated() || p.asks.holds || p.app == nil):
+		return errors.New("is due for a plan and needs none")
+	case s.asking.current == p && p.state != admitted:
+		return errors.New("has a plan under way and was not let through")
+	}
+	return nil
+}
+
+// checkHolds verifies the ledger, and that pods chosen to go are chosen for
+// somebody.
+func (s *Store) checkHolds() []error {
+	var errs []error
+	if err := s.holds.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("holds: %w", err))
+	}
+	for _, p := range s.sortedPods() {
+		if p.chosenBy == "" {
+			continue
+		}
+		if h, ok := s.holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
+			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.chosenBy))
+		}
+	}
+	if err := s.asking.due.Check(); err != nil {
+		errs = append(errs, fmt.Errorf("plans that are due: %w", err))
+	}
+	return append(errs, s.asking.order.index.Check())
+}

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Claim puts a decision into force: the node is held for the asker, its victims
+// count as leaving, what it requests as arriving, and the executor has work. The
+// reason is none, or says what came in between.
+func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	switch {
+	case !known || p.app == nil:
+		return reasons.Brief(reasons.Starting)
+	case p.state.allocated():
+		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
+	case p.asks.holds:
+		h, _ := s.holds.Of(uid)
+		return makingRoom(&h)
+	}
+	chosen, why := s.stillThere(d)
+	if !why.None() {
+		return why
+	}
+	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
+		return s.paced(p, at)
+	}
+	h := reservations.Hold{Node: d.Node, Since: now, Chosen: chosen, Decision: decisionID(uid, now)}
+	if err := s.placeHold(p, h, now); err != nil {
+		return reasons.New(reasons.HoldGivenUp, "%v", err)
+	}
+	s.pace.spend(len(chosen), s.preemption, now)
+	p.asks.decision = d
+	placed, _ := s.holds.Of(uid)
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
+	return reasons.Reason{}
+}
+
+// decisionID names a decision: whom it was for, and when.
+func decisionID(asker types.UID, now time.Time) string {
+	return fmt.Sprintf("%s-%d", asker, now.UnixMilli())
+}
+
+// stillThere returns the victims of a decision if they are as they were.
+func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
+	chosen := make([]types.UID, 0, len(d.Victims))
+	for _, v := range d.Victims {
+		p := s.pods[types.UID(v.UID)]
+		if p == nil || p.on == nil || p.leaves() {
+			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
+		}
+		chosen = append(chosen, p.UID)
+	}
+	return chosen, reasons.Reason{}
+}
+
+// Commit judges a plan again, on the state of now. If it still holds, the asker
+// is bound to its node from now on, and the victims that have not been deleted
+// are returned. If not, the plan is off, the hold has ended, and the reason says
+// why.
+func (s *Store) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p := s.pods[asker]
+	h, ok := s.holds.Of(asker)
+	if p == nil || p.app == nil || !ok {
+		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
+	}
+	left := s.left(&h)
+	if err := s.rejudge(p, &h, left); err != nil {
+		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", oneLine(err))
+		s.endHold(p, reservations.GivenUp, why, now)
+		return nil, why
+	}
+	s.holds.Commit(asker)
+	s.holdsChanged()
+	out := make([]Victim, 0, len(left))
+	for _, v := range left {
+		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h)})
+	}
+	return out, reasons.Reason{}
+}
+
+// left are the chosen pods that have not been deleted, in the order of their UIDs.
+func (s *Store) left(h *reservations.Hold) []*pod {
+	var out []*pod
+	for _, uid := range h.Chosen {
+		if v := s.pods[uid]; v != nil && v.on != nil && v.app != nil && !v.Deleting {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// rejudge asks the laws about what is left of a plan, as if nothing of it had
+// been decided yet.
+func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
+	if len(left) == 0 {
+		return nil
+	}
+	p.asks.holds = false
+	for _, v := range left {
+		v.chosenBy = ""
+		s.weigh(v)
+	}
+	s.weigh(p)
+	w := &victims.World{Queues: s.draft, Budgets: slices.Clone(s.allowed)}
+	d := victims.Decision{Ask: s.askOf(p), Outcome: victims.Preempt, Node: h.Node}
+	names := []string{h.Node}
+	for _, v := range left {
+		d.Victims = append(d.Victims, victims.Victim{Pod: s.podView(v), Node: v.on.name})
+		names = append(names, v.on.name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if n := s.nodes[name]; n != nil && n.known {
+			w.Nodes = append(w.Nodes, s.viewOf(n, p.UID))
+		}
+	}
+	w.Types = s.scenery.types
+	err := victims.Lawful(w, d, victims.Params{StrictGuarantee: s.preemption.StrictGuarantee})
+	p.asks.holds = true
+	for _, v := range left {
+		v.chosenBy = p.UID
+		s.weigh(v)
+	}
+	s.weigh(p)
+	return err
+}
+
+// note is what people are told on a victim.
+func (s *Store) note(asker, v *pod, h *reservations.Hold) string {
+	if d := asker.asks.decision; d != nil {
+		for i := range d.Victims {
+			if d.Victims[i].UID == string(v.UID) {
+				return d.VictimNote(i)
+			}
+		}
+	}
+	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
+		asker.Namespace, asker.Name, s.path(asker.app.leaf), h.Node, s.path(v.app.leaf))
+}
+
+func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }
+
+// Disrupted tells that all victims of an asker have been deleted.
+func (s *Store) Disrupted(asker types.UID, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if p := s.pods[asker]; p != nil {
+		s.wakeHolder(p, now)
+	}
+}
+
+// GiveUp ends a plan that cannot be carried out. Victims that were not deleted
+// stay.
+func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if p := s.pods[asker]; p != nil {
+		s.endHold(p, reservations.GivenUp, why, now)
+		p.asks.refused = why
+		p.asks.triedAt, p.asks.retryAt = now, now.Add(s.preemption.RetryInterval)
+		s.arm(p, p.asks.retryAt)
+	}
+}
+
+// oneLine joins the lines of an error.
+func oneLine(err error) string {
+	text := []byte(err.Error())
+	for i, c := range text {
+		if c == '\n' {
+			text[i] = ';'
+		}
+	}
+	return string(text)
+}

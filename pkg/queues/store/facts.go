@@ -1,0 +1,199 @@
+package store
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// What plans have to know of pods beside their queues: who opted out (law 1), who
+// is an originator, which PodDisruptionBudgets cover whom.
+
+// UpsertPriorityClass tells whether the pods of a PriorityClass are opted out.
+func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if s.optedOut[name] == optOut {
+		return
+	}
+	if s.optedOut[name] = optOut; !optOut {
+		delete(s.optedOut, name)
+	}
+	s.touchAll()
+}
+
+// DeletePriorityClass tells that a PriorityClass is gone.
+func (s *Store) DeletePriorityClass(name string, now time.Time) {
+	s.UpsertPriorityClass(name, false, now)
+}
+
+// isOptedOut tells whether a pod should not be preempted (law 1): the pod's own
+// word overrides its PriorityClass in either direction, unless it does not count.
+func (s *Store) isOptedOut(p *pod) bool {
+	if p.OptOut != OptOutUnsaid && !s.preemption.IgnorePodOptOut {
+		return p.OptOut == OptOutYes
+	}
+	return s.optedOut[p.Class]
+}
+
+// budget is a PodDisruptionBudget with its place in the worlds of plans.
+type budget struct {
+	Budget
+	index int
+}
+
+type budgetName struct{ namespace, name string }
+
+// UpsertBudget tells of a PodDisruptionBudget.
+func (s *Store) UpsertBudget(b Budget, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	key := budgetName{b.Namespace, b.Name}
+	old := s.budgets[key]
+	if old == nil {
+		old = &budget{index: s.freeBudget()}
+		s.budgets[key] = old
+		s.budgetsOf[b.Namespace] = append(s.budgetsOf[b.Namespace], old)
+	}
+	s.allowed[old.index] = b.Allowed
+	same := old.Generation == b.Generation && old.Generation > 0 && len(old.Disrupted) == 0 && len(b.Disrupted) == 0
+	if old.Budget = b; !same {
+		s.touchNamespace(b.Namespace)
+	}
+}
+
+// DeleteBudget tells that a PodDisruptionBudget is gone.
+func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	key := budgetName{namespace, name}
+	b := s.budgets[key]
+	if b == nil {
+		return
+	}
+	delete(s.budgets, key)
+	var left []*budget
+	for _, other := range s.budgetsOf[namespace] {
+		if other != b {
+			left = append(left, other)
+		}
+	}
+	if s.budgetsOf[namespace] = left; len(left) == 0 {
+		delete(s.budgetsOf, namespace)
+	}
+	s.unusedBudgets = append(s.unusedBudgets, b.index)
+	s.touchNamespace(namespace)
+}
+
+// freeBudget returns an index no budget has.
+func (s *Store) freeBudget() int {
+	if n := len(s.unusedBudgets); n > 0 {
+		index := s.unusedBudgets[n-1]
+		s.unusedBudgets = s.unusedBudgets[:n-1]
+		return index
+	}
+	s.allowed = append(s.allowed, 0)
+	return len(s.allowed) - 1
+}
+
+func (s *Store) touchNamespace(namespace string) {
+	for _, n := range s.nodes {
+		if n.stale {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.Namespace == namespace {
+				s.touch(n)
+				break
+			}
+		}
+	}
+}
+
+// budgetsFor lists the budgets that a disruption of the pod counts against.
+func (s *Store) budgetsFor(p *pod) []int {
+	var out []int
+	if len(p.Labels) == 0 {
+		return nil
+	}
+	for _, b := range s.budgetsOf[p.Namespace] {
+		if b.Matches != nil && !b.Disrupted[p.Name] && b.Matches(p.Labels) {
+			out = append(out, b.index)
+		}
+	}
+	return out
+}
+
+// originator tells whether the pod owns another living pod of its application,
+// or is its oldest living pod and not the only one.
+func (s *Store) originator(p *pod) bool {
+	a := p.app
+	if a == nil {
+		return false
+	}
+	if n := a.owned[p.UID]; n > 0 {
+		return true
+	}
+	first, ok := a.living.First()
+	return ok && first.pod == p && a.living.Len() > 1
+}
+
+// live follows whether a pod of an application lives: it is known and not
+// about to be deleted.
+func (s *Store) live(p *pod, lives bool) {
+	a := p.app
+	if (p.elder.at != ranking.Outside) == lives {
+		return
+	}
+	before, _ := a.living.First()
+	size := a.living.Len()
+	a.living.Update(p.elder, lives)
+	n := 1
+	if !lives {
+		n = -1
+	}
+	for _, owner := range p.Owners {
+		s.owns(a, owner, n)
+	}
+	after, _ := a.living.First()
+	if before != after || min(size, 2) != min(a.living.Len(), 2) {
+		for _, e := range []*entry{before, after} {
+			if e != nil {
+				s.touchPod(e.pod)
+			}
+		}
+	}
+}
+
+// owns counts one more or less pod of an application that a pod owns.
+func (s *Store) owns(a *app, owner types.UID, n int) {
+	if a.owned == nil {
+		a.owned = map[types.UID]int{}
+	}
+	if a.owned[owner] += n; a.owned[owner] == 0 {
+		delete(a.owned, owner)
+	}
+	if o := s.pods[owner]; o != nil {
+		s.touchPod(o)
+	}
+}
+
+// protection says why a pod is never a victim.
+func (s *Store) protection(p *pod) victims.Protection {
+	switch {
+	case p.leaves():
+		return victims.Leaving
+	case p.Static:
+		return victims.Static
+	case p.Foreign:
+		return victims.Foreign
+	case p.RequiredNode != "":
+		return victims.DaemonSet
+	case p.state == assumed && !s.waitingInPermit[p.UID]:
+		return victims.Binding
+	}
+	return victims.Unprotected
+}

@@ -1,0 +1,292 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// The way of an asker with a hold:
+//
+//	          Claim           Commit             the last victim is gone,
+//	stuck ───────────► held ───────────► held ─────────────────────► let through
+//	  ▲                 │   the executor   │    or there is room         │
+//	  │                 │   judges again   │                             │ Assume, bind
+//	  │   endHold       ▼                  ▼                             ▼
+//	  └──────────── the plan is off, or the room was taken,            bound: the
+//	                or the node is gone, or it took too long           hold ends
+//
+// A held asker is parked, and out of the reach of the scheduler's hints once
+// pods were disrupted for it; the store lets it through when there is room, and
+// tries again a few times, for the scheduler's cache may hear of the last victim
+// later than the store.
+
+// Placing a held asker is tried so often, at these intervals, before it waits
+// for events again.
+const (
+	missesAtOnce = 6
+	firstMiss    = 50 * time.Millisecond
+)
+
+// placeHold begins a hold of a pending pod. Chosen pods leave from now on.
+func (s *Store) placeHold(p *pod, h reservations.Hold, now time.Time) error {
+	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
+	h.Request, h.Priority = p.Request, p.Priority
+	if n := s.nodes[h.Node]; n != nil {
+		for _, leaving := range n.sortedPods() {
+			if leaving.leaves() {
+				h.Victims = append(h.Victims, leaving.UID)
+			}
+		}
+	}
+	for _, uid := range h.Chosen {
+		if v := s.pods[uid]; v != nil && v.on != nil {
+			h.Victims = append(h.Victims, uid)
+		}
+	}
+	if err := s.holds.Place(h); err != nil {
+		return err
+	}
+	s.holdsChanged()
+	for _, uid := range h.Chosen {
+		if v := s.pods[uid]; v != nil && v.on != nil {
+			v.chosenBy = p.UID
+			s.weigh(v)
+			s.touchPod(v)
+		}
+	}
+	s.disarm(p)
+	p.asks.holds, p.asks.missed = true, 0
+	if p.state != parked {
+		s.withdraw(p)
+		s.keys.Delete(p.UID)
+		s.enter(p, parked)
+	}
+	s.leaveTwins(p)
+	s.weigh(p)
+	s.touchName(h.Node)
+	p.reason = makingRoom(&h)
+	return nil
+}
+
+func makingRoom(h *reservations.Hold) reasons.Reason {
+	if len(h.Chosen) == 0 {
+		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that leave there are gone", h.Node)
+	}
+	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
+}
+
+// holdsChanged notes that the published copy, and what is due, have to be made anew.
+func (s *Store) holdsChanged() { s.heldAnew, s.dueAnew = true, true }
+
+// touchName notes that plans see a node differently.
+func (s *Store) touchName(node string) {
+	if n := s.nodes[node]; n != nil {
+		s.touch(n)
+	}
+}
+
+// endHold ends the hold of a pod, if it has one. Who was chosen and not deleted
+// stays after all.
+func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now time.Time) {
+	h, ok := s.holds.End(p.UID)
+	if !ok {
+		return
+	}
+	s.holdsChanged()
+	p.asks.holds, p.asks.decision = false, nil
+	for _, uid := range h.Chosen {
+		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID {
+			s.spare(v, now)
+		}
+	}
+	s.weigh(p)
+	s.touchName(h.Node)
+	if end != reservations.Bound {
+		s.vacated = append(s.vacated, h.Node)
+	}
+	if p.app != nil && !p.state.allocated() {
+		if p.state == parked {
+			p.reason = why
+			s.cool(p, now.Add(s.backoff(1)))
+		}
+		p.asks.retryAt = now.Add(atMostEvery)
+		s.arm(p, p.asks.retryAt)
+	}
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
+}
+
+// spare: a chosen pod that was not deleted stays; nobody waits for it.
+func (s *Store) spare(v *pod, now time.Time) {
+	v.chosenBy = ""
+	s.weigh(v)
+	s.touchPod(v)
+	if !v.leaves() {
+		s.gone(v.UID, now)
+	}
+}
+
+// endNode ends all holds of a node.
+func (s *Store) endNode(node string, end reservations.End, now time.Time) {
+	for _, h := range s.holds.Holders(node) {
+		code := reasons.HoldNodeGone
+		if end == reservations.NodeUnschedulable {
+			code = reasons.HoldNodeUnschedulable
+		}
+		if p := s.pods[h.Asker]; p != nil {
+			s.endHold(p, end, reasons.New(code, "node %s is held for the pod no more", node), now)
+		}
+	}
+}
+
+// gone tells the ledger that a pod will not be waited for any more, and lets
+// through who waited for it and has room now.
+func (s *Store) gone(uid types.UID, now time.Time) {
+	waiting := s.holds.Waiting(uid)
+	if len(waiting) == 0 {
+		return
+	}
+	s.holds.VictimGone(uid, now)
+	s.holdsChanged()
+	for _, asker := range waiting {
+		if p := s.pods[asker]; p != nil {
+			s.wakeHolder(p, now)
+		}
+	}
+}
+
+// wakeHolders looks whether holders of a node have room now.
+func (s *Store) wakeHolders(node string, now time.Time) {
+	for _, h := range s.holds.Holders(node) {
+		if p := s.pods[h.Asker]; p != nil {
+			s.wakeHolder(p, now)
+		}
+	}
+}
+
+// wakeHolder lets a held asker through when nobody is left to wait for, or when
+// it has room already.
+func (s *Store) wakeHolder(p *pod, now time.Time) {
+	h, ok := s.holds.Of(p.UID)
+	if !ok || p.state != parked && p.state != cooling || !h.Clear() && !s.hasRoom(p, &h) {
+		return
+	}
+	s.letThrough(p, now)
+}
+
+// hasRoom tells whether an asker fits its node by amounts, and every max, while
+// those who leave are still there.
+func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
+	n := s.nodes[h.Node]
+	return n != nil && n.room().Covers(p.Request) && s.judge(p.app, p.Request, 0).OK()
+}
+
+// bindingHold tells whether a pod is kept to its node, so that events elsewhere
+// do not help it.
+func (s *Store) bindingHold(p *pod) bool {
+	if !p.asks.holds {
+		return false
+	}
+	h, _ := s.holds.Of(p.UID)
+	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.missed < missesAtOnce)
+}
+
+// keepsHold says why an asker whose cycle failed goes on waiting for its node;
+// none when it is to have a new plan, because others took the room.
+func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
+	h, _ := s.holds.Of(p.UID)
+	n := s.nodes[h.Node]
+	if n == nil || !h.Clear() || s.freeFor(n, p).Covers(p.Request) {
+		return makingRoom(&h)
+	}
+	s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "others took the room on node %s", h.Node), now)
+	p.asks.retryAt = time.Time{}
+	s.disarm(p)
+	return reasons.Reason{}
+}
+
+// failedHolder takes a cycle of a held asker that failed: it is tried again soon
+// if nobody is left to wait for.
+func (s *Store) failedHolder(p *pod, now time.Time) {
+	s.withdraw(p)
+	s.keys.Delete(p.UID)
+	if p.state != parked {
+		s.enter(p, parked)
+	}
+	h, _ := s.holds.Of(p.UID)
+	p.reason = makingRoom(&h)
+	if !h.Clear() {
+		return
+	}
+	if p.asks.missed++; p.asks.missed == missesAtOnce {
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
+	}
+	wait := firstMiss << min(p.asks.missed-1, missesAtOnce)
+	if p.asks.missed > missesAtOnce {
+		wait = s.preemption.RetryInterval
+	}
+	s.cool(p, now.Add(wait))
+}
+
+// adoptAll takes up the holds that an earlier process, or the one that leads,
+// has written on the askers.
+func (s *Store) adoptAll(now time.Time) {
+	for _, p := range s.sortedPods() {
+		s.adopt(p, now)
+	}
+}
+
+// adopt takes up the hold that is written on a pod, unless it has one.
+func (s *Store) adopt(p *pod, now time.Time) {
+	c := p.Claim
+	if c == nil || p.app == nil || p.state.allocated() || p.asks.holds {
+		return
+	}
+	h := reservations.Hold{
+		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Chosen: slices.Clone(c.Victims), Decision: c.Decision,
+		Required: p.RequiredNode != "",
+	}
+	for _, uid := range c.Victims {
+		v := s.pods[uid]
+		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
+	}
+	if n := s.nodes[c.Node]; n == nil || !n.known {
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: reservations.NodeGone,
+			Reason: reasons.New(reasons.HoldNodeGone, "node %s is not there", c.Node)})
+		return
+	}
+	if err := s.placeHold(p, h, now); err != nil {
+		return // the claim makes no sense; the pod goes on as if it had none
+	}
+	placed, _ := s.holds.Of(p.UID)
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
+	s.wakeHolder(p, now)
+}
+
+// follow follows what is written on a pod while another process leads.
+func (s *Store) follow(p *pod, now time.Time) {
+	if !s.standby || !s.started {
+		return
+	}
+	if p.Claim == nil {
+		s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
+		return
+	}
+	s.adopt(p, now)
+}
+
+// resume has what is left of all holds written: this process leads from now on.
+func (s *Store) resume() {
+	s.work.items = nil
+	for _, uid := range slices.SortedFunc(maps.Keys(s.pods), func(a, b types.UID) int { return cmp.Compare(a, b) }) {
+		if h, ok := s.holds.Of(uid); ok {
+			s.toWrite(Work{Ref: s.pods[uid].Ref(), Kind: WorkDisrupt, Hold: h})
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// node is a node with the pods on it, of all schedulers.
+type node struct {
+	name string
+	// known is false for a node that pods are on and that was not told of.
+	known       bool
+	allocatable resources.Vector
+	used        resources.Vector // by its pods, leaving or not
+	pods        map[types.UID]*pod
+	stale       bool // plans see it differently from before
+}
+
+// nodeOf returns the record of a node, new if there is none.
+func (s *Store) nodeOf(name string) *node {
+	n := s.nodes[name]
+	if n == nil {
+		n = &node{name: name, pods: map[types.UID]*pod{}}
+		s.nodes[name] = n
+		s.touch(n)
+	}
+	return n
+}
+
+// touch notes that plans see the node differently from now on.
+func (s *Store) touch(n *node) {
+	if !n.stale {
+		n.stale = true
+		s.stale = append(s.stale, n)
+	}
+}
+
+// touchPod notes that plans see the pod differently.
+func (s *Store) touchPod(p *pod) {
+	if p.on != nil {
+		s.touch(p.on)
+	}
+}
+
+func (s *Store) touchAll() {
+	for _, n := range s.nodes {
+		s.touch(n)
+	}
+}
+
+// UpsertNode tells what a node can hold, all of it, in use or not.
+func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	n := s.nodeOf(name)
+	if n.known && n.allocatable.Equal(allocatable) {
+		return
+	}
+	s.setCapacity(s.capacity.Sub(n.allocatable).Add(allocatable))
+	n.known, n.allocatable = true, allocatable
+	s.touch(n)
+	s.wakeHolders(n.name, now)
+}
+
+// DeleteNode tells that a node is gone. Who holds it loses it.
+func (s *Store) DeleteNode(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	n := s.nodes[name]
+	if n == nil {
+		return
+	}
+	s.setCapacity(s.capacity.Sub(n.allocatable))
+	n.known, n.allocatable = false, resources.Vector{}
+	s.touch(n)
+	s.endNode(name, reservations.NodeGone, now)
+	s.dropNode(n)
+}
+
+// SetNodeSchedulable tells whether new pods may go to a node. Who holds one that
+// was cordoned loses it.
+func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	if !schedulable {
+		s.endNode(name, reservations.NodeUnschedulable, now)
+	}
+}
+
+// dropNode forgets a node that is gone and empty.
+func (s *Store) dropNode(n *node) {
+	if !n.known && len(n.pods) == 0 {
+		delete(s.nodes, n.name)
+		s.touch(n) // so that it leaves the list of plans, too
+	}
+}
+
+// settleOn puts a pod on the node it has, with what it uses there, or takes it
+// off the one it is on. It may be called again.
+func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
+	if p.on != nil {
+		p.on.used = p.on.used.Sub(p.uses)
+		s.touch(p.on)
+		if p.on.name != name {
+			delete(p.on.pods, p.UID)
+			s.dropNode(p.on)
+		}
+	}
+	p.on, p.uses = nil, resources.Vector{}
+	if name == "" {
+		return
+	}
+	n := s.nodeOf(name)
+	n.pods[p.UID] = p
+	n.used = n.used.Add(uses)
+	p.on, p.uses = n, uses
+	s.touch(n)
+}
+
+// room is what is free on a node at this moment: pods that leave still use it.
+func (n *node) room() resources.Vector { return n.allocatable.Sub(n.used) }
+
+// free is what will be free on a node once the pods that leave are gone and its
+// holders, but for one asker, have what they wait for.
+func (s *Store) free(n *node, except types.UID) resources.Vector {
+	free := n.room()
+	for _, p := range n.pods {
+		if p.leaves() {
+			free = free.Add(p.uses)
+		}
+	}
+	for _, h := range s.holds.Holders(n.name) {
+		if p := s.pods[h.Asker]; p != nil && h.Asker != except && !p.state.allocated() {
+			free = free.Sub(p.held)
+		}
+	}
+	return free
+}
+
+// sortedPods are the pods on a node in the order of their UIDs.
+func (n *node) sortedPods() []*pod {
+	out := make([]*pod, 0, len(n.pods))
+	for _, p := range n.pods {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+	return out
+}
+
+// freeFor is what is free for an asker on a node: what it holds itself counts.
+func (s *Store) freeFor(n *node, p *pod) resources.Vector { return s.free(n, p.UID) }

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// scenery is what plans are made on, kept from one plan to the next: a node is
+// looked at again only when something on it changed.
+type scenery struct {
+	types  []string
+	typeOf map[string]int
+	// nodes are sorted by name; never changed once a plan has them.
+	nodes []victims.Node
+}
+
+// amounts are a vector in the types of the scenery; types it does not know are
+// added to it.
+func (w *scenery) amounts(v resources.Vector) victims.Amounts {
+	out := make(victims.Amounts, 0, len(w.types))
+	for name, amount := range v.All() {
+		t, known := w.typeOf[name]
+		if !known {
+			if w.typeOf == nil {
+				w.typeOf = map[string]int{}
+			}
+			t = len(w.types)
+			w.typeOf[name] = t
+			w.types = append(w.types[:t:t], name) // plans have the list before
+		}
+		for len(out) <= t {
+			out = append(out, 0)
+		}
+		out[t] = int64(amount)
+	}
+	return out
+}
+
+// planningWorld returns the world as it is, for plans made without the lock.
+func (s *Store) planningWorld() *victims.World {
+	s.renew()
+	s.publish()
+	return &victims.World{
+		Types: s.scenery.types, Queues: s.snapshot.Load(),
+		Nodes: s.scenery.nodes, Budgets: slices.Clone(s.allowed),
+	}
+}
+
+// renew looks again at what changed.
+func (s *Store) renew() {
+	if len(s.stale) == 0 {
+		return
+	}
+	nodes := slices.Clone(s.scenery.nodes)
+	for _, n := range s.stale {
+		n.stale = false
+		at, listed := slices.BinarySearchFunc(nodes, n.name, func(v victims.Node, name string) int { return cmp.Compare(v.Name, name) })
+		if s.nodes[n.name] != n || !n.known {
+			if listed && (s.nodes[n.name] == nil || s.nodes[n.name] == n) {
+				nodes = slices.Delete(nodes, at, at+1)
+			}
+			continue
+		}
+		if !listed {
+			nodes = slices.Insert(nodes, at, victims.Node{})
+		}
+		nodes[at] = s.viewOf(n, "")
+	}
+	s.stale = s.stale[:0]
+	s.scenery.nodes = nodes
+}
+
+// viewOf is a node as plans see it; what one asker holds there counts as free.
+func (s *Store) viewOf(n *node, except types.UID) victims.Node {
+	pods := make([]*victims.Pod, 0, len(n.pods))
+	for _, p := range n.sortedPods() {
+		pods = append(pods, s.podView(p))
+	}
+	return victims.NewNode(n.name, s.scenery.amounts(n.allocatable), s.scenery.amounts(s.free(n, except)), pods)
+}
+
+func (s *Store) podView(p *pod) *victims.Pod {
+	v := &victims.Pod{
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
+		Request: s.scenery.amounts(p.uses), Priority: p.Priority, Created: p.Created,
+		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Protection: s.protection(p), Budgets: s.budgetsFor(p),
+	}
+	if p.app != nil {
+		v.Leaf, v.App = p.app.leaf, p.app.name.String()
+	}
+	return v
+}
+
+// askOf is a pending pod as plans see it.
+func (s *Store) askOf(p *pod) *victims.Ask {
+	return &victims.Ask{
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: p.app.leaf, App: p.app.name.String(),
+		Request: s.scenery.amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
+	}
+}

@@ -1,0 +1,90 @@
+package reservations
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// View is a ledger at one moment: immutable, for any number of readers. The
+// zero value has no holds.
+type View struct {
+	byAsker map[types.UID]*Hold
+	byNode  map[string][]*Hold
+}
+
+// View returns the ledger as it is now.
+func (l *Ledger) View() *View {
+	v := &View{byAsker: make(map[types.UID]*Hold, len(l.byAsker)), byNode: make(map[string][]*Hold, len(l.byNode))}
+	for node, holds := range l.byNode {
+		copies := make([]*Hold, len(holds))
+		for i, h := range holds {
+			c := h.copy()
+			copies[i], v.byAsker[h.Asker] = &c, &c
+		}
+		v.byNode[node] = copies
+	}
+	return v
+}
+
+// Held tells whether any node is held.
+func (v *View) Held() bool { return len(v.byAsker) > 0 }
+
+// Concerns tells whether a hold has a say in whether the pod may use the node:
+// if not, it may.
+func (v *View) Concerns(node string, pod types.UID) bool {
+	return v.byNode[node] != nil || v.byAsker[pod] != nil
+}
+
+// Pass is the answer to "may this pod use this node".
+type Pass struct {
+	OK bool
+	// Holder is who stands in the way; the asker itself where it holds another node.
+	Holder Hold
+}
+
+// MayUse tells whether a pod may be placed on a node (LAWS, holds; D1):
+//
+//   - a pod that holds a node may use that one only, once pods were disrupted
+//     for it,
+//   - a required-node pod passes ordinary holds, and waits for the required-node
+//     holders before it,
+//   - an ordinary holder waits for every required-node holder of its node,
+//   - everybody else keeps off a held node.
+func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
+	own := v.byAsker[pod]
+	if own != nil && own.Node != node && own.Binding() {
+		return Pass{Holder: own.copy()}
+	}
+	here := own != nil && own.Node == node
+	for _, h := range v.byNode[node] {
+		switch {
+		case h.Asker == pod:
+			return Pass{OK: true} // nobody is before it
+		case h.Required, !required && !here:
+			return Pass{Holder: h.copy()}
+		case required:
+			return Pass{OK: true} // only ordinary holders are left
+		}
+		// Both are ordinary holders: the plan of the later one counted the
+		// earlier one as placed, so they do not stand in each other's way.
+	}
+	return Pass{OK: true}
+}
+
+// MayJoin tells whether a plan may count on a node that others hold: it may
+// unless a required-node pod holds it.
+func (v *View) MayJoin(node string, pod types.UID) Pass {
+	for _, h := range v.byNode[node] {
+		if h.Required && h.Asker != pod {
+			return Pass{Holder: h.copy()}
+		}
+	}
+	return Pass{OK: true}
+}
+
+// Of returns the hold of an asker and whether it has one.
+func (v *View) Of(asker types.UID) (Hold, bool) {
+	if h := v.byAsker[asker]; h != nil {
+		return h.copy(), true
+	}
+	return Hold{}, false
+}
