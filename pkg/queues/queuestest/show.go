@@ -80,6 +80,8 @@ func ShowUsage(tree Shown) string {
 		for _, part := range []struct{ name, text string }{
 			{"allocated", Amounts(q.Allocated.All())},
 			{"admitted", Amounts(q.Admitted.All())},
+			{"leaving", Amounts(q.Leaving.All())},
+			{"arriving", Amounts(q.Arriving.All())},
 			{"pending", Amounts(q.Pending.All())},
 		} {
 			if part.text != "" {

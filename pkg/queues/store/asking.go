@@ -56,6 +56,7 @@ type asks struct {
 	triedAt time.Time  // of the last plan
 	retryAt time.Time  // no plan before
 	refused reasons.Reason
+	givenUp time.Time // no plan before, whatever happens: the last one failed
 	watches []queues.ID
 	over    bool // the cycle that is under way was refused by a quota
 	missed  int  // cycles that failed though the hold was clear

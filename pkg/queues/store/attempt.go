@@ -72,6 +72,9 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if r, ok := p.app.refused[p.shape()]; ok && r.until.After(now) {
 		return r.why
 	}
+	if p.asks.givenUp.After(now) {
+		return p.asks.refused
+	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		p.asks.retryAt = tried.Add(atMostEvery)
 		s.arm(p, p.asks.retryAt)
@@ -110,7 +113,7 @@ func (s *Store) judgeLimits(p *pod) queues.Verdict {
 
 func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
 	s.arm(p, until)
-	return reasons.New(reasons.PreemptionPaced, "%d pods may be preempted in %v, and that many were",
+	return reasons.New(reasons.PreemptionPaced, "at most %d pods may be preempted within %v; the pod is planned for in the next round",
 		s.preemption.MaxVictims, s.preemption.Round)
 }
 

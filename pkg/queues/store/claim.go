@@ -170,8 +170,9 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
 		s.endHold(p, reservations.GivenUp, why, now)
-		p.asks.refused = why
-		p.asks.triedAt, p.asks.retryAt = now, now.Add(s.preemption.RetryInterval)
+		p.asks.refused, p.asks.triedAt = why, now
+		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+		p.asks.givenUp = p.asks.retryAt
 		s.arm(p, p.asks.retryAt)
 	}
 }

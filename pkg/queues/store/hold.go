@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -180,11 +181,23 @@ func (s *Store) wakeHolder(p *pod, now time.Time) {
 	s.letThrough(p, now)
 }
 
-// hasRoom tells whether an asker fits its node by amounts, and every max, while
-// those who leave are still there.
+// hasRoom tells whether an asker fits its node by amounts, beside the holders
+// before it, and every max, while those who leave are still there.
 func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 	n := s.nodes[h.Node]
-	return n != nil && n.room().Covers(p.Request) && s.judge(p.app, p.Request, 0).OK()
+	if n == nil {
+		return false
+	}
+	room := n.room()
+	for _, before := range s.holds.Holders(h.Node) {
+		if before.Asker == p.UID {
+			break
+		}
+		if b := s.pods[before.Asker]; b != nil && !b.state.allocated() {
+			room = room.Sub(b.held)
+		}
+	}
+	return room.Covers(p.Request) && s.judge(p.app, p.Request, queues.OnAllocated).OK()
 }
 
 // bindingHold tells whether a pod is kept to its node, so that events elsewhere
@@ -234,15 +247,8 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	s.cool(p, now.Add(wait))
 }
 
-// adoptAll takes up the holds that an earlier process, or the one that leads,
-// has written on the askers.
-func (s *Store) adoptAll(now time.Time) {
-	for _, p := range s.sortedPods() {
-		s.adopt(p, now)
-	}
-}
-
-// adopt takes up the hold that is written on a pod, unless it has one.
+// adopt takes up the hold that an earlier process, or the one that leads, has
+// written on a pod, unless it has one. Pods that run are placed before.
 func (s *Store) adopt(p *pod, now time.Time) {
 	c := p.Claim
 	if c == nil || p.app == nil || p.state.allocated() || p.asks.holds {

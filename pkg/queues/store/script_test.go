@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -45,6 +46,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
+//	     [foreign] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -58,11 +60,22 @@ import (
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node.
 //
+// Making room, see [hold.go]:
+//
+//	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
+//	                            claims or declines, and prints what came of it
+//	commit NAME ...             prints who is to be deleted
+//	disrupted NAME ...          give-up NAME ...
+//	work                        prints what the executor is to write
+//	standby | lead              another process leads, or this one
+//	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D]
+//	cordon NAME                 a node takes no new pods
+//
 // The rest:
 //
 //	tick D                      lets time pass, Tick included; wait D leaves Tick out
 //	reports [N]                 prints what is to be told now, at most N
-//	show pods|usage|settings|window|limits
+//	show pods|usage|settings|window|limits|holds
 //	recount                     compares the store with the script's pods
 //
 // Every command also prints which pods are let through by it ("admitted: ..."),
@@ -201,6 +214,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.show(t, d, words[0])
 	case "recount":
 		return s.recount()
+	case "work":
+		return s.work()
+	case "standby", "lead":
+		s.store.SetStandby(d.Cmd == "standby", s.now)
+	case "cordon":
+		s.store.SetNodeSchedulable(words[0], false, s.now)
+	case "preemption":
+		s.preemption(t, d)
 	default:
 		return s.steps(t, d, words)
 	}
@@ -285,6 +306,20 @@ func setPod(p *Pod, word string) bool {
 		p.Deleting = flag
 	case "done":
 		p.Terminal = flag
+	case "foreign":
+		p.Foreign = flag
+	case "opted-out":
+		p.OptOut = OptOutYes
+	case "never":
+		p.NeverPreempts = flag
+	case "claim":
+		p.Claim = nil
+		if node, names, ok := strings.Cut(value, ":"); ok {
+			p.Claim = &reservations.Claim{Node: node, Since: epoch}
+			for _, name := range strings.Split(names, ",") {
+				p.Claim.Victims = append(p.Claim.Victims, types.UID(name))
+			}
+		}
 	case "soft-gang":
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
 	case "hard-gang":
@@ -339,6 +374,14 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.Refused(p.UID, s.now)
+	case "failed-plan":
+		return s.plan(p)
+	case "commit":
+		return s.commit(p)
+	case "disrupted":
+		st.Disrupted(p.UID, s.now)
+	case "give-up":
+		st.GiveUp(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
 	case "bind":
@@ -398,6 +441,8 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.window.taken, st.window.size, next)
 	case "limits":
 		return s.limits()
+	case "holds":
+		return s.holds()
 	}
 	d.Fatalf(t, "cannot show %s", what)
 	return ""

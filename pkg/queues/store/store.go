@@ -198,7 +198,6 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.started = true
 	s.placeAll(now)
-	s.adoptAll(now)
 }
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// plan ends a cycle of a pod as PostFilter does.
+func (s *script) plan(p *Pod) string {
+	_, judged, _ := s.store.Judge(p.UID, s.store.Snapshot())
+	if !judged.OK() {
+		s.store.Refused(p.UID, s.now)
+	}
+	text, done := s.planned(p)
+	switch {
+	case done:
+	case !judged.OK():
+		s.store.Refused(p.UID, s.now)
+	default:
+		s.store.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
+	}
+	return text
+}
+
+func (s *script) planned(p *Pod) (text string, done bool) {
+	attempt, why := s.store.Attempt(p.UID, "", nil, s.now)
+	if attempt == nil {
+		return why.String(), false
+	}
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict})
+	if d.Outcome == victims.Refuse {
+		return s.store.Decline(p.UID, &d, s.now).String(), false
+	}
+	if why := s.store.Claim(p.UID, &d, s.now); !why.None() {
+		return "not claimed: " + why.String(), false
+	}
+	var names []string
+	for _, v := range d.Victims {
+		names = append(names, v.Name)
+	}
+	return fmt.Sprintf("%s on %s, victims [%s]", d.Outcome, d.Node, strings.Join(names, " ")), true
+}
+
+func (s *script) commit(p *Pod) string {
+	going, why := s.store.Commit(p.UID, s.now)
+	if !why.None() {
+		return "off: " + why.String()
+	}
+	var names []string
+	for _, v := range going {
+		names = append(names, v.Name+" of "+v.Queue)
+	}
+	return fmt.Sprintf("to go: [%s]", strings.Join(names, ", "))
+}
+
+var workNames = [...]string{"disrupt", "record", "release"}
+
+func (s *script) work() string {
+	var b strings.Builder
+	for _, w := range s.store.TakeWork() {
+		fmt.Fprintf(&b, "%s %s: node %s, chosen %v, waits for %v", workNames[w.Kind], w.Name, w.Hold.Node, w.Hold.Chosen, w.Hold.Victims)
+		if w.Kind == WorkRelease {
+			fmt.Fprintf(&b, ": %s: %s", w.Ended, w.Reason)
+		}
+		fmt.Fprintln(&b)
+	}
+	return b.String()
+}
+
+func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
+	o := DefaultPreemption()
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "retry":
+			o.RetryInterval = duration(t, d, arg.Vals[0])
+		case "round":
+			o.Round = duration(t, d, arg.Vals[0])
+		case "most":
+			arg.Scan(t, 0, &o.MaxVictims)
+		case "strict":
+			o.StrictGuarantee = true
+		case "timeout":
+			o.HoldTimeout = duration(t, d, arg.Vals[0])
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	s.store.SetPreemption(o)
+}
+
+// holds lists who holds what, and who leaves for whom.
+func (s *script) holds() string {
+	var lines []string
+	for _, p := range s.store.sortedPods() {
+		if h, ok := s.store.holds.Of(p.UID); ok {
+			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Victims))
+		}
+		if p.chosenBy != "" {
+			lines = append(lines, fmt.Sprintf("%s is to go for %s\n", p.Name, p.chosenBy))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
