@@ -63,6 +63,10 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 		}
 	}
 	if end := s.delayEnd(p); end.After(now) {
+		if !s.mayAsk(p) { // nobody will look at the pod when the delay ends
+			return reasons.New(reasons.PreemptionRefused,
+				"neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
+		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now))
 	}

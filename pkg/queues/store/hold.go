@@ -254,10 +254,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	if c == nil || p.app == nil || p.state.allocated() || p.asks.holds {
 		return
 	}
-	h := reservations.Hold{
-		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Chosen: slices.Clone(c.Victims), Decision: c.Decision,
-		Required: p.RequiredNode != "",
-	}
+	h := claimed(p)
 	for _, uid := range c.Victims {
 		v := s.pods[uid]
 		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
@@ -275,6 +272,23 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	s.wakeHolder(p, now)
 }
 
+// claimed is the hold that is written on a pod.
+func claimed(p *pod) reservations.Hold {
+	c := p.Claim
+	return reservations.Hold{
+		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Chosen: slices.Clone(c.Victims), Decision: c.Decision,
+		Required: p.RequiredNode != "",
+	}
+}
+
+// settleClaim has the claim taken back that is left on a bound pod: who bound it
+// ended before the claim was.
+func (s *Store) settleClaim(p *pod) {
+	if p.Claim != nil {
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: claimed(p), Ended: reservations.Bound})
+	}
+}
+
 // follow follows what is written on a pod while another process leads.
 func (s *Store) follow(p *pod, now time.Time) {
 	if !s.standby || !s.started {
@@ -287,12 +301,16 @@ func (s *Store) follow(p *pod, now time.Time) {
 	s.adopt(p, now)
 }
 
-// resume has what is left of all holds written: this process leads from now on.
+// resume has what is left of all holds written, those that ended and were not
+// taken back included: this process leads from now on.
 func (s *Store) resume() {
 	s.work.items = nil
 	for _, uid := range slices.SortedFunc(maps.Keys(s.pods), func(a, b types.UID) int { return cmp.Compare(a, b) }) {
+		p := s.pods[uid]
 		if h, ok := s.holds.Of(uid); ok {
-			s.toWrite(Work{Ref: s.pods[uid].Ref(), Kind: WorkDisrupt, Hold: h})
+			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h})
+		} else if p.state == bound {
+			s.settleClaim(p)
 		}
 	}
 }

@@ -47,6 +47,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.join(a, p)
 	if p.Node != "" {
 		s.toAllocated(p, bound, p.Node)
+		s.settleClaim(p)
 		s.reports.settle(p, now)
 		return
 	}
