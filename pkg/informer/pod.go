@@ -7,25 +7,40 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Translate is what the store needs to know of a managed pod.
+// Translate is what the store needs to know of a pod. Whether it is foreign
+// depends on more than the pod: that is left to Options.Translate.
 func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 	p := store.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
 		Labels: pod.Labels, Annotations: pod.Annotations,
-		Request:  Requests(pod, o),
-		Created:  pod.CreationTimestamp.Time,
-		Node:     pod.Spec.NodeName,
-		Deleting: pod.DeletionTimestamp != nil,
-		Terminal: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
-		Gated:    len(pod.Spec.SchedulingGates) > 0,
+		Request:       Requests(pod, o),
+		Created:       pod.CreationTimestamp.Time,
+		Node:          pod.Spec.NodeName,
+		Deleting:      pod.DeletionTimestamp != nil,
+		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
+		Gated:         len(pod.Spec.SchedulingGates) > 0,
+		Static:        static(pod),
+		RequiredNode:  requiredNode(pod),
+		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
+		Class:         pod.Spec.PriorityClassName,
+		OptOut:        podOptOut(pod),
+		Owners:        owners(pod),
+		Claim:         claim(pod),
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse {
 			p.Told = reasons.Code(c.Reason)
 		}
 	}
 	if pod.Spec.Priority != nil {
 		p.Priority = *pod.Spec.Priority
 	}
+	return p
+}
+
+// Translate is what the store needs to know of a pod, foreign or not.
+func (o *Options) Translate(pod *corev1.Pod) store.Pod {
+	p := Translate(pod, o.Requests)
+	p.Foreign = !o.Managed(pod)
 	return p
 }

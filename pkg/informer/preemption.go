@@ -1,0 +1,128 @@
+package informer
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// AllowPreemption is the annotation of PriorityClasses, and the annotation and
+// label of pods, by which pods opt out of being preempted (law 1).
+const AllowPreemption = placement.Domain + "allow-preemption"
+
+// optOutOf reads a value of AllowPreemption. As in YuniKorn only the words
+// "false" and "true" say something: a manifest means the same here and there.
+func optOutOf(value string) store.OptOut {
+	switch value {
+	case "false":
+		return store.OptOutYes
+	case "true":
+		return store.OptOutNo
+	default:
+		return store.OptOutUnsaid
+	}
+}
+
+// podOptOut is what the pod's annotation says, else what its label says.
+func podOptOut(pod *corev1.Pod) store.OptOut {
+	if said := optOutOf(pod.Annotations[AllowPreemption]); said != store.OptOutUnsaid {
+		return said
+	}
+	return optOutOf(pod.Labels[AllowPreemption])
+}
+
+// static tells whether the pod belongs to its node: a kubelet mirrors it from a
+// file, or the node owns it.
+func static(pod *corev1.Pod) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return true
+	}
+	for i := range pod.OwnerReferences {
+		if pod.OwnerReferences[i].Kind == "Node" {
+			return true
+		}
+	}
+	return false
+}
+
+// owners lists the UIDs of the pod's owners; nil for none.
+func owners(pod *corev1.Pod) []types.UID {
+	if len(pod.OwnerReferences) == 0 {
+		return nil
+	}
+	uids := make([]types.UID, len(pod.OwnerReferences))
+	for i := range pod.OwnerReferences {
+		uids[i] = pod.OwnerReferences[i].UID
+	}
+	return uids
+}
+
+// requiredNode is the only node on which a pod that a DaemonSet controls can
+// run; empty for every other pod. Terms are alternatives, so all of them have to
+// name that node, but for those that are empty: these match no node.
+func requiredNode(pod *corev1.Pod) string {
+	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	if c := metav1.GetControllerOfNoCopy(pod); c == nil || c.Kind != "DaemonSet" {
+		return ""
+	}
+	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	node := ""
+	for i := range terms {
+		if len(terms[i].MatchFields) == 0 && len(terms[i].MatchExpressions) == 0 {
+			continue
+		}
+		named := namedNode(&terms[i])
+		if named == "" || node != "" && named != node {
+			return ""
+		}
+		node = named
+	}
+	return node
+}
+
+// namedNode is the one node that the term names; empty if it names none or
+// several. Whatever else it requires is for the filters to judge.
+func namedNode(term *corev1.NodeSelectorTerm) string {
+	node := ""
+	for i := range term.MatchFields {
+		f := &term.MatchFields[i]
+		if f.Key != metav1.ObjectNameField || f.Operator != corev1.NodeSelectorOpIn || len(f.Values) != 1 {
+			continue
+		}
+		if node != "" && f.Values[0] != node {
+			return ""
+		}
+		node = f.Values[0]
+	}
+	return node
+}
+
+// heldCondition is the condition by which the pod holds a node; nil for none.
+func heldCondition(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// claim is the node that the pod holds by its condition; nil where it has none,
+// or none that can be read.
+func claim(pod *corev1.Pod) *reservations.Claim {
+	held := heldCondition(pod)
+	if held == nil {
+		return nil
+	}
+	c, err := reservations.ParseClaim(held.Message)
+	if err != nil {
+		return nil // the Watcher tells
+	}
+	return &c
+}

@@ -1,0 +1,239 @@
+package informer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
+	return metav1.OwnerReference{Kind: kind, Name: "o", UID: uid, Controller: controller}
+}
+
+// term is a term of a node selector on the names of nodes.
+func term(requirements ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchFields: requirements}
+}
+
+func names(operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
+	return corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: operator, Values: values}
+}
+
+func in(values ...string) corev1.NodeSelectorRequirement {
+	return names(corev1.NodeSelectorOpIn, values...)
+}
+
+// requiring makes a pod of a DaemonSet that requires one of the terms.
+func requiring(terms ...corev1.NodeSelectorTerm) *corev1.Pod {
+	pod := podOf("cpu=1")
+	pod.OwnerReferences = []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+	return pod
+}
+
+func TestRequiredNode(t *testing.T) {
+	owned := func(owners ...metav1.OwnerReference) *corev1.Pod {
+		pod := requiring(term(in("n1")))
+		pod.OwnerReferences = owners
+		return pod
+	}
+	zone := []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}
+	for _, c := range []struct {
+		name string
+		pod  *corev1.Pod
+		want string
+	}{
+		{"as the DaemonSet controller writes it", requiring(term(in("n1"))), "n1"},
+		{"narrowed by a label", requiring(corev1.NodeSelectorTerm{MatchFields: term(in("n1")).MatchFields, MatchExpressions: zone}), "n1"},
+		{"narrowed by another field", requiring(term(corev1.NodeSelectorRequirement{Key: "metadata.uid", Operator: corev1.NodeSelectorOpIn, Values: []string{"x"}}, in("n1"))), "n1"},
+		{"another node besides excluded", requiring(term(names(corev1.NodeSelectorOpNotIn, "n2"), in("n1"))), "n1"},
+		{"one of several, narrowed to one", requiring(term(in("n1", "n2"), in("n1"))), "n1"},
+		{"two terms, the same node", requiring(term(in("n1")), corev1.NodeSelectorTerm{MatchFields: term(in("n1")).MatchFields, MatchExpressions: zone}), "n1"},
+		{"the same twice in a term", requiring(term(in("n1"), in("n1"))), "n1"},
+		{"an empty term matches no node", requiring(corev1.NodeSelectorTerm{}, term(in("n1"))), "n1"},
+
+		{"two terms, two nodes", requiring(term(in("n1")), term(in("n2"))), ""},
+		{"two terms, the second on a label", requiring(term(in("n1")), corev1.NodeSelectorTerm{MatchExpressions: zone}), ""},
+		{"two terms, the first on a label", requiring(corev1.NodeSelectorTerm{MatchExpressions: zone}, term(in("n1"))), ""},
+		{"two nodes at once", requiring(term(in("n1"), in("n2"))), ""},
+		{"one of several", requiring(term(in("n1", "n2"))), ""},
+		{"none", requiring(term(in())), ""},
+		{"all but one", requiring(term(names(corev1.NodeSelectorOpNotIn, "n1"))), ""},
+		{"another field", requiring(term(corev1.NodeSelectorRequirement{Key: "metadata.uid", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}})), ""},
+		{"a label of that name", requiring(corev1.NodeSelectorTerm{MatchExpressions: term(in("n1")).MatchFields}), ""},
+		{"only an empty term", requiring(corev1.NodeSelectorTerm{}), ""},
+		{"no terms", requiring(), ""},
+		{"only preferred", with(requiring(), func(p *corev1.Pod) {
+			p.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+				{Weight: 1, Preference: term(in("n1"))},
+			}}
+		}), ""},
+		{"no node affinity", with(requiring(), func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{} }), ""},
+		{"no affinity", with(requiring(), func(p *corev1.Pod) { p.Spec.Affinity = nil }), ""},
+
+		{"no owner", owned(), ""},
+		{"a ReplicaSet's", owned(owner("ReplicaSet", "rs", ptr.To(true))), ""},
+		{"owned and not controlled", owned(owner("DaemonSet", "ds", nil)), ""},
+		{"controlled by another", owned(owner("DaemonSet", "ds", ptr.To(false)), owner("Job", "j", ptr.To(true))), ""},
+		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Translate(c.pod, RequestOptions{}).RequiredNode; got != c.want {
+				t.Errorf("required node %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestStatic(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		annotations map[string]string
+		owners      []metav1.OwnerReference
+		want        bool
+	}{
+		{"ordinary", map[string]string{"a": "b"}, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true))}, false},
+		{"mirror", map[string]string{"kubernetes.io/config.mirror": "6d5f"}, nil, true},
+		{"mirror of nothing", map[string]string{"kubernetes.io/config.mirror": ""}, nil, true},
+		{"another annotation of kubelets", map[string]string{"kubernetes.io/config.source": "api"}, nil, false},
+		{"the node's", nil, []metav1.OwnerReference{owner("Node", "n", ptr.To(true))}, true},
+		{"the node's, not as controller", nil, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), owner("Node", "n", nil)}, true},
+		{"a DaemonSet's", nil, []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}, false},
+	} {
+		pod := podOf()
+		pod.Annotations, pod.OwnerReferences = c.annotations, c.owners
+		if got := Translate(pod, RequestOptions{}).Static; got != c.want {
+			t.Errorf("%s: static = %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOptOut(t *testing.T) {
+	const absent = "absent"
+	for _, c := range []struct {
+		annotation, label string
+		want              store.OptOut
+	}{
+		{absent, absent, store.OptOutUnsaid},
+		{"false", absent, store.OptOutYes},
+		{"true", absent, store.OptOutNo},
+		{absent, "false", store.OptOutYes},
+		{absent, "true", store.OptOutNo},
+		{"true", "false", store.OptOutNo},
+		{"false", "true", store.OptOutYes},
+		// Only the two words count, as in YuniKorn.
+		{"False", absent, store.OptOutUnsaid},
+		{"FALSE", absent, store.OptOutUnsaid},
+		{"True", absent, store.OptOutUnsaid},
+		{"0", absent, store.OptOutUnsaid},
+		{"1", absent, store.OptOutUnsaid},
+		{"f", absent, store.OptOutUnsaid},
+		{"t", absent, store.OptOutUnsaid},
+		{"no", absent, store.OptOutUnsaid},
+		{" false", absent, store.OptOutUnsaid},
+		{"", absent, store.OptOutUnsaid},
+		{absent, "False", store.OptOutUnsaid},
+		{absent, "", store.OptOutUnsaid},
+		// What says nothing does not hide what does.
+		{"maybe", "false", store.OptOutYes},
+		{"", "true", store.OptOutNo},
+	} {
+		pod := podOf()
+		pod.Annotations, pod.Labels = map[string]string{"x": "false"}, map[string]string{"y": "true"}
+		if c.annotation != absent {
+			pod.Annotations["yunikorn.apache.org/allow-preemption"] = c.annotation
+		}
+		if c.label != absent {
+			pod.Labels["yunikorn.apache.org/allow-preemption"] = c.label
+		}
+		if got := Translate(pod, RequestOptions{}).OptOut; got != c.want {
+			t.Errorf("annotation %q, label %q: got %d, want %d", c.annotation, c.label, got, c.want)
+		}
+	}
+}
+
+func TestNeverPreempts(t *testing.T) {
+	for _, c := range []struct {
+		policy *corev1.PreemptionPolicy
+		want   bool
+	}{
+		{nil, false}, {ptr.To(corev1.PreemptLowerPriority), false}, {ptr.To(corev1.PreemptNever), true}, {ptr.To[corev1.PreemptionPolicy](""), false},
+	} {
+		pod := podOf()
+		pod.Spec.PreemptionPolicy = c.policy
+		if got := Translate(pod, RequestOptions{}).NeverPreempts; got != c.want {
+			t.Errorf("policy %q: never preempts = %v, want %v", ptr.Deref(c.policy, "none"), got, c.want)
+		}
+	}
+}
+
+func TestOwners(t *testing.T) {
+	pod := podOf()
+	if got := Translate(pod, RequestOptions{}).Owners; got != nil {
+		t.Errorf("a pod without owners has %v", got)
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
+	if diff := cmp.Diff([]types.UID{"u2", "u1"}, Translate(pod, RequestOptions{}).Owners); diff != "" {
+		t.Errorf("owners (-want +got)\n%s", diff)
+	}
+}
+
+// holding puts a condition on the pod that says it holds a node.
+func holding(pod *corev1.Pod, status corev1.ConditionStatus, message string) *corev1.Pod {
+	pod.Status.Conditions = append(pod.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message},
+		corev1.PodCondition{Type: reservations.HeldCondition, Status: status, Message: message})
+	return pod
+}
+
+func someClaim() reservations.Claim {
+	return reservations.Claim{
+		Node: "n1", Since: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Victims: []types.UID{"v1", "v2"}, Decision: "d1",
+	}
+}
+
+func TestClaim(t *testing.T) {
+	c := someClaim()
+	for _, tt := range []struct {
+		name string
+		pod  *corev1.Pod
+		want *reservations.Claim
+	}{
+		{"none", podOf(), nil},
+		{"held", holding(podOf(), corev1.ConditionTrue, c.Message()), &c},
+		{"taken back", holding(podOf(), corev1.ConditionFalse, c.Message()), nil},
+		{"unknown", holding(podOf(), corev1.ConditionUnknown, c.Message()), nil},
+		{"unreadable", holding(podOf(), corev1.ConditionTrue, "It holds n1."), nil},
+		{"empty", holding(podOf(), corev1.ConditionTrue, ""), nil},
+	} {
+		if diff := cmp.Diff(tt.want, Translate(tt.pod, RequestOptions{}).Claim); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestPreemptionFieldsAreApart sets everything at once: no field may keep
+// another from being read.
+func TestPreemptionFieldsAreApart(t *testing.T) {
+	c := someClaim()
+	pod := holding(requiring(term(in("n1"))), corev1.ConditionTrue, c.Message())
+	pod.UID, pod.Annotations = "u1", map[string]string{corev1.MirrorPodAnnotationKey: "x", AllowPreemption: "false"}
+	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
+	want := store.Pod{
+		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
+		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"ds"}, Claim: &c,
+	}
+	if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
