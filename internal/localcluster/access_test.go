@@ -30,6 +30,7 @@ func TestSchedulerAccess(t *testing.T) {
 	want := []string{
 		"Namespace /yunikorn", "ServiceAccount yunikorn/paddock-scheduler",
 		"ClusterRoleBinding /paddock-scheduler", "ClusterRoleBinding /paddock-scheduler-volumes",
+		"ClusterRole /paddock-scheduler-priorityclasses", "ClusterRoleBinding /paddock-scheduler-priorityclasses",
 		"Role kube-system/paddock-scheduler-lease", "RoleBinding kube-system/paddock-scheduler-lease",
 		"RoleBinding kube-system/paddock-scheduler-authentication",
 		"Role yunikorn/paddock-scheduler-queues", "RoleBinding yunikorn/paddock-scheduler-queues",
@@ -61,7 +62,7 @@ func TestAccessInAnotherNamespace(t *testing.T) {
 	if diff := cmp.Diff(want, names(moved)); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
-	if objects[7].GetNamespace() != "yunikorn" {
+	if objects[9].GetNamespace() != "yunikorn" {
 		t.Error("the original was changed")
 	}
 }
