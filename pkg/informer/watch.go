@@ -1,20 +1,42 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
+
+// Store is what a Watcher tells of: a [store.Store].
+type Store interface {
+	Upsert(pod store.Pod, now time.Time)
+	Delete(pod types.UID, now time.Time)
+	UpsertNode(name string, allocatable resources.Vector, now time.Time)
+	SetNodeSchedulable(name string, ok bool, now time.Time)
+	DeleteNode(name string, now time.Time)
+	UpsertNamespace(name string, annotations map[string]string, now time.Time) []error
+	DeleteNamespace(name string, now time.Time)
+	UpsertPriorityClass(name string, optOut bool, now time.Time)
+	DeletePriorityClass(name string, now time.Time)
+	UpsertBudget(b store.Budget, now time.Time)
+	DeleteBudget(namespace, name string, now time.Time)
+	Recount(managed []store.Pod) error
+}
 
 // Options say which pods are ours and how they are read.
 type Options struct {
@@ -27,6 +49,9 @@ type Options struct {
 	// understood; none where there is nothing wrong, or the namespace is gone. It
 	// may be told the same again. Nil for nobody.
 	Namespace func(ns *corev1.Namespace, wrong []error)
+	// Client reads the PriorityClasses. Nil where there are none to read: then only
+	// pods themselves opt out of being preempted.
+	Client kubernetes.Interface
 }
 
 // Managed tells whether the pod belongs to a queue.
@@ -34,17 +59,19 @@ func (o *Options) Managed(pod *corev1.Pod) bool {
 	return slices.Contains(o.ManagedProfiles, pod.Spec.SchedulerName)
 }
 
-// Watcher feeds a store from the informers of a factory.
+// Watcher feeds a store from the informers of a factory, and from one of its own.
 type Watcher struct {
-	store      *store.Store
+	store      Store
 	options    Options
 	pods       corelisters.PodLister
 	registered []cache.ResourceEventHandlerRegistration
+	classes    *priorityClasses // nil without a client
 }
 
-// Watch registers the handlers that feed the store with pods, nodes and
-// namespaces. It does not start the factory.
-func Watch(s *store.Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
+// Watch registers the handlers that feed the store with pods, nodes, namespaces,
+// PodDisruptionBudgets and PriorityClasses. It starts nothing: the factory is
+// for the caller, PriorityClasses for Run.
+func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
 	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister()}
 	for _, r := range []struct {
 		what     string
@@ -54,6 +81,7 @@ func Watch(s *store.Store, factory informers.SharedInformerFactory, o Options) (
 		{"namespaces", factory.Core().V1().Namespaces().Informer(), handler(w.namespace, w.namespaceGone)},
 		{"nodes", factory.Core().V1().Nodes().Informer(), handler(w.node, w.nodeGone)},
 		{"pods", factory.Core().V1().Pods().Informer(), handler(w.pod, w.podGone)},
+		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), handler(w.budget, w.budgetGone)},
 	} {
 		registration, err := r.informer.AddEventHandler(r.handler)
 		if err != nil {
@@ -61,12 +89,27 @@ func Watch(s *store.Store, factory informers.SharedInformerFactory, o Options) (
 		}
 		w.registered = append(w.registered, registration)
 	}
-	return w, nil
+	if o.Client == nil {
+		return w, nil
+	}
+	var err error
+	w.classes, err = watchPriorityClasses(o.Client, handler(w.priorityClass, w.priorityClassGone), o.Logger)
+	return w, err
+}
+
+// Run follows the PriorityClasses until the context ends.
+func (w *Watcher) Run(ctx context.Context) {
+	if w.classes != nil {
+		w.classes.informer.RunWithContext(ctx)
+	}
 }
 
 // HasSynced tells whether everything that existed when the informers started
-// has reached the store.
+// has reached the store; PriorityClasses only if the scheduler may read them.
 func (w *Watcher) HasSynced() bool {
+	if w.classes != nil && !w.classes.settled() {
+		return false
+	}
 	for _, r := range w.registered {
 		if !r.HasSynced() {
 			return false
@@ -75,8 +118,8 @@ func (w *Watcher) HasSynced() bool {
 	return true
 }
 
-// Recount compares the store with the pods as the informer has them now. While
-// events are on their way the two may differ.
+// Recount compares the store with the managed pods as the informer has them now.
+// While events are on their way the two may differ.
 func (w *Watcher) Recount() error {
 	pods, err := w.pods.List(labels.Everything())
 	if err != nil {
@@ -85,7 +128,7 @@ func (w *Watcher) Recount() error {
 	var managed []store.Pod
 	for _, pod := range pods {
 		if w.options.Managed(pod) {
-			managed = append(managed, Translate(pod, w.options.Requests))
+			managed = append(managed, w.options.Translate(pod))
 		}
 	}
 	return w.store.Recount(managed)
@@ -96,19 +139,51 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 		// The delete in between was missed.
 		w.podGone(old)
 	}
-	if w.options.Managed(pod) {
-		w.store.Upsert(Translate(pod, w.options.Requests), w.options.Clock.Now())
+	if !w.matters(pod) {
+		return
 	}
+	p := w.options.Translate(pod)
+	if p.Claim == nil {
+		w.checkClaim(old, pod)
+	}
+	w.store.Upsert(p, w.options.Clock.Now())
 }
 
 func (w *Watcher) podGone(pod *corev1.Pod) {
-	if w.options.Managed(pod) {
+	if w.matters(pod) {
 		w.store.Delete(pod.UID, w.options.Clock.Now())
 	}
 }
 
-func (w *Watcher) node(_, node *corev1.Node) {
+// matters tells whether the store is told of the pod: it belongs to a queue, or
+// uses a node.
+func (w *Watcher) matters(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" || w.options.Managed(pod)
+}
+
+// checkClaim logs that what the pod says of the node it holds cannot be read,
+// once for each text.
+func (w *Watcher) checkClaim(old, pod *corev1.Pod) {
+	held := heldCondition(pod)
+	if held == nil {
+		return
+	}
+	if old != nil {
+		if before := heldCondition(old); before != nil && before.Message == held.Message {
+			return // told already
+		}
+	}
+	if _, err := reservations.ParseClaim(held.Message); err != nil {
+		w.options.Logger.Error(err, "Which node the pod holds cannot be read; it holds none, and may ask for room anew. "+
+			"Nothing but the scheduler should write this condition", "pod", klog.KObj(pod), "condition", reservations.HeldCondition)
+	}
+}
+
+func (w *Watcher) node(old, node *corev1.Node) {
 	w.store.UpsertNode(node.Name, Allocatable(node), w.options.Clock.Now())
+	if old == nil || old.Spec.Unschedulable != node.Spec.Unschedulable {
+		w.store.SetNodeSchedulable(node.Name, !node.Spec.Unschedulable, w.options.Clock.Now())
+	}
 }
 
 func (w *Watcher) nodeGone(node *corev1.Node) {

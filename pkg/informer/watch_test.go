@@ -53,7 +53,7 @@ func logged(t *testing.T) (klog.Logger, func() string) {
 // scene is a started store that is fed by informers on a fake API server.
 type scene struct {
 	client  *fake.Clientset
-	store   *store.Store
+	store   *recorder
 	watcher *Watcher
 	factory informers.SharedInformerFactory
 	log     func() string
@@ -63,13 +63,14 @@ type scene struct {
 func newScene(t *testing.T, client *fake.Clientset) *scene {
 	t.Helper()
 	s := &scene{client: client, factory: informers.NewSharedInformerFactory(client, 0)}
-	s.store = store.New(config.Default(), store.Options{})
+	s.store = &recorder{Store: store.New(config.Default(), store.Options{})}
 	logger, log := logged(t)
 	s.log = log
 	var err error
 	s.watcher, err = Watch(s.store, s.factory, Options{
 		ManagedProfiles: []string{profile}, Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger,
 		Namespace: func(ns *corev1.Namespace, wrong []error) { s.wrong.Store(ns.Name, fmt.Sprint(wrong)) },
+		Client:    client,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -77,17 +78,25 @@ func newScene(t *testing.T, client *fake.Clientset) *scene {
 	return s
 }
 
+// run runs the informers until the test ends.
+func (s *scene) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.watcher.Run(ctx) }()
+	t.Cleanup(func() { cancel(); s.factory.Shutdown(); <-done })
+	s.factory.Start(ctx.Done())
+}
+
 // start runs the informers and waits until they see changes.
 func (s *scene) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); s.factory.Shutdown() })
-	s.factory.Start(ctx.Done())
+	s.run(t)
 	eventually(t, func() error {
 		if !s.watcher.HasSynced() {
 			return errors.New("not synced")
 		}
-		return watched(s.client, "pods", "nodes", "namespaces")
+		return watched(s.client, "pods", "nodes", "namespaces", "poddisruptionbudgets", "priorityclasses")
 	})
 	s.store.Start(time.Now())
 }

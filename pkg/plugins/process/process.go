@@ -125,7 +125,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	watcher, err := informer.Watch(s, h.SharedInformerFactory(), informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
-		Namespace: announcer.namespace,
+		Namespace: announcer.namespace, Client: h.ClientSet(),
 	})
 	if err != nil {
 		return err
@@ -144,6 +144,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.args = args
 	p.applyPreemption()
 	go source.Run(ctx)
+	go watcher.Run(ctx)
 	go announcer.run(ctx, p.Clock)
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)

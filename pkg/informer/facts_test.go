@@ -1,0 +1,463 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// recorder is a store that writes down what it is told of, a line each: foreign
+// pods, whether nodes are schedulable, PriorityClasses and budgets.
+type recorder struct {
+	*store.Store
+	mu      sync.Mutex
+	lines   []string
+	budgets []store.Budget
+}
+
+func (r *recorder) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+}
+
+// heard takes the next lines once there are as many as are wanted.
+func (r *recorder) heard(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, r.next(t, len(want))); diff != "" {
+		t.Fatalf("(-want +got)\n%s", diff)
+	}
+}
+
+// heardOf is heard for what comes in any order.
+func (r *recorder) heardOf(t *testing.T, want ...string) {
+	t.Helper()
+	got := r.next(t, len(want))
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got)\n%s", diff)
+	}
+}
+
+func (r *recorder) next(t *testing.T, n int) (lines []string) {
+	t.Helper()
+	eventually(t, func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.lines) < n {
+			return fmt.Errorf("told only %q", r.lines)
+		}
+		lines, r.lines = slices.Clone(r.lines[:n]), slices.Clone(r.lines[n:])
+		return nil
+	})
+	return lines
+}
+
+// silent checks that nothing was told beside what was heard.
+func (r *recorder) silent(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.lines) > 0 {
+		t.Errorf("told without need: %q", r.lines)
+	}
+}
+
+func (r *recorder) Upsert(pod store.Pod, now time.Time) {
+	if pod.Foreign {
+		r.say("foreign %s on %q deleting=%v", pod.UID, pod.Node, pod.Deleting)
+	}
+	r.Store.Upsert(pod, now)
+}
+
+func (r *recorder) Delete(uid types.UID, now time.Time) {
+	if strings.HasPrefix(string(uid), "f") {
+		r.say("gone %s", uid)
+	}
+	r.Store.Delete(uid, now)
+}
+
+func (r *recorder) SetNodeSchedulable(name string, ok bool, now time.Time) {
+	r.say("node %s schedulable=%v", name, ok)
+	r.Store.SetNodeSchedulable(name, ok, now)
+}
+
+func (r *recorder) UpsertPriorityClass(name string, optOut bool, now time.Time) {
+	r.say("class %s optOut=%v", name, optOut)
+	r.Store.UpsertPriorityClass(name, optOut, now)
+}
+
+func (r *recorder) DeletePriorityClass(name string, now time.Time) {
+	r.say("class %s gone", name)
+	r.Store.DeletePriorityClass(name, now)
+}
+
+func (r *recorder) UpsertBudget(b store.Budget, now time.Time) {
+	covers := b.Matches != nil && b.Matches(map[string]string{"app": "web"})
+	r.say("budget %s/%s allows %d, covers web: %v", b.Namespace, b.Name, b.Allowed, covers)
+	r.Store.UpsertBudget(b, now)
+}
+
+func (r *recorder) DeleteBudget(namespace, name string, now time.Time) {
+	r.say("budget %s/%s gone", namespace, name)
+	r.Store.DeleteBudget(namespace, name, now)
+}
+
+func TestForeign(t *testing.T) {
+	o := Options{ManagedProfiles: []string{profile, "second"}}
+	for name, want := range map[string]bool{profile: false, "second": false, "default-scheduler": true, "": true} {
+		pod := podOf("cpu=1")
+		pod.Spec.SchedulerName = name
+		got := o.Translate(pod)
+		if got.Foreign != want {
+			t.Errorf("profile %q: foreign = %v, want %v", name, got.Foreign, want)
+		}
+		got.Foreign = false
+		if diff := cmp.Diff(Translate(pod, RequestOptions{}), got); diff != "" {
+			t.Errorf("profile %q: differs in more (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
+	client := fake.NewClientset(foreign(managed("a", "f1", "n1")), foreign(managed("b", "f2", "")))
+	s := newScene(t, client)
+	s.start(t)
+	s.store.heard(t, `foreign f1 on "n1" deleting=false`)
+
+	ctx, pods := t.Context(), client.CoreV1().Pods("ns")
+	update := func(pod *corev1.Pod) {
+		t.Helper()
+		_, err := pods.Update(ctx, pod, metav1.UpdateOptions{})
+		must(t, err)
+	}
+	relabelled := foreign(managed("b", "f2", ""))
+	relabelled.Labels = map[string]string{"x": "y"}
+	update(relabelled)
+	update(foreign(managed("b", "f2", "n2")))
+	s.store.heard(t, `foreign f2 on "n2" deleting=false`)
+
+	leaving := foreign(managed("a", "f1", "n1"))
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	update(leaving)
+	s.store.heard(t, `foreign f1 on "n1" deleting=true`)
+	must(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
+	s.store.heard(t, "gone f1")
+
+	_, err := pods.Create(ctx, foreign(managed("c", "f3", "")), metav1.CreateOptions{})
+	must(t, err)
+	must(t, pods.Delete(ctx, "c", metav1.DeleteOptions{})) // it never had a node
+	update(foreign(managed("b", "f4", "n2")))              // the delete in between was missed
+	s.store.heard(t, "gone f2", `foreign f4 on "n2" deleting=false`)
+	s.store.silent(t)
+}
+
+// TestWatchLosesSightOfAPodThatEnds has an informer like the scheduler's, to
+// which a pod that has ended looks deleted.
+func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
+	s := newScene(t, fake.NewClientset())
+	s.store.Start(time.Now())
+	h := handler(s.watcher.pod, s.watcher.podGone)
+	h.OnAdd(foreign(managed("a", "f1", "n1")), true)
+	ended := foreign(managed("a", "f1", "n1"))
+	ended.Status.Phase = corev1.PodSucceeded
+	h.OnDelete(ended)
+	s.store.heard(t, `foreign f1 on "n1" deleting=false`, "gone f1")
+	s.store.silent(t)
+}
+
+func TestWatchTellsWhichNodesAreSchedulable(t *testing.T) {
+	cordoned := func(name string, is bool) *corev1.Node {
+		n := node(name, "cpu=1")
+		n.Spec.Unschedulable = is
+		return n
+	}
+	client := fake.NewClientset(cordoned("n1", false), cordoned("n2", true))
+	s := newScene(t, client)
+	s.start(t)
+	s.store.heardOf(t, "node n1 schedulable=true", "node n2 schedulable=false")
+	ctx, nodes := t.Context(), client.CoreV1().Nodes()
+	update := func(n *corev1.Node) { t.Helper(); _, err := nodes.Update(ctx, n, metav1.UpdateOptions{}); must(t, err) }
+	update(cordoned("n1", true))
+	s.store.heard(t, "node n1 schedulable=false")
+	heartbeat := cordoned("n1", true)
+	heartbeat.Labels = map[string]string{"x": "y"}
+	update(heartbeat)
+	update(cordoned("n1", false))
+	s.store.heard(t, "node n1 schedulable=true")
+	must(t, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
+	_, err := nodes.Create(ctx, cordoned("n1", false), metav1.CreateOptions{})
+	must(t, err)
+	s.store.heard(t, "node n1 schedulable=true")
+	s.store.silent(t)
+}
+
+func class(name, allow string) *schedulingv1.PriorityClass {
+	c := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if allow != "" {
+		c.Annotations = map[string]string{"yunikorn.apache.org/allow-preemption": allow}
+	}
+	return c
+}
+
+func TestWatchFollowsPriorityClasses(t *testing.T) {
+	labelled := class("labelled", "")
+	labelled.Labels = map[string]string{"yunikorn.apache.org/allow-preemption": "false"} // counts on pods only
+	client := fake.NewClientset(class("plain", ""), class("stay", "false"), class("go", "true"), class("odd", "False"), labelled)
+	s := newScene(t, client)
+	s.start(t)
+	s.store.heardOf(t, "class plain optOut=false", "class stay optOut=true", "class go optOut=false", "class odd optOut=false", "class labelled optOut=false")
+	ctx, classes := t.Context(), client.SchedulingV1().PriorityClasses()
+	_, err := classes.Update(ctx, class("plain", "false"), metav1.UpdateOptions{})
+	must(t, err)
+	s.store.heard(t, "class plain optOut=true")
+	_, err = classes.Update(ctx, class("stay", ""), metav1.UpdateOptions{})
+	must(t, err)
+	s.store.heard(t, "class stay optOut=false")
+	must(t, classes.Delete(ctx, "plain", metav1.DeleteOptions{}))
+	s.store.heard(t, "class plain gone")
+	s.store.silent(t)
+}
+
+// failing makes all requests for PriorityClasses fail with the error that is
+// stored in it, for as long as there is one.
+func failing(client *fake.Clientset, err error) *atomic.Pointer[error] {
+	var failure atomic.Pointer[error]
+	failure.Store(&err)
+	client.PrependReactor("list", "priorityclasses", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if err := failure.Load(); err != nil {
+			return true, nil, *err
+		}
+		return false, nil, nil
+	})
+	return &failure
+}
+
+// listed counts the attempts to list PriorityClasses.
+func listed(client *fake.Clientset) (n int) {
+	for _, a := range client.Actions() {
+		if a.Matches("list", "priorityclasses") {
+			n++
+		}
+	}
+	return n
+}
+
+func attempts(t *testing.T, client *fake.Clientset, n int) {
+	t.Helper()
+	eventually(t, func() error {
+		if got := listed(client); got < n {
+			return fmt.Errorf("%d attempts", got)
+		}
+		return nil
+	})
+}
+
+func synced(s *scene) func() error {
+	return func() error {
+		if !s.watcher.HasSynced() {
+			return errors.New("not synced")
+		}
+		return nil
+	}
+}
+
+// TestPriorityClassesMayBeForbidden runs with upstream's role for schedulers,
+// which does not know them: the scheduler starts without, says what is missing
+// once, and sees them as soon as the role is given.
+func TestPriorityClassesMayBeForbidden(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"forbidden":  apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "", errors.New("no role")),
+		"not served": apierrors.NewNotFound(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset(class("stay", "false"), managed("p", "u1", "n1"))
+			failure := failing(client, refusal)
+			s := newScene(t, client)
+			s.run(t)
+			eventually(t, synced(s))
+			attempts(t, client, 2)
+			s.store.Start(time.Now())
+			s.uses(t, "pods=1 vcore=1000", "0")
+			s.store.silent(t)
+			for _, want := range []string{"PriorityClasses cannot be read", "priorityclasses of API group scheduling.k8s.io", "manifests/rbac/second-scheduler.yaml"} {
+				if n := strings.Count(s.log(), want); n != 1 {
+					t.Errorf("the log has %q %d times, want once:\n%s", want, n, s.log())
+				}
+			}
+
+			failure.Store(nil)
+			s.store.heard(t, "class stay optOut=true")
+		})
+	}
+}
+
+// TestPriorityClassesAreWaitedFor checks that the API server being unable to
+// answer is not taken for a refusal: without their annotations pods would be
+// preempted that should not.
+func TestPriorityClassesAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset(class("stay", "false"))
+	failure := failing(client, errors.New("connection refused"))
+	s := newScene(t, client)
+	s.run(t)
+	attempts(t, client, 2)
+	eventually(t, func() error { return watched(client, "pods", "nodes", "namespaces", "poddisruptionbudgets") })
+	if s.watcher.HasSynced() {
+		t.Error("synced without the PriorityClasses")
+	}
+	failure.Store(nil)
+	eventually(t, synced(s))
+	s.store.heard(t, "class stay optOut=true")
+	if strings.Contains(s.log(), "cannot be read") {
+		t.Errorf("told of a missing role:\n%s", s.log())
+	}
+}
+
+func TestWatchGoesWithoutPriorityClassesWithoutAClient(t *testing.T) {
+	s := newScene(t, fake.NewClientset(class("stay", "false")))
+	o := s.watcher.options
+	o.Client = nil
+	var err error
+	s.watcher, err = Watch(s.store, s.factory, o)
+	must(t, err)
+	s.run(t)
+	eventually(t, synced(s))
+	s.store.silent(t)
+}
+
+func budget(uid types.UID, allowed int32, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", UID: uid},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector},
+		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
+	}
+}
+
+func web() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+}
+
+func TestWatchFollowsBudgets(t *testing.T) {
+	client := fake.NewClientset(budget("b1", 1, web()))
+	s := newScene(t, client)
+	s.start(t)
+	s.store.heard(t, "budget ns/b allows 1, covers web: true")
+	ctx, budgets := t.Context(), client.PolicyV1().PodDisruptionBudgets("ns")
+	update := func(b *policyv1.PodDisruptionBudget) {
+		t.Helper()
+		_, err := budgets.Update(ctx, b, metav1.UpdateOptions{})
+		must(t, err)
+	}
+	update(budget("b1", 0, web()))
+	s.store.heard(t, "budget ns/b allows 0, covers web: true")
+	update(budget("b1", 0, nil))
+	s.store.heard(t, "budget ns/b allows 0, covers web: false")
+	update(budget("b2", 2, web())) // the delete in between was missed
+	s.store.heard(t, "budget ns/b gone", "budget ns/b allows 2, covers web: true")
+	must(t, budgets.Delete(ctx, "b", metav1.DeleteOptions{}))
+	s.store.heard(t, "budget ns/b gone")
+	s.store.silent(t)
+}
+
+func TestTranslateBudget(t *testing.T) {
+	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	}
+	for _, c := range []struct {
+		name     string
+		selector *metav1.LabelSelector
+		covers   string // of the pods none, web, db, old-web
+	}{
+		{"a label", web(), "web old-web"},
+		{"one of two", expression("app", metav1.LabelSelectorOpIn, "web", "db"), "web db old-web"},
+		{"both", &metav1.LabelSelector{MatchLabels: web().MatchLabels, MatchExpressions: expression("old", metav1.LabelSelectorOpDoesNotExist).MatchExpressions}, "web"},
+		{"a label that must not be there", expression("old", metav1.LabelSelectorOpDoesNotExist), "web db"},
+		{"nil", nil, ""},
+		{"empty", &metav1.LabelSelector{}, ""},
+		{"invalid", expression("app", "Like", "web"), ""},
+		{"invalid value", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "not a value"}}, ""},
+	} {
+		b := TranslateBudget(budget("u", 3, c.selector))
+		var covers []string
+		for _, pod := range []struct {
+			name   string
+			labels map[string]string
+		}{
+			{"none", nil}, {"web", map[string]string{"app": "web"}}, {"db", map[string]string{"app": "db"}},
+			{"old-web", map[string]string{"app": "web", "old": "yes"}},
+		} {
+			if b.Matches != nil && b.Matches(pod.labels) {
+				covers = append(covers, pod.name)
+			}
+		}
+		if got := strings.Join(covers, " "); got != c.covers {
+			t.Errorf("%s: covers %q, want %q", c.name, got, c.covers)
+		}
+		if (b.Matches == nil) != (c.covers == "") {
+			t.Errorf("%s: the store can see that it covers nobody: %v", c.name, b.Matches == nil)
+		}
+		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Disrupted != nil {
+			t.Errorf("%s: got %+v", c.name, b)
+		}
+	}
+	disrupted := budget("u", 0, web())
+	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
+	if diff := cmp.Diff(map[string]bool{"p": true}, TranslateBudget(disrupted).Disrupted); diff != "" {
+		t.Errorf("disrupted (-want +got)\n%s", diff)
+	}
+}
+
+func TestUnreadableClaimIsToldOnce(t *testing.T) {
+	s := newScene(t, fake.NewClientset())
+	s.store.Start(time.Now())
+	told := func(want int, when string) {
+		t.Helper()
+		if n := strings.Count(s.log(), "cannot be read"); n != want {
+			t.Errorf("%s: told %d times, want %d:\n%s", when, n, want, s.log())
+		}
+	}
+	held := func(message string) *corev1.Pod {
+		return holding(managed("p", "u1", ""), corev1.ConditionTrue, message)
+	}
+	good := someClaim()
+	h := handler(s.watcher.pod, s.watcher.podGone)
+	h.OnAdd(held(good.Message()), true)
+	told(0, "readable")
+	h.OnUpdate(held(good.Message()), held("n1"))
+	told(1, "unreadable")
+	if !strings.Contains(s.log(), `pod="ns/p"`) {
+		t.Errorf("the log does not name the pod:\n%s", s.log())
+	}
+	h.OnUpdate(held("n1"), held("n1"))
+	told(1, "the same")
+	h.OnUpdate(held("n1"), held("n2"))
+	told(2, "unreadable in another way")
+	h.OnUpdate(held("n2"), holding(managed("p", "u1", ""), corev1.ConditionFalse, "n3"))
+	told(2, "taken back")
+	h.OnUpdate(holding(managed("p", "u1", ""), corev1.ConditionFalse, "n3"), held("n3"))
+	told(3, "true once more")
+	h.OnAdd(managed("q", "u2", ""), false)
+	told(3, "another pod")
+}
