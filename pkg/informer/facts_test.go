@@ -29,9 +29,8 @@ import (
 // pods, whether nodes are schedulable, PriorityClasses and budgets.
 type recorder struct {
 	*store.Store
-	mu      sync.Mutex
-	lines   []string
-	budgets []store.Budget
+	mu    sync.Mutex
+	lines []string
 }
 
 func (r *recorder) say(format string, args ...any) {

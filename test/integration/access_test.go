@@ -1,10 +1,14 @@
 package integration
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -72,4 +76,52 @@ func TestAccessOfScheduler(t *testing.T) {
 	if line, found := e.logLine("forbidden"); found {
 		t.Errorf("the log says %s", line)
 	}
+}
+
+// TestStartsWithoutPriorityClasses runs the scheduler with no more than upstream's
+// roles and the queues: it says what is missing, places pods, and reads the
+// PriorityClasses as soon as it may.
+func TestStartsWithoutPriorityClasses(t *testing.T) {
+	bindings := suite.client.RbacV1().ClusterRoleBindings()
+	shipped, err := bindings.Get(t.Context(), "paddock-scheduler-priorityclasses", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant := func(ctx context.Context) error {
+		again := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: shipped.Name}, Subjects: shipped.Subjects, RoleRef: shipped.RoleRef,
+		}
+		_, err := bindings.Create(ctx, again, metav1.CreateOptions{})
+		return err
+	}
+	t.Cleanup(func() {
+		if err := grant(context.Background()); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Error(err)
+		}
+	})
+	if err := bindings.Delete(t.Context(), shipped.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, patience, "PriorityClasses are forbidden", func() (bool, string) {
+		answer, err := suite.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:kube-scheduler", ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "list", Group: "scheduling.k8s.io", Resource: "priorityclasses",
+			}},
+		}, metav1.CreateOptions{})
+		return err == nil && !answer.Status.Allowed, fmt.Sprint(err)
+	})
+
+	e := setup(t, oneLeaf("1"), func(s *settings) { s.refused = true })
+	logged := func(text string) {
+		t.Helper()
+		eventually(t, patience, "the log says "+text, func() (bool, string) {
+			line, found := e.logLine(text)
+			return found, line
+		})
+	}
+	logged("PriorityClasses cannot be read")
+	e.create("p", 2, inQueue("root.a"))
+	e.expect("p", 1, 1, reasons.OverMax)
+	e.ok(grant(t.Context()))
+	logged(`"Caches populated" type="*v1.PriorityClass"`)
 }
