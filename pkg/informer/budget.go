@@ -14,8 +14,9 @@ import (
 func TranslateBudget(pdb *policyv1.PodDisruptionBudget) store.Budget {
 	b := store.Budget{
 		Namespace: pdb.Namespace, Name: pdb.Name,
-		Matches: matches(pdb.Spec.Selector),
-		Allowed: int64(pdb.Status.DisruptionsAllowed),
+		Generation: pdb.Generation,
+		Matches:    matches(pdb.Spec.Selector),
+		Allowed:    int64(pdb.Status.DisruptionsAllowed),
 	}
 	if len(pdb.Status.DisruptedPods) > 0 {
 		b.Disrupted = make(map[string]bool, len(pdb.Status.DisruptedPods))

@@ -348,7 +348,7 @@ func TestWatchGoesWithoutPriorityClassesWithoutAClient(t *testing.T) {
 
 func budget(uid types.UID, allowed int32, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", UID: uid},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", UID: uid, Generation: 7},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector},
 		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed},
 	}
@@ -417,7 +417,7 @@ func TestTranslateBudget(t *testing.T) {
 		if (b.Matches == nil) != (c.covers == "") {
 			t.Errorf("%s: the store can see that it covers nobody: %v", c.name, b.Matches == nil)
 		}
-		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Disrupted != nil {
+		if b.Namespace != "ns" || b.Name != "b" || b.Allowed != 3 || b.Generation != 7 || b.Disrupted != nil {
 			t.Errorf("%s: got %+v", c.name, b)
 		}
 	}
