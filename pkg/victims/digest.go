@@ -27,6 +27,7 @@ type entry struct {
 	budget     int32 // the only one, or noBudget, or manyBudgets
 	kind       class // its class, whatever its budgets still allow
 	protection Protection
+	originates bool // as an originator
 }
 
 const (
@@ -66,7 +67,7 @@ func newDigest(pods []*Pod) *digest {
 }
 
 func newEntry(p *Pod) entry {
-	e := entry{pod: p, created: p.Created.Unix(), app: hash(p.App), priority: p.Priority, protection: p.Protection}
+	e := entry{pod: p, created: p.Created.Unix(), app: hash(p.App), priority: p.Priority, protection: p.Protection, originates: p.Originator}
 	switch len(p.Budgets) {
 	case 0:
 		e.budget = noBudget

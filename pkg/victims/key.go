@@ -40,7 +40,7 @@ func compareHarm(a, b harm) int {
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
 	h.optedOut += rankOf(c.kind == optedOut)
-	h.originators += rankOf(c.pod.Originator)
+	h.originators += rankOf(c.originates)
 	h.priority = max(h.priority, c.priority)
 	if c.budget == noBudget {
 		return

@@ -113,6 +113,9 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 type outlook struct {
 	route *route
 	all   verdict // on all of them, unless mayGo
+	// most and lift are those of the route.
+	most int64
+	lift lift
 	// over are, for each queue of the victim's side, the contested types in
 	// which it is over its guarantee (law 5).
 	over [][]int
@@ -126,11 +129,16 @@ type outlook struct {
 }
 
 func (st *stance) outlook(leaf queues.ID) *outlook {
-	id := indexOf(leaf)
-	if id >= len(st.outlooks) || st.outlooks[id] == nil {
-		st.outlooks = grown(st.outlooks, id)
-		st.outlooks[id] = st.newOutlook(st.route(leaf))
+	if id := indexOf(leaf); id < len(st.outlooks) && st.outlooks[id] != nil {
+		return st.outlooks[id]
 	}
+	return st.firstLook(leaf)
+}
+
+func (st *stance) firstLook(leaf queues.ID) *outlook {
+	id := indexOf(leaf)
+	st.outlooks = grown(st.outlooks, id)
+	st.outlooks[id] = st.newOutlook(st.route(leaf))
 	return st.outlooks[id]
 }
 
@@ -141,19 +149,17 @@ func (st *stance) newOutlook(r *route) *outlook {
 	case !st.mayAsk[r.lca]:
 		return &outlook{route: r, all: byLaw4}
 	}
-	o := &outlook{route: r}
-	for _, a := range r.side {
-		var over []int
+	o := &outlook{route: r, most: r.most, lift: r.lift, over: make([][]int, len(r.side))}
+	for i, a := range r.side {
 		for _, t := range st.contested {
 			if a.used[t] > a.guaranteed[t] {
-				over = append(over, t)
+				o.over[i] = append(o.over[i], t)
 			}
 		}
-		if len(over) == 0 {
+		if len(o.over[i]) == 0 {
 			o.all = byLaw5
 			return o
 		}
-		o.over = append(o.over, over)
 	}
 	o.easy = slices.DeleteFunc(slices.Clone(o.over[0]), func(t int) bool {
 		return slices.ContainsFunc(o.over, func(over []int) bool { return !slices.Contains(over, t) })
@@ -215,7 +221,7 @@ func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 		return verdict(e.protection)
 	case o.all != mayGo:
 		return o.all
-	case int64(e.priority) > o.route.most:
+	case int64(e.priority) > o.most:
 		return byLaw6
 	case e.app == st.app && e.pod.App == st.ask.App:
 		return byLaw3

@@ -73,10 +73,14 @@ type planner struct {
 	trial        plan
 }
 
-// visit is a node where several victims might make the best plan.
+// visit is a node where several victims might make the best plan. None does less
+// harm there than floor, and none that does just that frees less beyond need, or
+// has victims that were created after the given second.
 type visit struct {
-	node  *Node
-	floor harm
+	node     *Node
+	floor    harm
+	waste    resources.Share
+	youngest int64
 }
 
 func (pl *planner) tally() *[verdicts]int {
@@ -110,15 +114,15 @@ func (pl *planner) add(p *plan) {
 // digLater searches where several victims might be better than the best plan so
 // far, on the most promising nodes first.
 func (pl *planner) digLater() {
-	slices.SortStableFunc(pl.later, func(a, b visit) int { return compareHarm(a.floor, b.floor) })
-	for _, v := range pl.later {
-		best := pl.toBeat()
-		if best != nil && compareHarm(v.floor, best.harm) > 0 {
-			return
+	slices.SortStableFunc(pl.later, func(a, b visit) int {
+		return cmp.Or(compareHarm(a.floor, b.floor), a.waste.Compare(b.waste), cmp.Compare(b.youngest, a.youngest))
+	})
+	for i := range pl.later {
+		v, best := &pl.later[i], pl.toBeat()
+		if best != nil && v.cannotBeat(best) {
+			return // nor can those that follow
 		}
-		if sv := pl.look(v.node, false); best == nil || !pl.cannotBeat(best, sv, v.floor) {
-			pl.dig(sv, v.floor)
-		}
+		pl.dig(pl.look(v.node, false), v.floor)
 	}
 }
 

@@ -47,8 +47,8 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 			}
 			for i := first; i < from; i++ {
 				e, request := &d.entries[i], d.request(i)
-				if sv.judge(e, request, o) == mayGo && helps(request, o.route, false, pl.over) {
-					priority := o.route.lift.apply(int64(e.priority))
+				if sv.judge(e, request, o) == mayGo && helps(request, o.route.lca, false, pl.over) {
+					priority := o.lift.apply(int64(e.priority))
 					p.insert(candidate{e, request, o.route, n, false, priority, sv.classOf(e)}, size, pl.byHarm)
 				}
 			}

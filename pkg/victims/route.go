@@ -82,20 +82,22 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 		return r
 	}
 	var l lift
+	r.counts = make([]*account, 0, len(s.path)+4)
 	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
 		a := s.account(q)
 		if a.depth >= 0 {
 			r.lca = a.depth
 			break
 		}
-		r.side = append(r.side, a)
+		r.counts = append(r.counts, a)
 		l = l.then(q.Policies)
 	}
 	r.most = l.below(s.lifts[r.lca].apply(int64(s.ask.Priority)))
-	r.counts = append(r.counts, r.side...)
+	side := len(r.counts)
 	for d := r.lca; d >= 0; d-- {
 		r.counts = append(r.counts, s.path[d])
 	}
+	r.side = r.counts[:side:side]
 	r.lift = l
 	for d := r.lca; d > s.fence; d-- {
 		r.lift = r.lift.then(s.path[d].queue.Policies)
@@ -111,9 +113,10 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 	return r
 }
 
-// frees is how much a victim of this way frees for a goal.
-func (r *route) frees(request Amounts, onNode bool, g *goal) int64 {
-	if g.depth == 0 && !onNode || g.depth > r.lca {
+// frees is how much a victim frees for a goal; lca is the depth of the queue that
+// its way meets the ask's path in.
+func frees(request Amounts, lca int, onNode bool, g *goal) int64 {
+	if g.depth == 0 && !onNode || g.depth > lca {
 		return 0
 	}
 	return request.at(g.typ)

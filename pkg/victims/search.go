@@ -141,8 +141,10 @@ func (s *search) drop() {
 	c := s.taken[last]
 	s.taken = s.taken[:last]
 	s.harm, s.harms = s.harms[last], s.harms[:last]
-	for _, b := range c.pod.Budgets {
-		s.allowed[b]++
+	if c.budget != noBudget {
+		for _, b := range c.pod.Budgets {
+			s.allowed[b]++
+		}
 	}
 	s.apply(&c, -1)
 }

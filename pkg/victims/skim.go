@@ -33,20 +33,32 @@ func (pl *planner) skimNode(n *Node) {
 		return
 	}
 	h.victims = max(h.victims, 2)
-	switch best := pl.toBeat(); {
-	case best == nil || pl.dug < atOnce && compareHarm(h, best.harm) < 0:
+	best := pl.toBeat()
+	if best == nil || pl.dug < atOnce && compareHarm(h, best.harm) < 0 {
 		pl.dug++
 		pl.dig(sv, h)
-	case !pl.cannotBeat(best, sv, h):
-		pl.later = append(pl.later, visit{n, h})
+		return
+	}
+	if compareHarm(h, best.harm) > 0 {
+		return
+	}
+	v := visit{node: n, floor: h, youngest: math.MaxInt64}
+	if len(pl.over) == 0 {
+		v.waste, v.youngest = sv.thrift(&h)
+	}
+	if !v.cannotBeat(best) {
+		pl.later = append(pl.later, v)
 	}
 }
 
-// cannotBeat tells whether no plan with several victims of the node, which do
-// the given harm at least, is better than the best.
-func (pl *planner) cannotBeat(best *plan, sv *survey, least harm) bool {
-	c := compareHarm(least, best.harm)
-	return c > 0 || c == 0 && len(pl.over) == 0 && sv.lavish(best)
+// cannotBeat tells whether no plan with several victims of the node is better
+// than the best.
+func (v *visit) cannotBeat(best *plan) bool {
+	c := compareHarm(v.floor, best.harm)
+	if c == 0 {
+		c = v.waste.Compare(best.waste)
+	}
+	return c > 0 || c == 0 && v.youngest < best.created[0].Unix()
 }
 
 // outdone tells whether any two candidates do more harm than h.

@@ -51,18 +51,33 @@ func (c class) harm() harm {
 // exceeds tells whether every set of at least so many victims with this one does
 // more harm than h.
 func (c *candidate) exceeds(h *harm, victims int) bool {
-	return h.exceededBy(c.class, c.priority, victims)
+	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
+		return c.priority > h.priority || c.priority == h.priority && victims > h.victims
+	}
+	least := c.class.harm()
+	least.priority, least.victims = c.priority, victims
+	return compareHarm(least, *h) > 0
 }
 
-// exceededBy tells whether every set of at least so many victims does more harm,
-// if one of them is of this class and priority.
-func (h *harm) exceededBy(c class, priority int64, victims int) bool {
-	if c == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
-		return priority > h.priority || priority == h.priority && victims > h.victims
+// boundless are bounds that nothing reaches.
+var boundless = [classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
+
+// bounds are, by class, the priorities from which a victim alone does more harm.
+func (h *harm) bounds() [classes]int64 {
+	b := boundless
+	same := *h
+	same.priority, same.victims = harmless.priority, harmless.victims
+	for c := range classes {
+		switch by := compareHarm(c.harm(), same); {
+		case by > 0:
+			b[c] = math.MinInt64
+		case by == 0 && h.victims == 0:
+			b[c] = h.priority
+		case by == 0:
+			b[c] = h.priority + 1
+		}
 	}
-	least := c.harm()
-	least.priority, least.victims = priority, victims
-	return compareHarm(least, *h) > 0
+	return b
 }
 
 // classOf is the class of a pod where the budgets are as they are.
@@ -80,7 +95,7 @@ func (s *scene) classOf(e *entry) class {
 	return e.kind
 }
 
-func (c *candidate) frees(g *goal) int64 { return c.route.frees(c.request, c.onNode, g) }
+func (c *candidate) frees(g *goal) int64 { return frees(c.request, c.route.lca, c.onNode, g) }
 
 // survey is a node with what the asker lacks there and the pods that may go.
 type survey struct {
@@ -89,8 +104,10 @@ type survey struct {
 	// goals is what has to be freed.
 	goals      []goal
 	candidates []candidate
-	best       *harm // candidates that do more alone are left out; nil for none
-	least      []int64
+	// bounds are, by class, the priorities from which a candidate does too much
+	// harm alone.
+	bounds [classes]int64
+	least  []int64
 }
 
 // look surveys a node. The survey is good until the next one. Everything helps
@@ -98,9 +115,9 @@ type survey struct {
 // better than the best so far are left out.
 func (pl *planner) look(n *Node, everything bool) *survey {
 	sv := &pl.survey
-	sv.node, sv.best = n, nil
+	sv.node, sv.bounds = n, boundless
 	if best := pl.toBeat(); best != nil && !everything {
-		sv.best = &best.harm
+		sv.bounds = best.harm.bounds()
 	}
 	sv.goals = pl.goals(sv.goals[:0], n)
 	sv.stance = pl.stanceFor(sv.goals)
@@ -140,19 +157,18 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 		for i := first; i < end; i++ {
 			e, request := &d.entries[i], d.request(i)
 			why := sv.judge(e, request, o)
-			if why == mayGo && !everything && !helps(request, o.route, true, sv.goals) {
+			if why == mayGo && !everything && !helps(request, o.route.lca, true, sv.goals) {
 				why = byNeed
 			}
 			if why != mayGo {
 				rejected[why]++
 				continue
 			}
-			priority := o.route.lift.apply(int64(e.priority))
-			if sv.best != nil && sv.best.exceededBy(e.kind, priority, 1) {
+			priority := o.lift.apply(int64(e.priority))
+			if priority >= sv.bounds[e.kind] {
 				continue
 			}
-			class := sv.classOf(e)
-			if sv.best == nil || !sv.best.exceededBy(class, priority, 1) {
+			if class := sv.classOf(e); priority < sv.bounds[class] {
 				to = append(to, candidate{e, request, o.route, n, true, priority, class})
 			}
 		}
@@ -161,9 +177,9 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 }
 
 // helps tells whether a victim frees something that is needed.
-func helps(request Amounts, r *route, onNode bool, goals []goal) bool {
+func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
 	for i := range goals {
-		if r.frees(request, onNode, &goals[i]) > 0 {
+		if frees(request, lca, onNode, &goals[i]) > 0 {
 			return true
 		}
 	}
@@ -248,37 +264,33 @@ func fewest(from []candidate, goals []goal, h harm) int {
 	return least
 }
 
-// lavish tells whether any set of candidates that does the same harm as the best
-// plan wastes more than it, or as much and is older.
-func (sv *survey) lavish(best *plan) bool {
+// thrift is the least that a set of candidates which does just this harm frees
+// beyond need, and the second at which the youngest of them was created.
+func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
 	sv.least = sv.least[:0]
 	for range sv.world.Types {
 		sv.least = append(sv.least, math.MaxInt64)
 	}
-	younger, youngest := false, best.created[0].Unix()
+	youngest = math.MinInt64
 	for i := range sv.candidates {
 		c := &sv.candidates[i]
-		if c.exceeds(&best.harm, best.harm.victims) {
+		if c.exceeds(h, h.victims) {
 			continue
 		}
-		younger = younger || c.created >= youngest
+		youngest = max(youngest, c.created)
 		for t := range sv.least {
 			sv.least[t] = min(sv.least[t], c.request.at(t))
 		}
 	}
-	var waste resources.Share
 	for t, least := range sv.least {
 		if least == math.MaxInt64 {
-			return true // all candidates do more harm
+			continue // all candidates do more harm, or each frees without end
 		}
-		if share := sv.waste(t, least*int64(best.harm.victims)); share.Compare(waste) > 0 {
+		if share := sv.waste(t, least*int64(h.victims)); share.Compare(waste) > 0 {
 			waste = share
 		}
 	}
-	if c := waste.Compare(best.waste); c != 0 {
-		return c > 0
-	}
-	return !younger
+	return waste, youngest
 }
 
 // byHarm puts the least harm first, among equal harm the largest, then the
