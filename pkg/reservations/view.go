@@ -88,3 +88,19 @@ func (v *View) Of(asker types.UID) (Hold, bool) {
 	}
 	return Hold{}, false
 }
+
+// Beside returns the other askers that hold the node an asker holds, in serving
+// order; nobody where it holds none.
+func (v *View) Beside(asker types.UID) []Hold {
+	own := v.byAsker[asker]
+	if own == nil {
+		return nil
+	}
+	var out []Hold
+	for _, h := range v.byNode[own.Node] {
+		if h != own {
+			out = append(out, h.copy())
+		}
+	}
+	return out
+}

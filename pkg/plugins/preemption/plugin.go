@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
@@ -76,6 +78,7 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 		return nil, nil
 	}
 	s := pl.process.Store()
+	pl.makeWay(s, pod)
 	_, verdict, _ := s.Judge(pod.UID, s.Snapshot())
 	if verdict.OK() {
 		return nil, nil
@@ -83,6 +86,18 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	state.Write(stateKey, refusal{})
 	s.Refused(pod.UID, pl.process.Clock.Now())
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, verdict.Reason.String())
+}
+
+// makeWay keeps those who hold the same node as the pod from standing in its way:
+// the scheduler's filters count pods nominated to a node as if they ran there,
+// though they wait for victims of their own. Their plans counted each other, and
+// the hold, not the nomination, keeps the room for them.
+func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
+	for _, h := range s.Holds().Beside(pod.UID) {
+		pl.handle.DeleteNominatedPodIfExists(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
+		})
+	}
 }
 
 // PreFilterExtensions returns nil: removing pods from a node does not change
@@ -112,7 +127,8 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	if why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
-	return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
+	// Nobody makes room for it: a nomination of earlier times means nothing.
+	return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(fwk.Unschedulable, why.String())
 }
 
 // makeRoom plans for a pod and puts the plan into force. It returns the node that

@@ -107,11 +107,7 @@ func (d *decoder) weight(f field) {
 func (d *decoder) preemption(f field) bool {
 	enabled := true
 	d.mapping(f.node, place{path: "preemption"}, keys{
-		"enabled": func(f field) {
-			if enabled = d.boolean(f, true); !enabled {
-				d.warnf(f.place, f.line, noPreemption)
-			}
-		},
+		"enabled": func(f field) { enabled = d.boolean(f, true) },
 		"quotapreemptionenabled": func(f field) {
 			if d.boolean(f, false) {
 				d.warnf(f.place, f.line, "has no effect: pods over a lowered max are not preempted")

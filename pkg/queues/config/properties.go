@@ -25,10 +25,7 @@ const (
 // what is used in its place; a note says that a good value does not do all it says.
 type property func(value string, p *Policies) (note string, err error)
 
-const (
-	noBackoff    = "has no effect yet: applications with pods that cannot be scheduled are not put aside"
-	noPreemption = "has no effect yet: queues do not preempt"
-)
+const noBackoff = "has no effect yet: applications with pods that cannot be scheduled are not put aside"
 
 var known = map[string]property{
 	propApplicationSort: readApplicationSort,
@@ -63,7 +60,7 @@ var known = map[string]property{
 	},
 	propPreemption: readPreemption,
 	propPreemptionDelay: func(value string, p *Policies) (string, error) {
-		return noPreemption, positiveDuration(value, &p.PreemptionDelay)
+		return "", positiveDuration(value, &p.PreemptionDelay)
 	},
 	propQuotaPreemption: func(string, *Policies) (string, error) {
 		return "has no effect: pods over a lowered max are not preempted", nil
@@ -84,12 +81,9 @@ func readApplicationSort(value string, p *Policies) (string, error) {
 
 func readPreemption(value string, p *Policies) (string, error) {
 	switch policy := PreemptionPolicy(value); policy {
-	case PreemptionDefault:
+	case PreemptionDefault, PreemptionFence, PreemptionDisabled:
 		p.Preemption = policy
 		return "", nil
-	case PreemptionFence, PreemptionDisabled:
-		p.Preemption = policy
-		return noPreemption, nil
 	}
 	return "", fmt.Errorf("%s is none of default, fence, disabled; default is used", quote(value))
 }
