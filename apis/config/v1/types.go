@@ -114,8 +114,7 @@ type QueueSortArgs struct {
 
 // QueuePreemptionArgs configure the QueuePreemption plugin: when and how fast
 // queues take back what is theirs. Which pods may be taken is not configurable
-// here but in queues.yaml. Read and checked; without effect as long as queues do
-// not preempt.
+// here but in queues.yaml. Must be the same in all profiles.
 type QueuePreemptionArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -153,8 +152,8 @@ type QueuePreemptionArgs struct {
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeReservationArgs configure the NodeReservation plugin: how long nodes are
-// held and how room is made for DaemonSet pods. Read and checked; without effect
-// as long as no nodes are held.
+// held and how room is made for DaemonSet pods. Must be the same in all profiles.
+// Those about DaemonSet pods are read and checked; without effect yet.
 type NodeReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
