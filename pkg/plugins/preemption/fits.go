@@ -1,7 +1,9 @@
 package preemption
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,21 +21,22 @@ type trial struct {
 	handle fwk.Handle
 	state  fwk.CycleState
 	pod    *corev1.Pod
-	// leaving are the pods that go anyway, by node.
-	leaving map[string][]*victims.Pod
+	world  *victims.World
 }
 
-func newTrial(h fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *victims.World) *trial {
-	t := &trial{handle: h, state: state, pod: pod, leaving: map[string][]*victims.Pod{}}
-	for i := range w.Nodes {
-		n := &w.Nodes[i]
-		for _, p := range n.Pods {
-			if p.Protection == victims.Leaving {
-				t.leaving[n.Name] = append(t.leaving[n.Name], p)
-			}
+// leaving are the pods that go from a node anyway.
+func (t *trial) leaving(node string) []*victims.Pod {
+	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n victims.Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !found {
+		return nil
+	}
+	var out []*victims.Pod
+	for _, p := range t.world.Nodes[at].Pods {
+		if p.Protection == victims.Leaving {
+			out = append(out, p)
 		}
 	}
-	return t
+	return out
 }
 
 // fits tells whether the filters pass on the node once the pods, and those that
@@ -43,11 +46,8 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	if err != nil {
 		return victims.Never // it was deleted since the cycle began
 	}
-	gone := make(map[types.UID]bool, len(without)+len(t.leaving[node]))
-	for _, p := range without {
-		gone[types.UID(p.UID)] = true
-	}
-	for _, p := range t.leaving[node] {
+	gone := make(map[types.UID]bool, len(without))
+	for _, p := range append(t.leaving(node), without...) {
 		gone[types.UID(p.UID)] = true
 	}
 	info, state := info.Snapshot(), t.state.Clone()

@@ -141,7 +141,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	w := *attempt.World
 	w.Nodes = candidates(&w, statuses, asked)
-	t := newTrial(pl.handle, state, pod, &w)
+	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w}
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
 		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
