@@ -20,7 +20,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Gated:         len(pod.Spec.SchedulingGates) > 0,
 		Static:        static(pod),
-		RequiredNode:  requiredNode(pod),
+		RequiredNode:  RequiredNode(pod),
 		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
 		Class:         pod.Spec.PriorityClassName,
 		OptOut:        podOptOut(pod),

@@ -49,22 +49,22 @@ func static(pod *corev1.Pod) bool {
 	return false
 }
 
-// owners lists the UIDs of the pod's owners; nil for none.
+// owners lists the UIDs of the pods that own the pod, such as the driver of a
+// Spark executor; nil for none.
 func owners(pod *corev1.Pod) []types.UID {
-	if len(pod.OwnerReferences) == 0 {
-		return nil
-	}
-	uids := make([]types.UID, len(pod.OwnerReferences))
+	var uids []types.UID
 	for i := range pod.OwnerReferences {
-		uids[i] = pod.OwnerReferences[i].UID
+		if o := &pod.OwnerReferences[i]; o.Kind == "Pod" && o.APIVersion == "v1" {
+			uids = append(uids, o.UID)
+		}
 	}
 	return uids
 }
 
-// requiredNode is the only node on which a pod that a DaemonSet controls can
+// RequiredNode is the only node on which a pod that a DaemonSet controls can
 // run; empty for every other pod. Terms are alternatives, so all of them have to
 // name that node, but for those that are empty: these match no node.
-func requiredNode(pod *corev1.Pod) string {
+func RequiredNode(pod *corev1.Pod) string {
 	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
 	}

@@ -15,7 +15,11 @@ import (
 )
 
 func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
-	return metav1.OwnerReference{Kind: kind, Name: "o", UID: uid, Controller: controller}
+	version := "apps/v1"
+	if kind == "Pod" || kind == "Node" {
+		version = "v1"
+	}
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: uid, Controller: controller}
 }
 
 // term is a term of a node selector on the names of nodes.
@@ -183,7 +187,7 @@ func TestOwners(t *testing.T) {
 		t.Errorf("a pod without owners has %v", got)
 	}
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Job", "u2", ptr.To(true)), owner("Pod", "u1", nil)}
-	if diff := cmp.Diff([]types.UID{"u2", "u1"}, Translate(pod, RequestOptions{}).Owners); diff != "" {
+	if diff := cmp.Diff([]types.UID{"u1"}, Translate(pod, RequestOptions{}).Owners); diff != "" {
 		t.Errorf("owners (-want +got)\n%s", diff)
 	}
 }
@@ -227,11 +231,12 @@ func TestClaim(t *testing.T) {
 func TestPreemptionFieldsAreApart(t *testing.T) {
 	c := someClaim()
 	pod := holding(requiring(term(in("n1"))), corev1.ConditionTrue, c.Message())
+	pod.OwnerReferences = append(pod.OwnerReferences, owner("Pod", "driver", nil))
 	pod.UID, pod.Annotations = "u1", map[string]string{corev1.MirrorPodAnnotationKey: "x", AllowPreemption: "false"}
 	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
 	want := store.Pod{
 		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"ds"}, Claim: &c,
+		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Claim: &c,
 	}
 	if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

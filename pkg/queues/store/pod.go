@@ -58,7 +58,7 @@ type Pod struct {
 	Class string
 	// OptOut is what the pod itself says of being preempted.
 	OptOut OptOut
-	// Owners are the UIDs of its owners.
+	// Owners are the UIDs of the pods that own it.
 	Owners []types.UID
 	// Claim is the node that the pod holds according to its condition; nil for none.
 	Claim *reservations.Claim
