@@ -150,6 +150,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go p.follow(ctx, s)
 	go p.start(ctx, s, watcher, follower, logger)
 	p.report(ctx, h, s, logger)
+	p.execute(ctx, h, s, logger)
 	return nil
 }
 

@@ -1,0 +1,198 @@
+package evict
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const (
+	// callTimeout bounds one call, its wait for the client's rate limiter included.
+	callTimeout = 5 * time.Second
+	// backoffMin and backoffMax bound the time between two tries.
+	backoffMin = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+	// leadInterval is how often a release looks whether this process leads again.
+	leadInterval = 250 * time.Millisecond
+)
+
+var (
+	// errGone: the pod is gone, or another one has its name.
+	errGone = errors.New("the pod is gone")
+	// errNotLeading: this process does not hold the lease.
+	errNotLeading = errors.New("this process does not lead")
+)
+
+// call makes one call once there is room among those in flight, if may, asked
+// right before, has nothing against it. This process must lead.
+func (e *Executor) call(ctx context.Context, may func() error, do func(context.Context) error) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case e.flight <- struct{}{}:
+		defer func() { <-e.flight }()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !e.Leading() {
+		return errNotLeading
+	}
+	if err := may(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// anyway has nothing against a call.
+func anyway() error { return nil }
+
+// persist makes a call until it succeeds, fails for good, or has failed for the
+// time of patience.
+func (e *Executor) persist(ctx context.Context, patience time.Duration, do func(context.Context) error) error {
+	began := e.Clock.Now()
+	for try := 0; ; try++ {
+		err := e.call(ctx, anyway, do)
+		if err == nil || e.stopped(ctx, err) || final(err) || e.Clock.Since(began) >= patience {
+			return err
+		}
+		if err := e.pause(ctx, backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// backoff is the time to wait after so many tries before that failed.
+func backoff(try int) time.Duration {
+	return min(backoffMin<<min(try, 16), backoffMax)
+}
+
+func (e *Executor) pause(ctx context.Context, d time.Duration) error {
+	timer := e.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}
+
+// awaitLead waits until this process leads; its error is that of the context.
+func (e *Executor) awaitLead(ctx context.Context) error {
+	for !e.Leading() {
+		if err := e.pause(ctx, leadInterval); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// stopped tells whether this process may not go on, err being the latest that
+// it met, or nil.
+func (e *Executor) stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, errNotLeading) || !e.Leading()
+}
+
+// final tells whether the API server would give the same answer again.
+func final(err error) bool {
+	return errors.Is(err, errGone) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// setCondition writes a condition on a pod, or fails with errGone.
+func (e *Executor) setCondition(ctx context.Context, pod store.Ref, c corev1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
+			"lastTransitionTime": c.LastTransitionTime,
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode condition %s: %w", c.Type, err)
+	}
+	_, err = e.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name,
+		types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err = e.meaning(ctx, pod, err); err != nil && !errors.Is(err, errGone) {
+		return fmt.Errorf("write condition %s: %w", c.Type, err)
+	}
+	return err
+}
+
+// remove deletes a pod with its own grace period, or fails with errGone.
+func (e *Executor) remove(ctx context.Context, pod store.Ref) error {
+	err := e.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err = e.meaning(ctx, pod, err); err != nil && !errors.Is(err, errGone) {
+		return fmt.Errorf("delete: %w", err)
+	}
+	return err
+}
+
+// meaning finds out whether a call failed because the pod is gone. To a pod with
+// another UID a delete is a conflict, and a patch is invalid; but both answers
+// have other causes, too, so it looks.
+func (e *Executor) meaning(ctx context.Context, pod store.Ref, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return errGone
+	case !apierrors.IsConflict(err) && !apierrors.IsInvalid(err):
+		return err
+	}
+	found, lookup := e.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(lookup):
+		return errGone
+	case lookup != nil:
+		return errors.Join(err, lookup)
+	case found.UID != pod.UID:
+		return errGone
+	}
+	return err
+}
+
+// find returns a pod as it was last seen, or errGone. A pod that was not seen is
+// gone: the store knows pods from the same source.
+func (e *Executor) find(pod store.Ref) (*corev1.Pod, error) {
+	found, err := e.Pods.Pods(pod.Namespace).Get(pod.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errGone
+	case err != nil:
+		return nil, fmt.Errorf("look up the pod: %w", err)
+	case found.UID != pod.UID:
+		return nil, errGone
+	}
+	return found, nil
+}
+
+// asker returns an asker, or errGone, also for one that is being deleted.
+func (e *Executor) asker(pod store.Ref) (*corev1.Pod, error) {
+	found, err := e.find(pod)
+	if err == nil && found.DeletionTimestamp != nil {
+		return nil, errGone
+	}
+	return found, err
+}
+
+// conditionOf returns a condition of a pod; nil if it has none of the type.
+func conditionOf(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == of {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}

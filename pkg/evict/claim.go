@@ -1,0 +1,127 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// patience is how long a failure that may pass is put up with while nobody has
+// left for the asker.
+const patience = 30 * time.Second
+
+// boundReason is the reason of the condition of an asker that was bound.
+const boundReason = "Bound"
+
+// record writes the claim of a hold on its asker, unless it is there.
+func (e *Executor) record(ctx context.Context, w store.Work) error {
+	if e.stopped(ctx, nil) {
+		return errNotLeading
+	}
+	pod, err := e.asker(w.Ref)
+	if err != nil {
+		return err
+	}
+	claim := w.Hold.Claim()
+	if written, ok := claimOn(pod); ok && covers(written, claim) {
+		return nil
+	}
+	return e.persist(ctx, patience, func(ctx context.Context) error {
+		return e.setCondition(ctx, w.Ref, heldCondition(claim))
+	})
+}
+
+// heldCondition is the condition that carries a claim.
+func heldCondition(c reservations.Claim) corev1.PodCondition {
+	reason := reasons.MakingRoom
+	if len(c.Victims) == 0 {
+		reason = reasons.WaitingForRoom
+	}
+	return corev1.PodCondition{
+		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: string(reason),
+		Message: c.Message(), LastTransitionTime: metav1.NewTime(c.Since),
+	}
+}
+
+// claimOn returns the claim that a pod carries.
+func claimOn(pod *corev1.Pod) (reservations.Claim, bool) {
+	c := conditionOf(pod, reservations.HeldCondition)
+	if c == nil || c.Status != corev1.ConditionTrue {
+		return reservations.Claim{}, false
+	}
+	claim, err := reservations.ParseClaim(c.Message)
+	return claim, err == nil
+}
+
+// covers tells whether a claim that is written makes another one superfluous: it
+// is of the same hold, is clear since the same time, and has all its victims.
+func covers(written, claim reservations.Claim) bool {
+	missing := func(v types.UID) bool { return !slices.Contains(written.Victims, v) }
+	return written.Node == claim.Node && written.Since.Equal(claim.Since) && written.Decision == claim.Decision &&
+		written.ClearSince.Equal(claim.ClearSince) && !slices.ContainsFunc(claim.Victims, missing)
+}
+
+// release takes the claim of a hold that has ended back, and tells why. It goes
+// on until that is written, or not needed: a claim that is left is a hold again
+// after the next restart.
+func (e *Executor) release(ctx context.Context, w store.Work) {
+	if w.Ended == reservations.Deleted {
+		return
+	}
+	for try := 0; e.awaitLead(ctx) == nil; try++ {
+		pod, err := e.asker(w.Ref)
+		if err == nil {
+			if written, ok := claimOn(pod); ok && written.Since.After(w.Hold.Since) {
+				return // of a later hold, which another leader began
+			}
+			err = e.call(ctx, anyway, func(ctx context.Context) error {
+				return e.setCondition(ctx, w.Ref, e.endedCondition(w))
+			})
+		}
+		switch {
+		case err == nil:
+			e.tellEnd(pod, w)
+			return
+		case errors.Is(err, errGone):
+			return
+		case final(err):
+			e.Logger.Error(err, "Cannot take back the claim of a pod whose hold has ended; it will hold the node again after a restart",
+				"pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended)
+			return
+		}
+		e.Logger.V(2).Info("Cannot take back a claim yet", "pod", ref(w.Ref), "err", err)
+		if e.pause(ctx, backoff(try)) != nil {
+			return
+		}
+	}
+}
+
+// endedCondition is the condition of an asker whose hold has ended.
+func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
+	c := corev1.PodCondition{
+		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
+		Reason: string(w.Reason.Code), Message: e.Advice(w.Reason),
+	}
+	if w.Ended == reservations.Bound {
+		c.Reason, c.Message = boundReason, "The pod was bound to a node."
+	}
+	return c
+}
+
+// tellEnd tells on the asker why its hold has ended; one that was bound says so itself.
+func (e *Executor) tellEnd(pod *corev1.Pod, w store.Work) {
+	if w.Ended == reservations.Bound {
+		return
+	}
+	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(w.Reason.Code), "Preempting", "%s",
+		e.Advice(w.Reason))
+}

@@ -1,0 +1,247 @@
+package evict
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// clear is the work for a hold that became clear now.
+func clear(w store.Work) store.Work {
+	w.Kind, w.Hold.Victims, w.Hold.ClearSince = store.WorkRecord, nil, time.Now()
+	return w
+}
+
+func TestWhenItBecameClearIsWritten(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		pass(time.Second)
+		w = clear(w)
+		o.books.queue(w)
+		pass(time.Second)
+		if claim, ok := claimOn(o.cluster.get("a")); !ok || !claim.ClearSince.Equal(w.Hold.ClearSince) || !claim.Since.Equal(w.Hold.Since) {
+			t.Errorf("the claim is %+v, %t", claim, ok)
+		}
+		if len(o.cluster.events()) > 0 {
+			t.Errorf("events %q", o.cluster.events())
+		}
+		o.books.queue(w)
+		pass(time.Second)
+		if got := o.cluster.story(); len(got) != 1 {
+			t.Errorf("written again: %v", got)
+		}
+		o.cluster.remove("a")
+		o.books.queue(w)
+		pass(time.Second)
+		if len(o.cluster.made()) != 1 || strings.Contains(o.log(), "Cannot") {
+			t.Errorf("an asker that is gone: %v\n%s", o.cluster.made(), o.log())
+		}
+	})
+}
+
+func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		o.cluster.fail(on("patch", "a", lasting()["forbidden"]))
+		o.books.queue(clear(disruptFor("a")))
+		pass(time.Second)
+		if !strings.Contains(o.log(), "Cannot write when the node became clear") || !strings.Contains(o.log(), `pod="ns/a"`) {
+			t.Errorf("the log is silent:\n%s", o.log())
+		}
+	})
+}
+
+// TestAClaimThatIsThere: work that is taken up after a restart does not write it
+// again, also when some victims are gone.
+func TestAClaimThatIsThere(t *testing.T) {
+	story(t, []string{"a", "v2"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1", "v2")
+		o.cluster.update("a", func(p *corev1.Pod) { p.Status.Conditions = append(p.Status.Conditions, heldCondition(w.Hold.Claim())) })
+		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		pass(time.Second)
+		if got := o.cluster.story(); !slices.Equal(got, []string{"patch v2 DisruptionTarget=True PreemptionByScheduler", "delete v2"}) {
+			t.Errorf("calls %v", got)
+		}
+		o.cluster.forget() // they were not begun by the claim
+	})
+}
+
+func TestCovers(t *testing.T) {
+	now := time.Now()
+	c := reservations.Claim{Node: "n1", Since: now, Victims: []types.UID{"v"}, Decision: "d"}
+	for name, change := range map[string]func(*reservations.Claim){
+		"another node":     func(c *reservations.Claim) { c.Node = "n2" },
+		"another hold":     func(c *reservations.Claim) { c.Since = now.Add(1) },
+		"another decision": func(c *reservations.Claim) { c.Decision = "e" },
+		"clear since":      func(c *reservations.Claim) { c.ClearSince = now.Add(1) },
+		"another victim":   func(c *reservations.Claim) { c.Victims = []types.UID{"v", "w"} },
+	} {
+		other := c
+		if change(&other); covers(c, other) {
+			t.Errorf("%s: not noticed", name)
+		}
+	}
+	fewer := c
+	if fewer.Victims = nil; !covers(c, c) || !covers(c, fewer) {
+		t.Error("a claim covers itself, and one with fewer victims")
+	}
+}
+
+func TestTheEndsOfAHold(t *testing.T) {
+	for _, c := range []struct {
+		ended  reservations.End
+		why    reasons.Code
+		reason string // of the condition; empty for none
+		events int
+	}{
+		{reservations.Bound, "", "Bound", 0},
+		{reservations.Deleted, "", "", 0},
+		{reservations.Superseded, reasons.HoldSuperseded, "HoldSuperseded", 1},
+		{reservations.NodeGone, reasons.HoldNodeGone, "HoldNodeGone", 1},
+		{reservations.NodeUnschedulable, reasons.HoldNodeUnschedulable, "HoldNodeUnschedulable", 1},
+		{reservations.TimedOut, reasons.HoldTimedOut, "HoldTimedOut", 1},
+		{reservations.GivenUp, reasons.HoldGivenUp, "HoldGivenUp", 1},
+	} {
+		story(t, []string{"a"}, func(t *testing.T, o *office) {
+			w := disruptFor("a")
+			o.books.plan(w)
+			pass(time.Second)
+			o.cluster.forget()
+			why := reasons.Reason{}
+			if c.why != "" {
+				why = reasons.New(c.why, "node n1: so it is")
+			}
+			o.books.queue(release(w, c.ended, why))
+			pass(time.Second)
+			got := o.cluster.condition("a", reservations.HeldCondition)
+			if c.reason == "" {
+				if got.Status != corev1.ConditionTrue {
+					t.Errorf("%s: %+v", c.ended, got)
+				}
+			} else if got.Status != corev1.ConditionFalse || got.Reason != c.reason || got.LastTransitionTime.Sub(w.Hold.Since) < time.Second {
+				t.Errorf("%s: %+v", c.ended, got)
+			}
+			entry, _ := reasons.Explain(c.why)
+			told := o.cluster.events()
+			if len(told) != c.events || c.events > 0 && told[0] != "yunikorn: a Warning "+c.reason+" Preempting: node n1: so it is. "+entry.Remedy {
+				t.Errorf("%s: events %q", c.ended, told)
+			}
+			if c.events > 0 && got.Message != "node n1: so it is. "+entry.Remedy {
+				t.Errorf("%s: message %q", c.ended, got.Message)
+			}
+		})
+	}
+}
+
+var timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
+
+func TestAReleaseOfWhoIsGone(t *testing.T) {
+	for name, change := range map[string]func(*cluster){
+		"deleted":  func(c *cluster) { c.remove("a") },
+		"replaced": func(c *cluster) { c.update("a", func(p *corev1.Pod) { p.UID = "another" }) },
+		"replaced unseen": func(c *cluster) {
+			c.unseen["a"] = c.get("a")
+			c.update("a", func(p *corev1.Pod) { p.UID = "another" })
+		},
+	} {
+		story(t, []string{"a"}, func(t *testing.T, o *office) {
+			change(o.cluster)
+			o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+			pass(time.Minute)
+			if p := o.cluster.get("a"); p != nil && len(p.Status.Conditions) > 0 || len(o.cluster.events()) > 0 || len(o.cluster.story()) > 1 {
+				t.Errorf("%s: calls %v, events %q", name, o.cluster.story(), o.cluster.events())
+			}
+		})
+	}
+}
+
+// TestAReleaseIsNotForgotten: neither by failures nor with the lease.
+func TestAReleaseIsNotForgotten(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		o.cluster.fail(on("patch", "a", errors.New("reset")))
+		o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+		pass(time.Hour)
+		o.lead.Store(false)
+		o.cluster.fail(nil)
+		before := len(o.cluster.made())
+		pass(time.Hour)
+		if len(o.cluster.made()) != before || len(o.cluster.events()) > 0 {
+			t.Errorf("a standby made %d calls", len(o.cluster.made())-before)
+		}
+		o.lead.Store(true)
+		pass(time.Second)
+		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || len(o.cluster.events()) != 1 {
+			t.Errorf("%+v, events %q", c, o.cluster.events())
+		}
+	})
+}
+
+// TestAReleaseThatIsLate does not take back the claim of a later hold.
+func TestAReleaseThatIsLate(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		first := disruptFor("a", "v1")
+		pass(time.Second)
+		second := disruptFor("a", "v2")
+		o.cluster.update("a", func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, heldCondition(second.Hold.Claim()))
+		})
+		o.books.queue(release(first, reservations.TimedOut, timedOut))
+		pass(time.Minute)
+		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionTrue || len(o.cluster.events()) > 0 {
+			t.Errorf("%+v, events %q", c, o.cluster.events())
+		}
+		o.books.queue(release(second, reservations.TimedOut, timedOut))
+		pass(time.Minute)
+		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestAReleaseThatIsRefused(t *testing.T) {
+	for name, err := range lasting() {
+		story(t, []string{"a"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", err))
+			o.books.queue(release(disruptFor("a"), reservations.TimedOut, timedOut))
+			pass(time.Hour)
+			if len(o.cluster.story()) != 1 || !strings.Contains(o.log(), "Cannot take back the claim") || !strings.Contains(o.log(), `pod="ns/a"`) {
+				t.Errorf("%s: calls %v\n%s", name, o.cluster.story(), o.log())
+			}
+		})
+	}
+}
+
+// TestWhatAConflictMeans: it is looked at who has the name.
+func TestWhatAConflictMeans(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		conflict := apierrors.NewConflict(podResource, "a", errors.New("modified"))
+		lost := errors.New("reset")
+		for _, c := range []struct {
+			name   string
+			ref    store.Ref
+			err    error
+			lookup error
+			want   error
+		}{
+			{"the same pod", refOf("a"), conflict, nil, conflict},
+			{"another one", store.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
+			{"nobody", refOf("b"), conflict, nil, errGone},
+			{"nobody knows", refOf("a"), conflict, lost, lost},
+			{"no conflict", store.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
+		} {
+			o.cluster.fail(on("get", "a", c.lookup))
+			if got := o.meaning(t.Context(), c.ref, c.err); !errors.Is(got, c.want) {
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,397 @@
+package evict
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+)
+
+var podResource = schema.GroupResource{Resource: "pods"}
+
+// call is what the API server was asked.
+type call struct {
+	verb, pod string
+	// uid is what the call demands the pod to be; grace is true if it says how
+	// long the pod has.
+	uid   types.UID
+	grace bool
+	// of a patch
+	condition corev1.PodCondition
+	at        time.Time
+	err       error // what came of it
+	done      bool  // it took effect
+}
+
+func (c call) String() string {
+	s := c.verb + " " + c.pod
+	if c.condition.Type != "" {
+		s += fmt.Sprintf(" %s=%s %s", c.condition.Type, c.condition.Status, c.condition.Reason)
+	}
+	if c.err != nil {
+		s += " failed"
+	}
+	return s
+}
+
+// fault is what goes wrong with a call. The zero value is nothing.
+type fault struct {
+	err  error
+	late bool // the call takes effect all the same
+	hang bool // there is no answer
+}
+
+// cluster is an API server with pods in namespace ns, whose UIDs are "uid-" and
+// their name. It checks UIDs as the real one does. It is a client, a lister that
+// sees everything at once, and a recorder of events.
+type cluster struct {
+	kubernetes.Interface
+	tracker *fake.Clientset
+	names   []string // of the pods it began with
+	// latency is how long a call takes.
+	latency time.Duration
+	// graceful leaves deleted pods there, with a deletion timestamp.
+	graceful bool
+	// unseen are changes of pods that the lister does not see.
+	unseen map[string]*corev1.Pod
+
+	mu sync.Mutex // guards the rest
+	// fault says what goes wrong with the nth call, counted from 1.
+	fault    func(n int, c call) fault
+	calls    []call
+	inFlight int
+	most     int // in flight at the same time
+	told     []string
+}
+
+func newCluster(t *testing.T, pods ...*corev1.Pod) *cluster {
+	c := &cluster{tracker: fake.NewClientset(), unseen: map[string]*corev1.Pod{}, latency: time.Millisecond}
+	c.Interface = c.tracker
+	for _, p := range pods {
+		c.names = append(c.names, p.Name)
+		if err := c.tracker.Tracker().Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func pod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       corev1.PodSpec{SchedulerName: "yunikorn"},
+		Status:     corev1.PodStatus{Conditions: conditions},
+	}
+}
+
+func pods(names ...string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, n := range names {
+		out = append(out, pod(n))
+	}
+	return out
+}
+
+var podsOf = corev1.SchemeGroupVersion.WithResource("pods")
+
+// get returns a pod as the API server has it; nil if it has none.
+func (c *cluster) get(name string) *corev1.Pod {
+	found, err := c.tracker.Tracker().Get(podsOf, "ns", name)
+	if err != nil {
+		return nil
+	}
+	return found.(*corev1.Pod).DeepCopy()
+}
+
+// update changes a pod, without a call.
+func (c *cluster) update(name string, change func(*corev1.Pod)) {
+	p := c.get(name)
+	change(p)
+	if err := c.tracker.Tracker().Update(podsOf, p, "ns"); err != nil {
+		panic(err)
+	}
+}
+
+func (c *cluster) remove(name string) {
+	if err := c.tracker.Tracker().Delete(podsOf, "ns", name); err != nil {
+		panic(err)
+	}
+}
+
+// gone lists those of the first pods that are deleted or on their way.
+func (c *cluster) gone() []string {
+	var out []string
+	for _, n := range c.names {
+		if p := c.get(n); p == nil || p.DeletionTimestamp != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (c *cluster) condition(name string, of corev1.PodConditionType) corev1.PodCondition {
+	if p := c.get(name); p != nil {
+		if found := conditionOf(p, of); found != nil {
+			return *found
+		}
+	}
+	return corev1.PodCondition{}
+}
+
+// fail says what goes wrong with the nth call from now on; nil for nothing.
+func (c *cluster) fail(f func(n int, c call) fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = f
+}
+
+// made are the calls that were made.
+func (c *cluster) made() []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.calls)
+}
+
+// forget forgets calls and events.
+func (c *cluster) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls, c.told = nil, nil
+}
+
+// story is the calls that were made, without lookups.
+func (c *cluster) story() []string {
+	var out []string
+	for _, made := range c.made() {
+		if made.verb != "get" {
+			out = append(out, made.String())
+		}
+	}
+	return out
+}
+
+func (c *cluster) events() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.told)
+}
+
+// serve answers a call.
+func (c *cluster) serve(ctx context.Context, made call, do func() error) error {
+	c.mu.Lock()
+	made.at = time.Now()
+	c.calls = append(c.calls, made)
+	n := len(c.calls)
+	c.inFlight++
+	c.most = max(c.most, c.inFlight)
+	var f fault
+	if c.fault != nil {
+		f = c.fault(n, made)
+	}
+	c.mu.Unlock()
+	done := false
+	err := c.answer(ctx, f, func() error {
+		err := do()
+		done = err == nil
+		return err
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[n-1].err, c.calls[n-1].done = err, done
+	c.inFlight--
+	return err
+}
+
+func (c *cluster) answer(ctx context.Context, f fault, do func() error) error {
+	if f.hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	time.Sleep(c.latency)
+	switch {
+	case f.late:
+		_ = do()
+		return f.err
+	case f.err != nil:
+		return f.err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return do()
+}
+
+// CoreV1 and what follows put serve between the executor and the fake client.
+func (c *cluster) CoreV1() clientcorev1.CoreV1Interface { return core{c.tracker.CoreV1(), c} }
+
+type core struct {
+	clientcorev1.CoreV1Interface
+	cluster *cluster
+}
+
+func (c core) Pods(namespace string) clientcorev1.PodInterface {
+	return podClient{c.CoreV1Interface.Pods(namespace), c.cluster}
+}
+
+type podClient struct {
+	clientcorev1.PodInterface
+	cluster *cluster
+}
+
+func (p podClient) Get(ctx context.Context, name string, o metav1.GetOptions) (found *corev1.Pod, err error) {
+	err = p.cluster.serve(ctx, call{verb: "get", pod: name}, func() error {
+		found, err = p.PodInterface.Get(ctx, name, o)
+		return err
+	})
+	return found, err
+}
+
+func (p podClient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (changed *corev1.Pod, err error) {
+	var patch corev1.Pod
+	if err := json.Unmarshal(data, &patch); err != nil || kind != types.StrategicMergePatchType || !slices.Equal(sub, []string{"status"}) || len(patch.Status.Conditions) != 1 {
+		return nil, fmt.Errorf("patch %s of %v: %s: %w", kind, sub, data, errors.Join(err, errors.New("not as expected")))
+	}
+	made := call{verb: "patch", pod: name, uid: patch.UID, condition: patch.Status.Conditions[0]}
+	err = p.cluster.serve(ctx, made, func() error {
+		if found := p.cluster.get(name); found != nil && patch.UID != "" && found.UID != patch.UID {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, name, nil)
+		}
+		changed, err = p.PodInterface.Patch(ctx, name, kind, data, o, sub...)
+		return err
+	})
+	return changed, err
+}
+
+func (p podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
+	made := call{verb: "delete", pod: name, grace: o.GracePeriodSeconds != nil}
+	if o.Preconditions != nil && o.Preconditions.UID != nil {
+		made.uid = *o.Preconditions.UID
+	}
+	return p.cluster.serve(ctx, made, func() error {
+		found := p.cluster.get(name)
+		switch {
+		case found != nil && made.uid != "" && found.UID != made.uid:
+			return apierrors.NewConflict(podResource, name, errors.New("the UID in the precondition does not match"))
+		case found != nil && p.cluster.graceful:
+			p.cluster.update(name, func(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+			return nil
+		}
+		return p.PodInterface.Delete(ctx, name, o)
+	})
+}
+
+// Pods makes the cluster a lister, of what is seen.
+func (c *cluster) Pods(string) corelisters.PodNamespaceLister { return c }
+
+func (c *cluster) List(labels.Selector) ([]*corev1.Pod, error) {
+	return nil, errors.New("nobody lists pods")
+}
+
+func (c *cluster) Get(name string) (*corev1.Pod, error) {
+	c.mu.Lock()
+	stale, found := c.unseen[name]
+	c.mu.Unlock()
+	if found {
+		return stale, nil
+	}
+	if p := c.get(name); p != nil {
+		return p, nil
+	}
+	return nil, apierrors.NewNotFound(podResource, name)
+}
+
+// voice is the recorder of a profile.
+type voice struct {
+	events.EventRecorder
+	profile string
+	cluster *cluster
+}
+
+func (v voice) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	v.cluster.mu.Lock()
+	defer v.cluster.mu.Unlock()
+	told := fmt.Sprintf("%s: %s %s %s %s: ", v.profile, regarding.(*corev1.Pod).Name, kind, reason, action) + fmt.Sprintf(note, args...)
+	if asker, ok := related.(*corev1.Pod); ok {
+		told += " [" + asker.Name + "]"
+	}
+	v.cluster.told = append(v.cluster.told, told)
+}
+
+// transient are failures that may pass.
+func transient() map[string]error {
+	return map[string]error{
+		"time-out":            apierrors.NewTimeoutError("slow", 1),
+		"server time-out":     apierrors.NewServerTimeout(podResource, "delete", 1),
+		"internal":            apierrors.NewInternalError(errors.New("etcd")),
+		"unavailable":         apierrors.NewServiceUnavailable("starting"),
+		"too many requests":   apierrors.NewTooManyRequests("busy", 1),
+		"version conflict":    apierrors.NewConflict(podResource, "v1", errors.New("the object has been modified")),
+		"connection reset":    errors.New("read tcp: connection reset by peer"),
+		"token not known yet": apierrors.NewUnauthorized("token"),
+	}
+}
+
+// lasting are failures that would come again.
+func lasting() map[string]error {
+	return map[string]error{
+		"forbidden":   apierrors.NewForbidden(podResource, "v1", errors.New("no role")),
+		"invalid":     apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "v1", nil),
+		"bad request": apierrors.NewBadRequest("no"),
+		"no method":   apierrors.NewMethodNotSupported(podResource, "delete"),
+		"too large":   apierrors.NewRequestEntityTooLargeError("no"),
+	}
+}
+
+// on makes calls of a verb on a pod fail.
+func on(verb, pod string, err error) func(int, call) fault {
+	return func(_ int, c call) fault {
+		if c.verb == verb && c.pod == pod {
+			return fault{err: err}
+		}
+		return fault{}
+	}
+}
+
+// wellFormed checks what must be true of all calls, whatever happens: the claim
+// is there before the first delete, a victim is marked before it is deleted, and
+// every write is for one UID and leaves the grace period alone.
+func wellFormed(calls []call, asker string) error {
+	claimed, marked := false, map[string]bool{}
+	for i, c := range calls {
+		switch {
+		case c.verb == "get":
+		case c.uid == "":
+			return fmt.Errorf("call %d, %s, is for any UID", i+1, c)
+		case c.uid != types.UID("uid-"+c.pod):
+			return fmt.Errorf("call %d, %s, is for UID %s", i+1, c, c.uid)
+		case c.verb == "patch" && c.pod == asker:
+			claimed = claimed || c.done && c.condition.Status == corev1.ConditionTrue && strings.Contains(c.condition.Message, "Claim: ")
+		case c.verb == "patch":
+			marked[c.pod] = marked[c.pod] || c.done
+		case c.grace:
+			return fmt.Errorf("call %d, %s, says how long the pod has", i+1, c)
+		case !claimed:
+			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)
+		case !marked[c.pod]:
+			return fmt.Errorf("call %d, %s, is before the mark", i+1, c)
+		}
+	}
+	return nil
+}

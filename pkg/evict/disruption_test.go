@@ -1,0 +1,367 @@
+package evict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+const done = "committed [uid-a], disrupted [uid-a], given up 0"
+
+// TestFailuresThatPass: of the mark and of the delete, effective or not.
+func TestFailuresThatPass(t *testing.T) {
+	for name, err := range transient() {
+		for _, verb := range []string{"patch", "delete"} {
+			for _, late := range []bool{false, true} {
+				if late && apierrors.IsConflict(err) {
+					continue // a conflict has no effect
+				}
+				t.Run(fmt.Sprintf("%s/%s/late=%t", name, verb, late), func(t *testing.T) {
+					story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+						failed := 0
+						o.cluster.fail(func(_ int, c call) fault {
+							if c.verb != verb || c.pod != "v1" || failed == 3 {
+								return fault{}
+							}
+							failed++
+							return fault{err: err, late: late}
+						})
+						o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+						pass(10 * time.Second)
+						o.expectGone(t, "v1", "v2")
+						o.expect(t, done)
+						if told := o.cluster.events(); len(told) != 3 {
+							t.Errorf("events %q; want one on each of the three", told)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestVictimsThatAreGone count as success, and nobody is told that we did it.
+func TestVictimsThatAreGone(t *testing.T) {
+	replace := func(c *cluster) { c.update("v1", func(p *corev1.Pod) { p.UID = "another" }) }
+	for name, change := range map[string]func(*cluster){
+		"deleted": func(c *cluster) { c.remove("v1") },
+		"leaving": func(c *cluster) {
+			c.update("v1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		},
+		"replaced": replace,
+		"deleted unseen": func(c *cluster) {
+			c.unseen["v1"] = c.get("v1")
+			c.remove("v1")
+		},
+		"replaced unseen": func(c *cluster) {
+			c.unseen["v1"] = c.get("v1")
+			replace(c)
+		},
+		"deleted between mark and delete": func(c *cluster) {
+			c.fail(func(_ int, made call) fault {
+				if made.verb == "delete" {
+					c.remove("v1")
+				}
+				return fault{}
+			})
+		},
+		"replaced between mark and delete": func(c *cluster) {
+			c.fail(func(_ int, made call) fault {
+				if made.verb == "delete" {
+					replace(c)
+				}
+				return fault{}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				change(o.cluster)
+				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				pass(time.Second)
+				o.expect(t, done)
+				if p := o.cluster.get("v1"); p != nil && p.UID == "another" && p.DeletionTimestamp != nil {
+					t.Error("another pod of the same name was deleted")
+				}
+				if told := o.cluster.events(); len(told) != 1 {
+					t.Errorf("events %q; want that on the asker only", told)
+				}
+			})
+		})
+	}
+}
+
+func TestPodsKeepTheirGracePeriod(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.graceful = true
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Hour)
+		o.expectGone(t, "v1")
+		if got := o.cluster.story(); len(got) != 3 {
+			t.Errorf("calls %v; a pod that is leaving is left alone", got)
+		}
+	})
+}
+
+// TestAFinalFailureIsRolledBack: nobody has left, so nobody does, and nobody is
+// marked any more.
+func TestAFinalFailureIsRolledBack(t *testing.T) {
+	for name, err := range lasting() {
+		for _, verb := range []string{"patch", "delete"} {
+			t.Run(name+"/"+verb, func(t *testing.T) {
+				story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+					o.cluster.fail(func(_ int, c call) fault {
+						if c.verb == verb && strings.HasPrefix(c.pod, "v") && c.condition.Status != corev1.ConditionFalse {
+							return fault{err: err}
+						}
+						return fault{}
+					})
+					o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+					pass(time.Second)
+					o.expectGone(t)
+					o.expect(t, "committed [uid-a], disrupted [], given up 1")
+					if why := o.books.why()[0]; !strings.Contains(why, "of queue root.b does not go") || !strings.Contains(why, "pod ns/v") ||
+						!strings.Contains(why, err.Error()) || !strings.Contains(why, "of 3 pods that were to go 3 stay") {
+						t.Errorf("given up because %q", why)
+					}
+					o.expectSpared(t, "v1", "v2", "v3")
+					held := o.cluster.condition("a", reservations.HeldCondition)
+					if held.Status != corev1.ConditionFalse || held.Reason != "HoldGivenUp" || !strings.Contains(held.Message, err.Error()) {
+						t.Errorf("the claim: %+v", held)
+					}
+				}, oneAtATime)
+			})
+		}
+	}
+}
+
+// expectSpared checks that none of them is marked.
+func (o *office) expectSpared(t *testing.T, names ...string) {
+	t.Helper()
+	for _, n := range names {
+		if c := o.cluster.condition(n, corev1.DisruptionTarget); c.Status == corev1.ConditionTrue {
+			t.Errorf("%s is there and marked: %+v", n, c)
+		}
+	}
+}
+
+// TestAFinalFailureStopsTheOthers: those that are not on their way yet.
+func TestAFinalFailureStopsTheOthers(t *testing.T) {
+	names := []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
+	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
+		deletes := 0
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.verb != "delete" {
+				return fault{}
+			}
+			if deletes++; deletes == 1 {
+				return fault{err: lasting()["forbidden"]}
+			}
+			return fault{}
+		})
+		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
+		pass(90 * time.Millisecond)
+		if n := len(o.cluster.gone()); n > 1 {
+			t.Errorf("%d went after a delete was refused, %v", n, o.cluster.story())
+		}
+	}, func(o *office) { o.Parallel = 2 })
+}
+
+// halfDone is a story in which v1 leaves at first, and v2 is refused.
+func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
+	names := []string{"v1", "v2", "v3", "v4"}
+	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
+		deletes := 0
+		o.cluster.fail(func(_ int, c call) fault {
+			switch {
+			case c.verb != "delete":
+				return fault{}
+			case c.pod == "v2":
+				return fault{err: lasting()["forbidden"]}
+			case deletes > 0:
+				return fault{err: apierrors.NewServiceUnavailable("starting")}
+			}
+			deletes++
+			return fault{}
+		})
+		o.books.plan(disruptFor("a", names...), victimsOf("a", names...)...)
+		pass(time.Minute)
+		if gone := o.cluster.gone(); len(gone) != 1 || len(o.books.why()) > 0 {
+			t.Fatalf("gone %v, %s", gone, o.books.outcome())
+		}
+		then(t, o)
+	}, oneAtATime)
+}
+
+func TestAHalfDonePlanIsCompleted(t *testing.T) {
+	halfDone(t, func(t *testing.T, o *office) {
+		o.cluster.fail(nil)
+		pass(20 * time.Second)
+		o.expectGone(t, "v1", "v2", "v3", "v4")
+		o.expect(t, done)
+	})
+}
+
+// TestAHalfDonePlanIsGivenUp: after two minutes, and those that stay are not
+// marked. The others are not touched while one is refused, also when that one
+// fails in another way between.
+func TestAHalfDonePlanIsGivenUp(t *testing.T) {
+	halfDone(t, func(t *testing.T, o *office) {
+		before := o.cluster.gone()
+		failures := []error{lasting()["forbidden"], errors.New("reset")}
+		tries := 0
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.verb == "delete" && c.pod == "v2" {
+				tries++
+				return fault{err: failures[tries%2]}
+			}
+			return fault{}
+		})
+		pass(70 * time.Second)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		if got := o.cluster.gone(); !slices.Equal(got, before) || tries < 5 {
+			t.Errorf("gone %v, before %v; %d tries", got, before, tries)
+		}
+		if why := o.books.why()[0]; !strings.Contains(why, "pod ns/v2 of queue root.b") || !strings.Contains(why, "of 4 pods that were to go 3 stay") {
+			t.Errorf("given up because %q", why)
+		}
+		o.expectSpared(t, "v3", "v4")
+	})
+}
+
+// TestSparedBeforeGivenUp: afterwards another plan may have chosen the pod.
+func TestSparedBeforeGivenUp(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.condition.Reason == sparedReason {
+				return fault{err: errors.New("reset")}
+			}
+			return on("delete", "v1", lasting()["forbidden"])(0, c)
+		})
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(20 * time.Second)
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		pass(20 * time.Second)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		if !strings.Contains(o.log(), "Cannot take back the mark") {
+			t.Errorf("the log is silent:\n%s", o.log())
+		}
+	})
+}
+
+// TestMarksOfAnEarlierProcess are taken back, too.
+func TestMarksOfAnEarlierProcess(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.update("v1", func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
+		})
+		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Second)
+		if got := o.cluster.story(); !slices.Contains(got, "patch v1 DisruptionTarget=False PreemptionCalledOff") ||
+			slices.Contains(got, "patch v1 DisruptionTarget=True PreemptionByScheduler") {
+			t.Errorf("calls %v", got)
+		}
+		o.cluster.forget() // it was not marked by this process
+	})
+}
+
+func TestAnEndlessFailureIsRolledBack(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.verb == "delete" {
+				return fault{err: apierrors.NewServiceUnavailable("starting")}
+			}
+			return fault{}
+		})
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(29 * time.Second)
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		pass(7 * time.Second)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+	})
+}
+
+func TestAPodInPermitIsTurnedAway(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		var asked []string
+		o.Reject = func(uid types.UID, message string) bool {
+			asked = append(asked, string(uid)+" "+message)
+			return uid == "uid-v1"
+		}
+		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
+		pass(time.Second)
+		slices.Sort(asked)
+		if !slices.Equal(asked, []string{"uid-v1 goes for ns/a", "uid-v2 goes for ns/a"}) {
+			t.Errorf("asked %q", asked)
+		}
+		o.expectGone(t, "v2")
+		o.expect(t, done)
+		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" || len(o.cluster.events()) != 3 {
+			t.Errorf("v1: %+v, events %q", c, o.cluster.events())
+		}
+	}, oneAtATime)
+}
+
+// TestNobodyElseGoes once nobody waits for the room.
+func TestNobodyElseGoes(t *testing.T) {
+	bound := release(disruptFor("a"), reservations.Bound, reasons.Reason{})
+	for _, c := range []struct {
+		name    string
+		happens func(o *office)
+		want    string
+	}{
+		{"the asker was bound", func(o *office) { o.books.queue(bound) }, "committed [uid-a], disrupted [], given up 0"},
+		{"the asker was deleted", func(o *office) { o.cluster.remove("a") }, "committed [uid-a], disrupted [], given up 1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+				o.cluster.latency = time.Second
+				deletes := 0
+				o.cluster.fail(func(_ int, made call) fault {
+					if made.verb == "delete" {
+						if deletes++; deletes == 1 {
+							c.happens(o)
+						}
+					}
+					return fault{}
+				})
+				o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+				pass(time.Minute)
+				if deletes != 1 {
+					t.Errorf("%d deletes: %v", deletes, o.cluster.story())
+				}
+				o.expect(t, c.want)
+				o.expectSpared(t, "v1", "v2", "v3")
+			}, oneAtATime)
+		})
+	}
+}
+
+// TestAHoldThatIsOverBeforeItsTurn: nobody is disrupted for it.
+func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		o.books.going[w.UID] = victimsOf("a", "v1")
+		o.books.queue(w, release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
+		pass(time.Minute)
+		o.expectGone(t)
+		o.expect(t, "committed [], disrupted [], given up 0")
+		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || c.Reason != "HoldNodeGone" {
+			t.Errorf("%+v", c)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Store is where the work comes from, and who is told what became of it.
+type Store interface {
+	// Work is signalled when there may be something to take.
+	Work() <-chan struct{}
+	// TakeWork returns what there is to write, each once, in order.
+	TakeWork() []store.Work
+	// Commit returns who is still to go for the asker, all of them in its claim; or
+	// why nobody is, and then the hold has ended.
+	Commit(asker types.UID, now time.Time) ([]store.Victim, reasons.Reason)
+	// Disrupted tells that all of them are on their way.
+	Disrupted(asker types.UID, now time.Time)
+	// GiveUp tells that not all of them can go.
+	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+}
+
+// Executor carries out the work of a store. Fill the fields, then call Run once.
+type Executor struct {
+	Store  Store
+	Client kubernetes.Interface
+	Pods   corelisters.PodLister
+	// Recorder returns the recorder that speaks for a profile.
+	Recorder func(profile string) events.EventRecorder
+	// Leading tells whether this process may write.
+	Leading func() bool
+	// Reject turns away a pod that waits in Permit, with what it is told. It is
+	// false, and nothing happened, if the pod does not wait there. Nil means that
+	// no pod does.
+	Reject func(pod types.UID, message string) bool
+	// Note makes a text fit for an event, Advice a reason with what to do about it.
+	Note   func(text string) string
+	Advice func(why reasons.Reason) string
+	Clock  clock.WithTicker
+	// Parallel is how many API calls may be in flight; 0 means 16.
+	Parallel int
+	Logger   klog.Logger
+
+	flight chan struct{} // has one element for each call in flight
+	lanes  lanes
+}
+
+const (
+	defaultParallel = 16
+	// lookInterval is how often work is looked for without a signal: one that came
+	// while this process did not lead is not repeated.
+	lookInterval = time.Second
+)
+
+// Run carries out work until the context ends. When it returns, no goroutine of
+// it is left.
+func (e *Executor) Run(ctx context.Context) {
+	e.prepare()
+	defer e.lanes.running.Wait()
+	ticker := e.Clock.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		if e.Leading() {
+			e.dispatch(ctx, e.Store.TakeWork())
+		}
+		select {
+		case <-ctx.Done():
+		case <-e.Store.Work():
+		case <-ticker.C():
+		}
+	}
+}
+
+func (e *Executor) prepare() {
+	parallel := e.Parallel
+	if parallel <= 0 {
+		parallel = defaultParallel
+	}
+	e.flight = make(chan struct{}, parallel)
+	e.lanes.of = map[types.UID]*lane{}
+}
+
+// carryOut does one piece of work. What was not finished because this process
+// may not write any more is left as it is.
+func (e *Executor) carryOut(ctx context.Context, w store.Work) {
+	switch w.Kind {
+	case store.WorkDisrupt:
+		e.disrupt(ctx, w)
+	case store.WorkRecord:
+		if err := e.record(ctx, w); err != nil && !errors.Is(err, errGone) && !e.stopped(ctx, err) {
+			e.Logger.Error(err, "Cannot write when the node became clear; after a restart the hold lasts longer",
+				"pod", ref(w.Ref), "node", w.Hold.Node)
+		}
+	case store.WorkRelease:
+		e.release(ctx, w)
+	}
+}
+
+// disrupt writes the claim of a hold, then lets its victims go.
+func (e *Executor) disrupt(ctx context.Context, w store.Work) {
+	if err := e.record(ctx, w); err != nil {
+		if !e.stopped(ctx, err) {
+			e.giveUp(w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
+				w.Hold.Node, w.Namespace, w.Name, err))
+		}
+		return
+	}
+	if e.over(w.UID) || e.stopped(ctx, nil) {
+		return
+	}
+	going, why := e.Store.Commit(w.UID, e.Clock.Now())
+	if !why.None() {
+		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
+		return
+	}
+	d := newDisruption(e, w, going)
+	switch err := d.run(ctx); {
+	case e.stopped(ctx, err), e.over(w.UID):
+	case err != nil:
+		e.giveUp(w, d.failure(err))
+	default:
+		e.Logger.V(2).Info("Room is made", "pod", ref(w.Ref), "node", w.Hold.Node, "victims", len(going))
+		e.Store.Disrupted(w.UID, e.Clock.Now())
+		e.tellAsker(w, going)
+	}
+}
+
+// giveUp tells the store that the plan cannot be carried out, unless its hold is
+// over anyway: the asker may have another one by now.
+func (e *Executor) giveUp(w store.Work, why reasons.Reason) {
+	if e.over(w.UID) {
+		return
+	}
+	e.Logger.Info("Making room is given up", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
+	e.Store.GiveUp(w.UID, why, e.Clock.Now())
+}
+
+// tellAsker tells on the asker who goes for it.
+func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
+	pod, err := e.asker(w.Ref)
+	if err != nil {
+		return
+	}
+	reason := reasons.MakingRoom
+	if len(going) == 0 {
+		reason = reasons.WaitingForRoom
+	}
+	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeNormal, string(reason), "Preempting", "%s",
+		e.Note(askerNote(w, going)))
+}
+
+func ref(r store.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }

@@ -1,0 +1,366 @@
+package evict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+func TestRoomIsMade(t *testing.T) {
+	story(t, []string{"a", "v1", "v2", "w1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1", "v2")
+		o.books.plan(w, victimsOf("a", "v1", "v2")...)
+		pass(time.Second)
+		o.expectGone(t, "v1", "v2")
+		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+		held := o.cluster.condition("a", reservations.HeldCondition)
+		want := corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "MakingRoom",
+			Message: w.Hold.Claim().Message(), LastTransitionTime: metav1.NewTime(w.Hold.Since.Truncate(time.Second))}
+		if diff := cmp.Diff(want, held); diff != "" {
+			t.Errorf("the claim (-want +got)\n%s", diff)
+		}
+		told := o.cluster.events()
+		slices.Sort(told)
+		if diff := cmp.Diff([]string{
+			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 2 pods leave. Of queue root.b: ns/v1, ns/v2.",
+			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
+			"yunikorn: v2 Normal Preempted Preempting: goes for ns/a [a]",
+		}, told); diff != "" {
+			t.Errorf("events (-want +got)\n%s", diff)
+		}
+		if got := o.cluster.story(); len(got) != 5 || got[0] != "patch a paddock.io/NodeHeld=True MakingRoom" ||
+			!slices.Contains(got, "patch v1 DisruptionTarget=True PreemptionByScheduler") {
+			t.Errorf("calls %v", got)
+		}
+	})
+}
+
+func TestAHoldWithoutVictims(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.books.plan(disruptFor("a"))
+		pass(time.Second)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+		if got := o.cluster.story(); !slices.Equal(got, []string{"patch a paddock.io/NodeHeld=True WaitingForRoom"}) {
+			t.Errorf("calls %v", got)
+		}
+		if got := o.cluster.events(); len(got) != 1 || !strings.Contains(got[0],
+			"a Normal WaitingForRoom Preempting: The pod holds node n1 and starts there once pods that are leaving are gone.") {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
+func TestAPlanThatIsOff(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.books.off = reasons.New(reasons.HoldGivenUp, "queue root.a has its guarantee by now")
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Minute)
+		o.expectGone(t)
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		if len(o.cluster.events()) > 0 {
+			t.Errorf("events %q", o.cluster.events())
+		}
+	})
+}
+
+func TestAnAskerThatIsGone(t *testing.T) {
+	for name, change := range map[string]func(*cluster){
+		"deleted":  func(c *cluster) { c.remove("a") },
+		"replaced": func(c *cluster) { c.update("a", func(p *corev1.Pod) { p.UID = "another" }) },
+		"leaving": func(c *cluster) {
+			c.update("a", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+		},
+		"replaced unseen": func(c *cluster) {
+			c.unseen["a"] = c.get("a")
+			c.update("a", func(p *corev1.Pod) { p.UID = "another" })
+		},
+		"deleted unseen": func(c *cluster) {
+			c.unseen["a"] = c.get("a")
+			c.remove("a")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				change(o.cluster)
+				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				pass(time.Minute)
+				o.expect(t, "committed [], disrupted [], given up 1")
+				if o.cluster.get("v1") == nil || len(o.cluster.condition("a", reservations.HeldCondition).Type) > 0 {
+					t.Errorf("calls %v", o.cluster.story())
+				}
+			})
+		})
+	}
+}
+
+func TestAClaimThatCannotBeWritten(t *testing.T) {
+	for name, err := range lasting() {
+		story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", err))
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(50 * time.Millisecond)
+			o.expect(t, "committed [], disrupted [], given up 1")
+			if !strings.Contains(o.books.why()[0], "node n1: the claim of pod ns/a cannot be written") || !strings.Contains(o.books.why()[0], err.Error()) {
+				t.Errorf("%s: %q", name, o.books.why())
+			}
+			if !strings.Contains(o.log(), "Cannot take back the claim") {
+				t.Errorf("%s: the log is silent\n%s", name, o.log())
+			}
+		})
+	}
+	for name, err := range transient() {
+		story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			o.cluster.fail(on("patch", "a", err))
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(29 * time.Second)
+			o.expect(t, "committed [], disrupted [], given up 0")
+			pass(10 * time.Second)
+			o.expect(t, "committed [], disrupted [], given up 1")
+			// A try may have come through: the release is not forgotten.
+			pass(10 * time.Minute)
+			o.cluster.fail(nil)
+			pass(10 * time.Second)
+			if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || c.Reason != "HoldGivenUp" {
+				t.Errorf("%s: the claim after all is well again: %+v", name, c)
+			}
+		})
+	}
+}
+
+func TestTriesAreAtFixedTimes(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		o.cluster.latency = 0
+		o.cluster.fail(func(n int, _ call) fault { return fault{err: []error{errors.New("reset"), nil}[n/9]} })
+		start := time.Now()
+		o.books.plan(disruptFor("a"))
+		pass(time.Minute)
+		var at []time.Duration
+		for _, c := range o.cluster.made() {
+			at = append(at, c.at.Sub(start))
+		}
+		ms := time.Millisecond
+		if diff := cmp.Diff([]time.Duration{0, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 3100 * ms, 6300 * ms, 11300 * ms, 16300 * ms}, at); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestACallWithoutAnAnswer: it ends after five seconds, and is made again.
+func TestACallWithoutAnAnswer(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(n int, _ call) fault { return fault{hang: n%2 == 1} })
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(4900 * time.Millisecond)
+		if len(o.cluster.made()) != 1 {
+			t.Errorf("calls %v", o.cluster.story())
+		}
+		pass(20 * time.Second)
+		o.expectGone(t, "v1")
+		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+	})
+}
+
+func TestAStandbyWritesNothing(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.lead.Store(false)
+		pass(time.Second)
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Minute)
+		if len(o.cluster.made()) > 0 || o.books.left() != 1 {
+			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), o.books.left())
+		}
+		o.lead.Store(true) // and nobody signals
+		pass(2 * time.Second)
+		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
+	})
+}
+
+// TestTheLeaseIsLost after each of the calls; the store queues the work again
+// when it is back.
+func TestTheLeaseIsLost(t *testing.T) {
+	for k := 1; k <= 5; k++ {
+		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+			o.cluster.fail(func(n int, _ call) fault {
+				if n == k {
+					o.lead.Store(false)
+				}
+				return fault{}
+			})
+			w, going := disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")
+			o.books.plan(w, going...)
+			pass(time.Minute)
+			if n := len(o.cluster.made()); n != k {
+				t.Errorf("after %d calls the lease was lost, and there were %d: %v", k, n, o.cluster.story())
+			}
+			o.lead.Store(true)
+			pass(10 * time.Second)
+			if n := len(o.cluster.made()); n != k {
+				t.Errorf("work goes on without the store: %v", o.cluster.story())
+			}
+			o.books.plan(w, going...)
+			pass(10 * time.Second)
+			o.expectGone(t, "v1", "v2")
+			if o.books.rooms() != 1 || len(o.books.why()) > 0 || len(o.cluster.made()) > 6 {
+				t.Errorf("%s; calls %v", o.books.outcome(), o.cluster.story())
+			}
+		}, oneAtATime)
+	}
+}
+
+func TestDifferentAskersSideBySide(t *testing.T) {
+	story(t, []string{"a", "b", "v1", "v2"}, func(t *testing.T, o *office) {
+		o.cluster.fail(func(_ int, c call) fault { return fault{hang: c.pod == "v1"} })
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		o.books.plan(disruptFor("b", "v2"), victimsOf("b", "v2")...)
+		pass(time.Second)
+		o.expectGone(t, "v2")
+		o.expect(t, "committed [uid-a uid-b], disrupted [uid-b], given up 0")
+	})
+}
+
+// TestWorkOfOneAskerInOrder: its second hold waits for the release of the first,
+// however long that takes.
+func TestWorkOfOneAskerInOrder(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		first := disruptFor("a", "v1")
+		o.cluster.fail(on("patch", "a", apierrors.NewInternalError(errors.New("etcd"))))
+		o.books.queue(release(first, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "node n1: pod ns/d took the room")))
+		pass(time.Minute)
+		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		pass(time.Minute)
+		o.expectGone(t)
+		o.cluster.fail(nil)
+		pass(10 * time.Second)
+		o.expectGone(t, "v2")
+		claim, ok := claimOn(o.cluster.get("a"))
+		if !ok || !slices.Equal(claim.Victims, []types.UID{"uid-v2"}) {
+			t.Errorf("the claim is %+v, %t", claim, ok)
+		}
+	})
+}
+
+// TestWorkQueuedAnew takes the place of what waits.
+func TestWorkQueuedAnew(t *testing.T) {
+	l := &lane{}
+	synctest.Test(t, func(t *testing.T) {
+		first := disruptFor("a", "v1")
+		time.Sleep(time.Second)
+		second := disruptFor("a", "v2")
+		again := first
+		again.Name = "again"
+		for _, w := range []store.Work{first, second, release(first, reservations.TimedOut, reasons.Reason{}), again} {
+			l.add(w)
+		}
+		var got []string
+		for _, w := range l.waiting {
+			got = append(got, fmt.Sprintf("%s %d %v", w.Name, w.Kind, w.Hold.Victims))
+		}
+		if diff := cmp.Diff([]string{"again 0 [uid-v1]", "a 0 [uid-v2]", "a 2 [uid-v1]"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestCallsInFlight: over all askers never more than permitted, and no fewer.
+func TestCallsInFlight(t *testing.T) {
+	for _, parallel := range []int{0, 1, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			var names [2][]string
+			c := newCluster(t, pods("a", "b")...)
+			for i := range 60 {
+				name := fmt.Sprint("v", i)
+				names[i%2] = append(names[i%2], name)
+				if err := c.tracker.Tracker().Add(pod(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := newOffice(t, c)
+			o.Parallel, c.latency = parallel, 100*time.Millisecond
+			defer o.run(t)()
+			o.books.plan(disruptFor("a", names[0]...), victimsOf("a", names[0]...)...)
+			o.books.plan(disruptFor("b", names[1]...), victimsOf("b", names[1]...)...)
+			pass(time.Minute)
+			want := parallel
+			if parallel == 0 {
+				want = 16
+			}
+			if c.most != want || o.books.rooms() != 2 {
+				t.Errorf("%d calls in flight, want %d; %s", c.most, want, o.books.outcome())
+			}
+		})
+	}
+}
+
+// TestTheEnd: with calls, back-offs and releases under way Run ends at once,
+// makes no further call, and leaves no goroutine.
+func TestTheEnd(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, newCluster(t, pods("a", "b", "c", "v1", "v2", "v3")...))
+		stop := o.run(t)
+		o.cluster.fail(func(_ int, c call) fault {
+			return fault{hang: c.pod == "v1" || c.pod == "c", err: errors.New("reset")}
+		})
+		o.books.plan(disruptFor("b", "v2"), victimsOf("b", "v2")...)
+		o.books.queue(release(disruptFor("c"), reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "node n1: since 10m")))
+		pass(time.Second)
+		o.cluster.fail(func(_ int, c call) fault { return fault{hang: c.verb == "patch"} })
+		o.books.plan(disruptFor("a", "v1", "v3"), victimsOf("a", "v1", "v3")...)
+		pass(time.Second)
+		began, calls := time.Now(), len(o.cluster.made())
+		stop()
+		if waited := time.Since(began); waited > 10*time.Millisecond {
+			t.Errorf("it took %v to end", waited)
+		}
+		pass(time.Hour)
+		if n := len(o.cluster.made()); n != calls {
+			t.Errorf("%d calls after the end", n-calls)
+		}
+		if o.books.rooms()+len(o.books.why()) > 0 {
+			t.Errorf("finished: %s", o.books.outcome())
+		}
+	})
+	if err := goleak.Find(before); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAskerNote(t *testing.T) {
+	w := store.Work{Hold: reservations.Hold{Node: "n1"}}
+	going := []store.Victim{
+		{Ref: refOf("x"), Queue: "root.b"}, {Ref: refOf("z"), Queue: "root.a"}, {Ref: refOf("y"), Queue: "root.b"},
+	}
+	for _, c := range []struct {
+		decision *victims.Decision
+		going    []store.Victim
+		want     string
+	}{
+		{nil, nil, "The pod holds node n1 and starts there once pods that are leaving are gone."},
+		{&victims.Decision{}, going[:1], "The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/x."},
+		{nil, going, "The pod holds node n1. To make room 3 pods leave. Of queue root.a: ns/z. Of queue root.b: ns/x, ns/y."},
+		{&victims.Decision{OptedOut: 1, Violations: 2}, going[:1], "The pod holds node n1. To make room 1 pod leaves. " +
+			"1 of them has opted out of preemption; without them there was no way. 2 disruptions are beyond what PodDisruptionBudgets allow. Of queue root.b: ns/x."},
+	} {
+		w.Decision = c.decision
+		if got := askerNote(w, c.going); got != c.want {
+			t.Errorf("got  %q\nwant %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// kill is how a process ends, or loses its lease, at a call.
+type kill struct {
+	lease  bool // it lives on without its lease
+	effect bool // the call takes effect
+}
+
+func (k kill) String() string { return fmt.Sprintf("lease=%t,effect=%t", k.lease, k.effect) }
+
+var kills = []kill{{false, false}, {false, true}, {true, false}, {true, true}}
+
+var (
+	planned   = []string{"v1", "v2", "v3"}
+	otherwise = []string{"w1", "w2"} // what the next process would plan on its own
+)
+
+// survives kills a process at its nth call, and lets another one take over from
+// what the API server has. Exactly the pods of the claim must go then; without a
+// claim exactly those of the new plan. It tells whether there was an nth call.
+func survives(t *testing.T, run func(context.Context, *Executor), how kill, n int) (reached bool, err error) {
+	c := newCluster(t, pods(append(append([]string{"a"}, planned...), otherwise...)...)...)
+	c.graceful = true
+	first := newOffice(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var at time.Time
+	c.fail(func(i int, _ call) fault {
+		if i != n {
+			return fault{}
+		}
+		at = time.Now()
+		if how.lease {
+			first.lead.Store(false)
+		} else {
+			cancel()
+		}
+		return fault{err: errors.New("connection lost"), late: how.effect}
+	})
+	first.books.plan(disruptFor("a", planned...), victimsOf("a", planned...)...)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		run(ctx, first.Executor)
+	}()
+	pass(5 * time.Minute)
+	if at.IsZero() {
+		cancel()
+		<-ended
+		return false, first.madeRoom(planned)
+	}
+	for i, made := range c.made() {
+		if made.at.After(at) {
+			return true, fmt.Errorf("call %d, %s, was made after call %d, at which it was stopped", i+1, made, n)
+		}
+	}
+	second, want := takeOver(t, c)
+	stop := second.run(t)
+	pass(5 * time.Minute)
+	stop()
+	cancel()
+	<-ended
+	return true, second.madeRoom(want)
+}
+
+// takeOver makes the next process with what its store knows from the API server.
+func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
+	next = newOffice(t, c)
+	claim, held := claimOn(c.get("a"))
+	if !held {
+		next.books.plan(disruptFor("a", otherwise...), victimsOf("a", otherwise...)...)
+		return next, otherwise
+	}
+	var left []string
+	for _, uid := range claim.Victims {
+		name := string(uid[len("uid-"):])
+		if want = append(want, name); c.get(name).DeletionTimestamp == nil {
+			left = append(left, name)
+		}
+	}
+	w := disruptFor("a", left...)
+	w.Hold.Since, w.Hold.Chosen = claim.Since, claim.Victims
+	next.books.plan(w, victimsOf("a", left...)...)
+	return next, want
+}
+
+// madeRoom checks that exactly the pods that were wanted are gone, and all that
+// must be true whatever happens.
+func (o *office) madeRoom(want []string) error {
+	if err := wellFormed(o.cluster.made(), "a"); err != nil {
+		return err
+	}
+	if got := o.cluster.gone(); !slices.Equal(got, want) {
+		return fmt.Errorf("gone are %v, want %v", got, want)
+	}
+	if claim, ok := claimOn(o.cluster.get("a")); !ok || len(claim.Victims) != len(want) {
+		return fmt.Errorf("the claim is %+v, %t", claim, ok)
+	}
+	if !slices.Equal(o.books.disrupted, []types.UID{"uid-a"}) {
+		return fmt.Errorf("the store was told: %s", o.books.outcome())
+	}
+	return nil
+}
+
+// findings kills a process at every call in every way, until enough is found.
+func findings(t *testing.T, run func(context.Context, *Executor), enough func(error) bool) (found []error, tried int) {
+	for _, how := range kills {
+		for n, more := 1, true; more; n++ {
+			if len(found) > 0 && enough(found[len(found)-1]) {
+				return found, tried
+			}
+			synctest.Test(t, func(t *testing.T) {
+				reached, err := survives(t, run, how, n)
+				if err != nil {
+					found = append(found, fmt.Errorf("killed at call %d, %s: %w", n, how, err))
+				}
+				more = reached && n < 50
+			})
+			tried++
+		}
+	}
+	return found, tried
+}
+
+func TestKilledAtAnyCall(t *testing.T) {
+	found, tried := findings(t, func(ctx context.Context, e *Executor) { e.Run(ctx) }, func(error) bool { return false })
+	for _, err := range found {
+		t.Error(err)
+	}
+	if tried != len(kills)*8 { // seven calls, and the one that is not made
+		t.Errorf("%d deaths", tried)
+	}
+}
+
+// planted is an executor with a bug.
+type planted struct {
+	name     string
+	carryOut func(ctx context.Context, e *Executor, w store.Work, d *disruption) error
+	finding  string
+}
+
+// inTurn records the claim, then marks the victims and lets them go in a way of
+// its own, until something fails.
+func inTurn(letGo func(ctx context.Context, d *disruption, v *victim) error) func(context.Context, *Executor, store.Work, *disruption) error {
+	return func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		err := e.record(ctx, w)
+		for _, v := range d.left {
+			if err != nil {
+				break
+			}
+			if v.pod, err = e.find(v.Ref); err == nil {
+				err = letGo(ctx, d, v)
+			}
+		}
+		return err
+	}
+}
+
+// deletes marks a victim and deletes it with options of its own.
+func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *disruption, *victim) error {
+	return func(ctx context.Context, d *disruption, v *victim) error {
+		if err := d.mark(ctx, v); err != nil {
+			return err
+		}
+		return d.step(ctx, func(ctx context.Context) error {
+			return d.Client.CoreV1().Pods("ns").Delete(ctx, v.Name, options(v))
+		})
+	}
+}
+
+// bugs carry a plan out as long as nothing fails.
+var bugs = []planted{
+	{"claims after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		if err := d.run(ctx); err != nil {
+			return err
+		}
+		return e.record(ctx, w)
+	}, "is before the claim"},
+	{"claims half of the victims", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		if err := e.record(ctx, disruptFor("a", planned[:2]...)); err != nil {
+			return err
+		}
+		if err := d.run(ctx); err != nil {
+			return err
+		}
+		return e.record(ctx, w)
+	}, "want [v1 v2]"},
+	{"does not mark", inTurn(func(ctx context.Context, d *disruption, v *victim) error { return d.delete(ctx, v) }), "is before the mark"},
+	{"marks after the delete", inTurn(func(ctx context.Context, d *disruption, v *victim) error {
+		if err := d.delete(ctx, v); err != nil {
+			return err
+		}
+		return d.mark(ctx, v)
+	}), "is before the mark"},
+	{"deletes any UID", inTurn(deletes(func(*victim) metav1.DeleteOptions { return metav1.DeleteOptions{} })), "is for any UID"},
+	{"is in a hurry", inTurn(deletes(func(v *victim) metav1.DeleteOptions {
+		now := int64(0)
+		return metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID)), GracePeriodSeconds: &now}
+	})), "says how long the pod has"},
+	{"goes on without the lease", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		e.Leading = func() bool { return true }
+		if err := e.record(ctx, w); err != nil {
+			return err
+		}
+		return d.run(ctx)
+	}, "at which it was stopped"},
+	{"lets one more go", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		if err := e.record(ctx, w); err != nil {
+			return err
+		}
+		d.left = append(d.left, &victim{Victim: victimsOf("a", "w1")[0]})
+		return d.run(ctx)
+	}, "gone are [v1 v2 v3 w1]"},
+}
+
+func TestKillsFindPlantedBugs(t *testing.T) {
+	for _, bug := range bugs {
+		t.Run(bug.name, func(t *testing.T) {
+			asExpected := func(err error) bool { return strings.Contains(err.Error(), bug.finding) }
+			found, _ := findings(t, func(ctx context.Context, e *Executor) {
+				e.prepare()
+				for _, w := range e.Store.TakeWork() {
+					going, _ := e.Store.Commit(w.UID, e.Clock.Now())
+					if bug.carryOut(ctx, e, w, newDisruption(e, w, going)) == nil {
+						e.Store.Disrupted(w.UID, e.Clock.Now())
+					}
+				}
+			}, asExpected)
+			if !slices.ContainsFunc(found, asExpected) {
+				t.Errorf("no finding %q in %v", bug.finding, found)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package evict
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// books is a store as the executor sees it. Like the real one it has a release
+// done for what is given up.
+type books struct {
+	work chan struct{}
+
+	mu        sync.Mutex // guards the rest
+	queued    []store.Work
+	going     map[types.UID][]store.Victim
+	off       reasons.Reason // what Commit answers; none for the victims
+	committed []types.UID
+	disrupted []types.UID
+	givenUp   []string
+	works     map[types.UID]store.Work // the last disruption of an asker
+}
+
+// The executor works for a store.
+var _ Store = (*store.Store)(nil)
+
+func newBooks() *books {
+	return &books{work: make(chan struct{}, 1), going: map[types.UID][]store.Victim{}, works: map[types.UID]store.Work{}}
+}
+
+func (b *books) Work() <-chan struct{} { return b.work }
+
+func (b *books) TakeWork() []store.Work {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	taken := b.queued
+	b.queued = nil
+	return taken
+}
+
+func (b *books) queue(work ...store.Work) {
+	b.mu.Lock()
+	b.queued = append(b.queued, work...)
+	b.mu.Unlock()
+	select {
+	case b.work <- struct{}{}:
+	default:
+	}
+}
+
+// plan queues a disruption.
+func (b *books) plan(w store.Work, going ...store.Victim) {
+	b.mu.Lock()
+	b.going[w.UID], b.works[w.UID] = going, w
+	b.mu.Unlock()
+	b.queue(w)
+}
+
+func (b *books) Commit(asker types.UID, _ time.Time) ([]store.Victim, reasons.Reason) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.committed = append(b.committed, asker)
+	if !b.off.None() {
+		return nil, b.off
+	}
+	return slices.Clone(b.going[asker]), reasons.Reason{}
+}
+
+func (b *books) Disrupted(asker types.UID, _ time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.disrupted = append(b.disrupted, asker)
+}
+
+func (b *books) GiveUp(asker types.UID, why reasons.Reason, _ time.Time) {
+	b.mu.Lock()
+	b.givenUp = append(b.givenUp, why.Text)
+	w := b.works[asker]
+	b.mu.Unlock()
+	b.queue(release(w, reservations.GivenUp, why))
+}
+
+// outcome is what the executor told the store.
+func (b *books) outcome() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	slices.Sort(b.committed)
+	return fmt.Sprintf("committed %v, disrupted %v, given up %d", b.committed, b.disrupted, len(b.givenUp))
+}
+
+// why are the reasons of what was given up.
+func (b *books) why() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.givenUp)
+}
+
+// rooms is how often room was made.
+func (b *books) rooms() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.disrupted)
+}
+
+// left is how much work nobody has taken.
+func (b *books) left() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queued)
+}
+
+func release(w store.Work, ended reservations.End, why reasons.Reason) store.Work {
+	w.Kind, w.Ended, w.Reason = store.WorkRelease, ended, why
+	return w
+}
+
+func refOf(name string) store.Ref {
+	return store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
+}
+
+// disruptFor is the work for a hold of node n1 that chose pods.
+func disruptFor(asker string, chosen ...string) store.Work {
+	h := reservations.Hold{Asker: types.UID("uid-" + asker), Namespace: "ns", Name: asker, Node: "n1", Since: time.Now()}
+	for _, c := range chosen {
+		h.Chosen = append(h.Chosen, types.UID("uid-"+c))
+	}
+	h.Victims = slices.Clone(h.Chosen)
+	return store.Work{Ref: refOf(asker), Kind: store.WorkDisrupt, Hold: h}
+}
+
+func victimsOf(asker string, names ...string) []store.Victim {
+	var out []store.Victim
+	for _, n := range names {
+		out = append(out, store.Victim{Ref: refOf(n), Node: "n1", Queue: "root.b", Note: "goes for ns/" + asker})
+	}
+	return out
+}
+
+// office is an executor and all that it deals with. It belongs into a bubble.
+type office struct {
+	*Executor
+	cluster *cluster
+	books   *books
+	lead    atomic.Bool
+	log     func() string
+}
+
+func newOffice(t *testing.T, c *cluster) *office {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(2)))
+	o := &office{cluster: c, books: newBooks(), log: logger.GetSink().(ktesting.Underlier).GetBuffer().String}
+	o.lead.Store(true)
+	o.Executor = &Executor{
+		Store: o.books, Client: c, Pods: c, Leading: o.lead.Load,
+		Recorder: func(profile string) clientevents.EventRecorder { return voice{profile: profile, cluster: c} },
+		Note:     events.Note, Advice: events.Advice, Clock: clock.RealClock{}, Logger: logger,
+	}
+	return o
+}
+
+// run starts the executor and returns what ends it and waits for it.
+func (o *office) run(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// pass lets time pass, and everything that happens meanwhile happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// story is a test of one office that runs, once it is set up.
+func story(t *testing.T, names []string, tell func(t *testing.T, o *office), setUp ...func(*office)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, newCluster(t, pods(names...)...))
+		for _, set := range setUp {
+			set(o)
+		}
+		defer o.run(t)()
+		tell(t, o)
+		if err := wellFormed(o.cluster.made(), "a"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// oneAtATime makes calls one after the other, so that victims go in order.
+func oneAtATime(o *office) { o.Parallel = 1 }
+
+func (o *office) expect(t *testing.T, want string) {
+	t.Helper()
+	if got := o.books.outcome(); got != want {
+		t.Errorf("the store was told: %s; want: %s\n%s", got, want, o.log())
+	}
+}
+
+func (o *office) expectGone(t *testing.T, want ...string) {
+	t.Helper()
+	if got := o.cluster.gone(); !slices.Equal(got, want) {
+		t.Errorf("gone: %v, want %v\n%v", got, want, o.cluster.story())
+	}
+}

@@ -1,0 +1,148 @@
+package evict
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// sparedReason is the reason of the DisruptionTarget of a victim that stays.
+const sparedReason = "PreemptionCalledOff"
+
+// victim is a pod on its way out.
+type victim struct {
+	store.Victim
+	pod *corev1.Pod // as it was last seen; nil before
+	// marked: its DisruptionTarget may say that it goes.
+	marked bool
+	// sent: a delete failed in a way that it may have come through all the same.
+	sent bool
+	gone bool
+	// err is the latest failure, nil for none; refused: one was final.
+	err     error
+	refused bool
+}
+
+// letGo makes a victim go: it turns away one that waits in Permit, and deletes
+// every other. It fails with errGone if the victim is gone, and with errHalted
+// before anything is done that is not wanted any more.
+func (d *disruption) letGo(ctx context.Context, v *victim) error {
+	pod, err := d.find(v.Ref)
+	if errors.Is(err, errGone) && v.sent {
+		d.tellVictim(v)
+	}
+	if err != nil {
+		return err
+	}
+	if v.pod = pod; pod.DeletionTimestamp != nil {
+		return nil
+	}
+	if rejected, err := d.reject(ctx, v); rejected || err != nil {
+		return err
+	}
+	if err := d.mark(ctx, v); err != nil {
+		return err
+	}
+	return d.delete(ctx, v)
+}
+
+// reject turns away a victim if it waits in Permit.
+func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
+	if d.Reject == nil {
+		return false, nil
+	}
+	var rejected bool
+	err := d.step(ctx, func(context.Context) error {
+		rejected = d.Reject(v.UID, v.Note)
+		return nil
+	})
+	if rejected {
+		d.tellVictim(v)
+	}
+	return rejected, err
+}
+
+// mark writes DisruptionTarget on a victim, unless it is there.
+func (d *disruption) mark(ctx context.Context, v *victim) error {
+	if isMarked(v) {
+		v.marked = true
+		return nil
+	}
+	return d.step(ctx, func(ctx context.Context) error {
+		v.marked = true
+		return d.setCondition(ctx, v.Ref, d.target(v, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, v.Note))
+	})
+}
+
+// delete deletes a victim, and tells on it for whom.
+func (d *disruption) delete(ctx context.Context, v *victim) error {
+	var begun bool
+	err := d.step(ctx, func(ctx context.Context) error {
+		begun = true
+		return d.remove(ctx, v.Ref)
+	})
+	if err == nil || errors.Is(err, errGone) && v.sent {
+		d.tellVictim(v)
+	}
+	v.sent = v.sent || begun && !final(err)
+	return err
+}
+
+// target is the DisruptionTarget of a victim.
+func (d *disruption) target(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
+	since := metav1.NewTime(d.Clock.Now())
+	if c := conditionOf(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
+		since = c.LastTransitionTime
+	}
+	return corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: status, Reason: reason, Message: message, LastTransitionTime: since,
+	}
+}
+
+// isMarked tells whether the victim was seen with the DisruptionTarget of this plan.
+func isMarked(v *victim) bool {
+	c := conditionOf(v.pod, corev1.DisruptionTarget)
+	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
+}
+
+// spare takes the marks of those that are left back. It does what it can: a
+// mark that stays on a living pod is taken back by the cluster's disruption
+// controller after two minutes.
+func (d *disruption) spare(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, v := range d.left {
+		pod, err := d.find(v.Ref)
+		if err != nil || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if v.pod = pod; v.sent || !v.marked && !isMarked(v) {
+			continue
+		}
+		all.Go(func() {
+			err := d.persist(ctx, patience, func(ctx context.Context) error {
+				return d.setCondition(ctx, v.Ref, d.target(v, corev1.ConditionFalse, sparedReason,
+					"The pod stays: making room for another one was called off."))
+			})
+			if err != nil && !errors.Is(err, errGone) && !d.stopped(ctx, err) {
+				d.Logger.Error(err, "Cannot take back the mark of a pod that stays", "pod", ref(v.Ref))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// tellVictim tells on a victim for whom it goes.
+func (d *disruption) tellVictim(v *victim) {
+	asker, _ := d.find(d.work.Ref) // nil where it is gone
+	profile := v.pod.Spec.SchedulerName
+	if asker != nil {
+		profile = asker.Spec.SchedulerName
+	}
+	d.Recorder(profile).Eventf(v.pod, related(asker), corev1.EventTypeNormal, string(reasons.Preempted), "Preempting", "%s", d.Note(v.Note))
+}
