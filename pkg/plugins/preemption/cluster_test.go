@@ -1,0 +1,193 @@
+package preemption_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// cluster is a profile with upstream's filters and our plugins, at one moment:
+// nodes and pods as the scheduler's snapshot and our store have them. Nothing
+// runs but what a test calls.
+type cluster struct {
+	framework.Framework
+	store *store.Store
+	now   time.Time
+}
+
+// filters are upstream's that look at pods and nodes alone.
+var filters = []string{
+	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity",
+}
+
+func pluginArgs() map[string]runtime.Object {
+	return map[string]runtime.Object{
+		queuesort.Name: plugintest.Args(),
+		preemption.Name: &config.QueuePreemptionArgs{
+			PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
+		},
+		reservation.Name: &config.NodeReservationArgs{
+			ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+			VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
+		},
+		patient: nil,
+	}
+}
+
+// patient is a Permit plugin that lets every pod wait.
+const patient = "Patient"
+
+type patience struct{}
+
+func (patience) Name() string { return patient }
+
+func (patience) Permit(context.Context, fwk.CycleState, *corev1.Pod, string) (*fwk.Status, time.Duration) {
+	return fwk.NewStatus(fwk.Wait), time.Minute
+}
+
+func registry(tb testing.TB) frameworkruntime.Registry {
+	tb.Helper()
+	r := frameworkplugins.NewInTreeRegistry()
+	for name, factory := range map[string]frameworkruntime.PluginFactory{
+		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
+		patient: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return patience{}, nil },
+	} {
+		if err := r.Register(name, factory); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return r
+}
+
+func enabled(names ...string) schedulerconfig.PluginSet {
+	var set schedulerconfig.PluginSet
+	for _, name := range names {
+		set.Enabled = append(set.Enabled, schedulerconfig.Plugin{Name: name})
+	}
+	return set
+}
+
+// newCluster makes the cluster with a queues.yaml.
+func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*corev1.Pod) *cluster {
+	tb.Helper()
+	metrics.Register()
+	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
+	tb.Cleanup(stop)
+	client := fake.NewClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	profile := &schedulerconfig.KubeSchedulerProfile{
+		SchedulerName: plugintest.Profile,
+		Plugins: &schedulerconfig.Plugins{
+			QueueSort: enabled(queuesort.Name), Bind: enabled("DefaultBinder"), Permit: enabled(patient),
+			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity", preemption.Name),
+			Filter:     enabled(append(append([]string(nil), filters...), reservation.Name)...),
+			PostFilter: enabled(preemption.Name, "DefaultPreemption"),
+		},
+		PluginConfig: append([]schedulerconfig.PluginConfig(nil), defaults.PluginConfigsV1...),
+	}
+	for name, args := range pluginArgs() {
+		profile.PluginConfig = append(profile.PluginConfig, schedulerconfig.PluginConfig{Name: name, Args: args})
+	}
+	f, err := frameworkruntime.NewFramework(ctx, registry(tb), profile,
+		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
+		frameworkruntime.WithPodActivator(nobody{}), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now()}
+	spec, err := queuesconfig.Parse([]byte(queues))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.store.Configure(spec, c.now)
+	for _, n := range nodes {
+		c.store.UpsertNode(n.Name, informer.Allocatable(n), c.now)
+	}
+	for _, p := range pods {
+		c.store.Upsert(c.translate(p), c.now)
+	}
+	c.store.Start(c.now)
+	return c
+}
+
+// nobody is a scheduler's queue that nobody takes pods from.
+type nobody struct{}
+
+func (nobody) Activate(klog.Logger, map[string]*corev1.Pod) {}
+
+func (c *cluster) translate(p *corev1.Pod) store.Pod {
+	t := informer.Translate(p, informer.RequestOptions{})
+	t.Foreign = p.Spec.SchedulerName != plugintest.Profile
+	return t
+}
+
+// fail runs a cycle of a pod that no node takes, or that its quota refuses, up to
+// PostFilter.
+func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framework.NodeToStatus) {
+	tb.Helper()
+	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
+		tb.Fatal(err)
+	}
+	c.store.Upsert(c.translate(pod), c.now)
+	c.store.TakeActivations()
+	c.store.Gate(pod.UID, c.now)
+	state := framework.NewCycleState()
+	if _, status, _ := c.RunPreFilterPlugins(tb.Context(), state, pod); !status.IsSuccess() {
+		return state, framework.NewNodeToStatus(nil, status)
+	}
+	infos, err := c.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	statuses := framework.NewDefaultNodeToStatus()
+	for _, info := range infos {
+		status := c.RunFilterPluginsWithNominatedPods(tb.Context(), state, pod, info)
+		if status.IsSuccess() {
+			tb.Fatalf("node %s takes pod %s", info.Node().Name, pod.Name)
+		}
+		statuses.Set(info.Node().Name, status)
+	}
+	return state, statuses
+}
+
+// postFilter makes another instance of a plugin, on the same framework.
+func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
+	tb.Helper()
+	var args runtime.Object = pluginArgs()[name]
+	if args == nil {
+		args = &schedulerconfig.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
+	}
+	p, err := registry(tb)[name](tb.Context(), args, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p.(fwk.PostFilterPlugin)
+}

@@ -1,0 +1,260 @@
+package preemption_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+func node(name string, milliCPU int64) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(milliCPU, resource.DecimalSI), corev1.ResourcePods: resource.MustParse("110"),
+		}},
+	}
+}
+
+// running is a pod of queue b on a node, an application for itself.
+func running(name, node string, milliCPU int64) *corev1.Pod {
+	p := plugintest.On(plugintest.Pod(name, milliCPU), node)
+	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
+	p.Status.Phase = corev1.PodRunning
+	return p
+}
+
+// answer runs a cycle of the pod that fails, and PostFilter.
+func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
+	t.Helper()
+	state, statuses := c.fail(t, pod)
+	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+	if result == nil {
+		return "", status
+	}
+	return result.NominatedNodeName, status
+}
+
+// chosen lists the names of who is to go, by what the executor is told.
+func (c *cluster) chosen() []string {
+	var out []string
+	for _, w := range c.store.TakeWork() {
+		if w.Kind == store.WorkDisrupt && w.Decision != nil {
+			for _, v := range w.Decision.Victims {
+				out = append(out, v.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *cluster) wantChosen(t *testing.T, want ...string) {
+	t.Helper()
+	if got := c.chosen(); !slices.Equal(got, want) {
+		t.Errorf("chosen %v, want %v", got, want)
+	}
+}
+
+func wantAnswer(t *testing.T, gotNode string, got *fwk.Status, node string, code fwk.Code, text string) {
+	t.Helper()
+	if gotNode != node || got.Code() != code || !strings.Contains(got.Message(), text) {
+		t.Errorf("node %q, %s %q; want node %q, %s %q", gotNode, got.Code(), got.Message(), node, code, text)
+	}
+}
+
+func TestPostFilterMakesRoom(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+		running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
+	})
+	asker := plugintest.Pod("asker", 150)
+	on, status := c.answer(t, asker)
+	// One pod goes rather than two.
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
+	c.wantChosen(t, "v1")
+	if h, ok := c.store.Holds().Of(asker.UID); !ok || h.Node != "n1" {
+		t.Errorf("hold %+v, %v", h, ok)
+	}
+	// Asked again before anybody is gone, it says the same, and nobody else goes.
+	state, statuses := c.fail(t, asker)
+	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
+	if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "MakingRoom") {
+		t.Errorf("%v, %v; want that it waits", result, status)
+	}
+	c.wantChosen(t)
+}
+
+func TestPostFilterSaysWhatStopsAPod(t *testing.T) {
+	never := plugintest.Pod("never", 100)
+	policy := corev1.PreemptNever
+	never.Spec.PreemptionPolicy = &policy
+	young := plugintest.Pod("young", 100)
+	young.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
+	unpromised := plugintest.Pod("unpromised", 100)
+	unpromised.Labels = map[string]string{"queue": "root.c", "applicationId": "unpromised"}
+	important := running("v1", "n1", 100)
+	important.Spec.Priority = new(int32)
+	*important.Spec.Priority = 5
+	for _, c := range []struct {
+		asker *corev1.Pod
+		want  string
+	}{
+		{never, "PreemptionNever: "},
+		{young, "PreemptionDelayed: queue root.a preempts for pods that waited for 1s"},
+		{unpromised, "law 4"},
+		{plugintest.Pod("unimportant", 100), "law 6"},
+	} {
+		t.Run(c.asker.Name, func(t *testing.T) {
+			queues := twoQueues + "    - {name: c, properties: {preemption.delay: 1s}}\n"
+			cl := newCluster(t, queues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{important})
+			on, status := cl.answer(t, c.asker)
+			wantAnswer(t, on, status, "", fwk.Unschedulable, c.want)
+			cl.wantChosen(t)
+		})
+	}
+}
+
+func TestTheRealFiltersJudge(t *testing.T) {
+	withPort := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, Protocol: corev1.ProtocolTCP}}
+		return p
+	}
+	tainted := node("n1", 400)
+	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
+	apart := plugintest.Pod("asker", 100)
+	apart.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"applicationId": "v2"}},
+		}},
+	}}
+	for _, c := range []struct {
+		name   string
+		nodes  []*corev1.Node
+		pods   []*corev1.Pod
+		asker  *corev1.Pod
+		on     string
+		chosen []string
+	}{
+		{"a port", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100))},
+			withPort(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
+		{"anti-affinity", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
+			apart, "n1", []string{"v2"}},
+		{"a taint", []*corev1.Node{tainted, node("n2", 200)}, []*corev1.Pod{running("v1", "n1", 400), running("v2", "n2", 200)},
+			plugintest.Pod("asker", 100), "n2", []string{"v2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl := newCluster(t, twoQueues, c.nodes, c.pods)
+			on, status := cl.answer(t, c.asker)
+			wantAnswer(t, on, status, c.on, fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			cl.wantChosen(t, c.chosen...)
+		})
+	}
+}
+
+// TestAMaxInTheWay: PreFilter refuses, so nobody asked the nodes; the plan does.
+func TestAMaxInTheWay(t *testing.T) {
+	queues := strings.Replace(twoQueues, "    queues:\n    - {name: a,",
+		"    queues:\n    - {name: p, resources: {max: {vcore: 1}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", 1)
+	tainted := node("n1", 4000)
+	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
+	v := running("v1", "n1", 1000)
+	v.Labels["queue"] = "root.p.b"
+	c := newCluster(t, queues, []*corev1.Node{tainted, node("n2", 1000)}, []*corev1.Pod{v})
+	asker := plugintest.Pod("asker", 100)
+	asker.Labels["queue"] = "root.p.a"
+	on, status := c.answer(t, asker)
+	wantAnswer(t, on, status, "n2", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n2")
+	c.wantChosen(t, "v1")
+}
+
+func TestLeavingPodsAreWaitedFor(t *testing.T) {
+	leaving := running("v1", "n1", 200)
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{leaving, running("v2", "n2", 200)})
+	on, status := c.answer(t, plugintest.Pod("asker", 100))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom: node n1 is held for the pod")
+	c.wantChosen(t)
+}
+
+// TestHoldersShareANode: a plan may join who holds a node, for it counts what
+// they wait for; and they do not stand in each other's way when their turn comes.
+func TestHoldersShareANode(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
+	first, second, third := plugintest.Pod("first", 100), plugintest.Pod("second", 100), plugintest.Pod("third", 100)
+	for _, asker := range []*corev1.Pod{first, second} {
+		on, status := c.answer(t, asker)
+		wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1")
+	}
+	c.wantChosen(t, "v1", "v2")
+	on, status := c.answer(t, third) // all is taken
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
+
+	for _, asker := range []*corev1.Pod{first, second} {
+		info, err := framework.NewPodInfo(asker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+	}
+	if _, status, _ := c.RunPreFilterPlugins(t.Context(), framework.NewCycleState(), first); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	var left []string
+	for _, pi := range c.NominatedPodsForNode("n1") {
+		left = append(left, pi.GetPod().Name)
+	}
+	if !slices.Equal(left, []string{"first"}) {
+		t.Errorf("nominated to the node: %v, want the pod whose cycle it is", left)
+	}
+}
+
+// TestPodsInPermit: a pod that a Permit plugin holds back is a victim like any
+// other, one that is being bound is none.
+func TestPodsInPermit(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, nil)
+		v := plugintest.Pod("v", 200)
+		v.Labels = map[string]string{"queue": "root.b", "applicationId": "v"}
+		c.store.Upsert(c.translate(v), c.now)
+		c.store.Gate(v.UID, c.now)
+		if verdict := c.store.Assume(v.UID, "n1", c.now); !verdict.OK() {
+			t.Fatal(verdict.Reason)
+		}
+		info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pi, err := framework.NewPodInfo(plugintest.On(v.DeepCopy(), "n1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info.AddPodInfo(pi)
+		if waits {
+			if status := c.RunPermitPlugins(t.Context(), framework.NewCycleState(), v, "n1"); !status.IsWait() {
+				t.Fatal(status)
+			}
+		}
+		on, status := c.answer(t, plugintest.Pod("asker", 200))
+		if waits {
+			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			c.wantChosen(t, "v")
+		} else {
+			wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
+			c.wantChosen(t)
+		}
+	}
+}
