@@ -11,8 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Upsert tells what the API server says of a managed pod. It may be called
-// again with the same content, late, and without an earlier call for the pod.
+// Upsert tells what the API server says of a managed pod, or of a foreign one
+// that has a node. It may be called again with the same content, late, and
+// without an earlier call for the pod.
 func (s *Store) Upsert(event Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)

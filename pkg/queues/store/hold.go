@@ -259,9 +259,8 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		v := s.pods[uid]
 		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
 	}
-	if n := s.nodes[c.Node]; n == nil || !n.known {
-		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: reservations.NodeGone,
-			Reason: reasons.New(reasons.HoldNodeGone, "node %s is not there", c.Node)})
+	if end, why := s.unusable(c.Node); !why.None() {
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
 		return
 	}
 	if err := s.placeHold(p, h, now); err != nil {
@@ -270,6 +269,17 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	placed, _ := s.holds.Of(p.UID)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	s.wakeHolder(p, now)
+}
+
+// unusable says why a node cannot be held; none if it can.
+func (s *Store) unusable(node string) (reservations.End, reasons.Reason) {
+	switch n := s.nodes[node]; {
+	case n == nil || !n.known:
+		return reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node %s is not there", node)
+	case n.cordoned:
+		return reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s takes no new pods", node)
+	}
+	return "", reasons.Reason{}
 }
 
 // claimed is the hold that is written on a pod.

@@ -15,7 +15,9 @@ import (
 type node struct {
 	name string
 	// known is false for a node that pods are on and that was not told of.
-	known       bool
+	known bool
+	// cordoned is true while new pods may not go there.
+	cordoned    bool
 	allocatable resources.Vector
 	used        resources.Vector // by its pods, leaving or not
 	pods        map[types.UID]*pod
@@ -88,7 +90,8 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if !schedulable {
+	n := s.nodeOf(name)
+	if n.cordoned = !schedulable; n.cordoned {
 		s.endNode(name, reservations.NodeUnschedulable, now)
 	}
 }
