@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
@@ -86,7 +84,7 @@ func uids(d victims.Decision) []string {
 // facts checks what a decision says about itself, and that no victim is idle.
 func (o *oracle) facts(d victims.Decision) error {
 	if d.Outcome == victims.Refuse {
-		return nil
+		return o.compareRefusal(d)
 	}
 	node := slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node })
 	s := o.contested(node)
@@ -98,13 +96,6 @@ func (o *oracle) facts(d victims.Decision) error {
 	var set []int
 	for _, v := range d.Victims {
 		i := slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID })
-		p := o.pods[i]
-		if v.Node != o.nodes[p.node].name || v.Queue != o.queues[p.queue].path {
-			return fmt.Errorf("victim %s is said to be in %s on %s", v.UID, v.Queue, v.Node)
-		}
-		if priority := o.price(node, []int{i}).priority; v.Priority != priority {
-			return fmt.Errorf("victim %s is said to have priority %d, not %d", v.UID, v.Priority, priority)
-		}
 		set = append(set, i)
 	}
 	for i := range set {
@@ -117,25 +108,7 @@ func (o *oracle) facts(d victims.Decision) error {
 	if int64(d.OptedOut) != c.optedOut || d.Violations != c.violations {
 		return fmt.Errorf("said are %d opted out and %d violations, want %d and %d", d.OptedOut, d.Violations, c.optedOut, c.violations)
 	}
-	return o.changes(d, o.taken(set))
-}
-
-// changes checks the numbers of queues that guarantee what is taken from them.
-func (o *oracle) changes(d victims.Decision, taken [][]int64) error {
-	var want []victims.Change
-	for i, q := range o.queues {
-		for t, name := range o.types {
-			if taken[i][t] > 0 && q.guaranteed[t] != unnamed {
-				want = append(want, o.change(i, t, q.path, name, taken[i][t]))
-			}
-		}
-	}
-	byName := func(a, b victims.Change) int { return strings.Compare(a.Queue+" "+a.Type, b.Queue+" "+b.Type) }
-	slices.SortFunc(want, byName)
-	if diff := cmp.Diff(want, slices.SortedFunc(slices.Values(d.Changes), byName), cmpopts.EquateEmpty()); diff != "" {
-		return fmt.Errorf("changes: %s", diff)
-	}
-	return nil
+	return o.compareNumbers(d, node, set)
 }
 
 // essence is a decision without what depends on the order of types.
@@ -143,7 +116,10 @@ func essence(d victims.Decision) string {
 	slices.Sort(d.Contested)
 	var b []any
 	for _, v := range d.Victims {
-		b = append(b, v.UID, v.Node, v.Queue, v.Priority)
+		b = append(b, v.UID, v.Node, v.Queue, v.Priority, v.Common, v.Below, v.AskBelow)
 	}
-	return fmt.Sprint(d.Outcome, d.Node, d.Contested, d.Changes, d.Rejected, d.Stopped, d.OptedOut, d.Violations, d.Exhaustive, b)
+	if d.Higher != nil {
+		b = append(b, d.Higher.UID)
+	}
+	return fmt.Sprint(d.Outcome, d.Node, d.Contested, d.Changes, d.Asks, d.Loses, d.Fence, d.OverMax, d.Named, d.Rejected, d.Stopped, d.OptedOut, d.Violations, d.Exhaustive, b)
 }

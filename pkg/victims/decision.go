@@ -2,9 +2,7 @@ package victims
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -25,13 +23,21 @@ type Victim struct {
 	*Pod
 	// Node is where it is.
 	Node string
-	// Queue is the path of its leaf.
-	Queue string
+	// Queue is the path of its leaf, Common that of the lowest queue that it shares
+	// with the asker.
+	Queue, Common string
+	// Uses are the contested types that it uses.
+	Uses []string
 	// Priority is its effective priority strictly below the fence root.
 	Priority int64
+	// Below and AskBelow are its own and the asker's effective priority strictly
+	// below the common queue, as law 6 judged them.
+	Below, AskBelow int64
 }
 
-// Change is what a decision does to one queue in one type, as law 2 judged it.
+// Change is what a decision does to one queue in one type, as laws 2, 4 and 5
+// judge it: of what is guaranteed, Used is used before, and Used - Taken + Asked
+// after.
 type Change struct {
 	Queue string
 	Type  string
@@ -39,6 +45,13 @@ type Change struct {
 	Used, Taken, Asked, Guaranteed resources.Amount
 	// Ask is true for the queues of the asker's path.
 	Ask bool
+}
+
+// Excess is a queue whose max the asker would exceed (law 7): Used, with what is
+// arriving, and Asked are more than Max. Taken is what the victims free there.
+type Excess struct {
+	Queue, Type             string
+	Used, Asked, Taken, Max resources.Amount
 }
 
 // Rejection counts the pods that a rule excluded.
@@ -49,12 +62,32 @@ type Rejection struct {
 
 // Decision is the outcome of a plan, with the numbers it was judged by.
 type Decision struct {
-	Ask       *Ask
-	Outcome   Outcome
-	Node      string
-	Victims   []Victim
+	Ask *Ask
+	// Queue is the path of its leaf; empty when that is gone.
+	Queue   string
+	Outcome Outcome
+	Node    string
+	Victims []Victim
+	// Contested are the types that the asker lacks, on the node or, of a refusal,
+	// on any.
 	Contested []string
-	Changes   []Change
+	// Changes is what law 2 judged: what is taken from queues that guarantee it. Of
+	// a refusal by law 2, the queues it protected, without what was to be taken.
+	Changes []Change
+	// Asks is what law 4 judged: the queues of the asker's side that guarantee a
+	// contested type. Of a refusal by law 4, those that are not below it.
+	Asks []Change
+	// Loses is what law 5 judged: the queues that lose, in the contested types in
+	// which they are over their guarantee. Of a refusal by law 5, the queues that
+	// are not.
+	Loses []Change
+	// Fence is the path of the fence root (law 7).
+	Fence string
+	// OverMax are the queues over their max (law 7).
+	OverMax []Excess
+	// Higher is, of a refusal by law 6, the pod of the least priority above the
+	// asker's.
+	Higher *Victim
 	// Rejected are the pods looked at that could not be victims, by rule.
 	Rejected []Rejection
 	// Stopped is the rule that stopped the asker itself; empty when none did.
@@ -68,6 +101,8 @@ type Decision struct {
 	Exhaustive bool
 	// FitsCalls is how often the real filters were asked.
 	FitsCalls int
+	// Named are, of a refusal, the paths of the queues whose change could lift it.
+	Named []string
 	// Unfit are the nodes, by name, where they refuse even once all are gone that
 	// may go. Until such a node changes, the asker need not try it again.
 	Unfit []string
@@ -75,6 +110,9 @@ type Decision struct {
 
 func (pl *planner) decision(o Outcome) Decision {
 	d := Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FitsCalls: pl.fits, Unfit: slices.Sorted(slices.Values(pl.unfit))}
+	if len(pl.path) > 0 {
+		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
+	}
 	for why, pods := range pl.rejected {
 		if pods > 0 {
 			d.Rejected = append(d.Rejected, Rejection{ruleOf[why], pods})
@@ -105,6 +143,7 @@ func (pl *planner) refuse(by Rule) Decision {
 				cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
 		}).Rule
 	}
+	pl.explain(&d)
 	return d
 }
 
@@ -124,70 +163,18 @@ func (pl *planner) accept(p *plan) Decision {
 		d.Contested = append(d.Contested, pl.world.Types[t])
 	}
 	for _, c := range p.victims {
-		d.Victims = append(d.Victims, Victim{c.pod, c.node.Name, c.route.leaf.Path, c.priority})
+		v := pl.victim(c.pod, c.node, c.route)
+		for _, t := range p.stance.contested {
+			if c.request.at(t) > 0 {
+				v.Uses = append(v.Uses, pl.world.Types[t])
+			}
+		}
+		d.Victims = append(d.Victims, v)
 	}
 	slices.SortFunc(d.Victims, func(a, b Victim) int { return cmp.Compare(a.UID, b.UID) })
-	d.Changes = pl.changes(p)
+	d.Changes, d.Asks, d.Loses, d.OverMax = pl.changes(p), pl.asks(p), pl.loses(p), pl.excesses(p)
 	return d
 }
 
-// changes lists what the victims take from the queues that guarantee it.
-func (pl *planner) changes(p *plan) []Change {
-	var out []Change
-	for _, a := range pl.accounts {
-		for t := range pl.world.Types {
-			if taken := p.takenFrom(a, t); taken > 0 && a.named[t] {
-				out = append(out, pl.change(a, t, taken))
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type))
-	})
-	return out
-}
-
-// takenFrom is how much of a type the victims take from a queue.
-func (p *plan) takenFrom(a *account, t int) int64 {
-	taken := int64(0)
-	for _, c := range p.victims {
-		if slices.Contains(c.route.counts, a) {
-			taken = plus(taken, c.request.at(t))
-		}
-	}
-	return taken
-}
-
-func (pl *planner) change(a *account, t int, taken int64) Change {
-	c := Change{Queue: a.queue.Path, Type: pl.world.Types[t], Used: resources.Amount(a.used[t]),
-		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
-	if c.Ask {
-		c.Used = resources.Amount(a.has(t))
-		c.Asked = resources.Amount(pl.ask.Request.at(t))
-	}
-	return c
-}
-
 // String renders the decision in one line for people.
-func (d Decision) String() string {
-	who := d.Ask.Namespace + "/" + d.Ask.Name
-	switch d.Outcome {
-	case Hold:
-		return fmt.Sprintf("%s: hold node %s, no victims: it fits once leaving pods are gone", who, d.Node)
-	case Preempt:
-		var names []string
-		for _, v := range d.Victims {
-			names = append(names, fmt.Sprintf("%s/%s of %s on %s", v.Namespace, v.Name, v.Queue, v.Node))
-		}
-		s := fmt.Sprintf("%s: preempt %s for node %s", who, strings.Join(names, ", "), d.Node)
-		if d.OptedOut > 0 {
-			s += fmt.Sprintf("; %d opted out and nothing else was possible", d.OptedOut)
-		}
-		return s
-	}
-	s := who + ": no preemption"
-	if d.Stopped != "" {
-		s += ": " + string(d.Stopped)
-	}
-	return s
-}
+func (d Decision) String() string { return d.Ask.name() + ": " + d.Sentence() }

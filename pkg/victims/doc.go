@@ -11,8 +11,9 @@
 //	            which queues a victim counts in
 //	laws.go     where certain types are contested: laws 4 and 5 on single pods,
 //	            law 2 as what may be taken from each queue
-//	survey.go   a node: what the asker lacks, who may go, and the least harm that
-//	            any plan there does
+//	digest.go   the pods of a node, in the form that plans read them in
+//	survey.go   a node: what the asker lacks and who may go
+//	floor.go    the least harm that any plan there does, and the least it wastes
 //	pool.go     candidates on other nodes, for a queue over its max (P3)
 //	search.go   the best set of victims on a node; bound.go where it may stop,
 //	            spare.go what is left of a set that was not searched for
@@ -20,7 +21,9 @@
 //	plan.go     over all nodes: skim each, then dig where it may be worth it
 //	skim.go     plans without victims or with one, and where to dig
 //	choose.go   the real filters
-//	decision.go what was decided, with its numbers
+//	decision.go what was decided
+//	numbers.go  the numbers it was judged by, law by law, or what stopped the asker
+//	sentence.go the same for people
 //	lawful.go   the second opinion; room.go, whether there is room
 //
 // Why the search may stop where it stops: every law that looks at a set only

@@ -113,6 +113,7 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 type outlook struct {
 	route *route
 	all   verdict // on all of them, unless mayGo
+	met   bool    // there are some on a node that was looked at
 	// most and lift are those of the route.
 	most int64
 	lift lift
@@ -123,6 +124,8 @@ type outlook struct {
 	easy []int
 	// room is, by type, the most that one victim may use (law 2).
 	room []int64
+	// tight are the types in which it was too little for a pod.
+	tight []bool
 	// short counts, by type, the queues of the victim's side that are below
 	// their guarantee in a type that is not contested; nil for none.
 	short []int64
@@ -164,7 +167,7 @@ func (st *stance) newOutlook(r *route) *outlook {
 	o.easy = slices.DeleteFunc(slices.Clone(o.over[0]), func(t int) bool {
 		return slices.ContainsFunc(o.over, func(over []int) bool { return !slices.Contains(over, t) })
 	})
-	o.room = make([]int64, len(st.world.Types))
+	o.room, o.tight = make([]int64, len(st.world.Types)), make([]bool, len(st.world.Types))
 	for t := range o.room {
 		o.room[t] = unbounded
 		for _, a := range r.counts {
@@ -230,10 +233,18 @@ func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 	}
 	for t, amount := range request {
 		if amount > o.room[t] && amount > 0 {
+			o.note(request)
 			return byLaw2
 		}
 	}
 	return mayGo
+}
+
+// note notes in which types there was too little room for a pod.
+func (o *outlook) note(request Amounts) {
+	for t, amount := range request {
+		o.tight[t] = o.tight[t] || amount > o.room[t] && amount > 0
+	}
 }
 
 // mayLose tells whether every queue of the victim's side is over its guarantee

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -141,34 +140,10 @@ func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bo
 			if !slices.Contains(c.victims, i) {
 				continue
 			}
-			v := victims.Victim{Pod: p, Node: n.Name, Priority: o.price(c.node, []int{i}).priority}
-			if q := o.pods[i].queue; q >= 0 {
-				v.Queue = o.queues[q].path
-			}
-			d.Victims = append(d.Victims, v)
+			d.Victims = append(d.Victims, o.victim(p, i, c.node))
 		}
 	}
 	slices.SortFunc(d.Victims, func(a, b victims.Victim) int { return cmp.Compare(a.UID, b.UID) })
-	taken := o.taken(c.victims)
-	for i, q := range o.queues {
-		for t, name := range o.types {
-			if taken[i][t] > 0 && q.guaranteed[t] != unnamed {
-				d.Changes = append(d.Changes, o.change(i, t, q.path, name, taken[i][t]))
-			}
-		}
-	}
+	o.numbers(&d, c.node, c.victims)
 	return d
-}
-
-// change is what is taken from a queue that guarantees it.
-func (o *oracle) change(i, t int, path, name string, taken int64) victims.Change {
-	c := victims.Change{
-		Queue: path, Type: name, Used: resources.Amount(o.used[i][t]),
-		Taken: resources.Amount(taken), Guaranteed: resources.Amount(o.queues[i].guaranteed[t]),
-	}
-	if slices.Contains(o.path, i) {
-		c.Used += resources.Amount(o.arriving[i][t])
-		c.Asked, c.Ask = resources.Amount(o.ask.request[t]), true
-	}
-	return c
 }

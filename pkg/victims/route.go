@@ -54,8 +54,9 @@ type route struct {
 	counts []*account
 	// most is the highest priority of a victim that law 6 allows.
 	most int64
-	// lift is what all queues strictly below the fence root do to a priority.
-	lift lift
+	// lift is what all queues strictly below the fence root do to a priority, below
+	// what those strictly below the common ancestor do.
+	lift, below lift
 }
 
 // route returns the way from a leaf, made once.
@@ -98,7 +99,7 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 		r.counts = append(r.counts, s.path[d])
 	}
 	r.side = r.counts[:side:side]
-	r.lift = l
+	r.lift, r.below = l, l
 	for d := r.lca; d > s.fence; d-- {
 		r.lift = r.lift.then(s.path[d].queue.Policies)
 	}

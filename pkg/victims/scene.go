@@ -28,6 +28,8 @@ type scene struct {
 	// over is what must be freed below queues whose max the asker would exceed,
 	// from root down.
 	over []goal
+	// higher is the pod that law 6 keeps by least.
+	higher *Victim
 }
 
 // goal is an amount of a type that has to be freed.
@@ -116,6 +118,7 @@ type account struct {
 	arriving   []int64
 	guaranteed []int64
 	named      []bool // types the queue guarantees, with 0 or more
+	tight      []bool // types in which it kept a set of victims from growing (law 2)
 }
 
 // has is what the queue uses or is about to use of a type.
@@ -128,10 +131,10 @@ func (s *scene) account(q *queues.Queue) *account {
 		return a
 	}
 	n := len(s.world.Types)
-	amounts := make([]int64, 3*n)
+	amounts, flags := make([]int64, 3*n), make([]bool, 2*n)
 	a := &account{
 		queue: q, index: len(s.accounts), depth: -1,
-		used: amounts[:n:n], arriving: amounts[n : 2*n : 2*n], guaranteed: amounts[2*n:], named: make([]bool, n),
+		used: amounts[:n:n], arriving: amounts[n : 2*n : 2*n], guaranteed: amounts[2*n:], named: flags[:n:n], tight: flags[n:],
 	}
 	used := q.Used()
 	for t, name := range s.world.Types {

@@ -104,6 +104,7 @@ func (s *search) lawful(c *candidate) bool {
 		budget := s.budget[a.index]
 		for t, amount := range c.request {
 			if amount > 0 && budget[t] < amount {
+				s.note(c)
 				return false
 			}
 		}
@@ -125,6 +126,15 @@ func (s *search) lawful(c *candidate) bool {
 		}
 	}
 	return true
+}
+
+// note notes which queues keep a victim from being taken.
+func (s *search) note(c *candidate) {
+	for _, a := range c.route.counts {
+		for t, amount := range c.request {
+			a.tight[t] = a.tight[t] || amount > 0 && s.budget[a.index][t] < amount
+		}
+	}
 }
 
 // add takes a victim.

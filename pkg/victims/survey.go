@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // candidate is a pod that every law about single victims allows.
@@ -150,6 +149,7 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 			continue
 		}
 		o := sv.outlook(run.leaf)
+		o.met = true
 		if o.all != mayGo && run.protected == 0 {
 			rejected[o.all] += end - first
 			continue
@@ -159,6 +159,9 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 			why := sv.judge(e, request, o)
 			if why == mayGo && !everything && !helps(request, o.route.lca, true, sv.goals) {
 				why = byNeed
+			}
+			if why == byLaw6 {
+				sv.keep(e, o.route, n)
 			}
 			if why != mayGo {
 				rejected[why]++
@@ -184,113 +187,6 @@ func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
 		}
 	}
 	return false
-}
-
-// floor is a harm that no set among the candidates undercuts, and false if even
-// all together are not enough for the goals.
-func floor(from []candidate, goals []goal) (harm, bool) {
-	worst := plain
-	for g := range goals {
-		var free [classes]int64
-		for i := range from {
-			c := &from[i]
-			free[c.class] = plus(free[c.class], c.frees(&goals[g]))
-		}
-		sum := free[plain]
-		for class := plain; sum < goals[g].amount; sum = plus(sum, free[class]) {
-			if class++; class == classes {
-				return harm{}, false
-			}
-			worst = max(worst, class)
-		}
-	}
-	h := worst.harm()
-	if worst == plain {
-		h.priority = lowest(from, goals)
-	}
-	h.victims = fewest(from, goals, h)
-	return h, true
-}
-
-// lowest is the lowest priority up to which the plain candidates cover the
-// goals, given that all do.
-func lowest(from []candidate, goals []goal) int64 {
-	for p := int64(math.MinInt64); ; {
-		next := int64(math.MaxInt64)
-		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority > p {
-				next = min(next, c.priority)
-			}
-		}
-		p = next
-		if p == math.MaxInt64 || cover(from, goals, p) {
-			return p
-		}
-	}
-}
-
-// cover tells whether the plain candidates up to a priority free enough for
-// every goal.
-func cover(from []candidate, goals []goal, highest int64) bool {
-	for g := range goals {
-		sum := int64(0)
-		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority <= highest {
-				sum = plus(sum, c.frees(&goals[g]))
-			}
-		}
-		if sum < goals[g].amount {
-			return false
-		}
-	}
-	return true
-}
-
-// fewest is how many victims it takes at least where no more harm than h is done.
-func fewest(from []candidate, goals []goal, h harm) int {
-	least := 1
-	for g := range goals {
-		most := int64(0)
-		for i := range from {
-			c := &from[i]
-			if h.priority == math.MinInt64 || c.class == plain && c.priority <= h.priority {
-				most = max(most, c.frees(&goals[g]))
-			}
-		}
-		if most > 0 {
-			least = max(least, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
-		}
-	}
-	return least
-}
-
-// thrift is the least that a set of candidates which does just this harm frees
-// beyond need, and the second at which the youngest of them was created.
-func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
-	sv.least = sv.least[:0]
-	for range sv.world.Types {
-		sv.least = append(sv.least, math.MaxInt64)
-	}
-	youngest = math.MinInt64
-	for i := range sv.candidates {
-		c := &sv.candidates[i]
-		if c.exceeds(h, h.victims) {
-			continue
-		}
-		youngest = max(youngest, c.created)
-		for t := range sv.least {
-			sv.least[t] = min(sv.least[t], c.request.at(t))
-		}
-	}
-	for t, least := range sv.least {
-		if least == math.MaxInt64 {
-			continue // all candidates do more harm, or each frees without end
-		}
-		if share := sv.waste(t, least*int64(h.victims)); share.Compare(waste) > 0 {
-			waste = share
-		}
-	}
-	return waste, youngest
 }
 
 // byHarm puts the least harm first, among equal harm the largest, then the

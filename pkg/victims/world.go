@@ -109,11 +109,11 @@ type Params struct {
 type Fit uint8
 
 const (
-	// Fails: they refuse, but might pass without other pods.
+	// Fails is that they refuse, but might pass without other pods.
 	Fails Fit = iota
-	// Passes: the asker can run there then.
+	// Passes is that the asker can run there then.
 	Passes
-	// Never: they refuse whatever pods go. The node is not asked about again.
+	// Never is that they refuse whatever pods go. The node is not asked about again.
 	Never
 )
 
