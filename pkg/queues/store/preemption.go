@@ -38,6 +38,13 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.preemption = o
 }
 
+// Preemption returns the options in force.
+func (s *Store) Preemption() PreemptionOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.preemption
+}
+
 // pace counts the victims of the current round.
 type pace struct {
 	began   time.Time

@@ -1,0 +1,69 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+)
+
+func preemptionArgs() *config.QueuePreemptionArgs {
+	return &config.QueuePreemptionArgs{
+		RetryInterval: metav1.Duration{Duration: 7 * time.Second}, Round: metav1.Duration{Duration: 2 * time.Second},
+		MaxVictimsPerRound: 3, PodOptOut: config.PodOptOutIgnore,
+	}
+}
+
+func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
+	h := plugintest.New(t)
+	p := For(h.Context(), h)
+	if err := p.ConfigurePreemption(preemptionArgs()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.ConfigurePreemption(preemptionArgs()); err != nil {
+		t.Errorf("the same ones again: %v", err)
+	}
+	other := preemptionArgs()
+	other.MaxVictimsPerRound = 4
+	if err := p.ConfigurePreemption(other); err == nil || !strings.Contains(err.Error(), "QueuePreemption differ between profiles") {
+		t.Errorf("other ones: %v", err)
+	}
+	holds := &config.NodeReservationArgs{ReservationTimeout: metav1.Duration{Duration: time.Minute}}
+	if err := p.ConfigureReservation(holds); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.ConfigureReservation(&config.NodeReservationArgs{}); err == nil || !strings.Contains(err.Error(), "NodeReservation differ between profiles") {
+		t.Errorf("other ones: %v", err)
+	}
+	// Plugins are made in any order: what was told before the store is there counts.
+	if err := p.Configure(h.Context(), h, plugintest.Args()); err != nil {
+		t.Fatal(err)
+	}
+	got := p.Store().Preemption()
+	if got.RetryInterval != 7*time.Second || got.Round != 2*time.Second || got.MaxVictims != 3 || !got.IgnorePodOptOut || got.HoldTimeout != time.Minute {
+		t.Errorf("the store has %+v", got)
+	}
+}
+
+func TestTurnedAwayPodsAreBoundedAndInvitedOnce(t *testing.T) {
+	var p Process
+	for i := range mostTurnedAway + 10 {
+		pod := plugintest.Pod(fmt.Sprintf("p-%d", i), 1)
+		p.TurnedAway("n1", pod)
+		p.TurnedAway("n1", pod)
+	}
+	if got := p.away.take([]string{"n2"}); len(got) != 0 {
+		t.Errorf("%d pods of a node that nobody held", len(got))
+	}
+	if got := p.away.take([]string{"n1"}); len(got) != mostTurnedAway {
+		t.Errorf("%d pods are invited, want %d", len(got), mostTurnedAway)
+	}
+	if got := p.away.take([]string{"n1"}); len(got) != 0 {
+		t.Errorf("%d pods are invited twice", len(got))
+	}
+}

@@ -1,0 +1,158 @@
+package reservation
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/ptr"
+
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// standby makes the schedulers of a test such as do not lead: they follow what is
+// written on pods, and nobody acts on it.
+func standby(t *testing.T) {
+	t.Helper()
+	process.SetLeader(leader.NewGate())
+	t.Cleanup(func() { process.SetLeader(leader.Always()) })
+}
+
+// held is a scene in which the asker holds node n1, by what is written on it.
+func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
+	t.Helper()
+	standby(t)
+	s := newScene(t, "{vcore: 100}")
+	for _, name := range []string{"n1", "n2"} {
+		s.store.UpsertNode(name, resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
+	}
+	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
+	for _, v := range victims {
+		s.handle.Create(t, v)
+		claim.Victims = append(claim.Victims, v.UID)
+	}
+	plugintest.Eventually(t, func() error { return s.known(victims) })
+	asker := plugintest.Pod("asker", 100)
+	asker.Status.Conditions = []corev1.PodCondition{{
+		Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message(),
+	}}
+	s.handle.Create(t, asker)
+	plugintest.Eventually(t, func() error {
+		if _, ok := s.store.Holds().Of(asker.UID); !ok {
+			return errNotYet
+		}
+		return nil
+	})
+	return s, asker
+}
+
+var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
+
+func (s *scene) known(pods []*corev1.Pod) error {
+	var listing []store.Pod
+	for _, p := range pods {
+		listing = append(listing, listed(p)...)
+	}
+	return s.store.Recount(listing)
+}
+
+func (s *scene) filter(t *testing.T, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	t.Helper()
+	info := framework.NewNodeInfo()
+	info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
+	return s.Filter(t.Context(), state, pod, info)
+}
+
+// daemon is a pod of a DaemonSet that can run on one node only.
+func daemon(pod *corev1.Pod, node string) *corev1.Pod {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: ptr.To(true)}}
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		}}},
+	}}
+	return pod
+}
+
+func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
+	s, asker := held(t, plugintest.On(plugintest.Pod("victim", 100), "n1"))
+	planning := framework.NewCycleState()
+	planning.Write(PlanningKey, Planning{})
+	for _, c := range []struct {
+		name  string
+		state fwk.CycleState
+		pod   *corev1.Pod
+		node  string
+		want  string // empty: it passes
+	}{
+		{"the holder", nil, asker, "n1", ""},
+		{"the holder elsewhere, before anybody was disrupted", nil, asker, "n2", ""},
+		{"a pod of a queue", nil, plugintest.Pod("other", 1), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
+		{"a pod of no queue", nil, plugintest.Foreign(plugintest.Pod("foreign", 1)), "n1", "NodeHeld: node n1 is held for pod ns/asker"},
+		{"elsewhere", nil, plugintest.Pod("other", 1), "n2", ""},
+		{"a DaemonSet pod of the node", nil, daemon(plugintest.Pod("daemon", 1), "n1"), "n1", ""},
+		{"a DaemonSet pod of another node", nil, daemon(plugintest.Pod("daemon", 1), "n2"), "n1", "NodeHeld"},
+		{"a plan", planning, plugintest.Pod("other", 1), "n1", ""},
+	} {
+		state := c.state
+		if state == nil {
+			state = framework.NewCycleState()
+		}
+		code := fwk.UnschedulableAndUnresolvable
+		if c.want == "" {
+			code = fwk.Success
+		}
+		wantStatus(t, c.name, s.filter(t, state, c.pod, c.node), code, c.want)
+	}
+	if _, status := s.SignPod(t.Context(), asker); status.IsSuccess() {
+		t.Error("pods are signed alike though a node is held")
+	}
+}
+
+// TestAHolderIsKeptToItsNode once a victim is gone.
+func TestAHolderIsKeptToItsNode(t *testing.T) {
+	victim := plugintest.On(plugintest.Pod("victim", 100), "n1")
+	s, asker := held(t, victim, plugintest.On(plugintest.Pod("other-victim", 100), "n1"))
+	s.handle.Delete(t, victim)
+	// What is written is read anew by a scheduler that starts: one victim is gone.
+	restarted := newScene(t, "{vcore: 100}")
+	restarted.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
+	h, _ := s.store.Holds().Of(asker.UID)
+	claim := h.Claim()
+	asker.Status.Conditions[0].Message = claim.Message()
+	restarted.handle.Create(t, asker)
+	plugintest.Eventually(t, func() error {
+		if _, ok := restarted.store.Holds().Of(asker.UID); !ok {
+			return errNotYet
+		}
+		return nil
+	})
+	wantStatus(t, "elsewhere", restarted.filter(t, framework.NewCycleState(), asker, "n2"),
+		fwk.UnschedulableAndUnresolvable, "NodeHeld: the pod waits for node n1, which is held for it")
+	wantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
+}
+
+// TestTurnedAwayPodsAreInvitedBack: no event tells the scheduler that a hold has
+// ended.
+func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
+	s, asker := held(t)
+	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
+	wantStatus(t, "a stranger", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
+	s.handle.Delete(t, asker)
+	plugintest.Eventually(t, func() error {
+		if !slices.Contains(s.handle.Activated(), "ns/foreign ns/foreign uid-foreign") {
+			return errNotYet
+		}
+		return nil
+	})
+	wantStatus(t, "when the hold has ended", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.Success, "")
+}
