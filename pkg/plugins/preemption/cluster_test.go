@@ -181,7 +181,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 // postFilter makes another instance of a plugin, on the same framework.
 func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	tb.Helper()
-	var args runtime.Object = pluginArgs()[name]
+	args := pluginArgs()[name]
 	if args == nil {
 		args = &schedulerconfig.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
 	}

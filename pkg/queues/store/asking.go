@@ -285,5 +285,4 @@ func (s *Store) settleStirred() {
 			s.arm(p, p.asks.retryAt)
 		}
 	}
-
 }

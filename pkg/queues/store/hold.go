@@ -39,28 +39,13 @@ const (
 func (s *Store) placeHold(p *pod, h reservations.Hold, now time.Time) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.Request, h.Priority = p.Request, p.Priority
-	if n := s.nodes[h.Node]; n != nil {
-		for _, leaving := range n.sortedPods() {
-			if leaving.leaves() {
-				h.Victims = append(h.Victims, leaving.UID)
-			}
-		}
-	}
-	for _, uid := range h.Chosen {
-		if v := s.pods[uid]; v != nil && v.on != nil {
-			h.Victims = append(h.Victims, uid)
-		}
-	}
+	h.Victims = s.awaited(&h)
 	if err := s.holds.Place(h); err != nil {
 		return err
 	}
 	s.holdsChanged()
 	for _, uid := range h.Chosen {
-		if v := s.pods[uid]; v != nil && v.on != nil {
-			v.chosenBy = p.UID
-			s.weigh(v)
-			s.touchPod(v)
-		}
+		s.choose(s.pods[uid], p)
 	}
 	s.disarm(p)
 	p.asks.holds, p.asks.missed = true, 0
@@ -74,6 +59,35 @@ func (s *Store) placeHold(p *pod, h reservations.Hold, now time.Time) error {
 	s.touchName(h.Node)
 	p.reason = makingRoom(&h)
 	return nil
+}
+
+// awaited are the pods that an asker waits for: those chosen for it, and those
+// that leave its node anyway.
+func (s *Store) awaited(h *reservations.Hold) []types.UID {
+	var out []types.UID
+	if n := s.nodes[h.Node]; n != nil {
+		for _, p := range n.sortedPods() {
+			if p.leaves() {
+				out = append(out, p.UID)
+			}
+		}
+	}
+	for _, uid := range h.Chosen {
+		if v := s.pods[uid]; v != nil && v.on != nil {
+			out = append(out, uid)
+		}
+	}
+	return out
+}
+
+// choose: a pod on a node is to go for an asker.
+func (s *Store) choose(v, asker *pod) {
+	if v == nil || v.on == nil {
+		return // it is gone already
+	}
+	v.chosenBy = asker.UID
+	s.weigh(v)
+	s.touchPod(v)
 }
 
 func makingRoom(h *reservations.Hold) reasons.Reason {

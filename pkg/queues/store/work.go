@@ -10,12 +10,12 @@ import (
 type WorkKind uint8
 
 const (
-	// WorkDisrupt: write the claim on the asker, commit, then let the victims go.
+	// WorkDisrupt is to write the claim on the asker, commit, then let the victims go.
 	WorkDisrupt WorkKind = iota
-	// WorkRecord: write the claim again; it is clear since, and the asker is not
+	// WorkRecord is to write the claim again: it is clear since, and the asker is not
 	// bound yet.
 	WorkRecord
-	// WorkRelease: the hold has ended; take the claim back and tell why.
+	// WorkRelease is to take the claim back and tell why: the hold has ended.
 	WorkRelease
 )
 
