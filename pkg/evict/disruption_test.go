@@ -97,6 +97,9 @@ func TestVictimsThatAreGone(t *testing.T) {
 				if told := o.cluster.events(); len(told) != 1 {
 					t.Errorf("events %q; want that on the asker only", told)
 				}
+				if got := o.cluster.story(); !strings.Contains(name, " ") && len(got) != 1 {
+					t.Errorf("calls %v; want the claim only, for it was seen that the victim is gone", got)
+				}
 			})
 		})
 	}
@@ -214,17 +217,16 @@ func TestAHalfDonePlanIsCompleted(t *testing.T) {
 }
 
 // TestAHalfDonePlanIsGivenUp: after two minutes, and those that stay are not
-// marked. The others are not touched while one is refused, also when that one
-// fails in another way between.
+// marked. The others are not touched once one was refused, also when that one
+// fails in another way later.
 func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 	halfDone(t, func(t *testing.T, o *office) {
 		before := o.cluster.gone()
-		failures := []error{lasting()["forbidden"], errors.New("reset")}
 		tries := 0
 		o.cluster.fail(func(_ int, c call) fault {
 			if c.verb == "delete" && c.pod == "v2" {
 				tries++
-				return fault{err: failures[tries%2]}
+				return fault{err: errors.New("reset")}
 			}
 			return fault{}
 		})
@@ -260,22 +262,27 @@ func TestSparedBeforeGivenUp(t *testing.T) {
 	})
 }
 
-// TestMarksOfAnEarlierProcess are taken back, too.
+// TestMarksOfAnEarlierProcess are taken back, too, also of victims whose turn did
+// not come; who is not marked is left alone.
 func TestMarksOfAnEarlierProcess(t *testing.T) {
-	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
-		o.cluster.update("v1", func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
-		})
-		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
-		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
-		pass(time.Second)
-		if got := o.cluster.story(); !slices.Contains(got, "patch v1 DisruptionTarget=False PreemptionCalledOff") ||
-			slices.Contains(got, "patch v1 DisruptionTarget=True PreemptionByScheduler") {
-			t.Errorf("calls %v", got)
+	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		for _, name := range []string{"v1", "v2"} {
+			o.cluster.update(name, func(p *corev1.Pod) {
+				p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+					Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler, Message: "goes for ns/a"})
+			})
 		}
-		o.cluster.forget() // it was not marked by this process
-	})
+		o.cluster.fail(on("delete", "v1", lasting()["forbidden"]))
+		o.books.plan(disruptFor("a", "v1", "v2", "v3"), victimsOf("a", "v1", "v2", "v3")...)
+		pass(time.Second)
+		o.expectSpared(t, "v1", "v2", "v3")
+		for _, call := range o.cluster.story() {
+			if strings.HasPrefix(call, "patch v3") || strings.Contains(call, "DisruptionTarget=True") {
+				t.Errorf("%s, in %v", call, o.cluster.story())
+			}
+		}
+		o.cluster.forget() // the victims were not marked by this process
+	}, oneAtATime)
 }
 
 func TestAnEndlessFailureIsRolledBack(t *testing.T) {
@@ -292,6 +299,10 @@ func TestAnEndlessFailureIsRolledBack(t *testing.T) {
 		pass(7 * time.Second)
 		o.expectGone(t)
 		o.expect(t, "committed [uid-a], disrupted [], given up 1")
+		// A delete may have come through, so nobody is told that it stays.
+		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionTrue {
+			t.Errorf("v1: %+v", c)
+		}
 	})
 }
 
@@ -363,5 +374,40 @@ func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 		if c := o.cluster.condition("a", reservations.HeldCondition); c.Status != corev1.ConditionFalse || c.Reason != "HoldNodeGone" {
 			t.Errorf("%+v", c)
 		}
+	})
+}
+
+// TestAHoldThatEndsWithItsLastVictim: the store knows, and people are told why
+// it ended only.
+func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		o.cluster.latency = 5 * time.Second / 2
+		o.cluster.fail(func(_ int, c call) fault {
+			if c.verb == "delete" {
+				o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+			}
+			return fault{}
+		})
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(time.Minute)
+		o.expectGone(t, "v1")
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		if told := o.cluster.events(); len(told) != 1 {
+			t.Errorf("events %q; want that on the victim only", told)
+		}
+	})
+}
+
+// TestAHoldThatEndsBeforeItsClaim: giving it up might hit the next one.
+func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		o.cluster.fail(on("patch", "a", errors.New("reset")))
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(10 * time.Second)
+		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node n1: deleted")))
+		pass(time.Minute)
+		o.expect(t, "committed [], disrupted [], given up 0")
 	})
 }

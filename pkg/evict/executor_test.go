@@ -342,6 +342,22 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
+// TestTheEndWaits for a call that takes its time.
+func TestTheEndWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, newCluster(t, pods("a")...))
+		o.cluster.latency = 4 * time.Second
+		stop := o.run(t)
+		o.books.plan(disruptFor("a"))
+		pass(time.Second)
+		began := time.Now()
+		stop()
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("it ended after %v, with a call in flight", waited)
+		}
+	})
+}
+
 func TestAskerNote(t *testing.T) {
 	w := store.Work{Hold: reservations.Hold{Node: "n1"}}
 	going := []store.Victim{

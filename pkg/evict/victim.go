@@ -121,7 +121,7 @@ func (d *disruption) spare(ctx context.Context) {
 		if err != nil || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if v.pod = pod; v.sent || !v.marked && !isMarked(v) {
+		if v.pod = pod; v.sent || !v.marked {
 			continue
 		}
 		all.Go(func() {
