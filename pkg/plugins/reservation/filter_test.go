@@ -144,10 +144,23 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 // TestTurnedAwayPodsAreInvitedBack: no event tells the scheduler that a hold has
 // ended.
 func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *scene, *corev1.Pod){
+		"the asker is deleted": func(t *testing.T, s *scene, asker *corev1.Pod) { s.handle.Delete(t, asker) },
+		"the asker is bound": func(t *testing.T, s *scene, asker *corev1.Pod) {
+			if _, err := s.handle.Client.CoreV1().Pods(asker.Namespace).Update(t.Context(), plugintest.On(asker.DeepCopy(), "n1"), metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { invitedBack(t, end) })
+	}
+}
+
+func invitedBack(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
 	s, asker := held(t)
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
 	wantStatus(t, "a stranger", s.filter(t, framework.NewCycleState(), foreign, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld")
-	s.handle.Delete(t, asker)
+	end(t, s, asker)
 	plugintest.Eventually(t, func() error {
 		if !slices.Contains(s.handle.Activated(), "ns/foreign ns/foreign uid-foreign") {
 			return errNotYet

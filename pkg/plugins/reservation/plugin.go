@@ -53,8 +53,11 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers nothing: the store brings a refused pod back.
-func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+// EventsToRegister registers new nodes, on which no hold is in the way. The end
+// of a hold is no event of the cluster: the store brings back who was turned away.
+func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}}}, nil
+}
 
 // SignPod names the pod where a node is held: the filter then tells pods apart.
 // As long as no node is held it treats all alike.
@@ -106,6 +109,9 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
+	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, informer.RequiredNode(pod) == node).OK {
+		return nil // the hold ended before that was noted: nobody would bring the pod back
+	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 		"node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name).String())
 }

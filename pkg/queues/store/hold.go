@@ -123,9 +123,7 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 	}
 	s.weigh(p)
 	s.touchName(h.Node)
-	if end != reservations.Bound {
-		s.vacated = append(s.vacated, h.Node)
-	}
+	s.vacated = append(s.vacated, h.Node)
 	if p.app != nil && !p.state.allocated() {
 		if p.state == parked {
 			p.reason = why

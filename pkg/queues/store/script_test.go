@@ -67,6 +67,7 @@ import (
 //	commit NAME ...             prints who is to be deleted
 //	disrupted NAME ...          give-up NAME ...
 //	work                        prints what the executor is to write
+//	vacated                     prints the nodes whose pods that were turned away may come
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D]
 //	cordon NAME                 a node takes no new pods
@@ -216,6 +217,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.recount()
 	case "work":
 		return s.work()
+	case "vacated":
+		return strings.Join(s.store.TakeVacated(), " ")
 	case "standby", "lead":
 		s.store.SetStandby(d.Cmd == "standby", s.now)
 	case "cordon":

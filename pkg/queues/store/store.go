@@ -104,7 +104,7 @@ type Store struct {
 	unusedBudgets []int
 	// waitingInPermit are pods that a Permit plugin holds back.
 	waitingInPermit map[types.UID]bool
-	vacated         []string // nodes whose hold ended without its asker using them
+	vacated         []string // nodes a hold of which ended
 
 	activate []Ref
 	reports  reports

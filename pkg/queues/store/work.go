@@ -82,8 +82,10 @@ func (s *Store) toWrite(w Work) {
 	}
 }
 
-// TakeVacated returns the nodes whose hold ended without its asker being placed
-// there, since the last call: pods that were turned away may try again.
+// TakeVacated returns the nodes a hold of which ended since the last call: pods
+// that were turned away may try again. That the asker was bound is no exception:
+// it may have left room, and who is not tried again waits for a hold that is
+// over, and not for the events that would help.
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
