@@ -169,7 +169,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		p.app.refused[p.shape()] = refusal{until: p.asks.retryAt, why: why}
 	}
 	s.arm(p, p.asks.retryAt)
-	s.watch(p, s.named(p, d))
+	s.watch(p, s.named(d))
 	return why
 }
 
@@ -183,5 +183,14 @@ func byLaw(r victims.Rule) bool {
 	return false
 }
 
-// named are the queues whose change may lift a refusal.
-func (s *Store) named(p *pod, _ *victims.Decision) []queues.ID { return s.pathOf(p) }
+// named are the queues whose change may lift a refusal. Root is not one of them:
+// it changes with every pod, and the retry interval is for that.
+func (s *Store) named(d *victims.Decision) []queues.ID {
+	var out []queues.ID
+	for _, path := range d.Named {
+		if q, ok := s.draft.Find(path); ok && !q.IsRoot() {
+			out = append(out, q.ID)
+		}
+	}
+	return out
+}
