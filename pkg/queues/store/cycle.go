@@ -48,6 +48,10 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 // requeue: parked to waiting, or to cooling while its back-off lasts. Nobody is
 // admitted before all that come back with it are there, see [Store.Returning].
 func (s *Store) requeue(p *pod, now time.Time) {
+	if p.asks.holds { // holds bypass the order
+		s.cool(p, latest(p.notUntil, now))
+		return
+	}
 	s.returning, s.returnedAt = true, now
 	if !p.notUntil.After(now) {
 		s.toWaiting(p)
@@ -106,6 +110,7 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 	case !known:
 	case p == s.asking.current && !p.asks.over:
 		p.asks.over = true // a plan may still be made for it
+	case p.asks.holds && p.state != admitted: // told already
 	case p.asks.holds:
 		s.failedHolder(p, now)
 	default:

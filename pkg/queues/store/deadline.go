@@ -95,11 +95,8 @@ func (s *Store) Tick(now time.Time) {
 func (s *Store) SetStandby(standby bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.standby == standby {
-		return
-	}
 	if s.standby = standby; !standby {
-		s.resume()
+		s.resume() // also when it led before: it may have lost the lease in between
 	}
 }
 
@@ -150,5 +147,8 @@ func (s *Store) timeOutHolds(now time.Time) {
 				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
 		}
 	}
-	s.dueAnew = true
+	s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout)
+	if s.dueAnew = false; !s.due.After(now) && !s.due.IsZero() {
+		s.due = now.Add(time.Second) // its asker is being bound
+	}
 }

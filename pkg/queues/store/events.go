@@ -2,10 +2,12 @@ package store
 
 import (
 	"maps"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -173,7 +175,7 @@ func (s *Store) withdraw(p *pod) {
 // change takes an event of a pending pod.
 func (s *Store) change(p *pod, event Pod, now time.Time) {
 	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
-		maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations)
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, &event))
 	if same {
 		if p.app != nil {
 			s.disown(p)
@@ -194,6 +196,14 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	if s.started {
 		s.place(p, now)
 	}
+}
+
+// staysPut tells whether a pod has the same application and queue after a change.
+// The hold of such a pod is worth keeping: pods went for it.
+func (s *Store) staysPut(p *pod, event *Pod) bool {
+	before, _ := placement.Identify(p.placement(), s.options.Placement)
+	after, _ := placement.Identify(event.placement(), s.options.Placement)
+	return reflect.DeepEqual(before, after)
 }
 
 // unplace takes a pending pod out of its application.

@@ -187,7 +187,7 @@ func (s *Store) wakeHolders(node string, now time.Time) {
 // it has room already.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
 	h, ok := s.holds.Of(p.UID)
-	if !ok || p.state != parked && p.state != cooling || !h.Clear() && !s.hasRoom(p, &h) {
+	if !ok || p.state == admitted || p.state.allocated() || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
 	s.letThrough(p, now)
@@ -227,10 +227,16 @@ func (s *Store) bindingHold(p *pod) bool {
 func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
 	h, _ := s.holds.Of(p.UID)
 	n := s.nodes[h.Node]
-	if n == nil || !h.Clear() || s.freeFor(n, p).Covers(p.Request) {
+	if n == nil || !h.Clear() {
 		return makingRoom(&h)
 	}
-	s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "others took the room on node %s", h.Node), now)
+	taken := "on node " + h.Node
+	if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated); !v.OK() {
+		taken = "in queue " + s.path(v.At)
+	} else if s.freeFor(n, p).Covers(p.Request) {
+		return makingRoom(&h)
+	}
+	s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "others took the room %s", taken), now)
 	p.asks.retryAt = time.Time{}
 	s.disarm(p)
 	return reasons.Reason{}
@@ -326,7 +332,7 @@ func (s *Store) follow(p *pod, now time.Time) {
 // resume has what is left of all holds written, those that ended and were not
 // taken back included: this process leads from now on.
 func (s *Store) resume() {
-	s.work.items = nil
+	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, uid := range slices.SortedFunc(maps.Keys(s.pods), func(a, b types.UID) int { return cmp.Compare(a, b) }) {
 		p := s.pods[uid]
 		if h, ok := s.holds.Of(uid); ok {
