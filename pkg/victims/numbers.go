@@ -214,10 +214,15 @@ func (st *stance) protecting(f func(*account, int)) {
 			continue
 		}
 		for _, a := range o.route.counts {
-			for t := range st.world.Types {
-				if a.named[t] && (a.tight[t] || o.tight[t] && st.take(a)[t] == o.room[t]) {
-					f(a, t)
-				}
+			for t, tight := range o.tight {
+				a.tight[t] = a.tight[t] || tight && st.take(a)[t] == o.room[t]
+			}
+		}
+	}
+	for _, a := range st.accounts {
+		for t, tight := range a.tight {
+			if tight && a.named[t] {
+				f(a, t)
 			}
 		}
 	}

@@ -140,6 +140,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 		}
 		s.most = max(min(beyond, pl.effort), 2*len(s.groups))
 	}
+	s.seed()
 	s.from(0)
 	pl.blocked = pl.blocked || s.blocked
 	if s.most < math.MaxInt {

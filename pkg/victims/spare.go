@@ -12,6 +12,22 @@ func (s *search) clear() {
 	}
 }
 
+// seed makes the set that takes what is lawful, the least harmful first, the best
+// if it is better: the search then need not go where only worse ones are.
+func (s *search) seed() {
+	for i := 0; i < len(s.candidates) && !s.reached() && !s.worse(); i++ {
+		if s.lawful(&s.candidates[i]) {
+			s.add(&s.candidates[i])
+		}
+	}
+	if s.reached() && !s.worse() {
+		if p := s.planOf(s.spare(always)); s.best == nil || comparePlans(p, s.best) < 0 {
+			s.best, s.found = p, true
+		}
+	}
+	s.clear()
+}
+
 // grab takes what is lawful, those that free most for a goal first, until there
 // is room, and tells whether there is. It is for searches that were cut before
 // they found anything.
@@ -66,7 +82,13 @@ func (s *search) spare(passes func([]candidate) bool) []candidate {
 		}
 	}
 	try(0, len(all))
-	return rest()
+	kept := rest()
+	for i := range all {
+		if stays[i] {
+			s.apply(&all[i], 1) // as before, for who gives all back
+		}
+	}
+	return kept
 }
 
 // planOf is the plan with these victims.
