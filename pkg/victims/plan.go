@@ -18,8 +18,8 @@ const (
 	effort = 1 << 15
 )
 
-// atOnce is how many promising nodes are searched as soon as they are seen, so
-// that there is something good to beat; others wait until all have been seen.
+// atOnce is how many promising nodes get a first plan as soon as they are seen, so
+// that there is something good to beat. They are searched when all have been seen.
 const atOnce = 16
 
 // Plan decides whom to preempt for an asker, or why nobody.
@@ -62,7 +62,7 @@ type planner struct {
 	counting          bool
 	rejected, ignored [verdicts]int
 	blocked, tooFew   bool // law 2, or too little to free, stopped a set
-	effort, dug       int
+	effort, seeded    int
 	exhaustive        bool
 	fits              int // calls of Fits so far
 	unfit             []string
@@ -126,6 +126,18 @@ func (pl *planner) digLater() {
 	}
 }
 
+// seed adds a plan with several victims on a node, if the first that is found is
+// good enough.
+func (pl *planner) seed(sv *survey) {
+	best := pl.toBeat()
+	pl.mix(sv, best)
+	pl.search.start(sv, pl.mixed, best)
+	pl.search.seed()
+	if pl.search.found {
+		pl.add(pl.search.best)
+	}
+}
+
 // dig searches for a plan with several victims on a node.
 func (pl *planner) dig(sv *survey, floor harm) {
 	best := pl.toBeat()
@@ -134,7 +146,8 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	s.start(sv, pl.mixed, best)
 	s.most = math.MaxInt
 	if !whole || len(pl.mixed) > exactly {
-		if best != nil && (pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
+		if best != nil && best.node != sv.node &&
+			(pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false
 			return
 		}

@@ -34,19 +34,19 @@ func (pl *planner) skimNode(n *Node) {
 	}
 	h.victims = max(h.victims, 2)
 	best := pl.toBeat()
-	if best == nil || pl.dug < atOnce && compareHarm(h, best.harm) < 0 {
-		pl.dug++
-		pl.dig(sv, h)
-		return
+	if best == nil || pl.seeded < atOnce && compareHarm(h, best.harm) < 0 {
+		pl.seeded++
+		pl.seed(sv)
+		best = pl.toBeat()
 	}
-	if compareHarm(h, best.harm) > 0 {
+	if best != nil && compareHarm(h, best.harm) > 0 {
 		return
 	}
 	v := visit{node: n, floor: h, youngest: math.MaxInt64}
 	if len(pl.over) == 0 {
 		v.waste, v.youngest = sv.thrift(&h)
 	}
-	if !v.cannotBeat(best) {
+	if best == nil || !v.cannotBeat(best) {
 		pl.later = append(pl.later, v)
 	}
 }
