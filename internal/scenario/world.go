@@ -120,7 +120,7 @@ func (w *World) clone() *World {
 func (w *World) usage() string {
 	var b strings.Builder
 	for q := range w.Queues() {
-		used := w.used(q.Path)
+		used := w.Used(q.Path)
 		var words []string
 		for _, name := range Types() {
 			now := resources.Format(name, used[name])
@@ -138,8 +138,8 @@ func (w *World) usage() string {
 	return b.String()
 }
 
-// used is what the pods in a queue and below use, but for leaving ones.
-func (w *World) used(path string) Amounts {
+// Used is what the pods in a queue and below use, but for leaving ones.
+func (w *World) Used(path string) Amounts {
 	sum := Amounts{}
 	for i := range w.Pods {
 		p := &w.Pods[i]

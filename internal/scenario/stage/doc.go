@@ -11,6 +11,6 @@
 //   - every pod is an application of its own unless the story names one, or the
 //     oldest pod of a queue would be an originator;
 //   - an originator has a companion: a pod of its application that it owns and
-//     that is never tried, for it is gated;
+//     that no node takes and that asks nobody to make room;
 //   - gpu is example.com/gpu.
 package stage

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
@@ -23,6 +21,10 @@ import (
 type Stage struct {
 	// Namespace has the pods and budgets.
 	Namespace string
+	// Prefix begins the names of pods, budgets and applications.
+	Prefix string
+	// Labels are on all pods, nodes and budgets.
+	Labels map[string]string
 	// Below is the queue that stands for root, as a path; empty means root itself.
 	Below string
 	// NodeName is the name of the object of a node; nil means the story's.
@@ -44,8 +46,8 @@ const gpu = "example.com/gpu"
 
 // Name is the name of the object of a pod or budget: stories use characters that
 // objects may not have.
-func Name(name string) string {
-	return strings.NewReplacer("'", "-again", "_", "-").Replace(name)
+func (s *Stage) Name(name string) string {
+	return s.Prefix + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
 }
 
 // Node is the name of the object of a node.
@@ -70,7 +72,7 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 	pod := s.pod(&p.Ask)
 	pod.Spec.NodeName = s.Node(p.Node)
 	for _, b := range p.Budgets {
-		pod.Labels[budgetLabel(b)] = "covered"
+		pod.Labels[s.budgetLabel(b)] = "covered"
 	}
 	if p.OptedOut {
 		pod.Annotations[allowPreemption] = "false"
@@ -87,18 +89,19 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 // Asker is a pod of the story without a node.
 func (s *Stage) Asker(a *scenario.Ask) *corev1.Pod { return s.pod(a) }
 
-// Companion makes the owner, which exists, an originator.
-func (s *Stage) Companion(owner *corev1.Pod) *corev1.Pod {
-	c := owner.DeepCopy()
-	c.ObjectMeta = metav1.ObjectMeta{
-		Namespace: owner.Namespace, Name: owner.Name + "-companion", Labels: maps.Clone(owner.Labels), Annotations: map[string]string{},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner.Name, UID: owner.UID}},
-	}
-	maps.DeleteFunc(c.Labels, func(key, _ string) bool { return strings.HasPrefix(key, budgetPrefix) })
-	c.Spec.NodeName, c.Status = "", corev1.PodStatus{}
-	c.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/never"}}
+// Companion makes a pod an originator, of which there is the object.
+func (s *Stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
+	a := p.Ask
+	a.Request, a.Never = nil, true
+	c := s.pod(&a)
+	c.Name = owner.Name + CompanionSuffix
+	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner.Name, UID: owner.UID}}
+	c.Spec.NodeSelector = map[string]string{"example.com/node": "nowhere"}
 	return c
 }
+
+// CompanionSuffix ends the names of companions.
+const CompanionSuffix = "-companion"
 
 func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 	app := a.Name
@@ -107,15 +110,23 @@ func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.Namespace, Name: Name(a.Name), Annotations: map[string]string{},
-			Labels: map[string]string{placement.KeyApplicationID: Name(app), placement.KeyQueue: s.queue(a.Queue)},
+			Namespace: s.Namespace, Name: s.Name(a.Name), Annotations: map[string]string{},
+			Labels: map[string]string{placement.KeyApplicationID: s.Name(app)},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: s.Scheduler, NodeSelector: s.Selector, TerminationGracePeriodSeconds: new(int64),
 			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Requests: ResourceList(a.Request)}}},
 		},
 	}
-	delete(pod.Spec.Containers[0].Resources.Requests, corev1.ResourcePods)
+	maps.Copy(pod.Labels, s.Labels)
+	if a.Queue != "" {
+		pod.Labels[placement.KeyQueue] = s.queue(a.Queue)
+	}
+	needs := &pod.Spec.Containers[0].Resources
+	delete(needs.Requests, corev1.ResourcePods)
+	if n, ok := needs.Requests[gpu]; ok { // limits and requests of such types are one
+		needs.Limits = corev1.ResourceList{gpu: n}
+	}
 	if s.Class != nil {
 		pod.Spec.PriorityClassName = s.Class(a.Priority, a.Never)
 		return pod
@@ -155,17 +166,17 @@ func typeName(name string) string {
 // NodeObject is a node of the story that is ready.
 func (s *Stage) NodeObject(n *scenario.Node) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Node(n.Name), Labels: s.Selector},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Node(n.Name), Labels: s.Labels},
 		Status:     corev1.NodeStatus{Allocatable: ResourceList(n.Allocatable)},
 	}
 }
 
 const budgetPrefix = "budget.example.com/"
 
-func budgetLabel(name string) string { return budgetPrefix + Name(name) }
+func (s *Stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }
 
 // Budget is a budget of the story with the status that a controller would give
-// it.
+// it. It allows no more disruptions than it covers pods.
 func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
 	covered := int64(0)
 	for i := range w.Pods {
@@ -173,29 +184,46 @@ func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisru
 			covered++
 		}
 	}
-	least := intstr.FromInt32(int32(covered - b.Allowed))
+	allowed := min(b.Allowed, covered)
+	least := intstr.FromInt32(int32(covered - allowed))
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: Name(b.Name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name(b.Name), Labels: s.Labels},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: &least,
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{budgetLabel(b.Name): "covered"}},
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{s.budgetLabel(b.Name): "covered"}},
 		},
 		Status: policyv1.PodDisruptionBudgetStatus{
-			DisruptionsAllowed: int32(b.Allowed), ExpectedPods: int32(covered), CurrentHealthy: int32(covered),
-			DesiredHealthy: int32(covered - b.Allowed),
+			DisruptionsAllowed: int32(allowed), ExpectedPods: int32(covered), CurrentHealthy: int32(covered),
+			DesiredHealthy: int32(covered - allowed),
 		},
 	}
 }
 
-// Victims are the names of the objects that are to go by an outcome, sorted.
-func Victims(o *scenario.Outcome) []string {
-	names := make([]string, len(o.Victims))
-	for i, v := range o.Victims {
-		names[i] = Name(v)
+// Want is what a case says, with the names of objects. A pod that is over the
+// max of its own leaf is refused by no law: its quota holds it, and nobody plans.
+func (s *Stage) Want(c *scenario.Case) scenario.Outcome {
+	want := c.Want
+	if OverOwnMax(c) {
+		want.Rule = ""
 	}
-	slices.Sort(names)
-	return names
+	want.Asker, want.Victims = s.Name(want.Asker), nil
+	for _, v := range c.Want.Victims {
+		want.Victims = append(want.Victims, s.Name(v))
+	}
+	slices.Sort(want.Victims)
+	if want.Node != "" {
+		want.Node = s.Node(want.Node)
+	}
+	return want
 }
 
-// UID is one that stories order pods by: their names.
-func UID(name string) types.UID { return types.UID(fmt.Sprintf("uid-%s", name)) }
+// OverOwnMax tells whether the leaf of the asker has no room for it.
+func OverOwnMax(c *scenario.Case) bool {
+	used := c.World.Used(c.Ask.Queue)
+	for name, most := range c.World.Queue(c.Ask.Queue).Max.All() {
+		if used[name]+c.Ask.Request[name] > most {
+			return true
+		}
+	}
+	return false
+}

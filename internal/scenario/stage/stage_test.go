@@ -69,3 +69,16 @@ func TestNodesAreNotOvercommitted(t *testing.T) {
 		}
 	}
 }
+
+// What the quota of a leaf decides is nothing that a story should be about.
+func TestOverOwnMax(t *testing.T) {
+	var over []string
+	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
+		if OverOwnMax(&c) {
+			over = append(over, c.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"laws/law7_max_is_a_fence_for_its_own_victims/3"}, over); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

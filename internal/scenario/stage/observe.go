@@ -1,0 +1,150 @@
+package stage
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Outcome is what was decided about an asker, read from what happened to pods
+// since it came. Every pod that was removed counts as a victim. Where nothing
+// happened it is refused, by the rule that people are told of: in its condition
+// PodScheduled, where the scheduler says why it found no node.
+func Outcome(asker string, seen []watch.Event) scenario.Outcome {
+	out := scenario.Outcome{Asker: asker, Kind: victims.Refuse}
+	for _, event := range seen {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok:
+		case event.Type == watch.Deleted:
+			out.Kind = victims.Preempt
+			out.Victims = append(out.Victims, pod.Name)
+		case pod.Name == asker:
+			if held := Condition(pod, reservations.HeldCondition); held == nil || held.Status != corev1.ConditionTrue {
+				continue
+			} else if claim, err := reservations.ParseClaim(held.Message); err == nil {
+				out.Node = claim.Node
+			}
+			if out.Kind == victims.Refuse {
+				out.Kind = victims.Hold
+			}
+		}
+	}
+	slices.Sort(out.Victims)
+	if out.Kind == victims.Refuse {
+		out.Rule = refusedBy(asker, seen)
+	}
+	return out
+}
+
+// rules are those that stop an asker, and what sentences say then.
+var rules = []struct {
+	rule victims.Rule
+	says string
+}{
+	{victims.Law2, "(law 2"}, {victims.Law3, "(law 3"}, {victims.Law4, "(law 4"},
+	{victims.Law5, "(law 5"}, {victims.Law6, "(law 6"}, {victims.Law7, "(law 7"},
+	{victims.RuleDisabled, "preemption.policy disabled"},
+	{victims.RuleTooLittle, "pods that may go are not enough"},
+	{victims.RuleFilters, "the filters refuse"},
+	{victims.RuleNoQueue, "queue is gone"},
+	{victims.RuleDaemonSet, string(victims.RuleDaemonSet)},
+	{victims.RuleStatic, string(victims.RuleStatic)},
+	{victims.RuleLeaving, string(victims.RuleLeaving)},
+	{victims.RuleBinding, string(victims.RuleBinding)},
+	{victims.RuleForeign, string(victims.RuleForeign)},
+	{victims.RuleNotNeeded, string(victims.RuleNotNeeded)},
+}
+
+// refusedBy is the rule that is named first; empty for none.
+func refusedBy(asker string, seen []watch.Event) victims.Rule {
+	said := ""
+	for _, event := range seen {
+		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Name == asker {
+			if c := Condition(pod, corev1.PodScheduled); c != nil {
+				said = c.Message
+			}
+		}
+	}
+	if strings.Contains(said, string(reasons.PreemptionNever)) {
+		return victims.RuleNeverPreempt
+	}
+	_, said, _ = strings.Cut(said, string(reasons.PreemptionRefused))
+	first := victims.Rule("")
+	for _, r := range rules {
+		if at := strings.Index(said, r.says); at >= 0 {
+			said, first = said[:at], r.rule
+		}
+	}
+	return first
+}
+
+// Complaints are what is wrong with how pods were made to leave: each has to be
+// in the claim of the asker before anything is done to it, and to be told, by
+// condition DisruptionTarget, before it is removed.
+func Complaints(asker string, seen []watch.Event) []string {
+	var out []string
+	claimed := map[types.UID]bool{}
+	for _, event := range seen {
+		pod, ok := event.Object.(*corev1.Pod)
+		switch {
+		case !ok:
+		case pod.Name == asker:
+			for _, uid := range victimsOf(pod) {
+				claimed[uid] = true
+			}
+		default:
+			out = append(out, complain(pod, event.Type == watch.Deleted, claimed)...)
+		}
+	}
+	return out
+}
+
+// victimsOf are those that the claim of a pod names.
+func victimsOf(asker *corev1.Pod) []types.UID {
+	held := Condition(asker, reservations.HeldCondition)
+	if held == nil {
+		return nil
+	}
+	claim, err := reservations.ParseClaim(held.Message)
+	if err != nil {
+		return nil
+	}
+	return claim.Victims
+}
+
+func complain(pod *corev1.Pod, removed bool, claimed map[types.UID]bool) []string {
+	var out []string
+	c := Condition(pod, corev1.DisruptionTarget)
+	told := c != nil && c.Status == corev1.ConditionTrue
+	if removed && !told {
+		out = append(out, pod.Name+" was removed and not told why")
+	}
+	if (removed || told) && !claimed[pod.UID] {
+		out = append(out, pod.Name+" was disrupted and is in no claim")
+	}
+	return out
+}
+
+// Condition is a condition of a pod, or nil.
+func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// Claim is the condition by which a waiting pod of a story holds its node.
+func Claim(c reservations.Claim) corev1.PodCondition {
+	return corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "Held", Message: c.Message()}
+}
