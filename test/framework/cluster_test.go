@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -41,6 +44,12 @@ const (
 func TestMain(m *testing.M) {
 	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
 	metrics.Register()
+	// Bubbles of synctest have a clock of their own and goroutines of their own. The
+	// goroutine behind the signal that upstream listens for is of the whole program
+	// and must not be born in one; and what makes those who report errors wait
+	// since the last report, whatever clock that was by, must not be there at all.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] //nolint:reassign // there is no other way
 	os.Exit(m.Run())
 }
 
@@ -60,6 +69,8 @@ type options struct {
 	before func(c *cluster)
 	// stock leaves all of our plugins out.
 	stock bool
+	// strict is argument strictGuarantee.
+	strict bool
 	// disturb is a Reserve plugin after ours that fails when it returns an error.
 	disturb func(pod *corev1.Pod) error
 }
@@ -159,6 +170,8 @@ profiles:
       podMaxBackoff: %[2]ds
       window: %[4]d
       maxWindow: %[5]d
+  - name: QueuePreemption
+    args: {strictGuarantee: %[7]t}
 - schedulerName: yunikorn
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
@@ -170,6 +183,7 @@ profiles:
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
     permit: {enabled: [{name: NodeReservation}]}
+    preBind: {enabled: [{name: Probe}]}
     postBind: {enabled: [{name: NodeReservation}]}
   pluginConfig: *args
 `
@@ -197,7 +211,7 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.defaultPreemption {
 		preemption = ", {name: DefaultPreemption}"
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption)
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict)
 	if o.stock {
 		document = stockProfile
 	}

@@ -6,4 +6,5 @@
 //
 // cluster_test.go starts a scheduler, probe_test.go watches its cycles,
 // naive_test.go knows the order from first principles, order_test.go compares.
+// scenario_test.go tells the stories of preemption in virtual time.
 package framework_test

@@ -24,6 +24,9 @@ type probe struct {
 	// cycle, where set, is told of every cycle before our plugins are.
 	cycle func(pod *corev1.Pod)
 
+	// preBind, where set, is told of every pod of a queue before it is bound.
+	preBind func(pod *corev1.Pod)
+
 	mu     sync.Mutex  // guards what follows
 	order  []types.UID // of the cycles
 	cycles map[types.UID]int
@@ -33,6 +36,7 @@ type probe struct {
 var (
 	_ fwk.PreFilterPlugin   = &probe{}
 	_ fwk.ReservePlugin     = &probe{}
+	_ fwk.PreBindPlugin     = &probe{}
 	_ fwk.EnqueueExtensions = &probe{}
 )
 
@@ -70,6 +74,18 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 }
 
 func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+
+func (p *probe) PreBindPreFlight(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
+	if p.preBind == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	return nil
+}
+
+func (p *probe) PreBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	p.preBind(pod)
+	return nil
+}
 
 // cyclesOf is how many cycles the pod had.
 func (p *probe) cyclesOf(pod *corev1.Pod) int {

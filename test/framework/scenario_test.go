@@ -1,0 +1,288 @@
+package framework_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	stories "github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// unplayable are the plans of the stories that this driver cannot show, and why.
+// The list is exact: a new story is played, or it is told here why it is not.
+var unplayable = []string{
+	"laws/law3_not_the_same_application/1: an application in two queues",
+	"laws/law3_not_the_same_application/2: an application in two queues",
+	"pairs/law3_law6/1: an application in two queues",
+}
+
+// TestScenarios tells the stories that the planner is tested with to a whole
+// scheduler: what they have is there when it starts, the asker comes, its time
+// passes, and what then happens to pods is what the story says.
+func TestScenarios(t *testing.T) {
+	cases, left := stage.Unplayable(stories.Cases(t, "../../pkg/victims/testdata"), stage.Strict, stage.Daemon, stage.Binding)
+	if diff := cmp.Diff(unplayable, left); diff != "" {
+		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { inBubble(t, func(t *testing.T) { (&play{Case: c, delay: askDelay}).check(t) }) })
+	}
+	t.Logf("%d plans, %d not shown", len(cases), len(left))
+}
+
+// TestScenariosNoticeAWrongScheduler shows that what happens is looked at: one
+// that refuses what the story says is lawful, and one that does not wait.
+func TestScenariosNoticeAWrongScheduler(t *testing.T) {
+	for _, c := range stories.Cases(t, "../../pkg/victims/testdata") {
+		if c.Name != "defects/crossing_the_guarantee/1" {
+			continue
+		}
+		inBubble(t, func(t *testing.T) {
+			p := &play{Case: c, delay: askDelay}
+			p.Strict = true
+			_, then := p.run(t)
+			defer p.end()
+			if then.Kind != victims.Refuse || then.Rule != victims.Law4 {
+				t.Errorf("with another setting it is the same: %v", then)
+			}
+		})
+		inBubble(t, func(t *testing.T) {
+			p := &play{Case: c, delay: askDelay / 2}
+			early, _ := p.run(t)
+			defer p.end()
+			if early.Kind == victims.Refuse {
+				t.Errorf("nobody notices that it is early: %v", early)
+			}
+		})
+		return
+	}
+	t.Error("there is no such story")
+}
+
+// inBubble runs a test with a clock that goes on only when everybody waits for it.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	// The scheduler waits on channels of the gate; they have to be of the bubble.
+	defer process.SetLeader(leader.Always())
+	synctest.Test(t, func(t *testing.T) {
+		process.SetLeader(leader.Always())
+		f(t)
+	})
+}
+
+// askDelay is the preemption.delay of all queues.
+const askDelay = 5 * time.Second
+
+// nodeLabel is on every node, with its name.
+const nodeLabel = "story/node"
+
+// play is one plan of a story on a cluster.
+type play struct {
+	stories.Case
+	delay   time.Duration // of the queues
+	stage   stage.Stage
+	cluster *cluster
+	asker   *corev1.Pod
+	began   int // how many events pods had had when the asker came
+}
+
+// run plays it, and says what was decided before its time and then.
+func (p *play) run(t *testing.T) (early, then stories.Outcome) {
+	p.stage = stage.Stage{Namespace: "default", Scheduler: managed, Other: other}
+	tree, err := stage.Queues(p.World, "root", p.delay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := stage.Document(tree.Children()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cluster = start(t, options{queues: document, backoff: 1, strict: p.Strict, before: func(c *cluster) { p.cluster = c; p.build() }})
+	p.ask()
+	p.wait(askDelay - 10*time.Millisecond)
+	early = p.outcome()
+	p.wait(time.Second)
+	return early, p.outcome()
+}
+
+// end stops the scheduler.
+func (p *play) end() {
+	p.cluster.stop()
+	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+}
+
+// check plays it and compares it with the story.
+func (p *play) check(t *testing.T) {
+	early, then := p.run(t)
+	defer p.end()
+	if early.Kind != victims.Refuse {
+		t.Errorf("before the delay is over: %v", early)
+	}
+	if diff := cmp.Diff(p.stage.Want(&p.Case), then); diff != "" {
+		t.Errorf("(-want +got)\n%s\n%v", diff, p.cluster.store.Explain(p.asker.UID))
+	}
+	p.wait(time.Minute) // in which nothing more happens
+	for _, wrong := range stage.Complaints(p.asker.Name, p.events()) {
+		t.Error(wrong)
+	}
+	p.checkEnd(t)
+}
+
+// wait lets time pass, and everything be done that is due by then.
+func (p *play) wait(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// build makes what there is before the asker comes.
+func (p *play) build() {
+	c := p.cluster
+	ctx := context.Background()
+	for i := range p.World.Nodes {
+		node := p.stage.NodeObject(&p.World.Nodes[i])
+		node.Labels = map[string]string{nodeLabel: node.Name}
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for i := range p.World.Budgets {
+		b := p.stage.Budget(p.World, &p.World.Budgets[i])
+		if _, err := c.client.PolicyV1().PodDisruptionBudgets(b.Namespace).Create(ctx, b, metav1.CreateOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for i := range p.World.Pods {
+		at := &p.World.Pods[i]
+		pod := p.born(p.stage.Pod(at), at.Name, at.Age)
+		pod.Status.Phase = corev1.PodRunning
+		p.protect(pod, at)
+		if at.Protection == victims.Binding {
+			p.bindSlowly(pod)
+		}
+		c.api.create(c.t, pod)
+		if at.Originator {
+			c.api.create(c.t, p.born(p.stage.Companion(at, pod), at.Name+stage.CompanionSuffix, at.Age))
+		}
+	}
+	for i := range p.World.Waiting {
+		x := &p.World.Waiting[i]
+		pod := p.born(p.stage.Asker(&x.Ask), x.Name, 0)
+		claim := reservations.Claim{Node: x.Node, Since: time.Now(), Victims: p.leaving(x.Node)}
+		pod.Status.Conditions = []corev1.PodCondition{stage.Claim(claim)}
+		c.api.create(c.t, pod)
+	}
+}
+
+// uid is one that orders pods as the story does: by name.
+func uid(name string) types.UID { return types.UID("uid-" + name) }
+
+// born gives a pod what the API server gives it, some time ago.
+func (p *play) born(pod *corev1.Pod, name string, age time.Duration) *corev1.Pod {
+	pod.UID = uid(name)
+	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Minute - age))
+	return pod
+}
+
+func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
+	switch as.Protection {
+	case victims.Leaving:
+		long := int64(3600)
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(time.Hour)}, &long
+	case victims.DaemonSet:
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "uid-of-daemonset", Controller: &yes}}
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeName}},
+				},
+			}}},
+		}}
+	}
+}
+
+// bindSlowly makes a running pod one that the scheduler is about to bind, until
+// the end of the story.
+func (p *play) bindSlowly(pod *corev1.Pod) {
+	pod.Spec.NodeSelector = map[string]string{nodeLabel: pod.Spec.NodeName}
+	pod.Spec.NodeName, pod.Status.Phase = "", corev1.PodPending
+	end := make(chan struct{})
+	p.cluster.t.Cleanup(func() { close(end) })
+	p.cluster.probe.preBind = func(about *corev1.Pod) {
+		if about.UID == pod.UID {
+			<-end
+		}
+	}
+}
+
+// leaving are the pods of a node that are on their way out.
+func (p *play) leaving(node string) []types.UID {
+	var uids []types.UID
+	for _, x := range p.World.Pods {
+		if x.Protection == victims.Leaving && x.Node == node {
+			uids = append(uids, uid(x.Name))
+		}
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// ask makes the asker.
+func (p *play) ask() {
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // times of creation have no less
+	synctest.Wait()
+	p.asker = p.stage.Asker(&p.Ask)
+	p.asker.UID, p.asker.CreationTimestamp = uid(p.Ask.Name), metav1.Now()
+	p.cluster.api.mu.Lock()
+	p.began = len(p.cluster.api.events)
+	p.cluster.api.mu.Unlock()
+	p.cluster.api.create(p.cluster.t, p.asker)
+}
+
+// outcome is what happened since the asker came, as the API server saw it.
+func (p *play) outcome() stories.Outcome { return stage.Outcome(p.asker.Name, p.events()) }
+
+func (p *play) events() []watch.Event {
+	p.cluster.api.mu.Lock()
+	defer p.cluster.api.mu.Unlock()
+	return slices.Clone(p.cluster.api.events[p.began:])
+}
+
+// checkEnd checks who is left, and that the asker runs where it was promised
+// to once everybody is gone who was leaving.
+func (p *play) checkEnd(t *testing.T) {
+	c := p.cluster
+	for i := range p.World.Pods {
+		x := &p.World.Pods[i]
+		pod := c.api.pod("default", p.stage.Name(x.Name))
+		if gone := slices.Contains(p.Want.Victims, x.Name); gone != (pod == nil) {
+			t.Errorf("pod %s: gone is %v, want %v", x.Name, pod == nil, gone)
+		}
+		if x.Protection == victims.Leaving {
+			c.api.delete(t, pod)
+		}
+	}
+	if p.Want.Kind == victims.Refuse {
+		return
+	}
+	p.wait(time.Minute)
+	if pod := c.api.pod("default", p.asker.Name); pod.Spec.NodeName != p.Want.Node {
+		t.Errorf("the asker is on node %q, want %s", pod.Spec.NodeName, p.Want.Node)
+	}
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+}
