@@ -1,0 +1,460 @@
+package integration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// caseLabel tells the objects of plays apart.
+const caseLabel = "integration/case"
+
+// atOnce is how many requests are made side by side.
+const atOnce = 16
+
+// each calls f for all plays, some at a time, and returns all errors.
+func each[T any](list []T, f func(T) error) error {
+	errs := make([]error, len(list))
+	slots := make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	for i, x := range list {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = f(x)
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// build makes everything but the askers.
+func (p *playhouse) build() {
+	p.Helper()
+	p.makeClasses()
+	for _, c := range p.plays {
+		labels := map[string]string{label: p.id, caseLabel: c.name}
+		c.pods = map[string]*corev1.Pod{}
+		c.stage = stage.Stage{
+			Namespace: p.ns, Prefix: c.name + "-", Labels: labels, Below: "root." + c.name, Selector: map[string]string{caseLabel: c.name},
+			NodeName: func(node string) string { return p.nodeSpec(c, node).Name(0) },
+			Class:    p.class, Scheduler: profile, Other: corev1.DefaultSchedulerName,
+		}
+	}
+	p.makeNodes()
+	p.ok(each(p.plays, p.makeBudgets))
+	p.makePods()
+	p.ok(each(p.plays, p.makeCompanions))
+	p.ok(each(p.plays, p.makeHolders))
+	p.awaitRunningAll()
+	p.ok(each(p.plays, p.sendAway))
+	p.awaitBudgets()
+}
+
+// class is the name of a PriorityClass; the default priority needs none.
+func (p *playhouse) class(priority int32, never bool) string {
+	if priority == 0 && !never {
+		return ""
+	}
+	name := strings.ReplaceAll(fmt.Sprintf("%s-prio%d", p.id, priority), "-", "-m")
+	if never {
+		name += "-never"
+	}
+	return name
+}
+
+// makeClasses makes the PriorityClasses that pods of the stories have.
+func (p *playhouse) makeClasses() {
+	p.Helper()
+	classes := map[string]*schedulingv1.PriorityClass{}
+	add := func(a scenario.Ask) {
+		policy := corev1.PreemptLowerPriority
+		if a.Never {
+			policy = corev1.PreemptNever
+		}
+		name := p.class(a.Priority, a.Never)
+		classes[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: a.Priority, PreemptionPolicy: &policy}
+	}
+	for _, c := range p.plays {
+		add(c.Ask)
+		for i := range c.World.Pods {
+			a := c.World.Pods[i].Ask
+			add(a)
+			if a.Never = c.World.Pods[i].Originator; a.Never { // its companion
+				add(a)
+			}
+		}
+		for i := range c.World.Waiting {
+			add(c.World.Waiting[i].Ask)
+		}
+	}
+	delete(classes, "")
+	api := suite.client.SchedulingV1().PriorityClasses()
+	for _, name := range slices.Sorted(maps.Keys(classes)) {
+		_, err := api.Create(p.Context(), classes[name], metav1.CreateOptions{})
+		p.ok(err)
+		p.Cleanup(func() {
+			if err := api.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+				p.Error(err)
+			}
+		})
+	}
+}
+
+// nodeSpec is a node of a play, of which there is one.
+func (p *playhouse) nodeSpec(c *play, name string) localcluster.NodeSpec {
+	i := slices.IndexFunc(c.World.Nodes, func(n scenario.Node) bool { return n.Name == name })
+	list := stage.ResourceList(c.World.Nodes[i].Allocatable)
+	spec := localcluster.NodeSpec{
+		NamePrefix: fmt.Sprintf("%s-%s-%s", p.id, c.name, name), Labels: map[string]string{pool: p.id, caseLabel: c.name},
+		CPU: list.Cpu().String(), Memory: list.Memory().String(), Pods: list.Pods().Value(), Extended: map[string]string{},
+	}
+	for name, q := range list {
+		if strings.Contains(string(name), "/") {
+			spec.Extended[string(name)] = q.String()
+		}
+	}
+	return spec
+}
+
+func (p *playhouse) makeNodes() {
+	p.Helper()
+	var names []string
+	var nodes []*corev1.Node
+	for _, c := range p.plays {
+		for _, n := range c.World.Nodes {
+			node, err := p.nodeSpec(c, n.Name).Node(0)
+			p.ok(err)
+			nodes, names = append(nodes, node), append(names, node.Name)
+		}
+	}
+	p.ok(each(nodes, func(n *corev1.Node) error {
+		_, err := suite.client.CoreV1().Nodes().Create(p.Context(), n, metav1.CreateOptions{})
+		return err
+	}))
+	p.ok(suite.cluster.AwaitNodes(p.Context(), names...))
+}
+
+func (p *playhouse) makeBudgets(c *play) error {
+	for i := range c.World.Budgets {
+		b := c.stage.Budget(c.World, &c.World.Budgets[i])
+		b.Status = policyv1.PodDisruptionBudgetStatus{}
+		if _, err := suite.client.PolicyV1().PodDisruptionBudgets(b.Namespace).Create(p.Context(), b, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generation is the pods of a play that are of one age.
+type generation struct {
+	*play
+	pods []*scenario.Pod
+}
+
+// makePods makes the pods, the oldest of each play first. The API server says
+// how old they are, in seconds; so a generation is made anew until all of it is
+// of the same second, and the next one waits for the next second.
+func (p *playhouse) makePods() {
+	p.Helper()
+	for age := 0; ; age++ {
+		var born []generation
+		for _, c := range p.plays {
+			if g, ok := c.generation(age); ok {
+				born = append(born, g)
+			}
+		}
+		if len(born) == 0 {
+			return
+		}
+		for len(born) > 0 {
+			second := time.Now().Unix()
+			eventually(p, 2*time.Second, "the next second", func() (bool, string) { return time.Now().Unix() > second, "" })
+			var mu sync.Mutex
+			var again []generation
+			p.ok(each(born, func(g generation) error {
+				same, err := p.bear(g)
+				if !same {
+					mu.Lock()
+					again = append(again, g)
+					mu.Unlock()
+				}
+				return err
+			}))
+			born = again
+		}
+	}
+}
+
+// generation are the pods with the age of that number, the oldest first.
+func (c *play) generation(number int) (generation, bool) {
+	var ages []time.Duration
+	for i := range c.World.Pods {
+		ages = append(ages, c.World.Pods[i].Age)
+	}
+	slices.SortFunc(ages, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+	ages = slices.Compact(ages)
+	g := generation{play: c}
+	if number >= len(ages) {
+		return g, false
+	}
+	for i := range c.World.Pods {
+		if c.World.Pods[i].Age == ages[number] {
+			g.pods = append(g.pods, &c.World.Pods[i])
+		}
+	}
+	return g, true
+}
+
+// bear makes a generation, and takes it back if it is not of one second.
+func (p *playhouse) bear(g generation) (same bool, err error) {
+	api := suite.client.CoreV1().Pods(p.ns)
+	var made []*corev1.Pod
+	for _, x := range g.pods {
+		pod := g.stage.Pod(x)
+		if x.Protection == victims.Leaving {
+			long := int64(3600)
+			pod.Spec.TerminationGracePeriodSeconds = &long
+		}
+		created, err := api.Create(p.Context(), pod, metav1.CreateOptions{})
+		if err != nil {
+			return true, fmt.Errorf("create pod %s: %w", pod.Name, err)
+		}
+		made = append(made, created)
+	}
+	if made[0].CreationTimestamp.Equal(&made[len(made)-1].CreationTimestamp) {
+		for i, x := range g.pods {
+			g.play.pods[x.Name] = made[i]
+		}
+		return true, nil
+	}
+	now := int64(0)
+	for _, pod := range made {
+		if err := api.Delete(p.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// makeCompanions makes originators what they are.
+func (p *playhouse) makeCompanions(c *play) error {
+	for i := range c.World.Pods {
+		if x := &c.World.Pods[i]; x.Originator {
+			companion := c.stage.Companion(x, c.pods[x.Name])
+			if _, err := suite.client.CoreV1().Pods(p.ns).Create(p.Context(), companion, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("create pod %s: %w", companion.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// makeHolders makes the askers that hold a node already.
+func (p *playhouse) makeHolders(c *play) error {
+	api := suite.client.CoreV1().Pods(p.ns)
+	for i := range c.World.Waiting {
+		x := &c.World.Waiting[i]
+		pod, err := api.Create(p.Context(), c.stage.Asker(&x.Ask), metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		claim := reservations.Claim{Node: c.stage.Node(x.Node), Since: time.Now(), Victims: c.leaving(x.Node)}
+		pod.Status.Conditions = append(pod.Status.Conditions, stage.Claim(claim))
+		if _, err := api.UpdateStatus(p.Context(), pod, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaving are the pods of a node that are on their way out.
+func (c *play) leaving(node string) []types.UID {
+	var uids []types.UID
+	for _, x := range c.World.Pods {
+		if x.Protection == victims.Leaving && x.Node == node {
+			uids = append(uids, c.pods[x.Name].UID)
+		}
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// awaitRunningAll waits until all pods with a node run there.
+func (p *playhouse) awaitRunningAll() {
+	p.Helper()
+	eventually(p, patience, "all pods that have a node run", func() (bool, string) {
+		pods, err := p.listPods(p.Context())
+		p.ok(err)
+		for i := range pods {
+			if pod := &pods[i]; pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodRunning {
+				return false, fmt.Sprintf("%s on %s is %s: %s", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Message)
+			}
+		}
+		return true, ""
+	})
+}
+
+// sendAway makes pods leave that are leaving, which takes them an hour.
+func (p *playhouse) sendAway(c *play) error {
+	for _, x := range c.World.Pods {
+		if x.Protection == victims.Leaving {
+			if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitBudgets waits until the controller has counted.
+func (p *playhouse) awaitBudgets() {
+	p.Helper()
+	for _, c := range p.plays {
+		for i := range c.World.Budgets {
+			b := c.stage.Budget(c.World, &c.World.Budgets[i])
+			eventually(p, patience, "budget "+b.Name+" of "+c.Name+" is counted", func() (bool, string) {
+				now, err := suite.client.PolicyV1().PodDisruptionBudgets(p.ns).Get(p.Context(), b.Name, metav1.GetOptions{})
+				p.ok(err)
+				return now.Status.ObservedGeneration == now.Generation && now.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed, fmt.Sprintf("%+v", now.Status)
+			})
+		}
+	}
+}
+
+// awaitKnown waits until the scheduler has all pods in its books.
+func (p *playhouse) awaitKnown() {
+	p.Helper()
+	want := int64(0)
+	for _, c := range p.plays {
+		for i := range c.World.Pods {
+			if c.World.Pods[i].Protection != victims.Foreign {
+				want++
+			}
+		}
+	}
+	p.awaitREST()
+	eventually(p, patience, "all pods are in the books", func() (bool, string) {
+		got := p.queue("root").AllocatedResource["pods"]
+		return got == want, fmt.Sprintf("%d of %d", got, want)
+	})
+}
+
+// awaitREST waits until the scheduler answers.
+func (p *playhouse) awaitREST() {
+	p.Helper()
+	eventually(p, patience, "REST answers", func() (bool, string) {
+		_, err := p.readQueues(p.Context())
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// ask makes all askers, and follows what happens from then on.
+func (p *playhouse) ask() {
+	p.Helper()
+	p.follow()
+	p.ok(each(p.plays, func(c *play) error {
+		var err error
+		c.asker, err = suite.client.CoreV1().Pods(p.ns).Create(p.Context(), c.stage.Asker(&c.Ask), metav1.CreateOptions{})
+		return err
+	}))
+}
+
+// follow notes what happens to pods, by play.
+func (p *playhouse) follow() {
+	p.Helper()
+	byName := map[string]*play{}
+	for _, c := range p.plays {
+		byName[c.name] = c
+	}
+	list, err := suite.client.CoreV1().Pods(p.ns).List(p.Context(), metav1.ListOptions{Limit: 1})
+	p.ok(err)
+	w, err := suite.client.CoreV1().Pods(p.ns).Watch(p.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	p.ok(err)
+	p.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			pod, isPod := event.Object.(*corev1.Pod)
+			if !isPod {
+				continue
+			}
+			if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, stage.CompanionSuffix) {
+				c.mu.Lock()
+				c.seen = append(c.seen, event)
+				c.mu.Unlock()
+			}
+		}
+	}()
+}
+
+// awaitOutcomes waits until all is as the stories say, or it is too late for
+// that, and a little longer: nothing more may happen.
+func (p *playhouse) awaitOutcomes() {
+	p.Helper()
+	done := func() bool {
+		return !slices.ContainsFunc(p.right(), func(c *play) bool { return !sameOutcome(c.want(), c.outcome()) })
+	}
+	await(p.Context(), patience, done)
+	await(p.Context(), calm, func() bool { return false })
+}
+
+func sameOutcome(a, b scenario.Outcome) bool {
+	return a.Kind == b.Kind && a.Node == b.Node && a.Rule == b.Rule && slices.Equal(a.Victims, b.Victims)
+}
+
+// await polls until it is done or the time is over.
+func await(ctx context.Context, within time.Duration, done func() bool) bool {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(within); time.Now().Before(deadline) && ctx.Err() == nil; <-ticker.C {
+		if done() {
+			return true
+		}
+	}
+	return false
+}
+
+// makeWay removes what is leaving, and waits until all askers that were promised
+// a node are there.
+func (p *playhouse) makeWay() {
+	p.Helper()
+	now := int64(0)
+	p.ok(each(p.plays, func(c *play) error {
+		for _, x := range c.World.Pods {
+			if x.Protection == victims.Leaving {
+				if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+	await(p.Context(), patience, func() bool {
+		pods, err := p.listPods(p.Context())
+		p.ok(err)
+		nodes := map[string]string{}
+		for i := range pods {
+			nodes[pods[i].Name] = pods[i].Spec.NodeName
+		}
+		return !slices.ContainsFunc(p.right(), func(c *play) bool { want := c.want(); return want.Node != "" && nodes[want.Asker] != want.Node })
+	})
+}

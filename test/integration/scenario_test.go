@@ -1,0 +1,193 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// unplayable are the plans of the stories that this driver cannot show, and why.
+// The list is exact: a new story is played, or it is told here why it is not.
+var unplayable = []string{
+	"defects/crossing_the_guarantee/2: strictGuarantee",
+	"laws/law3_not_the_same_application/1: an application in two queues",
+	"laws/law3_not_the_same_application/2: an application in two queues",
+	"laws/law4_only_below_the_guarantee/1: strictGuarantee",
+	"laws/never_victims/1: a pod in its binding",
+	"laws/never_victims/1: a pod of a DaemonSet",
+	"laws/never_victims/2: a pod in its binding",
+	"laws/never_victims/2: a pod of a DaemonSet",
+	"pairs/law3_law6/1: an application in two queues",
+}
+
+// askDelay is the preemption.delay of all queues of the stories.
+const askDelay = 2 * time.Second
+
+// TestScenarios tells the stories that the planner is tested with to the
+// scheduler, all plans at once: each has nodes of its own and queues below a
+// queue of its own, which has no settings and so no say. What they have is there
+// when the scheduler starts; then all askers come, and what happens to pods is
+// what the stories say.
+func TestScenarios(t *testing.T) {
+	all := scenario.Cases(t, "../../pkg/victims/testdata")
+	cases, left := stage.Unplayable(all)
+	if diff := cmp.Diff(unplayable, left); diff != "" {
+		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
+	}
+	var plays []*play
+	for i := range cases {
+		plays = append(plays, &play{Case: &cases[i]})
+	}
+	// Plans that are refused with strictGuarantee are made here without it: what
+	// happens has to be seen to differ, or this test looks at nothing.
+	for i := range all {
+		if slices.Equal(stage.Facts(&all[i]), []stage.Fact{stage.Strict}) {
+			plays = append(plays, &play{Case: &all[i], wrong: true})
+		}
+	}
+	var trees []stage.Tree
+	for i, c := range plays {
+		c.name = fmt.Sprintf("c%03d", i)
+		tree, err := stage.Queues(c.World, c.name, askDelay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trees = append(trees, tree)
+	}
+	document, err := stage.Document(trees...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := setup(t, document)
+	e.kill() // it is to find the world ready
+	p := &playhouse{env: e, plays: plays}
+	p.build()
+	e.start()
+	p.awaitKnown()
+	p.ask()
+	p.awaitOutcomes()
+	for _, c := range plays {
+		e.run(c.Name, func(e *env) { c.judge(e) })
+	}
+	p.makeWay()
+	for _, c := range p.right() {
+		e.run(c.Name+"/end", func(e *env) { c.judgeEnd(e) })
+	}
+	t.Logf("%d plans, %d of them with another setting", len(plays), len(plays)-len(cases))
+}
+
+// playhouse has all plays of one scheduler.
+type playhouse struct {
+	*env
+	plays []*play
+}
+
+// right are the plays that are to end as the story says.
+func (p *playhouse) right() []*play {
+	return slices.DeleteFunc(slices.Clone(p.plays), func(c *play) bool { return c.wrong })
+}
+
+// play is one plan of a story. The name is that of its queue, and begins those
+// of its objects.
+type play struct {
+	*scenario.Case
+	wrong bool // the scheduler has another setting than the story
+	name  string
+	stage stage.Stage
+	pods  map[string]*corev1.Pod // as they were made, by the name in the story
+	asker *corev1.Pod
+
+	mu   sync.Mutex
+	seen []watch.Event // of its pods since the asker came
+}
+
+// want is what the story says, as objects.
+func (c *play) want() scenario.Outcome { return c.stage.Want(c.Case) }
+
+// outcome is what happened by now. The API server chooses UIDs, and where pods
+// are equal in all but the name, the UID decides: such pods may go for each other.
+func (c *play) outcome() scenario.Outcome {
+	c.mu.Lock()
+	seen := slices.Clone(c.seen)
+	c.mu.Unlock()
+	out := stage.Outcome(c.asker.Name, seen)
+	got, wanted := c.kinds(out.Victims), c.kinds(c.want().Victims)
+	if slices.Equal(got, wanted) {
+		out.Victims = c.want().Victims
+	}
+	return out
+}
+
+// kinds says of pods what they are, but for their names; sorted.
+func (c *play) kinds(names []string) []string {
+	var kinds []string
+	for i := range c.World.Pods {
+		x := c.World.Pods[i]
+		if slices.Contains(names, c.stage.Name(x.Name)) {
+			if x.Name = ""; !x.OwnApp {
+				x.App = ""
+			}
+			kinds = append(kinds, fmt.Sprintf("%+v", x))
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// judge compares what happened with the story.
+func (c *play) judge(e *env) {
+	switch diff := cmp.Diff(c.want(), c.outcome()); {
+	case c.wrong && diff == "":
+		e.Errorf("nobody notices that it was decided without strictGuarantee: %v", c.outcome())
+	case !c.wrong && diff != "":
+		c.tell(e)
+		e.Errorf("(-want +got)\n%s", diff)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, wrong := range stage.Complaints(c.asker.Name, c.seen) {
+		e.Error(wrong)
+	}
+}
+
+// judgeEnd checks who is left, and where.
+func (c *play) judgeEnd(e *env) {
+	want := c.want()
+	gone := c.outcome().Victims
+	for i := range c.World.Pods {
+		x := &c.World.Pods[i]
+		if x.Protection == victims.Leaving {
+			continue
+		}
+		_, err := suite.client.CoreV1().Pods(e.ns).Get(e.Context(), c.stage.Name(x.Name), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) != slices.Contains(gone, c.stage.Name(x.Name)) {
+			e.Errorf("pod %s: %v; the victims are %v", x.Name, err, gone)
+		}
+	}
+	if want.Kind == victims.Refuse {
+		return
+	}
+	if now := e.get(c.asker); now.Spec.NodeName != want.Node {
+		e.Errorf("the asker is on node %q, want %s", now.Spec.NodeName, want.Node)
+	}
+}
+
+// tell shows what is known of the asker.
+func (c *play) tell(e *env) {
+	now := e.get(c.asker)
+	for _, condition := range now.Status.Conditions {
+		e.Logf("%s %s=%s %s: %s", now.Name, condition.Type, condition.Status, condition.Reason, condition.Message)
+	}
+}
