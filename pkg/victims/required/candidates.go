@@ -1,0 +1,148 @@
+package required
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Rules that keep pods from going, beside those of [victims].
+const (
+	RulePriority   victims.Rule = "higher priority than the asker's"
+	RuleAlone      victims.Rule = "does not cover the need alone"
+	RuleDeviation  victims.Rule = "deviates too much from the request"
+	RuleMaxVictims victims.Rule = "more victims than maxVictims"
+	RuleMax        victims.Rule = "over the max of a queue"
+	RuleDelay      victims.Rule = "the hold is younger than preemptionStartDelay"
+	RuleNoVictims  victims.Rule = "no selection found victims"
+)
+
+// candidate is a pod that may go.
+type candidate struct {
+	*Pod
+	class Class
+	rank  int
+	// share is the largest covered share of the need.
+	share resources.Share
+	// violated counts the budgets that have no disruptions left for the pod alone.
+	violated int
+}
+
+// excludes returns the rule by which a pod may not go; empty when it may (D4).
+func excludes(p *Pod, ask *Ask, preemptForeign bool) victims.Rule {
+	switch p.Protection {
+	case victims.DaemonSet:
+		return victims.RuleDaemonSet
+	case victims.Static:
+		return victims.RuleStatic
+	case victims.Leaving:
+		return victims.RuleLeaving
+	case victims.Binding:
+		return victims.RuleBinding
+	case victims.Foreign:
+		if !p.Peer && !preemptForeign {
+			return victims.RuleForeign
+		}
+	}
+	if p.Priority > ask.Priority {
+		return RulePriority
+	}
+	return ""
+}
+
+// gather lists the candidates in order, and counts the pods that are none.
+func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []victims.Rejection) {
+	candidates := make([]candidate, 0, len(n.Pods))
+	var rejected []victims.Rejection
+	for i := range n.Pods {
+		pod := &n.Pods[i]
+		if rule := excludes(pod, ask, p.PreemptForeign); rule != "" {
+			rejected = count(rejected, rule, 1)
+			continue
+		}
+		class := classOf(pod)
+		candidates = append(candidates, candidate{
+			Pod: pod, class: class, rank: p.ClassOrder.rank(pod, class),
+			share: b.covers(pod.Request), violated: violated(pod.Pod, n.Budgets),
+		})
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b) })
+	return candidates, rejected
+}
+
+// count adds pods to the number of a rule; the list is sorted by rule.
+func count(list []victims.Rejection, rule victims.Rule, pods int) []victims.Rejection {
+	i, found := slices.BinarySearchFunc(list, rule, func(r victims.Rejection, rule victims.Rule) int { return cmp.Compare(r.Rule, rule) })
+	if !found {
+		list = slices.Insert(list, i, victims.Rejection{Rule: rule})
+	}
+	list[i].Pods += pods
+	return list
+}
+
+// compare is the order of candidates, least harm first (D5):
+//
+//  1. class; among opted-out pods, originators last
+//  2. lower priority
+//  3. larger covered share of the need
+//  4. younger
+//  5. fewer budgets violated
+//  6. UID
+func compare(a, b *candidate) int {
+	if c := compareHarm(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.violated, b.violated), strings.Compare(a.UID, b.UID))
+}
+
+// compareHarm is compare without its tie-breaks.
+func compareHarm(a, b *candidate) int {
+	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority)); c != 0 {
+		return c
+	}
+	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))
+}
+
+// violated counts the budgets of a pod that allow no disruption any more.
+func violated(p *victims.Pod, allowed []int64) int {
+	n := 0
+	for _, b := range p.Budgets {
+		if allowed[b] <= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// consume lets a pod use up its budgets, and returns how many it violates.
+func consume(p *victims.Pod, allowed []int64) int {
+	n := violated(p, allowed)
+	for _, b := range p.Budgets {
+		allowed[b]--
+	}
+	return n
+}
+
+// sequence is the order in which several go one after the other: the order of
+// candidates, but each uses up budgets for those that follow.
+func sequence(candidates []candidate, budgets []int64) []candidate {
+	if !slices.ContainsFunc(candidates, func(c candidate) bool { return len(c.Budgets) > 0 }) {
+		return candidates
+	}
+	order, allowed := slices.Clone(candidates), slices.Clone(budgets)
+	for i := range order {
+		next, least := i, violated(order[i].Pod.Pod, allowed)
+		for j := i + 1; j < len(order) && compareHarm(&order[i], &order[j]) == 0; j++ {
+			v := violated(order[j].Pod.Pod, allowed)
+			if v < least || v == least && order[j].UID < order[next].UID {
+				next, least = j, v
+			}
+		}
+		order[i], order[next] = order[next], order[i]
+		consume(order[i].Pod.Pod, allowed)
+	}
+	return order
+}

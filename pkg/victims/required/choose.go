@@ -1,0 +1,193 @@
+package required
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Trial is a selection that found nothing. What it rejected are pods, by rule;
+// for RuleMaxVictims the number that would have to go.
+type Trial struct {
+	Selection Selection
+	Rejected  []victims.Rejection
+}
+
+// planner is a plan in the making.
+type planner struct {
+	balance
+	node   *Node
+	ask    *Ask
+	params *Params
+	// candidates are in order.
+	candidates []candidate
+	calls      int // of Fits so far
+}
+
+// passes tells whether the real filters pass once the pods are gone.
+func (pl *planner) passes(without []candidate) bool {
+	if pl.params.Fits == nil {
+		return true
+	}
+	pl.calls++
+	pods := make([]*victims.Pod, len(without))
+	for i := range without {
+		pods[i] = without[i].Pod.Pod
+	}
+	return pl.params.Fits(pods) == victims.Passes
+}
+
+// choose tries the selections in turn. It returns no victims where none found
+// any. All candidates together are enough, and nobody is not.
+func (pl *planner) choose() (chosen []candidate, by Selection, tried []Trial) {
+	selections := pl.params.Selection
+	if len(selections) == 0 {
+		selections = []Selection{Multiple}
+	}
+	if !pl.short {
+		selections = append([]Selection{Single}, slices.DeleteFunc(slices.Clone(selections), func(s Selection) bool { return s == Single })...)
+	}
+	for _, s := range selections {
+		trial := Trial{Selection: s}
+		switch {
+		case s == Multiple:
+			chosen = pl.multiple(&trial)
+		case pl.short:
+			chosen = pl.single(&trial)
+		default:
+			chosen = pl.first(&trial, pl.candidates)
+		}
+		if len(chosen) > 0 {
+			return chosen, s, tried
+		}
+		tried = append(tried, trial)
+	}
+	return nil, "", tried
+}
+
+// single chooses the one victim that covers the need and deviates least from the
+// request, in the first class that has any.
+func (pl *planner) single(trial *Trial) []candidate {
+	type match struct {
+		candidate
+		off resources.Share
+	}
+	yard := yardstick(pl.node, pl.ask.Request)
+	var matches []match
+	for _, c := range pl.candidates {
+		if !pl.metBy(c.Request) {
+			trial.Rejected = count(trial.Rejected, RuleAlone, 1)
+			continue
+		}
+		off := deviation(at(c.Request, yard), at(pl.ask.Request, yard))
+		if most := pl.params.SingleDeviationPercent; most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
+			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
+			continue
+		}
+		matches = append(matches, match{c, off})
+	}
+	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.off.Compare(b.off)) })
+	ordered := make([]candidate, len(matches))
+	for i := range matches {
+		ordered[i] = matches[i].candidate
+	}
+	return pl.first(trial, ordered)
+}
+
+// first chooses the first of the candidates without which the filters pass.
+func (pl *planner) first(trial *Trial, of []candidate) []candidate {
+	for i := range of {
+		if pl.passes(of[i : i+1]) {
+			return of[i : i+1]
+		}
+		trial.Rejected = count(trial.Rejected, victims.RuleFilters, 1)
+	}
+	return nil
+}
+
+// multiple takes candidates in order until the need is met and the filters pass,
+// and gives back those that need not go, the most harmful first.
+func (pl *planner) multiple(trial *Trial) []candidate {
+	order := sequence(pl.candidates, pl.node.Budgets)
+	chosen := pl.spare(order[:pl.reach(order)])
+	if most := pl.params.MaxVictims; most != nil && len(chosen) > int(*most) {
+		trial.Rejected = count(trial.Rejected, RuleMaxVictims, len(chosen))
+		return nil
+	}
+	return chosen
+}
+
+// reach is how many of the candidates, in order, have to go. That all are enough
+// is known. Filters that pass once some are gone are taken to pass when more go,
+// so that they are asked a few times only; what is returned passes in any case.
+func (pl *planner) reach(order []candidate) int {
+	freed := make(victims.Amounts, len(pl.need))
+	n := 0
+	for ; !pl.metBy(freed); n++ {
+		pl.add(freed, &order[n], 1)
+	}
+	if n == len(order) || n > 0 && pl.passes(order[:n]) {
+		return n
+	}
+	for enough := len(order); ; {
+		switch middle := (n + enough) / 2; {
+		case middle == n:
+			return enough
+		case pl.passes(order[:middle]):
+			enough = middle
+		default:
+			n = middle
+		}
+	}
+}
+
+func (pl *planner) add(freed victims.Amounts, c *candidate, sign int64) {
+	for t := range freed {
+		freed[t] = plus(freed[t], sign*at(c.Request, t))
+	}
+}
+
+// spare gives back who need not go, from the last to the first, and returns the
+// rest. Whole runs are tried before their halves: of many that were taken for
+// the sake of one, most need not go.
+func (pl *planner) spare(taken []candidate) []candidate {
+	stays := make([]bool, len(taken))
+	freed := make(victims.Amounts, len(pl.need))
+	for i := range taken {
+		pl.add(freed, &taken[i], 1)
+	}
+	rest := func() []candidate {
+		out := make([]candidate, 0, len(taken))
+		for i := range taken {
+			if !stays[i] {
+				out = append(out, taken[i])
+			}
+		}
+		return out
+	}
+	move := func(from, to int, stay bool, sign int64) {
+		for i := from; i < to; i++ {
+			stays[i] = stay
+			pl.add(freed, &taken[i], sign)
+		}
+	}
+	var try func(from, to int)
+	try = func(from, to int) {
+		if from > 0 || to < len(taken) { // not all: somebody has to go
+			move(from, to, true, -1)
+			if pl.metBy(freed) && (pl.params.Fits == nil || pl.passes(rest())) {
+				return
+			}
+			move(from, to, false, 1)
+		}
+		if to-from > 1 {
+			half := (from + to) / 2
+			try(half, to)
+			try(from, half)
+		}
+	}
+	try(0, len(taken))
+	return rest()
+}

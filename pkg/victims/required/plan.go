@@ -1,0 +1,81 @@
+package required
+
+import "github.com/paddock-scheduler/paddock/pkg/victims"
+
+// Plan decides whether the node is held for an asker that can run nowhere else,
+// and who goes for it.
+func Plan(n *Node, ask *Ask, p Params) Decision {
+	pl := &planner{balance: weigh(n, ask.Request), node: n, ask: ask, params: &p}
+	d := Decision{Ask: ask, Node: n.Name, Need: pl.needs()}
+	pl.candidates, d.Rejected = gather(n, ask, &p, &pl.balance)
+	d.Candidates = len(pl.candidates)
+	switch {
+	case ask.OverMax != "":
+		d.Outcome, d.Stopped = victims.Refuse, RuleMax
+	case !pl.short && pl.passes(nil):
+		d.Outcome = victims.Hold
+		if pl.unhindered() {
+			d.Outcome = Fits
+		}
+	case ask.Never:
+		d.Outcome, d.Stopped = victims.Refuse, victims.RuleNeverPreempt
+	default:
+		if rule := pl.hopeless(); rule != "" {
+			d.Outcome, d.Stopped = NoHold, rule
+			break
+		}
+		pl.preempt(&d)
+	}
+	d.FitsCalls = pl.calls
+	return d
+}
+
+// unhindered tells whether an asker that fits once leaving pods are gone fits as
+// things are (D1). Of the real filters that is known only where no pod leaves.
+func (pl *planner) unhindered() bool {
+	if len(pl.node.Before) > 0 || !pl.fitsNow(pl.ask.Request) {
+		return false
+	}
+	if pl.params.Fits == nil {
+		return true
+	}
+	for i := range pl.node.Pods {
+		if pl.node.Pods[i].Protection == victims.Leaving {
+			return false
+		}
+	}
+	return true
+}
+
+// hopeless tells why the asker would not fit even with all candidates gone (D1);
+// empty when it would. Nobody gone is known not to be enough.
+func (pl *planner) hopeless() victims.Rule {
+	freed := make(victims.Amounts, len(pl.need))
+	for i := range pl.candidates {
+		pl.add(freed, &pl.candidates[i], 1)
+	}
+	switch {
+	case !pl.metBy(freed):
+		return victims.RuleTooLittle
+	case len(pl.candidates) == 0 || !pl.passes(pl.candidates):
+		return victims.RuleFilters
+	}
+	return ""
+}
+
+// preempt holds the node, and chooses victims once the hold is old enough (D3).
+func (pl *planner) preempt(d *Decision) {
+	d.Outcome = victims.Hold
+	if wait := pl.params.StartDelay - pl.ask.Held; wait > 0 {
+		d.Stopped, d.Wait = RuleDelay, wait
+		return
+	}
+	chosen, by, tried := pl.choose()
+	d.Tried = tried
+	if len(chosen) == 0 {
+		d.Stopped = RuleNoVictims
+		return
+	}
+	d.Outcome, d.Selection = victims.Preempt, by
+	pl.record(d, chosen)
+}

@@ -1,0 +1,122 @@
+package required
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// String renders the decision in one line: who, and the sentence.
+func (d Decision) String() string { return d.Ask.Namespace + "/" + d.Ask.Name + ": " + d.Sentence() }
+
+// Sentence says what was decided, why, and where people can help what they can do.
+func (d Decision) Sentence() string {
+	switch d.Outcome {
+	case Fits:
+		return fmt.Sprintf("there is room on node %s", d.Node)
+	case victims.Hold:
+		return fmt.Sprintf("node %s is held, %s", d.Node, d.waiting())
+	case victims.Preempt:
+		var names []string
+		for _, v := range d.Victims {
+			names = append(names, fmt.Sprintf("%s/%s (%s)", v.Namespace, v.Name, v.Class))
+		}
+		return fmt.Sprintf("preempt %s for node %s, %s%s", strings.Join(names, ", "), d.Node, d.short(), d.harm())
+	case NoHold:
+		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
+			d.Node, d.short(), d.hopeless(), d.excluded())
+	}
+	if d.Stopped == RuleMax {
+		return fmt.Sprintf("node %s is not held: with the pod queue %s would be over its max (D2); raise it, or wait until the queue uses less", d.Node, d.Ask.OverMax)
+	}
+	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never nobody goes for it (D2)", d.Node, d.short())
+}
+
+// waiting says what a hold without victims waits for.
+func (d Decision) waiting() string {
+	switch d.Stopped {
+	case RuleDelay:
+		return fmt.Sprintf("pods are preempted in %v if there is no room before (preemptionStartDelay)", d.Wait.Round(time.Millisecond))
+	case RuleNoVictims:
+		var tried []string
+		for _, t := range d.Tried {
+			tried = append(tried, t.String())
+		}
+		return fmt.Sprintf("nobody is preempted: %s; %s%s; wait until pods end, or widen victimSelection", d.short(), strings.Join(tried, "; "), d.excluded())
+	}
+	return "no victims: the pod fits once leaving pods are gone and those before it are placed"
+}
+
+// short says what is missing.
+func (d Decision) short() string {
+	var amounts []string
+	for _, n := range d.Need {
+		if n.Short > 0 {
+			amounts = append(amounts, resources.Format(n.Type, n.Short)+" "+n.Type)
+		}
+	}
+	if len(amounts) == 0 {
+		return "the pod fits by amounts, but its filters refuse"
+	}
+	return "the pod is short of " + strings.Join(amounts, ", ")
+}
+
+// harm says what people will be asked about.
+func (d Decision) harm() string {
+	s := ""
+	if d.OptedOut > 0 {
+		s += fmt.Sprintf("; %d opted out and the others were not enough", d.OptedOut)
+	}
+	if d.Violations > 0 {
+		s += fmt.Sprintf("; %d beyond what PodDisruptionBudgets allow", d.Violations)
+	}
+	return s
+}
+
+// excluded says why other pods may not go (D8).
+func (d Decision) excluded() string {
+	if len(d.Rejected) == 0 {
+		return ""
+	}
+	return "; not counted: " + rejections(d.Rejected)
+}
+
+func rejections(list []victims.Rejection) string {
+	var words []string
+	for _, r := range list {
+		words = append(words, fmt.Sprintf("%d %s", r.Pods, r.Rule))
+	}
+	return strings.Join(words, ", ")
+}
+
+// String names the selection and what it rejected.
+func (t Trial) String() string { return fmt.Sprintf("%s: %s", t.Selection, rejections(t.Rejected)) }
+
+// hopeless says that all who may go are not enough.
+func (d Decision) hopeless() string {
+	switch d.Candidates {
+	case 0:
+		return "and no pod may go"
+	case 1:
+		return "also without the 1 pod that may go"
+	}
+	return fmt.Sprintf("also without the %d pods that may go", d.Candidates)
+}
+
+// VictimNote is what people are told on a victim: who asked, and why it goes.
+func (d Decision) VictimNote(i int) string {
+	v := d.Victims[i]
+	why := "in the way there by more than its amounts"
+	if v.ForRoom {
+		var frees []string
+		for _, e := range v.Frees {
+			frees = append(frees, resources.Format(e.Name, e.Amount)+" "+e.Name)
+		}
+		why = "frees " + strings.Join(frees, ", ")
+	}
+	return fmt.Sprintf("preempted for %s/%s, which can run on node %s only: class %s, priority %d of at most %d (D4, D5), %s (D6)",
+		d.Ask.Namespace, d.Ask.Name, d.Node, v.Class, v.Priority, d.Ask.Priority, why)
+}
