@@ -30,8 +30,6 @@ type Need struct {
 type Victim struct {
 	*Pod
 	Class Class
-	// Share is the largest covered share of the need.
-	Share resources.Share
 	// Frees is what it uses of the types that are needed, sorted by name.
 	Frees []resources.Entry
 	// ForRoom is true where the others do not cover the need. Where it is false
@@ -88,7 +86,7 @@ func (pl *planner) record(d *Decision, chosen []candidate) {
 	}
 	for i := range chosen {
 		c := &chosen[i]
-		v := Victim{Pod: c.Pod, Class: c.class, Share: c.share, Frees: pl.frees(c)}
+		v := Victim{Pod: c.Pod, Class: c.class, Frees: pl.frees(c)}
 		pl.add(freed, c, -1)
 		v.ForRoom = !pl.metBy(freed)
 		pl.add(freed, c, 1)

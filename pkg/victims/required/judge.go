@@ -166,7 +166,7 @@ func (j *judge) preempt() error {
 		}
 	}
 	if lack := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })); lack != "" {
-		errs = append(errs, errors.New("D7: "+lack))
+		return errors.Join(append(errs, errors.New("D7: "+lack))...)
 	}
 	return errors.Join(append(errs, j.filters(j.gone))...)
 }
@@ -240,9 +240,9 @@ func (j *judge) class(v *Pod, decided Class) error {
 }
 
 // needed judges that the others do not make room without a victim that was to
-// make room (D6).
+// make room, as all are where the filters were never asked (D6).
 func (j *judge) needed(i int) error {
-	if !j.d.Victims[i].ForRoom {
+	if !j.d.Victims[i].ForRoom && j.d.FitsCalls > 0 {
 		return nil
 	}
 	stays := j.gone[i]

@@ -78,8 +78,8 @@ type Params struct {
 	StartDelay time.Duration
 	// Fits runs the real filters for the asker on the node without some pods; the
 	// leaving ones are gone in any case, and the holders before it have their
-	// room. Nil means that resources are all there is. It is asked at most three
-	// times per candidate.
+	// room. Nil means that resources are all there is. It is asked only about sets
+	// that make room by amounts, at most four times per candidate and once more.
 	Fits func(without []*victims.Pod) victims.Fit
 }
 

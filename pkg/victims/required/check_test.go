@@ -1,0 +1,184 @@
+package required_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// A planner is required.Plan, or one with a planted bug.
+type planner func(*model, *rand.Rand) (*required.Node, required.Decision, required.Params)
+
+// real is the planner under test.
+func real(m *model, chance *rand.Rand) (*required.Node, required.Decision, required.Params) {
+	n, ask, p := m.world(chance)
+	return n, required.Plan(n, ask, p), p
+}
+
+// check compares what a planner makes of a model with all second opinions: the
+// oracle, Judge, and the planner itself on the same world in another order.
+func check(m *model, plan planner, seed uint64) error {
+	o := newOracle(m)
+	return o.check(o.decide(), plan, seed)
+}
+
+func (o *oracle) check(want verdict, plan planner, seed uint64) error {
+	n, d, p := plan(o.model, nil)
+	if err := o.compareWith(d, want); err != nil {
+		return err
+	}
+	if err := required.Judge(n, d.Ask, p, d); err != nil {
+		return fmt.Errorf("Judge refuses it: %w", err)
+	}
+	if err := o.facts(d); err != nil {
+		return err
+	}
+	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
+	if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
+		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)
+	}
+	return nil
+}
+
+// compareWith tells whether a decision is the one by the rules.
+func (o *oracle) compareWith(d required.Decision, want verdict) error {
+	if d.Outcome != want.outcome || d.Stopped != want.stopped {
+		return fmt.Errorf("outcome is %s (%s), want %s (%s) of %v", d.Outcome, d, want.outcome, want.stopped, want.victims)
+	}
+	if got := o.indexes(d); !slices.Equal(got, want.victims) || d.Selection != want.selection {
+		return fmt.Errorf("victims of %q are %v, want %v of %q", d.Selection, got, want.victims, want.selection)
+	}
+	return nil
+}
+
+func (o *oracle) indexes(d required.Decision) []int {
+	var out []int
+	for _, v := range d.Victims {
+		out = append(out, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
+	}
+	return out
+}
+
+// facts checks what a decision says about itself, and that no victim is idle.
+func (o *oracle) facts(d required.Decision) error {
+	set := o.indexes(d)
+	want := o.decision(d.Ask, verdict{d.Outcome, set, d.Selection, d.Stopped})
+	options := cmp.Options{
+		cmpopts.IgnoreFields(required.Decision{}, "Tried", "FitsCalls", "Ask"), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreFields(required.Victim{}, "Pod"),
+	}
+	if diff := cmp.Diff(want, d, options); diff != "" {
+		return fmt.Errorf("it says what is not so: %s", diff)
+	}
+	if most := 4*d.Candidates + 1; d.FitsCalls > most || d.FitsCalls > 0 && !o.filters {
+		return fmt.Errorf("%d calls of the filters, want at most %d", d.FitsCalls, most)
+	}
+	for i := range set {
+		if o.enough(slices.Delete(slices.Clone(set), i, i+1)) {
+			return fmt.Errorf("victim %s is not needed", d.Victims[i].UID)
+		}
+	}
+	return o.tried(d)
+}
+
+// tried checks that every selection that found nothing says why.
+func (o *oracle) tried(d required.Decision) error {
+	if d.Stopped == required.RuleNoVictims && len(d.Tried) == 0 {
+		return errors.New("nothing was tried")
+	}
+	for _, t := range d.Tried {
+		pods := 0
+		for _, r := range t.Rejected {
+			pods += r.Pods
+		}
+		most := 0
+		if o.settings.victims != nil {
+			most = int(*o.settings.victims)
+		}
+		if t.Selection == required.Single && pods != d.Candidates || t.Selection == required.Multiple && (pods <= most || pods > d.Candidates) {
+			return fmt.Errorf("of %d candidates, %v rejected %v", d.Candidates, t.Selection, t.Rejected)
+		}
+	}
+	return nil
+}
+
+// decision words a verdict as a planner does.
+func (o *oracle) decision(ask *required.Ask, v verdict) required.Decision {
+	d := required.Decision{Ask: ask, Node: "n1", Outcome: v.outcome, Stopped: v.stopped, Selection: v.selection, Candidates: len(o.candidates())}
+	if o.filters {
+		d.FitsCalls = 1
+	}
+	if v.stopped == required.RuleDelay {
+		d.Wait = time.Duration(o.settings.delay-o.ask.held) * time.Second
+	}
+	for t, name := range o.types {
+		if want := o.ask.request[t]; want > 0 {
+			d.Need = append(d.Need, required.Need{
+				Type: name, Request: resources.Amount(want), Free: resources.Amount(o.free(t)), Short: resources.Amount(o.need(t)),
+			})
+		}
+	}
+	slices.SortFunc(d.Need, func(a, b required.Need) int { return strings.Compare(a.Type, b.Type) })
+	d.Rejected = o.rejected()
+	consumed := make([]int64, len(o.budgets))
+	for i, pod := range v.victims {
+		d.Victims = append(d.Victims, o.victim(pod, slices.Delete(slices.Clone(v.victims), i, i+1)))
+		d.Violations += int64(o.violates(o.pods[pod], consumed))
+		for _, b := range o.pods[pod].budgets {
+			consumed[b]++
+		}
+		if o.pods[pod].optedOut {
+			d.OptedOut++
+		}
+	}
+	return d
+}
+
+func (o *oracle) rejected() []victims.Rejection {
+	counts := map[victims.Rule]int{}
+	for i := range o.pods {
+		if rule := o.forbids(i); rule != "" {
+			counts[rule]++
+		}
+	}
+	var out []victims.Rejection
+	for rule, pods := range counts {
+		out = append(out, victims.Rejection{Rule: rule, Pods: pods})
+	}
+	slices.SortFunc(out, func(a, b victims.Rejection) int { return strings.Compare(string(a.Rule), string(b.Rule)) })
+	return out
+}
+
+func (o *oracle) victim(i int, others []int) required.Victim {
+	p := o.pods[i]
+	v := required.Victim{
+		Pod: &required.Pod{Pod: &victims.Pod{UID: p.uid, Namespace: "default", Name: p.uid, Priority: p.priority}}, ForRoom: !o.covered(others),
+	}
+	v.Class, _ = o.class(p)
+	for t, name := range o.types {
+		if p.request[t] > 0 && o.need(t) > 0 {
+			v.Frees = append(v.Frees, resources.Entry{Name: name, Amount: resources.Amount(p.request[t])})
+		}
+	}
+	slices.SortFunc(v.Frees, func(a, b resources.Entry) int { return strings.Compare(a.Name, b.Name) })
+	return v
+}
+
+// essence is all that a decision says.
+func essence(d required.Decision) string {
+	s := fmt.Sprintln(d, d.Outcome, d.Need, d.Selection, d.Stopped, d.Wait, d.Tried, d.Candidates, d.Rejected, d.OptedOut, d.Violations, d.FitsCalls)
+	for i, v := range d.Victims {
+		s += fmt.Sprintln(v.UID, v.Class, v.Frees, v.ForRoom, d.VictimNote(i))
+	}
+	return s
+}
