@@ -114,7 +114,7 @@ func (o *oracle) tried(d required.Decision) error {
 
 // decision words a verdict as a planner does.
 func (o *oracle) decision(ask *required.Ask, v verdict) required.Decision {
-	d := required.Decision{Ask: ask, Node: "n1", Outcome: v.outcome, Stopped: v.stopped, Selection: v.selection, Candidates: len(o.candidates())}
+	d := required.Decision{Ask: ask, Node: o.node, Outcome: v.outcome, Stopped: v.stopped, Selection: v.selection, Candidates: len(o.candidates())}
 	if o.filters {
 		d.FitsCalls = 1
 	}

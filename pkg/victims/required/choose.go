@@ -167,6 +167,15 @@ func (pl *planner) spare(taken []candidate) []candidate {
 		}
 		return out
 	}
+	if pl.params.Fits == nil {
+		for i := len(taken) - 1; i >= 0; i-- {
+			pl.add(freed, &taken[i], -1)
+			if stays[i] = pl.metBy(freed); !stays[i] {
+				pl.add(freed, &taken[i], 1)
+			}
+		}
+		return rest()
+	}
 	move := func(from, to int, stay bool, sign int64) {
 		for i := from; i < to; i++ {
 			stays[i] = stay
@@ -177,7 +186,7 @@ func (pl *planner) spare(taken []candidate) []candidate {
 	try = func(from, to int) {
 		if from > 0 || to < len(taken) { // not all: somebody has to go
 			move(from, to, true, -1)
-			if pl.metBy(freed) && (pl.params.Fits == nil || pl.passes(rest())) {
+			if pl.metBy(freed) && pl.passes(rest()) {
 				return
 			}
 			move(from, to, false, 1)

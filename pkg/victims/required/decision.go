@@ -84,6 +84,7 @@ func (pl *planner) record(d *Decision, chosen []candidate) {
 	for i := range chosen {
 		pl.add(freed, &chosen[i], 1)
 	}
+	d.Victims = make([]Victim, 0, len(chosen))
 	for i := range chosen {
 		c := &chosen[i]
 		v := Victim{Pod: c.Pod, Class: c.class, Frees: pl.frees(c)}
@@ -99,7 +100,7 @@ func (pl *planner) record(d *Decision, chosen []candidate) {
 }
 
 func (pl *planner) frees(c *candidate) []resources.Entry {
-	var out []resources.Entry
+	out := make([]resources.Entry, 0, len(pl.need))
 	for t, name := range pl.node.Types {
 		if amount := at(c.Request, t); amount > 0 && pl.need[t] > 0 {
 			out = append(out, resources.Entry{Name: name, Amount: resources.Amount(amount)})

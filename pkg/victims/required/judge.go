@@ -23,7 +23,7 @@ func Judge(n *Node, ask *Ask, p Params, d Decision) error {
 	if n.Name != d.Node {
 		return fmt.Errorf("the decision is about node %s, not %s", d.Node, n.Name)
 	}
-	j := &judge{n: n, ask: ask, p: p, d: d, want: vectorOf(n, ask.Request)}
+	j := &judge{n: n, ask: ask, p: p, d: d}
 	if ask.OverMax != "" {
 		return fmt.Errorf("D2: queue %s is over its max", ask.OverMax)
 	}
@@ -44,41 +44,44 @@ type judge struct {
 	ask  *Ask
 	p    Params
 	d    Decision
-	want resources.Vector
 	gone []*Pod // the victims as they are now
 }
 
-func vectorOf(n *Node, a victims.Amounts) resources.Vector {
-	var entries []resources.Entry
+// room is what a node has left, by type.
+type room []resources.Amount
+
+// use takes amounts from the room; a negative sign gives them back.
+func (r room) use(a victims.Amounts, sign resources.Amount) {
 	for t, amount := range a {
-		entries = append(entries, resources.Entry{Name: n.Types[t], Amount: resources.Amount(amount)})
+		r[t] = r[t].Sub(sign * resources.Amount(amount))
 	}
-	return resources.VectorOf(entries...)
 }
 
 // left is what the node has left without some pods, once the holders before the
 // asker have their room.
-func (j *judge) left(without func(*Pod) bool) resources.Vector {
-	left := vectorOf(j.n, j.n.Allocatable)
+func (j *judge) left(without func(*Pod) bool) room {
+	left := make(room, len(j.n.Types))
+	left.use(j.n.Allocatable, -1)
 	for i := range j.n.Pods {
 		if p := &j.n.Pods[i]; !without(p) {
-			left = left.Sub(vectorOf(j.n, p.Request))
+			left.use(p.Request, 1)
 		}
 	}
 	for _, request := range j.n.Before {
-		left = left.Sub(vectorOf(j.n, request))
+		left.use(request, 1)
 	}
 	return left
 }
 
-// lacks names a type in which the asker does not fit into what is left.
-func (j *judge) lacks(left resources.Vector) string {
-	for name, want := range j.want.All() {
-		if left.Get(name) < want {
-			return fmt.Sprintf("%d %s are left, the asker wants %d", left.Get(name), name, want)
+// lacks says of the first type in which the asker does not fit into what is left
+// by how much; it says nothing where it fits.
+func (j *judge) lacks(left room) error {
+	for t, want := range j.ask.Request {
+		if has := left[t]; want > 0 && has < resources.Amount(want) {
+			return fmt.Errorf("%d %s are left, the asker wants %d", has, j.n.Types[t], want)
 		}
 	}
-	return ""
+	return nil
 }
 
 func leaves(p *Pod) bool { return p.Protection == victims.Leaving }
@@ -102,8 +105,8 @@ func (j *judge) fits() error {
 	if len(j.n.Before) > 0 {
 		return fmt.Errorf("D1: others hold node %s before the asker", j.n.Name)
 	}
-	if lack := j.lacks(j.left(func(*Pod) bool { return false })); lack != "" {
-		return errors.New("D1: " + lack)
+	if err := j.lacks(j.left(func(*Pod) bool { return false })); err != nil {
+		return fmt.Errorf("D1: %w", err)
 	}
 	return j.filters(nil)
 }
@@ -116,8 +119,8 @@ func (j *judge) hold() error {
 			may = append(may, &j.n.Pods[i])
 		}
 	}
-	if lack := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(may, p) })); lack != "" {
-		return fmt.Errorf("D1: even without %d pods %s", len(may), lack)
+	if err := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(may, p) })); err != nil {
+		return fmt.Errorf("D1: even without %d pods %w", len(may), err)
 	}
 	return j.filters(may)
 }
@@ -158,15 +161,16 @@ func (j *judge) preempt() error {
 		return err
 	}
 	errs := []error{j.begun(), j.number()}
+	left := j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })
 	for i, v := range j.gone {
-		for _, err := range []error{j.allowed(v), j.class(v, j.d.Victims[i].Class), j.needed(i)} {
+		for _, err := range []error{j.allowed(v), j.class(v, j.d.Victims[i].Class), j.needed(i, left)} {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
 			}
 		}
 	}
-	if lack := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })); lack != "" {
-		return errors.Join(append(errs, errors.New("D7: "+lack))...)
+	if err := j.lacks(left); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("D7: %w", err))...)
 	}
 	return errors.Join(append(errs, j.filters(j.gone))...)
 }
@@ -202,20 +206,26 @@ func (j *judge) near(v *Pod) error {
 	if j.p.SingleDeviationPercent == nil {
 		return nil
 	}
-	var yard string
-	most := new(big.Rat)
-	for name, want := range j.want.All() { // by name
-		all := max(vectorOf(j.n, j.n.Allocatable).Get(name), 1)
-		if share := big.NewRat(int64(want), int64(all)); share.Cmp(most) > 0 {
-			yard, most = name, share
+	yard, most := 0, new(big.Rat)
+	for t, want := range j.ask.Request {
+		share := big.NewRat(want, max(amount(j.n.Allocatable, t), 1))
+		if c := share.Cmp(most); c > 0 || c == 0 && j.n.Types[t] < j.n.Types[yard] {
+			yard, most = t, share
 		}
 	}
-	has, want := int64(vectorOf(j.n, v.Request).Get(yard)), int64(j.want.Get(yard))
+	has, want := amount(v.Request, yard), amount(j.ask.Request, yard)
 	off := new(big.Int).Abs(new(big.Int).Sub(big.NewInt(has), big.NewInt(want)))
 	if off.Mul(off, big.NewInt(100)).Cmp(new(big.Int).Mul(big.NewInt(want), big.NewInt(int64(*j.p.SingleDeviationPercent)))) > 0 {
-		return fmt.Errorf("D6: its victim has %d %s, more than %d%% off %d", has, yard, *j.p.SingleDeviationPercent, want)
+		return fmt.Errorf("D6: its victim has %d %s, more than %d%% off %d", has, j.n.Types[yard], *j.p.SingleDeviationPercent, want)
 	}
 	return nil
+}
+
+func amount(a victims.Amounts, t int) int64 {
+	if t >= len(a) {
+		return 0
+	}
+	return a[t]
 }
 
 // class judges that a victim is not of a more harmful class than was decided (D5).
@@ -229,24 +239,26 @@ func (j *judge) class(v *Pod, decided Class) error {
 	case v.Originator:
 		now = Originator
 	}
-	order := []Class{Regular, Originator, OptedOut, Foreign}
+	places := [...]int{Regular: 1, Originator: 2, OptedOut: 3, Foreign: 4}
 	if j.p.ClassOrder == YuniKorn {
-		order = []Class{Regular, OptedOut, Originator, Foreign}
+		places[Originator], places[OptedOut] = 3, 2
 	}
-	if slices.Index(order, now) > slices.Index(order, decided) {
+	if places[now] > places[decided] {
 		return fmt.Errorf("D5: it was chosen as %s and is %s", decided, now)
 	}
 	return nil
 }
 
 // needed judges that the others do not make room without a victim that was to
-// make room, as all are where the filters were never asked (D6).
-func (j *judge) needed(i int) error {
-	if !j.d.Victims[i].ForRoom && j.d.FitsCalls > 0 {
+// make room, as all are where the filters were never asked (D6). What is left is
+// left without all victims.
+func (j *judge) needed(i int, left room) error {
+	if leaves(j.gone[i]) || !j.d.Victims[i].ForRoom && j.d.FitsCalls > 0 {
 		return nil
 	}
-	stays := j.gone[i]
-	if j.lacks(j.left(func(p *Pod) bool { return p != stays && (leaves(p) || slices.Contains(j.gone, p)) })) != "" {
+	left.use(j.gone[i].Request, 1)
+	defer left.use(j.gone[i].Request, -1)
+	if j.lacks(left) != nil {
 		return nil
 	}
 	return errors.New("D6: there is room without it")

@@ -16,6 +16,7 @@ var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 // A model is the question in plain numbers: what the oracle reads, and what the
 // planner's world is made of. Its filters are ports that nobody else may use.
 type model struct {
+	node        string
 	types       []string
 	allocatable []int64
 	pods        []*mpod
@@ -74,7 +75,7 @@ func (m *model) world(chance *rand.Rand) (*required.Node, *required.Ask, require
 		}
 		return out
 	}
-	n := &required.Node{Name: "n1", Allocatable: amounts(m.allocatable)}
+	n := &required.Node{Name: m.node, Allocatable: amounts(m.allocatable)}
 	for _, t := range types {
 		n.Types = append(n.Types, m.types[t])
 	}
@@ -212,7 +213,7 @@ func (g *generator) between(least, most int) int { return least + g.IntN(most-le
 
 // generate returns the model of a seed, with up to so many pods.
 func generate(seed uint64, pods int) *model {
-	g := &generator{rand.New(rand.NewPCG(seed, 11)), &model{}}
+	g := &generator{rand.New(rand.NewPCG(seed, 11)), &model{node: "n1"}}
 	g.m.types = append([]string{"vcore"}, [][]string{nil, {"memory"}, {"memory", "gpu"}}[g.IntN(3)]...)
 	if g.chance(50) {
 		g.m.types = append(g.m.types, "pods")

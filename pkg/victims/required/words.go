@@ -45,7 +45,8 @@ func (d Decision) waiting() string {
 		for _, t := range d.Tried {
 			tried = append(tried, t.String())
 		}
-		return fmt.Sprintf("nobody is preempted: %s; %s%s; wait until pods end, or widen victimSelection", d.short(), strings.Join(tried, "; "), d.excluded())
+		return fmt.Sprintf("nobody is preempted: %s; nothing by %s%s; wait until pods end, or widen victimSelection, singleDeviationPercent or maxVictims (D6)",
+			d.short(), strings.Join(tried, ", nor by "), d.excluded())
 	}
 	return "no victims: the pod fits once leaving pods are gone and those before it are placed"
 }
@@ -81,19 +82,19 @@ func (d Decision) excluded() string {
 	if len(d.Rejected) == 0 {
 		return ""
 	}
-	return "; not counted: " + rejections(d.Rejected)
+	return "; others may not go (" + rejections(d.Rejected) + ")"
 }
 
 func rejections(list []victims.Rejection) string {
 	var words []string
 	for _, r := range list {
-		words = append(words, fmt.Sprintf("%d %s", r.Pods, r.Rule))
+		words = append(words, fmt.Sprintf("%s: %d", r.Rule, r.Pods))
 	}
 	return strings.Join(words, ", ")
 }
 
 // String names the selection and what it rejected.
-func (t Trial) String() string { return fmt.Sprintf("%s: %s", t.Selection, rejections(t.Rejected)) }
+func (t Trial) String() string { return fmt.Sprintf("%s (%s)", t.Selection, rejections(t.Rejected)) }
 
 // hopeless says that all who may go are not enough.
 func (d Decision) hopeless() string {
@@ -101,9 +102,9 @@ func (d Decision) hopeless() string {
 	case 0:
 		return "and no pod may go"
 	case 1:
-		return "also without the 1 pod that may go"
+		return "and would not fit even without the 1 pod that may go"
 	}
-	return fmt.Sprintf("also without the %d pods that may go", d.Candidates)
+	return fmt.Sprintf("and would not fit even without the %d pods that may go", d.Candidates)
 }
 
 // VictimNote is what people are told on a victim: who asked, and why it goes.
