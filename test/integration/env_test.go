@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -59,11 +60,13 @@ type env struct {
 type settings struct {
 	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
 	args    map[string]any // further arguments of QueueSort
+	// preemption are arguments of QueuePreemption.
+	preemption map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
 	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
 	launch localcluster.SchedulerOptions
-	// refused is true if RBAC forbids the scheduler of this test something.
+	// refused is true if RBAC, or a policy, forbids the scheduler of this test something.
 	refused bool
 }
 
@@ -102,6 +105,16 @@ func queueSort(name string, value any) func(*settings) {
 			s.args = map[string]any{}
 		}
 		s.args[name] = value
+	}
+}
+
+// preemption sets an argument of QueuePreemption.
+func preemption(name string, value any) func(*settings) {
+	return func(s *settings) {
+		if s.preemption == nil {
+			s.preemption = map[string]any{}
+		}
+		s.preemption[name] = value
 	}
 }
 
@@ -206,16 +219,18 @@ func (e *env) writeSchedulerConfig() {
 	e.rest = freeAddress(e.T)
 	changed := 0
 	for _, p := range configuration["profiles"].([]any) {
-		for _, c := range p.(map[string]any)["pluginConfig"].([]any) {
+		configs := p.(map[string]any)["pluginConfig"].([]any)
+		for _, c := range configs {
 			if c.(map[string]any)["name"] != "QueueSort" {
 				continue
 			}
 			args := c.(map[string]any)["args"].(map[string]any)
 			args["restAddress"], args["configNamespace"] = e.rest, e.configNamespace()
-			for name, value := range e.settings.args {
-				args[name] = value
-			}
+			maps.Copy(args, e.settings.args)
 			changed++
+		}
+		if args := e.settings.preemption; args != nil {
+			p.(map[string]any)["pluginConfig"] = append(configs, map[string]any{"name": "QueuePreemption", "args": args})
 		}
 	}
 	if changed == 0 {
@@ -273,7 +288,21 @@ func (e *env) kill() {
 func (e *env) useNodes(n int, spec localcluster.NodeSpec) []string {
 	e.Helper()
 	e.nodePool = e.id
-	spec.NamePrefix, spec.Labels = e.id+"-node", map[string]string{pool: e.id}
+	return e.addNodes(n, spec)
+}
+
+// apart returns a part of the test with nodes of its own.
+func (e *env) apart(name string, n int, spec localcluster.NodeSpec) *env {
+	e.Helper()
+	part := *e
+	part.nodePool = e.id + "-" + name
+	part.addNodes(n, spec)
+	return &part
+}
+
+func (e *env) addNodes(n int, spec localcluster.NodeSpec) []string {
+	e.Helper()
+	spec.NamePrefix, spec.Labels = e.nodePool+"-node", map[string]string{pool: e.nodePool, label: e.id}
 	names, err := suite.cluster.AddNodes(e.Context(), spec, n)
 	e.ok(err)
 	return names
@@ -307,7 +336,8 @@ func (e *env) checkNodes(ctx context.Context) {
 		e.Error(err)
 	}
 	for i := range pods {
-		if p := &pods[i]; p.Status.Phase == corev1.PodFailed {
+		// A pod that is evicted fails at its end, too.
+		if p := &pods[i]; p.Status.Phase == corev1.PodFailed && p.DeletionTimestamp == nil {
 			e.Errorf("pod %s was bound to %s and failed there: %s: %s", p.Name, p.Spec.NodeName, p.Status.Reason, p.Status.Message)
 		}
 	}
@@ -341,7 +371,7 @@ func (e *env) removeRest(ctx context.Context) error {
 	for i := range list.Items {
 		errs = append(errs, suite.client.CoreV1().Namespaces().Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}))
 	}
-	nodes, err := suite.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: pool + "=" + e.id})
+	nodes, err := suite.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}

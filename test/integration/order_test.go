@@ -123,11 +123,15 @@ func TestOrderOfQueues(t *testing.T) {
 }
 
 // priorityClass makes a priority class ID-NAME.
-func (e *env) priorityClass(name string, value int32) {
+func (e *env) priorityClass(name string, value int32, options ...func(*schedulingv1.PriorityClass)) {
 	e.Helper()
 	classes := suite.client.SchedulingV1().PriorityClasses()
 	full := e.id + "-" + name
-	_, err := classes.Create(e.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: full}, Value: value}, metav1.CreateOptions{})
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: full}, Value: value}
+	for _, o := range options {
+		o(class)
+	}
+	_, err := classes.Create(e.Context(), class, metav1.CreateOptions{})
 	e.ok(err)
 	e.Cleanup(func() {
 		if err := classes.Delete(context.Background(), full, metav1.DeleteOptions{}); err != nil {

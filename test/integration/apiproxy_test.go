@@ -1,0 +1,189 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// write is what a scheduler wants to write about a pod.
+type write struct {
+	method, pod, subresource string
+	body                     []byte
+}
+
+// sets tells whether it is a patch of the status that gives a condition a value.
+func (w write) sets(kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	var patch struct {
+		Status struct {
+			Conditions []corev1.PodCondition `json:"conditions"`
+		} `json:"status"`
+	}
+	if w.method != http.MethodPatch || w.subresource != "status" || json.Unmarshal(w.body, &patch) != nil {
+		return false
+	}
+	for _, c := range patch.Status.Conditions {
+		if c.Type == kind && c.Status == status {
+			return true
+		}
+	}
+	return false
+}
+
+func (w write) deletes() bool { return w.method == http.MethodDelete && w.subresource == "" }
+func (w write) binds() bool   { return w.method == http.MethodPost && w.subresource == "binding" }
+
+// trap is a write at which something happens instead.
+type trap struct {
+	// matches tells whether it is such a write; the one number nth counts, the
+	// first is 1.
+	matches func(write) bool
+	nth     int
+	// forwarded: the API server gets the write, and the scheduler no answer.
+	forwarded bool
+}
+
+// apiProxy stands between a scheduler and the API server.
+type apiProxy struct {
+	kubeconfig string
+	forward    *httputil.ReverseProxy
+	// spring is called once for a trap; what the scheduler wants to write during
+	// the call and after it, until open, does not arrive.
+	spring func()
+
+	mu     sync.Mutex
+	trap   *trap
+	seen   int           // writes that matched the trap
+	sprung chan struct{} // closed when spring has returned
+	shut   bool
+}
+
+// newAPIProxy starts a proxy that lets everything pass. It speaks for the
+// scheduler: who connects to it is the user of the scheduler.
+func newAPIProxy(t *testing.T) *apiProxy {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := clientrest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &apiProxy{forward: &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}}
+	server := httptest.NewServer(p)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	k := clientcmdapi.NewConfig()
+	k.Clusters["proxy"] = &clientcmdapi.Cluster{Server: server.URL}
+	k.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy"}
+	k.CurrentContext = "proxy"
+	p.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*k, p.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// through lets a scheduler use the proxy.
+func (p *apiProxy) through(s *settings) { s.launch.Kubeconfig = p.kubeconfig }
+
+// set sets a trap and returns what is closed when it has sprung.
+func (p *apiProxy) set(t trap) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trap, p.seen, p.sprung = &t, 0, make(chan struct{})
+	return p.sprung
+}
+
+// open lets everything pass again.
+func (p *apiProxy) open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trap, p.shut = nil, false
+}
+
+// ServeHTTP forwards reads, and writes that no trap is set for.
+func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		p.forward.ServeHTTP(w, r)
+		return
+	}
+	asked, err := readWrite(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	caught, passes := p.judge(asked)
+	switch {
+	case caught != nil:
+		if caught.forwarded {
+			// It arrives, whatever becomes of the one who wrote it.
+			p.forward.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
+		}
+		p.spring()
+		close(p.sprung)
+		panic(http.ErrAbortHandler)
+	case !passes:
+		panic(http.ErrAbortHandler)
+	}
+	p.forward.ServeHTTP(w, r)
+}
+
+// judge tells whether a write falls into the trap, and if not whether it passes.
+func (p *apiProxy) judge(asked write) (caught *trap, passes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shut {
+		return nil, false
+	}
+	if p.trap == nil || !p.trap.matches(asked) {
+		return nil, true
+	}
+	if p.seen++; p.seen != p.trap.nth {
+		return nil, true
+	}
+	caught, p.trap, p.shut = p.trap, nil, true
+	return caught, false
+}
+
+// readWrite reads a request to the end and leaves it as it was.
+func readWrite(r *http.Request) (write, error) {
+	w := write{method: r.Method}
+	var err error
+	if w.body, err = io.ReadAll(r.Body); err != nil {
+		return w, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(w.body))
+	// /api/v1/namespaces/NAMESPACE/pods/NAME/SUBRESOURCE
+	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) > 5 && parts[4] == "pods" {
+		w.pod, w.subresource = parts[5], strings.Join(parts[6:], "/")
+	}
+	return w, nil
+}

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// held is the condition by which an asker holds its node.
+const held = corev1.PodConditionType(reservations.HeldCondition)
+
+// sight is a pod as it was at a moment.
+type sight struct {
+	at   time.Time
+	pod  *corev1.Pod
+	gone bool
+}
+
+// chronicle is all that was seen of the pods of a namespace, on one watch.
+type chronicle struct {
+	env *env
+	mu  sync.Mutex
+	// sights of each pod, the first one first.
+	sights map[types.UID][]sight
+}
+
+// keepChronicle notes from now on what happens to the pods of the test. It is
+// called before there are any.
+func (e *env) keepChronicle() *chronicle {
+	e.Helper()
+	c := &chronicle{env: e, sights: map[types.UID][]sight{}}
+	pods := suite.client.CoreV1().Pods(e.ns)
+	list, err := pods.List(e.Context(), metav1.ListOptions{})
+	e.ok(err)
+	w, err := pods.Watch(e.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	e.ok(err)
+	e.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			if p, isPod := event.Object.(*corev1.Pod); isPod {
+				c.mu.Lock()
+				c.sights[p.UID] = append(c.sights[p.UID], sight{time.Now(), p, event.Type == watch.Deleted})
+				c.mu.Unlock()
+			}
+		}
+	}()
+	return c
+}
+
+// of returns what was seen of one pod.
+func (c *chronicle) of(uid types.UID) []sight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sights[uid])
+}
+
+// first returns the first state of a pod that is as wanted; nil if there was none.
+func (c *chronicle) first(uid types.UID, check func(sight) bool) *sight {
+	for _, s := range c.of(uid) {
+		if check(s) {
+			return &s
+		}
+	}
+	return nil
+}
+
+// boundAt tells where and when a pod was bound; a zero time says it was not.
+func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
+	if s := c.first(uid, func(s sight) bool { return s.pod.Spec.NodeName != "" }); s != nil {
+		return s.pod.Spec.NodeName, s.at
+	}
+	return "", time.Time{}
+}
+
+// evicted returns the pods of a group that somebody let go after they were
+// bound, as they were when that was first seen, in that order.
+func (c *chronicle) evicted(of string) []sight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []sight
+	for _, sights := range c.sights {
+		i := slices.IndexFunc(sights, func(s sight) bool { return s.gone || s.pod.DeletionTimestamp != nil })
+		if i >= 0 && sights[i].pod.Spec.NodeName != "" && sights[i].pod.Labels[group] == of {
+			out = append(out, sights[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b sight) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.pod.Name, b.pod.Name)) })
+	return out
+}
+
+// lastOf returns the last state of a pod that was seen.
+func (c *chronicle) lastOf(uid types.UID) *corev1.Pod {
+	sights := c.of(uid)
+	if len(sights) == 0 {
+		return nil
+	}
+	return sights[len(sights)-1].pod
+}
+
+// statuses returns the values that a condition of a pod had, one after the other.
+func (c *chronicle) statuses(uid types.UID, kind corev1.PodConditionType) []corev1.PodCondition {
+	var out []corev1.PodCondition
+	for _, s := range c.of(uid) {
+		now := conditionOf(s.pod, kind)
+		if now != nil && (len(out) == 0 || out[len(out)-1].Status != now.Status) {
+			out = append(out, *now)
+		}
+	}
+	return out
+}
+
+// claim returns the claim that an asker's condition had, and when it was seen first.
+func (c *chronicle) claim(uid types.UID) (claim reservations.Claim, at time.Time) {
+	c.env.Helper()
+	s := c.first(uid, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionTrue) })
+	if s == nil {
+		return claim, at
+	}
+	claim, err := reservations.ParseClaim(conditionOf(s.pod, held).Message)
+	c.env.ok(err)
+	return claim, s.at
+}
+
+// expectEvicted waits until so many pods of a group have to go, and fails at
+// once when there are more.
+func (c *chronicle) expectEvicted(of string, n int) []sight {
+	e := c.env
+	e.Helper()
+	eventually(e, patience, fmt.Sprintf("%d pods of group %s are evicted", n, of), func() (bool, string) {
+		seen := c.evicted(of)
+		if len(seen) > n {
+			e.Fatalf("%d pods of group %s are evicted, want %d: %s", len(seen), of, n, names(seen))
+		}
+		return len(seen) == n, names(seen)
+	})
+	return c.evicted(of)
+}
+
+func names(sights []sight) string {
+	var list []string
+	for _, s := range sights {
+		list = append(list, s.pod.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+// conditionOf returns a condition of a pod; nil when it has none of that type.
+func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	if i < 0 {
+		return nil
+	}
+	return &p.Status.Conditions[i]
+}
+
+func conditionIs(p *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	c := conditionOf(p, kind)
+	return c != nil && c.Status == status
+}
+
+// awaitNote waits for an event about a pod that says all of the texts.
+func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
+	e.Helper()
+	var found corev1.Event
+	eventually(e, patience, fmt.Sprintf("an event about %s says %q", p.GetName(), texts), func() (bool, string) {
+		list, err := eventsOf(e.Context(), p)
+		e.ok(err)
+		var seen []string
+		for i := range list {
+			if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(list[i].Message, t) }) {
+				found = list[i]
+				return true, ""
+			}
+			seen = append(seen, list[i].Reason+": "+list[i].Message)
+		}
+		return false, strings.Join(seen, " | ")
+	})
+	return found
+}
+
+// checkVictim checks what a pod that was evicted leaves behind for people.
+func (c *chronicle) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
+	e := c.env
+	e.Helper()
+	if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
+		e.Errorf("pod %s was evicted and has conditions %v, want %s", v.pod.Name, last.Status.Conditions, corev1.DisruptionTarget)
+	}
+	e.awaitNote(v.pod, asker.Namespace+"/"+asker.Name, askQueue, victimQueue, "law")
+}
+
+// awaitPlaced waits until an asker is bound and its hold has ended.
+func (c *chronicle) awaitPlaced(asker *corev1.Pod) *corev1.Pod {
+	c.env.Helper()
+	return c.env.awaitPod(asker, "is bound and holds no node", func(p *corev1.Pod) bool {
+		return p.Spec.NodeName != "" && conditionIs(p, held, corev1.ConditionFalse)
+	})
+}

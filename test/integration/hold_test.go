@@ -1,0 +1,94 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// TestHeldNode checks that a node is kept for its asker while the last of its
+// victims is leaving.
+func TestHeldNode(t *testing.T) { heldNode(t, func(*env) {}) }
+
+// TestHeldNodeAfterRestart checks the same when the scheduler is killed meanwhile.
+func TestHeldNodeAfterRestart(t *testing.T) {
+	heldNode(t, func(e *env) {
+		e.kill()
+		e.start()
+	})
+}
+
+// heldNode frees two of four cores at once and the others later: nobody of any
+// profile may have the two meanwhile, not even with a priority that is beyond
+// upstream's respect for nominated pods. When the asker is gone, everybody may.
+func heldNode(t *testing.T, meanwhile func(*env)) {
+	const leaves = 4 * time.Second
+	e := setup(t, preemptionQueues, twoProfiles)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	e.priorityClass("high", 1000, neverPreempts)
+	c := e.keepChronicle()
+	quick := e.create("quick", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
+	slow := e.create("slow", 1, inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(leaves))[0]
+	e.awaitRunning(quick)
+	e.awaitRunning(slow)
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "4")))
+	high := ofPriority(e.id + "-high")
+	plain := e.create("plain", 2, ofProfile(corev1.DefaultSchedulerName), high)
+	third := e.create("third", 2, inQueue("root.other"), high)
+	c.expectEvicted("quick", 1)
+	c.expectEvicted("slow", 1)
+	e.awaitGone(quick)
+	meanwhile(e)
+	// New ones look at the node now, whatever the old ones have been told.
+	plain = append(plain, e.create("plain-late", 1, ofProfile(corev1.DefaultSchedulerName), high)...)
+	third = append(third, e.create("third-late", 1, inQueue("root.other"), high)...)
+	e.awaitTold(plain[2], "held")
+	e.awaitTold(third[2], "held")
+	placed := c.awaitPlaced(asker)
+	_, bound := c.boundAt(asker.UID)
+	gone := c.first(slow.UID, func(s sight) bool { return s.gone || s.pod.Status.Phase == corev1.PodFailed })
+	began := c.first(slow.UID, func(s sight) bool { return s.pod.DeletionTimestamp != nil })
+	if gone == nil || bound.Before(gone.at) {
+		t.Fatalf("the asker was bound at %v, the last victim ended: %+v", bound, gone)
+	}
+	t.Logf("the last victim left for %v, the asker was bound %v later", gone.at.Sub(began.at), bound.Sub(gone.at))
+	for _, p := range append(plain, third...) {
+		if node, at := c.boundAt(p.UID); !at.IsZero() {
+			t.Errorf("pod %s was bound to %s %v after the asker", p.Name, node, at.Sub(bound))
+		}
+	}
+	e.delete(placed)
+	eventually(t, patience, "four of the others run in its place", func() (bool, string) {
+		running := 0
+		for _, p := range append(plain, third...) {
+			if _, at := c.boundAt(p.UID); !at.IsZero() {
+				running++
+			}
+		}
+		return running == 4, fmt.Sprintf("%d run", running)
+	})
+}
+
+// TestHoldOfDeletedAsker checks that a node is free for others when the pod it
+// was held for is deleted while a victim is leaving.
+func TestHoldOfDeletedAsker(t *testing.T) {
+	e := setup(t, preemptionQueues, twoProfiles)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(3*time.Second))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	c.expectEvicted("victim", 2)
+	plain := e.create("plain", 2, ofProfile(corev1.DefaultSchedulerName))
+	e.delete(asker)
+	for _, p := range plain {
+		e.awaitRunning(p)
+	}
+	if seen := c.evicted("victim"); len(seen) != 2 {
+		t.Errorf("evicted were %s, want two", names(seen))
+	}
+	e.expectBooks()
+}

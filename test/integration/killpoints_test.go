@@ -1,0 +1,175 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// checkHealth asks the scheduler whether its books are in order.
+func (e *env) checkHealth(ctx context.Context) {
+	e.Helper()
+	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+"/ws/v1/scheduler/healthcheck")
+	e.ok(err)
+	var h rest.Health
+	e.ok(json.Unmarshal(body, &h))
+	if !h.Healthy {
+		e.Errorf("the health check says %s", body)
+	}
+}
+
+// TestKilledWhilePreempting kills the scheduler at every write of a preemption,
+// just before the API server gets it and just after. Whatever was written, the
+// next one goes on from there: not one victim too many, and the asker gets its
+// node. Who is in the claim and not deleted yet opts out of preemption meanwhile,
+// so that a new plan would be another one: it is the claim that counts.
+func TestKilledWhilePreempting(t *testing.T) {
+	const victims = 3
+	proxy := newAPIProxy(t)
+	e := setup(t, preemptionQueues, proxy.through)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	proxy.spring = func() {
+		if err := e.process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	points := []struct {
+		name    string
+		times   int // how often it is written
+		matches func(write) bool
+	}{
+		{"claim", 1, func(w write) bool { return w.sets(held, corev1.ConditionTrue) }},
+		{"disruption", victims, func(w write) bool { return w.sets(corev1.DisruptionTarget, corev1.ConditionTrue) }},
+		{"delete", victims, write.deletes},
+		{"bind", 1, func(w write) bool { return w.binds() && strings.HasSuffix(w.pod, "asker-0") }},
+		{"release", 1, func(w write) bool { return w.sets(held, corev1.ConditionFalse) }},
+	}
+	began, kills := time.Now(), 0
+	for _, point := range points {
+		for nth := 1; nth <= point.times; nth++ {
+			for _, forwarded := range []bool{false, true} {
+				when := map[bool]string{false: "before", true: "after"}[forwarded]
+				e.killAt(c, fmt.Sprintf("%s-%s-%d", when, point.name, nth), proxy, trap{point.matches, nth, forwarded}, victims)
+				kills++
+			}
+		}
+	}
+	t.Logf("%d kills took %v", kills, time.Since(began).Round(100*time.Millisecond))
+}
+
+// killAt fills the node, lets an asker come, kills the scheduler at a write, and
+// looks at what the next one makes of it.
+func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int) {
+	e.Helper()
+	e.fill(name+"-victim", n+1, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
+	sprung := proxy.set(at)
+	asker := e.create(name+"-asker", 1, inQueue("root.owed"), requests("cpu", fmt.Sprint(n)))[0]
+	select {
+	case <-sprung:
+	case <-time.After(patience):
+		e.Fatalf("%s: the scheduler never came to that point", name)
+	}
+	killed := time.Now()
+	e.optOutClaimed(asker)
+	proxy.open()
+	e.start()
+	c.awaitPlaced(asker)
+	_, bound := c.boundAt(asker.UID)
+	e.Logf("%s: asker bound %v after the kill", name, bound.Sub(killed).Round(time.Millisecond))
+	throughout(e, calm/2, name+": the victims are those of the plan", func() (bool, string) {
+		seen := c.evicted(name + "-victim")
+		return len(seen) == n, names(seen)
+	})
+	claim, _ := c.claim(asker.UID)
+	for _, v := range c.evicted(name + "-victim") {
+		if !slices.Contains(claim.Victims, v.pod.UID) {
+			e.Errorf("%s: pod %s was evicted, and the claim is %+v", name, v.pod.Name, claim)
+		}
+		if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
+			e.Errorf("%s: pod %s was evicted without condition %s", name, v.pod.Name, corev1.DisruptionTarget)
+		}
+	}
+	e.expectBooks()
+	e.checkHealth(e.Context())
+	e.removePods(e.Context())
+}
+
+// optOutClaimed lets the pods that an asker's claim names, and that run on, opt
+// out of preemption.
+func (e *env) optOutClaimed(asker *corev1.Pod) {
+	e.Helper()
+	now := e.get(asker)
+	if !conditionIs(now, held, corev1.ConditionTrue) {
+		return
+	}
+	claim, err := reservations.ParseClaim(conditionOf(now, held).Message)
+	e.ok(err)
+	pods, err := e.listPods(e.Context())
+	e.ok(err)
+	for i := range pods {
+		if p := &pods[i]; slices.Contains(claim.Victims, p.UID) && p.DeletionTimestamp == nil {
+			e.patch(p, fmt.Sprintf(`{"metadata":{"annotations":{%q:"false"}}}`, allowPreemption))
+		}
+	}
+}
+
+// TestDelayAfterRestart checks that the delay is counted from the creation of a
+// pod, whatever happens to the scheduler.
+func TestDelayAfterRestart(t *testing.T) {
+	const delay, slack = 4 * time.Second, 2 * time.Second
+	e := setup(t, strings.Replace(preemptionQueues, "preemption.delay: 2s", "preemption.delay: "+delay.String(), 1))
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
+	eventually(t, patience, "half of the delay is over", func() (bool, string) {
+		age := time.Since(asker.CreationTimestamp.Time)
+		return age > delay/2, age.String()
+	})
+	e.kill()
+	e.start()
+	victims := c.expectEvicted("victim", 1)
+	took := victims[0].at.Sub(asker.CreationTimestamp.Time)
+	t.Logf("evicted %v after the asker was created, the delay is %v", took, delay)
+	if took < delay || took > delay+slack {
+		t.Errorf("the victim was evicted %v after the asker was created, want %v to %v", took, delay, delay+slack)
+	}
+	c.awaitPlaced(asker)
+}
+
+// TestKilledWhileBinding does the same for a pod for which no room has to be
+// made.
+func TestKilledWhileBinding(t *testing.T) {
+	proxy := newAPIProxy(t)
+	e := setup(t, oneLeaf("2"), proxy.through)
+	proxy.spring = func() {
+		if err := e.process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	for i, forwarded := range []bool{false, true} {
+		sprung := proxy.set(trap{write.binds, 1, forwarded})
+		p := e.createPod(e.pod(fmt.Sprintf("p-%d", i), "p", inQueue("root.a")))
+		<-sprung
+		if now := e.get(p); (now.Spec.NodeName != "") != forwarded {
+			t.Errorf("killed: the pod is on node %q, the binding was forwarded: %t", now.Spec.NodeName, forwarded)
+		}
+		proxy.open()
+		e.start()
+		e.awaitRunning(p)
+		e.expectBooks()
+		e.checkHealth(t.Context())
+	}
+}

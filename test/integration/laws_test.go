@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+const lawQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 40}}
+      properties: {preemption.delay: 1s}
+    - name: served
+      resources: {guaranteed: {vcore: 1}}
+      properties: {preemption.delay: 1s}
+    - name: wall
+      properties: {preemption.policy: fence}
+      queues:
+      - name: inside
+        resources: {guaranteed: {vcore: 40}}
+        properties: {preemption.delay: 1s}
+    - name: borrows
+    - name: exact
+      resources: {guaranteed: {vcore: 4}}
+    - name: close
+      resources: {guaranteed: {vcore: 3}}
+    - name: safe
+      properties: {preemption.policy: disabled}
+    - name: capped
+      resources: {max: {vcore: 4}}
+      queues:
+      - name: owed
+        resources: {guaranteed: {vcore: 2}}
+        properties: {preemption.delay: 1s}
+      - name: borrows
+`
+
+// allowPreemption is the annotation by which a priority class opts its pods out.
+const allowPreemption = "yunikorn.apache.org/allow-preemption"
+
+func optsOut(c *schedulingv1.PriorityClass) {
+	c.Annotations = map[string]string{allowPreemption: "false"}
+}
+
+func neverPreempts(c *schedulingv1.PriorityClass) {
+	never := corev1.PreemptNever
+	c.PreemptionPolicy = &never
+}
+
+// awaitTold waits until the condition PodScheduled of a pod, or an event about
+// it, says a text, whatever the case of the letters.
+func (e *env) awaitTold(p *corev1.Pod, text string) {
+	e.Helper()
+	says := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) }
+	eventually(e, patience, fmt.Sprintf("pod %s is told of %q", p.Name, text), func() (bool, string) {
+		now := e.get(p)
+		if c := conditionOf(now, corev1.PodScheduled); c != nil && says(c.Message) {
+			return true, ""
+		}
+		list, err := eventsOf(e.Context(), p)
+		e.ok(err)
+		for i := range list {
+			if says(list[i].Message) {
+				return true, ""
+			}
+		}
+		return false, describe(e.Context(), now)
+	})
+}
+
+// TestPreemptionRefused checks that nobody goes where a law or a gate forbids it,
+// and that the pod that asked is told which one. Each case has a full node of
+// its own.
+func TestPreemptionRefused(t *testing.T) {
+	e := setup(t, lawQueues, preemption("retryInterval", "1s"))
+	e.priorityClass("high", 1000)
+	e.priorityClass("polite", 1000, neverPreempts)
+	c := e.keepChronicle()
+	cases := []struct {
+		name, victims, asks string // groups and queues
+		pods                int
+		victim, asker       []podOption
+		says                string
+	}{
+		{name: "law2", victims: "root.close", asks: "root.owed", pods: 2, victim: []podOption{requests("cpu", "2")}, says: "law 2"},
+		{name: "law4", victims: "root.borrows", asks: "root.served", pods: 3, says: "law 4"},
+		{name: "law5", victims: "root.exact", asks: "root.owed", pods: 4, says: "law 5"},
+		{name: "law6", victims: "root.borrows", asks: "root.owed", pods: 4, victim: []podOption{ofPriority(e.id + "-high")}, says: "law 6"},
+		{name: "law7", victims: "root.borrows", asks: "root.wall.inside", pods: 4, says: "law 7"},
+		{name: "disabled", victims: "root.safe", asks: "root.owed", pods: 4, says: "disabled"},
+		{name: "never", victims: "root.borrows", asks: "root.owed", pods: 4, asker: []podOption{ofPriority(e.id + "-polite")}, says: "preemptionPolicy"},
+	}
+	parts := make([]*env, len(cases))
+	for i, k := range cases {
+		parts[i] = e.apart(k.name, 1, localcluster.NodeSpec{CPU: "4"})
+		e.ok(parts[i].createAtOnce(k.name, 0, k.pods, append(k.victim, inQueue(k.victims))...))
+	}
+	// Its queue has all that it is owed.
+	e.awaitRunning(parts[1].create("served", 1, inQueue("root.served"))[0])
+	for _, k := range cases {
+		e.expect(k.name, k.pods, 0, "")
+	}
+	askers := make([]*corev1.Pod, len(cases))
+	for i, k := range cases {
+		askers[i] = parts[i].createPod(parts[i].pod("asker-"+k.name, "asker-"+k.name, append(k.asker, inQueue(k.asks))...))
+	}
+	for i, k := range cases {
+		e.awaitTold(askers[i], k.says)
+	}
+	throughout(e, 2*calm, "nobody is evicted", func() (bool, string) {
+		for _, k := range cases {
+			if seen := c.evicted(k.name); len(seen) > 0 {
+				return false, k.name + ": " + names(seen)
+			}
+		}
+		return true, ""
+	})
+	e.expectBooks()
+}
+
+// TestPreemptionSwitchedOff checks that a partition can do without preemption,
+// and that switching it on again is enough for those who wait.
+func TestPreemptionSwitchedOff(t *testing.T) {
+	off := strings.Replace(lawQueues, "- name: default\n", "- name: default\n  preemption: {enabled: false}\n", 1)
+	e := setup(t, off, preemption("retryInterval", "1s"))
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
+	e.awaitTold(asker, "partition")
+	throughout(e, 2*calm, "nobody is evicted", func() (bool, string) {
+		seen := c.evicted("victim")
+		return len(seen) == 0, names(seen)
+	})
+	e.configure(lawQueues)
+	c.expectEvicted("victim", 1)
+	c.awaitPlaced(asker)
+}
+
+// TestOptOut checks that pods of a priority class that opts out are spared as
+// long as others will do, and that it is a suggestion (law 1).
+func TestOptOut(t *testing.T) {
+	e := setup(t, lawQueues)
+	e.priorityClass("spare", 0, optsOut)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("regular", 2, inQueue("root.borrows"))
+	// They are the youngest, which would be the first to go.
+	e.createLater(e.pod("spared-0", "spared", inQueue("root.borrows"), ofPriority(e.id+"-spare")))
+	e.create("spared-too", 1, inQueue("root.borrows"), ofPriority(e.id+"-spare"))
+	e.expect("spared", 1, 0, "")
+	e.expect("spared-too", 1, 0, "")
+	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
+	c.expectEvicted("regular", 2)
+	c.awaitPlaced(first)
+	if seen := append(c.evicted("spared"), c.evicted("spared-too")...); len(seen) > 0 {
+		t.Errorf("others would have done, and these were evicted: %s", names(seen))
+	}
+	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
+	c.awaitPlaced(second)
+	taken := append(c.evicted("spared"), c.evicted("spared-too")...)
+	if len(taken) != 1 {
+		t.Fatalf("evicted were %s, want one of those that opted out", names(taken))
+	}
+	e.awaitNote(second, taken[0].pod.Name, "opted out")
+}
+
+// TestPreemptionForMax checks that a queue whose parent is at its max takes from
+// a sibling, wherever that one's pods are, and from nobody else.
+func TestPreemptionForMax(t *testing.T) {
+	e := setup(t, lawQueues)
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("capped", 4, inQueue("root.capped.borrows"), onNode(nodes[0]))
+	e.fill("outside", 2, inQueue("root.borrows"), onNode(nodes[1]))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.capped.owed"), onNode(nodes[1])))
+	victims := c.expectEvicted("capped", 1)
+	c.awaitPlaced(asker)
+	c.checkVictim(victims[0], asker, "root.capped.owed", "root.capped.borrows")
+	throughout(e, calm, "one pod is evicted", func() (bool, string) {
+		seen := append(c.evicted("capped"), c.evicted("outside")...)
+		return len(seen) == 1, names(seen)
+	})
+	e.expectBooks()
+}

@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/nodeagent"
+)
+
+// preemptionQueues are one queue that is owed much, one that borrows, and one
+// that nobody owes anything.
+const preemptionQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 40}}
+      properties: {preemption.delay: 2s}
+    - name: borrows
+      properties: {preemption.delay: 1s}
+    - name: other
+      properties: {preemption.delay: 1s}
+`
+
+// stopsAfter gives a pod a long grace period, of which it needs so much.
+func stopsAfter(d time.Duration) podOption {
+	return func(p *corev1.Pod) {
+		withGrace(int64(d/time.Second) + 30)(p)
+		p.Annotations[nodeagent.AnnotationStopAfter] = d.String()
+	}
+}
+
+// onNode lets a pod run on one node only. It is not a required node: a
+// DaemonSet would name it in an affinity.
+func onNode(name string) podOption {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector[corev1.LabelHostname] = name }
+}
+
+// fill makes n pods of a group in a queue and waits until they run.
+func (e *env) fill(of string, n int, options ...podOption) {
+	e.Helper()
+	e.ok(e.createAtOnce(of, 0, n, options...))
+	e.expect(of, n, 0, "")
+}
+
+// crowd is how many pods of each kind compete makes at most.
+const crowd = 60
+
+// compete makes small pods of a third queue and of the default profile until it
+// is stopped: whoever makes room has to keep it for the one it is made for. Their
+// priority is beyond upstream's respect for nominated pods.
+func (e *env) compete() (stop func()) {
+	e.Helper()
+	e.priorityClass("crowd", 1000, neverPreempts)
+	high := ofPriority(e.id + "-crowd")
+	ctx, cancel := context.WithCancel(e.Context())
+	done := make(chan error, 1)
+	ticker := time.NewTicker(100 * time.Millisecond)
+	go func() {
+		defer ticker.Stop()
+		var errs []error
+		for i := range crowd {
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+				errs = append(errs,
+					e.createAtOnce("third", i, 1, inQueue("root.other"), requests("cpu", "100m"), high),
+					e.createAtOnce("plain", i, 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), high))
+			}
+		}
+		done <- errors.Join(errs...)
+	}()
+	return func() {
+		e.Helper()
+		cancel()
+		e.ok(<-done)
+	}
+}
+
+// TestPreemption checks the whole of it: a queue under its guarantee takes back
+// what it needs and nothing more, from one node, tells everybody why, and gets
+// the room although others are after it all the time.
+func TestPreemption(t *testing.T) {
+	e := setup(t, preemptionQueues, twoProfiles)
+	e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
+	c := e.keepChronicle()
+	e.fill("victim", 16, inQueue("root.borrows"), stopsAfter(time.Second))
+	stop := e.compete()
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "3")))
+
+	victims := c.expectEvicted("victim", 3)
+	placed := c.awaitPlaced(asker)
+	stop()
+
+	for _, v := range victims {
+		if v.pod.Spec.NodeName != placed.Spec.NodeName {
+			t.Errorf("victim %s ran on %s, the asker got %s", v.pod.Name, v.pod.Spec.NodeName, placed.Spec.NodeName)
+		}
+		c.checkVictim(v, asker, "root.owed", "root.borrows")
+		if early := v.at.Sub(asker.CreationTimestamp.Time); early < 2*time.Second {
+			t.Errorf("victim %s was evicted %v after the asker's creation, the delay is 2s", v.pod.Name, early)
+		}
+	}
+	claim, claimed := c.claim(asker.UID)
+	if claimed.IsZero() || claimed.After(victims[0].at) {
+		t.Errorf("the claim was seen at %v, the first eviction at %v", claimed, victims[0].at)
+	}
+	if claim.Node != placed.Spec.NodeName || len(claim.Victims) != 3 {
+		t.Errorf("the claim is %+v, the asker runs on %s", claim, placed.Spec.NodeName)
+	}
+	told := c.statuses(asker.UID, held)
+	if len(told) != 2 || told[0].Status != corev1.ConditionTrue || told[1].Status != corev1.ConditionFalse {
+		t.Errorf("condition %s was %v, want True, then False", held, told)
+	}
+	e.awaitNote(asker, placed.Spec.NodeName, "3")
+	for _, of := range []string{"third", "plain"} {
+		if running, waiting := e.podsOf(of); len(running) > 0 || len(waiting) < 10 {
+			t.Errorf("of group %s %d pods run and %d wait, want none to run", of, len(running), len(waiting))
+		}
+	}
+	throughout(e, calm, "three pods are evicted", func() (bool, string) {
+		seen := c.evicted("victim")
+		return len(seen) == 3, names(seen)
+	})
+	e.expectBooks()
+}
+
+// TestPreemptionByItself checks that the delay is all that a pod waits for: in a
+// cluster in which nothing happens, victims go when it ends (P1).
+func TestPreemptionByItself(t *testing.T) {
+	const delay, slack = 4 * time.Second, 2 * time.Second
+	e := setup(t, `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 4}}
+      properties: {preemption.delay: `+delay.String()+`}
+    - name: borrows
+`)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
+	victims := c.expectEvicted("victim", 1)
+	took := victims[0].at.Sub(asker.CreationTimestamp.Time)
+	if took < delay || took > delay+slack {
+		t.Errorf("the victim was evicted %v after the asker was created, want %v to %v", took, delay, delay+slack)
+	}
+	c.awaitPlaced(asker)
+	_, bound := c.boundAt(asker.UID)
+	t.Logf("delay %v; evicted after %v, bound %v later", delay, took, bound.Sub(victims[0].at))
+}
+
+// TestTimeToGuarantee checks how long a queue waits for what it is owed: ten of
+// its pods find four full nodes, and their ten victims are chosen soon after
+// the delay.
+func TestTimeToGuarantee(t *testing.T) {
+	const delay, promise, pods = 5 * time.Second, 3 * time.Second, 10
+	e := setup(t, `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: `+strconv.Itoa(pods)+`}}
+      properties: {preemption.delay: `+delay.String()+`}
+    - name: borrows
+`)
+	e.useNodes(4, localcluster.NodeSpec{CPU: "10"})
+	c := e.keepChronicle()
+	e.fill("victim", 40, inQueue("root.borrows"), stopsAfter(500*time.Millisecond))
+	e.ok(e.createAtOnce("asker", 0, pods, inQueue("root.owed")))
+	_, askers := e.podsOf("asker")
+	victims := c.expectEvicted("victim", pods)
+	e.expect("asker", pods, 0, "")
+
+	last := askers[0].CreationTimestamp.Time
+	for _, a := range askers {
+		if a.CreationTimestamp.After(last) {
+			last = a.CreationTimestamp.Time
+		}
+	}
+	end := last.Add(delay)
+	first, all := victims[0].at.Sub(end), victims[pods-1].at.Sub(end)
+	var bound time.Time
+	for _, a := range askers {
+		if _, at := c.boundAt(a.UID); at.After(bound) {
+			bound = at
+		}
+	}
+	t.Logf("after the delay: first victim chosen %v, tenth %v, last asker bound %v", first, all, bound.Sub(end))
+	if all > promise {
+		t.Errorf("the ten victims were chosen %v after the delay, want at most %v", all, promise)
+	}
+	throughout(e, calm, "ten pods are evicted", func() (bool, string) {
+		seen := c.evicted("victim")
+		return len(seen) == pods, names(seen)
+	})
+	e.expectBooks()
+}

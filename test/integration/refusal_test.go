@@ -1,0 +1,138 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// protect lets the API server refuse the scheduler to delete a pod. It returns
+// when it does; allow ends it.
+func (e *env) protect(p *corev1.Pod) (allow func()) {
+	e.Helper()
+	fail, name := admissionv1.Fail, e.id+"-protect"
+	policies := suite.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := suite.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	_, err := policies.Create(e.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Delete},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("request.userInfo.username != 'system:kube-scheduler' || oldObject.metadata.uid != '%s'", p.UID),
+				Message:    "this pod is protected",
+			}},
+		},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	_, err = bindings.Create(e.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	allow = sync.OnceFunc(func() {
+		if err := bindings.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			e.Error(err)
+		}
+		if err := policies.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			e.Error(err)
+		}
+	})
+	e.Cleanup(allow)
+	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
+	e.ok(err)
+	scheduler, err := kubernetes.NewForConfig(config)
+	e.ok(err)
+	eventually(e, patience, "the scheduler may not delete "+p.Name, func() (bool, string) {
+		err := scheduler.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err) || apierrors.IsInvalid(err), fmt.Sprint(err)
+	})
+	return allow
+}
+
+// TestPlanThatFails checks what becomes of a plan when the API server does not
+// let the victim go: it is given up, people are told, the hold is released, and
+// nobody else pays for it.
+func TestPlanThatFails(t *testing.T) {
+	e := setup(t, preemptionQueues, preemption("retryInterval", "2s"), func(s *settings) { s.refused = true })
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("older", 3, inQueue("root.borrows"))
+	kept := e.createLater(e.pod("kept", "kept", inQueue("root.borrows")))
+	e.expect("kept", 1, 0, "")
+	e.protect(kept)
+
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
+	e.awaitPod(asker, "holds the node no more", func(p *corev1.Pod) bool { return conditionIs(p, held, corev1.ConditionFalse) })
+	e.awaitNote(asker, kept.Name, "protected")
+	e.awaitPod(kept, "is not to go any more", func(p *corev1.Pod) bool { return !conditionIs(p, corev1.DisruptionTarget, corev1.ConditionTrue) })
+	throughout(t, 5*time.Second, "nobody is evicted", func() (bool, string) {
+		seen := append(c.evicted("older"), c.evicted("kept")...)
+		return len(seen) == 0, names(seen)
+	})
+	e.expectBooks()
+	e.checkHealth(t.Context())
+	e.checkAlive(kept)
+}
+
+// TestPlanThatIsHeldUp checks a plan of which one victim may not be deleted for a
+// while: it is finished as soon as that is possible, now or in a next attempt,
+// and nobody goes but the victims it had.
+func TestPlanThatIsHeldUp(t *testing.T) {
+	e := setup(t, preemptionQueues, preemption("retryInterval", "2s"), func(s *settings) { s.refused = true })
+	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
+	c := e.keepChronicle()
+	e.fill("older", 3, inQueue("root.borrows"))
+	kept := e.createLater(e.pod("kept", "kept", inQueue("root.borrows")))
+	// Each is an application of its own, or the older one of them would be its originator.
+	e.create("younger", 1, inQueue("root.borrows"))
+	e.create("youngest", 1, inQueue("root.borrows"))
+	for _, of := range []string{"kept", "younger", "youngest"} {
+		e.expect(of, 1, 0, "")
+	}
+	allow := e.protect(kept)
+
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "3")))
+	eventually(t, patience, "the pod is to go", func() (bool, string) {
+		return len(c.statuses(kept.UID, corev1.DisruptionTarget)) > 0, ""
+	})
+	throughout(t, 2*calm, "it does not go, nor do the older ones", func() (bool, string) {
+		seen := append(c.evicted("older"), c.evicted("kept")...)
+		return len(seen) == 0, names(seen)
+	})
+	t.Logf("while the plan was held up, evicted were: %s", names(append(c.evicted("younger"), c.evicted("youngest")...)))
+	allow()
+	c.expectEvicted("kept", 1)
+	c.expectEvicted("younger", 1)
+	c.expectEvicted("youngest", 1)
+	c.awaitPlaced(asker)
+	if seen := c.evicted("older"); len(seen) > 0 {
+		t.Errorf("evicted were also %s", names(seen))
+	}
+	e.expectBooks()
+	e.checkHealth(t.Context())
+}
+
+// checkAlive checks that a pod runs and is not to go.
+func (e *env) checkAlive(p *corev1.Pod) {
+	e.Helper()
+	if now := e.get(p); now.UID != p.UID || now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {
+		e.Errorf("pod %s was to stay, and is %s", p.Name, describe(e.Context(), now))
+	}
+}
