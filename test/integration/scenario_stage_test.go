@@ -151,6 +151,7 @@ func (p *playhouse) makeNodes() {
 		_, err := suite.client.CoreV1().Nodes().Create(p.Context(), n, metav1.CreateOptions{})
 		return err
 	}))
+	p.nodes = names
 	p.ok(suite.cluster.AwaitNodes(p.Context(), names...))
 }
 
@@ -413,7 +414,7 @@ func (p *playhouse) awaitOutcomes() {
 	done := func() bool {
 		return !slices.ContainsFunc(p.right(), func(c *play) bool { return !sameOutcome(c.want(), c.outcome()) })
 	}
-	await(p.Context(), patience, done)
+	await(p.Context(), 2*patience, done) // of all plays
 	await(p.Context(), calm, func() bool { return false })
 }
 
@@ -421,9 +422,10 @@ func sameOutcome(a, b scenario.Outcome) bool {
 	return a.Kind == b.Kind && a.Node == b.Node && a.Rule == b.Rule && slices.Equal(a.Victims, b.Victims)
 }
 
-// await polls until it is done or the time is over.
+// await polls until it is done or the time is over. To look at all plays takes a
+// while, so it does that less often than others look.
 func await(ctx context.Context, within time.Duration, done func() bool) bool {
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(8 * beat)
 	defer ticker.Stop()
 	for deadline := time.Now().Add(within); time.Now().Before(deadline) && ctx.Err() == nil; <-ticker.C {
 		if done() {
@@ -448,13 +450,36 @@ func (p *playhouse) makeWay() {
 		}
 		return nil
 	}))
-	await(p.Context(), patience, func() bool {
-		pods, err := p.listPods(p.Context())
-		p.ok(err)
-		nodes := map[string]string{}
-		for i := range pods {
-			nodes[pods[i].Name] = pods[i].Spec.NodeName
-		}
-		return !slices.ContainsFunc(p.right(), func(c *play) bool { want := c.want(); return want.Node != "" && nodes[want.Asker] != want.Node })
+	await(p.Context(), 2*patience, func() bool {
+		pods := p.podsByName()
+		return !slices.ContainsFunc(p.right(), func(c *play) bool {
+			want := c.want()
+			return want.Node != "" && (pods[want.Asker] == nil || pods[want.Asker].Spec.NodeName != want.Node)
+		})
 	})
+}
+
+// podsByName are all pods there are.
+func (p *playhouse) podsByName() map[string]*corev1.Pod {
+	p.Helper()
+	pods, err := p.listPods(p.Context())
+	p.ok(err)
+	out := map[string]*corev1.Pod{}
+	for i := range pods {
+		out[pods[i].Name] = &pods[i]
+	}
+	return out
+}
+
+// clear removes at once what the end of the test would remove piece by piece,
+// unless somebody wants to look at it.
+func (p *playhouse) clear() {
+	p.Helper()
+	if p.Failed() {
+		return
+	}
+	now := int64(0)
+	p.ok(suite.client.CoreV1().Pods(p.ns).DeleteCollection(p.Context(),
+		metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: label + "=" + p.id}))
+	p.ok(suite.cluster.RemoveNodes(p.Context(), p.nodes...))
 }

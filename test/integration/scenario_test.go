@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
@@ -42,8 +40,8 @@ const askDelay = 2 * time.Second
 // what the stories say.
 func TestScenarios(t *testing.T) {
 	all := scenario.Cases(t, "../../pkg/victims/testdata")
-	cases, left := stage.Unplayable(all)
-	if diff := cmp.Diff(unplayable, left); diff != "" {
+	cases, off := stage.Unplayable(all)
+	if diff := cmp.Diff(unplayable, off); diff != "" {
 		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
 	}
 	var plays []*play
@@ -70,21 +68,29 @@ func TestScenarios(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
+	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(100*time.Millisecond)) }
 	e := setup(t, document)
 	e.kill() // it is to find the world ready
 	p := &playhouse{env: e, plays: plays}
 	p.build()
+	took("built")
 	e.start()
 	p.awaitKnown()
 	p.ask()
+	took("asked")
 	p.awaitOutcomes()
+	took("decided")
 	for _, c := range plays {
 		e.run(c.Name, func(e *env) { c.judge(e) })
 	}
 	p.makeWay()
+	took("ended")
+	left := p.podsByName()
 	for _, c := range p.right() {
-		e.run(c.Name+"/end", func(e *env) { c.judgeEnd(e) })
+		e.run(c.Name+"/end", func(e *env) { c.judgeEnd(e, left) })
 	}
+	p.clear()
 	t.Logf("%d plans, %d of them with another setting", len(plays), len(plays)-len(cases))
 }
 
@@ -92,6 +98,7 @@ func TestScenarios(t *testing.T) {
 type playhouse struct {
 	*env
 	plays []*play
+	nodes []string // names
 }
 
 // right are the plays that are to end as the story says.
@@ -108,6 +115,7 @@ type play struct {
 	stage stage.Stage
 	pods  map[string]*corev1.Pod // as they were made, by the name in the story
 	asker *corev1.Pod
+	gone  []string // the names of the pods that went by the time it was judged
 
 	mu   sync.Mutex
 	seen []watch.Event // of its pods since the asker came
@@ -119,15 +127,18 @@ func (c *play) want() scenario.Outcome { return c.stage.Want(c.Case) }
 // outcome is what happened by now. The API server chooses UIDs, and where pods
 // are equal in all but the name, the UID decides: such pods may go for each other.
 func (c *play) outcome() scenario.Outcome {
-	c.mu.Lock()
-	seen := slices.Clone(c.seen)
-	c.mu.Unlock()
-	out := stage.Outcome(c.asker.Name, seen)
+	out := c.outcomeByName()
 	got, wanted := c.kinds(out.Victims), c.kinds(c.want().Victims)
 	if slices.Equal(got, wanted) {
 		out.Victims = c.want().Victims
 	}
 	return out
+}
+
+func (c *play) outcomeByName() scenario.Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return stage.Outcome(c.asker.Name, c.seen)
 }
 
 // kinds says of pods what they are, but for their names; sorted.
@@ -148,6 +159,7 @@ func (c *play) kinds(names []string) []string {
 
 // judge compares what happened with the story.
 func (c *play) judge(e *env) {
+	c.gone = c.outcomeByName().Victims
 	switch diff := cmp.Diff(c.want(), c.outcome()); {
 	case c.wrong && diff == "":
 		e.Errorf("nobody notices that it was decided without strictGuarantee: %v", c.outcome())
@@ -163,24 +175,24 @@ func (c *play) judge(e *env) {
 }
 
 // judgeEnd checks who is left, and where.
-func (c *play) judgeEnd(e *env) {
-	want := c.want()
-	gone := c.outcome().Victims
+func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 	for i := range c.World.Pods {
 		x := &c.World.Pods[i]
 		if x.Protection == victims.Leaving {
 			continue
 		}
-		_, err := suite.client.CoreV1().Pods(e.ns).Get(e.Context(), c.stage.Name(x.Name), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) != slices.Contains(gone, c.stage.Name(x.Name)) {
-			e.Errorf("pod %s: %v; the victims are %v", x.Name, err, gone)
+		name := c.stage.Name(x.Name)
+		if went := slices.Contains(c.gone, name); went != (left[name] == nil) {
+			e.Errorf("pod %s: left is %v; the victims are %v", x.Name, left[name] != nil, c.gone)
 		}
 	}
+	want := c.want()
 	if want.Kind == victims.Refuse {
 		return
 	}
-	if now := e.get(c.asker); now.Spec.NodeName != want.Node {
-		e.Errorf("the asker is on node %q, want %s", now.Spec.NodeName, want.Node)
+	if now := left[want.Asker]; now == nil || now.Spec.NodeName != want.Node {
+		e.Errorf("the asker is not on node %s", want.Node)
+		c.tell(e)
 	}
 }
 
