@@ -108,11 +108,11 @@ func (l *Ledger) EndNode(node string) []Hold {
 }
 
 // Overdue returns the holds that have been clear for the time-out, the longest
-// first. It does not end them.
-func (l *Ledger) Overdue(now time.Time, timeout time.Duration) []Hold {
+// first, but for those of askers that are busy. It does not end them.
+func (l *Ledger) Overdue(now time.Time, timeout time.Duration, busy func(asker types.UID) bool) []Hold {
 	var out []Hold
 	for _, h := range l.byAsker {
-		if h.Clear() && now.Sub(h.ClearSince) >= timeout {
+		if h.Clear() && !busy(h.Asker) && now.Sub(h.ClearSince) >= timeout {
 			out = append(out, h.copy())
 		}
 	}
@@ -123,11 +123,11 @@ func (l *Ledger) Overdue(now time.Time, timeout time.Duration) []Hold {
 }
 
 // NextDue returns when the next hold times out, and false when none will as
-// things are.
-func (l *Ledger) NextDue(timeout time.Duration) (time.Time, bool) {
+// things are. Askers that are busy have time.
+func (l *Ledger) NextDue(timeout time.Duration, busy func(asker types.UID) bool) (time.Time, bool) {
 	var next time.Time
 	for _, h := range l.byAsker {
-		if due := h.ClearSince.Add(timeout); h.Clear() && (next.IsZero() || due.Before(next)) {
+		if due := h.ClearSince.Add(timeout); h.Clear() && !busy(h.Asker) && (next.IsZero() || due.Before(next)) {
 			next = due
 		}
 	}

@@ -18,6 +18,9 @@ func hold(asker, node string, victims ...types.UID) Hold {
 	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims}
 }
 
+// nobody is busy.
+func nobody(types.UID) bool { return false }
+
 func required(h Hold, priority int32, since time.Time) Hold {
 	h.Required, h.Priority, h.Since = true, priority, since
 	return h
@@ -75,17 +78,17 @@ func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
 func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("slow", "n1", "v"), hold("clear", "n2"))
-	if due, ok := l.NextDue(time.Minute); !ok || !due.Equal(start.Add(time.Minute)) {
+	if due, ok := l.NextDue(time.Minute, nobody); !ok || !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("next due %v, %v; want a minute after the start", due, ok)
 	}
-	if over := l.Overdue(start.Add(time.Hour), time.Minute); len(over) != 1 || over[0].Asker != "clear" {
+	if over := l.Overdue(start.Add(time.Hour), time.Minute, nobody); len(over) != 1 || over[0].Asker != "clear" {
 		t.Errorf("overdue %v; want the clear hold only, however old the other is", over)
 	}
 	l.VictimGone("v", start.Add(time.Hour))
-	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute); len(over) != 1 {
+	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute, nobody); len(over) != 1 {
 		t.Errorf("overdue %v before a minute after the last victim", over)
 	}
-	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute); len(over) != 2 {
+	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, nobody); len(over) != 2 {
 		t.Errorf("overdue %v; want both", over)
 	}
 }

@@ -35,8 +35,6 @@ type app struct {
 
 	living ranking.Heap[*entry] // its pods that are not about to be deleted, the oldest first
 	owned  map[types.UID]int    // how many of its pods a pod owns
-	// refused has what plans said lately of asks that laws cannot tell apart.
-	refused map[askShape]refusal
 
 	pods        int // all, of any state but unplaced
 	slots       int // admitted

@@ -1,9 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -39,6 +36,8 @@ type asking struct {
 	// that changed.
 	watching map[queues.ID]map[*pod]struct{}
 	stirred  map[queues.ID]struct{}
+	// settled is when the stirred ones were looked at last.
+	settled time.Time
 }
 
 func newAsking() asking {
@@ -60,22 +59,11 @@ type asks struct {
 	watches []queues.ID
 	over    bool // the cycle that is under way was refused by a quota
 	missed  int  // cycles that failed though the hold was clear
+	// ended is when the latest hold began that is over. Claims of then, or from
+	// before, are echoes.
+	ended time.Time
 	// decision is what led to its hold; nil for none, or after a restart.
 	decision *victims.Decision
-}
-
-// askShape tells the asks of one application apart as far as laws can.
-type askShape struct {
-	request  string
-	priority int32
-}
-
-func (p *pod) shape() askShape { return askShape{p.Request.Key(), p.Priority} }
-
-// refusal is what the laws said of asks of one shape.
-type refusal struct {
-	until time.Time
-	why   reasons.Reason
 }
 
 // arm has a pod looked at, at a time; not before its delay has ended.
@@ -89,6 +77,18 @@ func (s *Store) arm(p *pod, at time.Time) {
 	s.leaveAsking(p)
 	p.asks.due.when = at
 	s.asking.due.Update(p.asks.due, true)
+}
+
+// keepAsking sees to it that a pod is looked at again.
+func (s *Store) keepAsking(p *pod) {
+	if !p.willAsk() {
+		s.arm(p, p.asks.retryAt)
+	}
+}
+
+// willAsk tells whether a pod is going to be looked at.
+func (p *pod) willAsk() bool {
+	return p.asks.due.at != ranking.Outside || p.asks.ask != nil || len(p.asks.watches) > 0
 }
 
 // disarm: a pod that is gone, has a node or a hold, is not looked at.
@@ -116,9 +116,10 @@ func (s *Store) later(now time.Time) time.Time {
 	return now.Add(s.preemption.RetryInterval).Truncate(atMostEvery).Add(atMostEvery)
 }
 
-// tickAsking puts the pods whose time has come into the order.
+// tickAsking puts the pods whose time has come into the order. When the delay of
+// very many ends at once the next Tick, which is due, goes on.
 func (s *Store) tickAsking(now time.Time) {
-	for {
+	for range mostLooks {
 		e, ok := s.asking.due.First()
 		if !ok || e.when.After(now) {
 			return
@@ -130,6 +131,9 @@ func (s *Store) tickAsking(now time.Time) {
 	}
 }
 
+// mostLooks bounds the pods that are looked at while nobody else can use the store.
+const mostLooks = 1000
+
 // worthAPlan tells whether a plan is worth making for a pod. If not it sees to
 // it that the pod is looked at again when one may be.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
@@ -137,7 +141,6 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	if t := p.twins; t != nil {
 		again = latest(again, t.retryAt)
 	}
-	again = latest(again, p.app.refused[p.shape()].until)
 	switch {
 	case again.After(now):
 		s.arm(p, again)
@@ -203,7 +206,7 @@ func (s *Store) mayAsk(p *pod) bool {
 // fillAsking lets the first pod of the order through to have a plan made, if
 // nobody else is being tried.
 func (s *Store) fillAsking(now time.Time) {
-	s.settleStirred()
+	s.settleStirred(now)
 	for s.started && !s.standby && s.asking.current == nil {
 		ask, ok := s.asking.order.index.Next()
 		if !ok {
@@ -230,59 +233,4 @@ func (s *Store) letThrough(p *pod, now time.Time) {
 	s.withdraw(p)
 	s.admit(p, now)
 	s.activate = append(s.activate, p.Ref())
-}
-
-// watch has a pod looked at when one of the queues changes.
-func (s *Store) watch(p *pod, ids []queues.ID) {
-	s.unwatch(p)
-	for _, id := range ids {
-		if s.asking.watching[id] == nil {
-			s.asking.watching[id] = map[*pod]struct{}{}
-		}
-		s.asking.watching[id][p] = struct{}{}
-	}
-	p.asks.watches = ids
-}
-
-func (s *Store) unwatch(p *pod) {
-	for _, id := range p.asks.watches {
-		delete(s.asking.watching[id], p)
-		if len(s.asking.watching[id]) == 0 {
-			delete(s.asking.watching, id)
-		}
-	}
-	p.asks.watches = nil
-}
-
-// stir notes that the queues of a leaf changed.
-func (s *Store) stir(leaf queues.ID) {
-	if len(s.asking.watching) == 0 {
-		return
-	}
-	for q := range s.draft.Ancestors(leaf) {
-		if s.asking.watching[q.ID] != nil {
-			s.asking.stirred[q.ID] = struct{}{}
-		}
-	}
-}
-
-// settleStirred brings forward the next plan of pods whose refusal named a queue
-// that changed, to a second after the last one (P2).
-func (s *Store) settleStirred() {
-	if len(s.asking.stirred) == 0 {
-		return
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.asking.stirred)) {
-		delete(s.asking.stirred, id)
-		pods := slices.SortedFunc(maps.Keys(s.asking.watching[id]), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
-		for _, p := range pods {
-			s.unwatch(p)
-			p.asks.retryAt = p.asks.triedAt.Add(atMostEvery)
-			if p.twins != nil {
-				p.twins.retryAt = p.asks.retryAt
-			}
-			delete(p.app.refused, p.shape())
-			s.arm(p, p.asks.retryAt)
-		}
-	}
 }

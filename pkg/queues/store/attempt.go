@@ -73,9 +73,6 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if v := s.judgeLimits(p); !v.OK() {
 		return v.Reason
 	}
-	if r, ok := p.app.refused[p.shape()]; ok && r.until.After(now) {
-		return r.why
-	}
 	if p.asks.givenUp.After(now) {
 		return p.asks.refused
 	}
@@ -162,25 +159,9 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	if t := p.twins; t != nil {
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
-	if byLaw(d.Stopped) {
-		if p.app.refused == nil {
-			p.app.refused = map[askShape]refusal{}
-		}
-		p.app.refused[p.shape()] = refusal{until: p.asks.retryAt, why: why}
-	}
 	s.arm(p, p.asks.retryAt)
 	s.watch(p, s.named(d))
 	return why
-}
-
-// byLaw tells whether a rule is the same for all asks of one shape: it does not
-// look at what the filters look at.
-func byLaw(r victims.Rule) bool {
-	switch r {
-	case victims.Law2, victims.Law3, victims.Law4, victims.Law5, victims.Law6, victims.Law7, victims.RuleDisabled, "":
-		return true
-	}
-	return false
 }
 
 // named are the queues whose change may lift a refusal. Root is not one of them:

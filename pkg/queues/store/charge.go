@@ -69,6 +69,9 @@ func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
 		return
 	}
 	s.charge(p.app, charge{leaving: leaving.Sub(p.leaving), arriving: arriving.Sub(p.arriving)})
+	if !p.arriving.IsZero() {
+		s.release(p.app.leaf)
+	}
 	p.leaving, p.arriving = leaving, arriving
 	s.touchPod(p)
 }

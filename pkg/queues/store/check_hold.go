@@ -62,10 +62,21 @@ func (s *Store) checkAsks(p *pod) error {
 		return errors.New("is due for a plan, and in the order of those that are")
 	case (due || p.asks.ask != nil) && (p.state.allocated() || p.asks.holds || p.app == nil):
 		return errors.New("is due for a plan and needs none")
+	case !p.willAsk() && s.needsToAsk(p):
+		return errors.New("is stuck and will not be looked at")
 	case s.asking.current == p && p.state != admitted:
 		return errors.New("has a plan under way and was not let through")
 	}
 	return nil
+}
+
+// needsToAsk tells whether a pod is to be due for a plan, or watch queues.
+func (s *Store) needsToAsk(p *pod) bool {
+	switch p.state {
+	case waiting, parked, cooling:
+		return s.spec.PreemptionEnabled && !p.NeverPreempts && !p.asks.holds
+	}
+	return false
 }
 
 // checkHolds verifies the ledger, and that pods chosen to go are chosen for
@@ -81,6 +92,9 @@ func (s *Store) checkHolds() []error {
 		}
 		if h, ok := s.holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.chosenBy))
+		}
+		if p.on == nil {
+			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.chosenBy))
 		}
 	}
 	if err := s.asking.due.Check(); err != nil {

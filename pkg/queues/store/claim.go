@@ -29,6 +29,9 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 		h, _ := s.holds.Of(uid)
 		return makingRoom(&h)
 	}
+	if _, why := s.unusable(d.Node); !why.None() {
+		return why
+	}
 	chosen, why := s.stillThere(d)
 	if !why.None() {
 		return why
@@ -36,8 +39,9 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
 		return s.paced(p, at)
 	}
-	h := reservations.Hold{Node: d.Node, Since: now, Chosen: chosen, Decision: decisionID(uid, now)}
-	if err := s.placeHold(p, h, now); err != nil {
+	since := latest(now, p.asks.ended.Add(1)) // the hold before it, if any, is told apart by it
+	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: decisionID(uid, since)}
+	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	s.pace.spend(len(chosen), s.preemption, now)
@@ -49,7 +53,7 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 
 // decisionID names a decision: whom it was for, and when.
 func decisionID(asker types.UID, now time.Time) string {
-	return fmt.Sprintf("%s-%d", asker, now.UnixMilli())
+	return fmt.Sprintf("%s-%d", asker, now.UnixNano())
 }
 
 // stillThere returns the victims of a decision if they are as they were.
@@ -96,7 +100,7 @@ func (s *Store) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason
 func (s *Store) left(h *reservations.Hold) []*pod {
 	var out []*pod
 	for _, uid := range h.Chosen {
-		if v := s.pods[uid]; v != nil && v.on != nil && v.app != nil && !v.Deleting {
+		if v := s.pods[uid]; v != nil && v.chosenBy == h.Asker && v.on != nil && !v.Deleting {
 			out = append(out, v)
 		}
 	}

@@ -30,6 +30,9 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Brief(reasons.Starting)
 	}
 	defer s.unlock(now)
+	if p.state == admitted && p.asks.holds {
+		s.failedHolder(p, now)
+	}
 	if p.state == admitted {
 		// It entered before, so its cycle ended, and not in a way we are told of.
 		s.vacate(p)
@@ -110,7 +113,6 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 	case !known:
 	case p == s.asking.current && !p.asks.over:
 		p.asks.over = true // a plan may still be made for it
-	case p.asks.holds && p.state != admitted: // told already
 	case p.asks.holds:
 		s.failedHolder(p, now)
 	default:
@@ -225,6 +227,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	if !known || p.state != assumed {
 		return
 	}
+	node := p.Node
 	s.leaveAllocated(p)
 	p.Node, p.held = "", p.Request
 	s.charge(p.app, charge{pending: p.held})
@@ -233,6 +236,10 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.window.failure()
 	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
 	s.cool(p, p.notUntil) // no event need bring it back: it comes by itself
+	s.keepAsking(p)
+	s.dueAnew = s.dueAnew || p.asks.holds
+	s.gone(uid, now)
+	s.wakeHolders(node, uid, now)
 	s.reports.look(&p.report, now.Add(soon))
 	if late := p.late; late != nil {
 		p.late = nil

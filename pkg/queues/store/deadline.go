@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -28,6 +30,9 @@ func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
 	if e, ok := s.asking.due.First(); ok && (next.IsZero() || e.when.Before(next)) {
 		next = e.when
+	}
+	if due := s.stirredDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
 	}
 	return next, !next.IsZero()
 }
@@ -91,13 +96,23 @@ func (s *Store) Tick(now time.Time) {
 }
 
 // SetStandby tells whether another process does the scheduling. Slots do not
-// expire then: nobody here takes the pods that were let through.
+// expire then: nobody here takes the pods that were let through. When this one
+// leads again, also if nobody led meanwhile, what there is to write of holds is
+// there to be taken anew.
 func (s *Store) SetStandby(standby bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.standby = standby; !standby {
-		s.resume() // also when it led before: it may have lost the lease in between
+	switch {
+	case standby:
+		s.standby = true
+		return
+	case !s.started:
+		s.standby = false
+		return
+	case s.standby:
+		s.lead(now)
 	}
+	s.resume()
 }
 
 // lease is how long an admitted pod keeps its slot without a sign of life. Others
@@ -131,9 +146,16 @@ func (s *Store) holdsDue() time.Time {
 	}
 	if s.dueAnew {
 		s.dueAnew = false
-		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout)
+		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isPlaced)
 	}
 	return s.due
+}
+
+// isPlaced tells whether an asker is on its node by now, though its bind was not
+// seen: its hold does not time out.
+func (s *Store) isPlaced(asker types.UID) bool {
+	p := s.pods[asker]
+	return p != nil && p.state.allocated()
 }
 
 // timeOutHolds ends the holds that nobody made use of.
@@ -141,14 +163,11 @@ func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout) {
-		if p := s.pods[h.Asker]; p != nil && !p.state.allocated() {
+	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isPlaced) {
+		if p := s.pods[h.Asker]; p != nil {
 			s.endHold(p, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
 				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
 		}
 	}
-	s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout)
-	if s.dueAnew = false; !s.due.After(now) && !s.due.IsZero() {
-		s.due = now.Add(time.Second) // its asker is being bound
-	}
+	s.dueAnew = true
 }

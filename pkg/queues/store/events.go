@@ -66,6 +66,7 @@ func (s *Store) add(event Pod, now time.Time) {
 	s.reports.expect(p, now)
 	if s.started {
 		s.place(p, now)
+		s.adopt(p, now)
 	}
 }
 
@@ -77,7 +78,6 @@ func (s *Store) drop(p *pod, now time.Time) {
 	}
 	node := p.on
 	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
-	s.disarm(p)
 	switch p.state {
 	case waiting:
 		s.leaveOrder(p)
@@ -88,6 +88,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	case assumed, bound:
 		s.leaveAllocated(p)
 	}
+	s.disarm(p)
 	s.leaveTwins(p)
 	if p.state != unplaced {
 		if !p.state.allocated() {
@@ -102,17 +103,21 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.settleOn(p, "", resources.Vector{})
 	s.gone(p.UID, now)
 	if node != nil {
-		s.wakeHolders(node.name, now)
+		s.wakeHolders(node.name, "", now)
 	}
 }
 
 // confirm takes an event that shows the pod on a node.
 func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state.allocated() {
+		if p.state == assumed || looksDifferent(&p.Pod, &event) {
+			s.touchPod(p)
+		}
 		s.enter(p, bound)
 		p.app.running, p.late = true, nil
-		s.resize(p, event)
+		s.resize(p, event, now)
 		s.endHold(p, reservations.Bound, reasons.Reason{}, now)
+		s.follow(p, now)
 		s.reports.settle(p, now)
 		return
 	}
@@ -132,12 +137,13 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	s.own(p)
 	s.toAllocated(p, bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
+	s.follow(p, now)
 	s.release(p.app.leaf) // it may use less than it asked for
 	s.reports.settle(p, now)
 }
 
 // resize follows a change of what an allocated pod uses, however it came about.
-func (s *Store) resize(p *pod, event Pod) {
+func (s *Store) resize(p *pod, event Pod, now time.Time) {
 	moved := p.on == nil || p.on.name != event.Node
 	s.disown(p)
 	p.Pod = event
@@ -150,8 +156,17 @@ func (s *Store) resize(p *pod, event Pod) {
 	}
 	if moved {
 		s.settleOn(p, event.Node, p.held)
+		s.wakeHolders(event.Node, "", now)
 	}
 	s.weigh(p)
+}
+
+// looksDifferent tells whether plans see a running pod differently after an
+// event. What it uses, and whether it leaves, is told otherwise.
+func looksDifferent(before, after *Pod) bool {
+	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode ||
+		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
+		!maps.Equal(before.Labels, after.Labels)
 }
 
 // disown and own take a pod out of, and into, what its application knows of who
@@ -208,6 +223,7 @@ func (s *Store) staysPut(p *pod, event *Pod) bool {
 
 // unplace takes a pending pod out of its application.
 func (s *Store) unplace(p *pod, now time.Time) {
+	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
 	s.withdraw(p)
 	s.disarm(p)
 	s.weighAs(p, resources.Vector{}, resources.Vector{})

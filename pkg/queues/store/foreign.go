@@ -39,6 +39,6 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.settleOn(p, "", resources.Vector{})
 	s.gone(p.UID, now)
 	if node != nil {
-		s.wakeHolders(node.name, now)
+		s.wakeHolders(node.name, "", now)
 	}
 }

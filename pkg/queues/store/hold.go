@@ -1,9 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +33,7 @@ const (
 )
 
 // placeHold begins a hold of a pending pod. Chosen pods leave from now on.
-func (s *Store) placeHold(p *pod, h reservations.Hold, now time.Time) error {
+func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.Request, h.Priority = p.Request, p.Priority
 	h.Victims = s.awaited(&h)
@@ -115,7 +112,7 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 		return
 	}
 	s.holdsChanged()
-	p.asks.holds, p.asks.decision = false, nil
+	p.asks.holds, p.asks.decision, p.asks.ended = false, nil, h.Since
 	for _, uid := range h.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID {
 			s.spare(v, now)
@@ -123,6 +120,11 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 	}
 	s.weigh(p)
 	s.touchName(h.Node)
+	if p.state == admitted && p.slot.IsZero() {
+		p.slot = p.held // it goes on as one of those that hold nothing
+		s.charge(p.app, charge{admitted: p.slot})
+	}
+	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
 	if p.app != nil && !p.state.allocated() {
 		if p.state == parked {
@@ -174,10 +176,10 @@ func (s *Store) gone(uid types.UID, now time.Time) {
 	}
 }
 
-// wakeHolders looks whether holders of a node have room now.
-func (s *Store) wakeHolders(node string, now time.Time) {
+// wakeHolders looks whether holders of a node, but for one, have room now.
+func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 	for _, h := range s.holds.Holders(node) {
-		if p := s.pods[h.Asker]; p != nil {
+		if p := s.pods[h.Asker]; p != nil && h.Asker != except {
 			s.wakeHolder(p, now)
 		}
 	}
@@ -226,30 +228,41 @@ func (s *Store) bindingHold(p *pod) bool {
 // none when it is to have a new plan, because others took the room.
 func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
 	h, _ := s.holds.Of(p.UID)
+	taken := s.taken(p, &h)
+	if taken.None() {
+		return makingRoom(&h)
+	}
+	s.endHold(p, reservations.Superseded, taken, now)
+	p.asks.retryAt = time.Time{}
+	return reasons.Reason{}
+}
+
+// taken says who took the room that was made for an asker, once all who were to
+// make it are gone: pods on its node, or in a queue at its max. None if nobody.
+func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	n := s.nodes[h.Node]
 	if n == nil || !h.Clear() {
-		return makingRoom(&h)
+		return reasons.Reason{}
 	}
-	taken := "on node " + h.Node
+	if !s.freeFor(n, p).Covers(p.Request) {
+		return reasons.New(reasons.HoldSuperseded, "others took the room on node %s", h.Node)
+	}
 	if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated); !v.OK() {
-		taken = "in queue " + s.path(v.At)
-	} else if s.freeFor(n, p).Covers(p.Request) {
-		return makingRoom(&h)
+		return reasons.New(reasons.HoldSuperseded, "others took the room in queue %s", s.path(v.At))
 	}
-	s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "others took the room %s", taken), now)
-	p.asks.retryAt = time.Time{}
-	s.disarm(p)
 	return reasons.Reason{}
 }
 
 // failedHolder takes a cycle of a held asker that failed: it is tried again soon
 // if nobody is left to wait for.
 func (s *Store) failedHolder(p *pod, now time.Time) {
+	if p.state != admitted {
+		return // it was told of before
+	}
 	s.withdraw(p)
 	s.keys.Delete(p.UID)
-	if p.state != parked {
-		s.enter(p, parked)
-	}
+	s.enter(p, parked)
+	p.notUntil = now.Add(s.backoff(1))
 	h, _ := s.holds.Of(p.UID)
 	p.reason = makingRoom(&h)
 	if !h.Clear() {
@@ -263,82 +276,4 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 		wait = s.preemption.RetryInterval
 	}
 	s.cool(p, now.Add(wait))
-}
-
-// adopt takes up the hold that an earlier process, or the one that leads, has
-// written on a pod, unless it has one. Pods that run are placed before.
-func (s *Store) adopt(p *pod, now time.Time) {
-	c := p.Claim
-	if c == nil || p.app == nil || p.state.allocated() || p.asks.holds {
-		return
-	}
-	h := claimed(p)
-	for _, uid := range c.Victims {
-		v := s.pods[uid]
-		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
-	}
-	if end, why := s.unusable(c.Node); !why.None() {
-		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
-		return
-	}
-	if err := s.placeHold(p, h, now); err != nil {
-		return // the claim makes no sense; the pod goes on as if it had none
-	}
-	placed, _ := s.holds.Of(p.UID)
-	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
-	s.wakeHolder(p, now)
-}
-
-// unusable says why a node cannot be held; none if it can.
-func (s *Store) unusable(node string) (reservations.End, reasons.Reason) {
-	switch n := s.nodes[node]; {
-	case n == nil || !n.known:
-		return reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node %s is not there", node)
-	case n.cordoned:
-		return reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s takes no new pods", node)
-	}
-	return "", reasons.Reason{}
-}
-
-// claimed is the hold that is written on a pod.
-func claimed(p *pod) reservations.Hold {
-	c := p.Claim
-	return reservations.Hold{
-		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Chosen: slices.Clone(c.Victims), Decision: c.Decision,
-		Required: p.RequiredNode != "",
-	}
-}
-
-// settleClaim has the claim taken back that is left on a bound pod: who bound it
-// ended before the claim was.
-func (s *Store) settleClaim(p *pod) {
-	if p.Claim != nil {
-		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: claimed(p), Ended: reservations.Bound})
-	}
-}
-
-// follow follows what is written on a pod while another process leads.
-func (s *Store) follow(p *pod, now time.Time) {
-	if !s.standby || !s.started {
-		return
-	}
-	if p.Claim == nil {
-		s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
-		return
-	}
-	s.adopt(p, now)
-}
-
-// resume has what is left of all holds written, those that ended and were not
-// taken back included: this process leads from now on.
-func (s *Store) resume() {
-	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
-	for _, uid := range slices.SortedFunc(maps.Keys(s.pods), func(a, b types.UID) int { return cmp.Compare(a, b) }) {
-		p := s.pods[uid]
-		if h, ok := s.holds.Of(uid); ok {
-			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h})
-		} else if p.state == bound {
-			s.settleClaim(p)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -67,7 +68,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	s.setCapacity(s.capacity.Sub(n.allocatable).Add(allocatable))
 	n.known, n.allocatable = true, allocatable
 	s.touch(n)
-	s.wakeHolders(n.name, now)
+	s.wakeHolders(n.name, "", now)
 }
 
 // DeleteNode tells that a node is gone. Who holds it loses it.
@@ -79,7 +80,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 		return
 	}
 	s.setCapacity(s.capacity.Sub(n.allocatable))
-	n.known, n.allocatable = false, resources.Vector{}
+	n.known, n.cordoned, n.allocatable = false, false, resources.Vector{}
 	s.touch(n)
 	s.endNode(name, reservations.NodeGone, now)
 	s.dropNode(n)
@@ -126,12 +127,24 @@ func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 	s.touch(n)
 }
 
+// unusable says why a node cannot be held; none if it can.
+func (s *Store) unusable(name string) (reservations.End, reasons.Reason) {
+	switch n := s.nodes[name]; {
+	case n == nil || !n.known:
+		return reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "node %s is not there", name)
+	case n.cordoned:
+		return reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s takes no new pods", name)
+	}
+	return "", reasons.Reason{}
+}
+
 // room is what is free on a node at this moment: pods that leave still use it.
 func (n *node) room() resources.Vector { return n.allocatable.Sub(n.used) }
 
-// free is what will be free on a node once the pods that leave are gone and its
-// holders, but for one asker, have what they wait for.
-func (s *Store) free(n *node, except types.UID) resources.Vector {
+// free is what will be free for an asker on a node once the pods that leave are
+// gone and its holders have what they wait for: those before the asker, if it is
+// one of them.
+func (s *Store) free(n *node, asker types.UID) resources.Vector {
 	free := n.room()
 	for _, p := range n.pods {
 		if p.leaves() {
@@ -139,7 +152,10 @@ func (s *Store) free(n *node, except types.UID) resources.Vector {
 		}
 	}
 	for _, h := range s.holds.Holders(n.name) {
-		if p := s.pods[h.Asker]; p != nil && h.Asker != except && !p.state.allocated() {
+		if h.Asker == asker {
+			break
+		}
+		if p := s.pods[h.Asker]; p != nil && !p.state.allocated() {
 			free = free.Sub(p.held)
 		}
 	}
@@ -156,5 +172,5 @@ func (n *node) sortedPods() []*pod {
 	return out
 }
 
-// freeFor is what is free for an asker on a node: what it holds itself counts.
+// freeFor is free for a pod.
 func (s *Store) freeFor(n *node, p *pod) resources.Vector { return s.free(n, p.UID) }

@@ -47,16 +47,12 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.join(a, p)
 	if p.Node != "" {
 		s.toAllocated(p, bound, p.Node)
-		s.settleClaim(p)
 		s.reports.settle(p, now)
 		return
 	}
 	p.reason, p.attempts = reasons.Reason{}, 0
 	s.toWaiting(p)
 	s.arm(p, now)
-	if s.started {
-		s.adopt(p, now)
-	}
 	if gang == placement.GangSoft {
 		s.reports.warn(p, now)
 	}

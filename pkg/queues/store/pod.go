@@ -250,12 +250,13 @@ func (s *Store) admit(p *pod, now time.Time) {
 // the scheduler's heap; who knows that it is not deletes the key.
 func (s *Store) leaveSlot(p *pod) {
 	p.asks.over = false
-	if s.asking.current == p {
-		s.asking.current = nil
-	}
 	p.app.slots--
 	s.window.taken--
 	s.clearDeadline(p)
+	if s.asking.current == p {
+		s.asking.current = nil
+	}
+	s.keepAsking(p)
 }
 
 // vacate takes an admitted pod, which does not go on to a node, out of the
@@ -294,13 +295,16 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.charge(p.app, c)
 	s.settleOn(p, node, p.held)
 	s.weigh(p)
+	s.dueAnew = s.dueAnew || p.asks.holds
 	p.app.allocations++
 	p.app.running = p.app.running || to == bound
 	s.count(p.app)
 }
 
-// leaveAllocated takes back what an assumed or bound pod is charged.
+// leaveAllocated takes back what an assumed or bound pod is charged. Nobody need
+// wait for it to leave its node.
 func (s *Store) leaveAllocated(p *pod) {
+	p.chosenBy = ""
 	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.settleOn(p, "", resources.Vector{})
 	s.charge(p.app, charge{allocated: minus(p.held)})

@@ -35,7 +35,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	if s.preemption.IgnorePodOptOut != o.IgnorePodOptOut {
 		s.touchAll()
 	}
-	s.preemption = o
+	s.preemption, s.dueAnew = o, true
 }
 
 // Preemption returns the options in force.

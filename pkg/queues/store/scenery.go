@@ -57,6 +57,8 @@ func (s *Store) renew() {
 	if len(s.stale) == 0 {
 		return
 	}
+	// In order, for the first node that has a type decides where the type is.
+	slices.SortFunc(s.stale, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	nodes := slices.Clone(s.scenery.nodes)
 	for _, n := range s.stale {
 		n.stale = false
@@ -76,13 +78,13 @@ func (s *Store) renew() {
 	s.scenery.nodes = nodes
 }
 
-// viewOf is a node as plans see it; what one asker holds there counts as free.
-func (s *Store) viewOf(n *node, except types.UID) victims.Node {
+// viewOf is a node as a plan for an asker sees it.
+func (s *Store) viewOf(n *node, asker types.UID) victims.Node {
 	pods := make([]*victims.Pod, 0, len(n.pods))
 	for _, p := range n.sortedPods() {
 		pods = append(pods, s.podView(p))
 	}
-	return victims.NewNode(n.name, s.scenery.amounts(n.allocatable), s.scenery.amounts(s.free(n, except)), pods)
+	return victims.NewNode(n.name, s.scenery.amounts(n.allocatable), s.scenery.amounts(s.free(n, asker)), pods)
 }
 
 func (s *Store) podView(p *pod) *victims.Pod {

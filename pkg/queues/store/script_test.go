@@ -70,7 +70,7 @@ import (
 //	vacated                     prints the nodes whose pods that were turned away may come
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D]
-//	cordon NAME                 a node takes no new pods
+//	cordon NAME | uncordon NAME a node takes no new pods, or does again
 //
 // The rest:
 //
@@ -221,8 +221,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "standby", "lead":
 		s.store.SetStandby(d.Cmd == "standby", s.now)
-	case "cordon":
-		s.store.SetNodeSchedulable(words[0], false, s.now)
+	case "cordon", "uncordon":
+		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
 	case "preemption":
 		s.preemption(t, d)
 	default:

@@ -198,6 +198,7 @@ func (s *Store) Start(now time.Time) {
 	}
 	s.started = true
 	s.placeAll(now)
+	s.adoptAll(now)
 }
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.

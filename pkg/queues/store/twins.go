@@ -152,7 +152,7 @@ func (s *Store) twinPlaced(p *pod) {
 // took part in the order again after it was admitted, and are before it. The room
 // is most likely what brought them back. The pod then waits, in the order.
 func (s *Store) overtaken(p *pod, now time.Time) bool {
-	if p.state != admitted || p.hopes == s.probing.hopes || len(p.app.twins) == 0 || p.twins != nil && p.twins.failed {
+	if p.state != admitted || p.asks.holds || p.hopes == s.probing.hopes || len(p.app.twins) == 0 || p.twins != nil && p.twins.failed {
 		return false
 	}
 	s.vacate(p)

@@ -12,6 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // live is what the world calls of a store; a planted bug stands in between.
@@ -30,6 +32,26 @@ type live interface {
 	Forget(uid types.UID, now time.Time)
 	Tick(now time.Time)
 	TakeActivations() []Ref
+	maker
+}
+
+// maker is what the world calls to make room.
+type maker interface {
+	UpsertNode(name string, allocatable resources.Vector, now time.Time)
+	SetNodeSchedulable(name string, schedulable bool, now time.Time)
+	DeleteNode(name string, now time.Time)
+	UpsertPriorityClass(name string, optOut bool, now time.Time)
+	UpsertBudget(b Budget, now time.Time)
+	DeleteBudget(namespace, name string, now time.Time)
+	SetPreemption(o PreemptionOptions)
+	SetStandby(standby bool, now time.Time)
+	Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason)
+	Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
+	Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
+	TakeWork() []Work
+	Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason)
+	Disrupted(asker types.UID, now time.Time)
+	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
 }
 
 // place in the scheduler's own queue.
@@ -215,6 +237,7 @@ func (w *world) cycle() error {
 		return nil
 	case !v.OK():
 		w.live.Refused(o.UID, w.now)
+		w.live.Refused(o.UID, w.now) // PostFilter made no plan
 		w.giveUp(o, held)
 		return nil
 	case w.misfit(o):

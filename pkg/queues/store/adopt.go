@@ -1,0 +1,125 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// What is written on an asker is the truth for whoever has not made its hold: the
+// next process, and one that stands by. Who made it knows better.
+
+// adoptAll takes up the holds that an earlier process has written, in the order
+// in which they began. Pods that run are placed before.
+func (s *Store) adoptAll(now time.Time) {
+	for _, p := range s.claimants() {
+		s.adopt(p, now)
+	}
+}
+
+// claimants are the pods with a claim, the earliest first.
+func (s *Store) claimants() []*pod {
+	var out []*pod
+	for _, p := range s.pods {
+		if p.Claim != nil {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b *pod) int {
+		return cmp.Or(a.Claim.Since.Compare(b.Claim.Since), cmp.Compare(a.UID, b.UID))
+	})
+	return out
+}
+
+// adopt takes up the hold that is written on a pod, or has it taken back.
+func (s *Store) adopt(p *pod, now time.Time) {
+	if p.Claim == nil || p.asks.holds || p.Foreign {
+		return
+	}
+	h := s.claimed(p)
+	end, why := s.unusable(h.Node)
+	switch {
+	case p.state.allocated():
+		end, why = reservations.Bound, reasons.Reason{}
+	case p.app == nil:
+		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")
+	case end == "":
+		if err := s.placeHold(p, h); err != nil {
+			end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "%v", err)
+		}
+	}
+	if end != "" {
+		p.asks.ended = h.Since
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
+		return
+	}
+	placed, _ := s.holds.Of(p.UID)
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
+	s.wakeHolder(p, now)
+}
+
+// claimed is the hold that is written on a pod. A victim that is in an earlier
+// claim, too, goes for that one: the later claim was taken back, and the process
+// that did so did not live to write it.
+func (s *Store) claimed(p *pod) reservations.Hold {
+	c := p.Claim
+	h := reservations.Hold{
+		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, Required: p.RequiredNode != "",
+	}
+	for _, uid := range c.Victims {
+		v := s.pods[uid]
+		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
+		if v == nil || v.chosenBy == "" {
+			h.Chosen = append(h.Chosen, uid)
+		}
+	}
+	return h
+}
+
+// follow follows what is written on a pod while another process leads. Who leads
+// is told of its own claims; what it does not know is from the process before.
+func (s *Store) follow(p *pod, now time.Time) {
+	switch {
+	case !s.started:
+		return
+	case !s.standby:
+		if p.Claim != nil && p.Claim.Since.After(p.asks.ended) {
+			s.adopt(p, now)
+		}
+		return
+	}
+	if h, ok := s.holds.Of(p.UID); ok && !isOf(p.Claim, &h) {
+		s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
+	}
+	s.adopt(p, now)
+}
+
+// isOf tells whether a claim is that of a hold.
+func isOf(c *reservations.Claim, h *reservations.Hold) bool {
+	return c != nil && c.Node == h.Node && c.Since.Equal(h.Since) && c.Decision == h.Decision
+}
+
+// lead begins to lead: what other processes have written is taken up as after a
+// restart.
+func (s *Store) lead(now time.Time) {
+	for _, p := range s.sortedPods() {
+		if h, ok := s.holds.Of(p.UID); ok && !isOf(p.Claim, &h) {
+			s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
+		}
+	}
+	s.standby = false
+	s.adoptAll(now)
+}
+
+// resume has what is left of all holds written, for who wrote it may have stopped.
+func (s *Store) resume() {
+	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
+	for _, p := range s.sortedPods() {
+		if h, ok := s.holds.Of(p.UID); ok {
+			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.decision})
+		}
+	}
+}
