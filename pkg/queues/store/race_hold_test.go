@@ -1,0 +1,163 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// arena is a store that goroutines make room in.
+type arena struct {
+	*Store
+	t  *testing.T
+	mu sync.Mutex // guards claims and made
+	// claims are what the API server has on askers.
+	claims map[types.UID]*reservations.Claim
+	made   int
+}
+
+const arenaPods = 24
+
+// pod is one of the pods: the first ones ask, the others run in a queue that lends.
+func (a *arena) pod(i int, node string) Pod {
+	queue := "root.a"
+	if i >= arenaPods/3 {
+		queue = "root.b"
+	}
+	name := fmt.Sprintf("p%02d", i)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return Pod{
+		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch.Add(-time.Hour), Node: node, Claim: a.claims[types.UID(name)],
+		Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, i%5)},
+		Request: queuestest.Vector("vcore=1 pods=1"),
+	}
+}
+
+// ask runs one cycle of an asker as the scheduler does.
+func (a *arena) ask(i int, now time.Time) {
+	p := a.pod(i, "")
+	view := a.Holds()
+	for n := range 4 {
+		view.MayUse(fmt.Sprint("n", n), p.UID, false)
+	}
+	attempt, _ := a.Attempt(p.UID, "kind", nil, now)
+	if attempt == nil {
+		a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+		return
+	}
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict})
+	switch {
+	case d.Outcome == victims.Refuse:
+		a.Decline(p.UID, &d, now)
+	case a.Claim(p.UID, &d, now).None():
+		return
+	}
+	a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+}
+
+// execute does what the executor does with everything there is.
+func (a *arena) execute(random *rand.Rand, now time.Time) {
+	for _, w := range a.TakeWork() {
+		a.mu.Lock()
+		claim := w.Hold.Claim()
+		if a.claims[w.UID] = &claim; w.Kind == WorkRelease {
+			delete(a.claims, w.UID)
+		}
+		a.mu.Unlock()
+		if w.Kind != WorkDisrupt {
+			continue
+		}
+		going, why := a.Commit(w.UID, now)
+		if !why.None() {
+			continue
+		}
+		if random.IntN(4) == 0 {
+			a.GiveUp(w.UID, why, now)
+			continue
+		}
+		for _, v := range going {
+			a.Delete(v.UID, now)
+		}
+		a.Disrupted(w.UID, now)
+		a.mu.Lock()
+		a.made++
+		a.mu.Unlock()
+	}
+}
+
+// Goroutines make room as the process does: events, cycles, the executor, a clock
+// and readers without a lock. Run it with -race.
+func TestConcurrentHolds(t *testing.T) {
+	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1, MaxBackoff: -1})
+	a := &arena{Store: s, t: t, claims: map[types.UID]*reservations.Claim{}}
+	s.SetPreemption(PreemptionOptions{RetryInterval: time.Second, Round: time.Second, HoldTimeout: time.Second})
+	for n := range 4 {
+		s.UpsertNode(fmt.Sprint("n", n), queuestest.Vector("vcore=4 pods=9"), epoch)
+	}
+	s.Start(epoch)
+	for i := range arenaPods {
+		node := ""
+		if i >= arenaPods/3 {
+			node = fmt.Sprint("n", i%4)
+		}
+		s.Upsert(a.pod(i, node), epoch)
+	}
+	at := func(i int) time.Time { return epoch.Add(time.Duration(i) * 50 * time.Millisecond) }
+	var wg sync.WaitGroup
+	for g, do := range []func(random *rand.Rand, now time.Time){
+		func(random *rand.Rand, now time.Time) {
+			i := arenaPods/3 + random.IntN(2*arenaPods/3)
+			s.Upsert(a.pod(i, fmt.Sprint("n", i%4)), now)
+		},
+		func(random *rand.Rand, now time.Time) { s.Upsert(a.pod(random.IntN(arenaPods/3), ""), now) },
+		func(random *rand.Rand, now time.Time) { a.ask(random.IntN(arenaPods/3), now) },
+		func(random *rand.Rand, now time.Time) { a.execute(random, now) },
+		func(random *rand.Rand, now time.Time) {
+			uid := a.pod(random.IntN(arenaPods/3), "").UID
+			if h, ok := s.Holds().Of(uid); ok && s.Assume(uid, h.Node, now).OK() && random.IntN(2) == 0 {
+				s.Forget(uid, now)
+			}
+		},
+		func(random *rand.Rand, now time.Time) {
+			s.Tick(now)
+			s.SetNodeSchedulable("n3", random.IntN(2) == 0, now)
+			s.UpsertPriorityClass("low", random.IntN(2) == 0, now)
+			s.TakeActivations()
+			s.TakeVacated()
+			s.Explain(a.pod(random.IntN(arenaPods), "").UID)
+		},
+	} {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(g), 3))
+			for i := range 600 {
+				do(random, at(i))
+			}
+		})
+	}
+	wg.Wait()
+	a.ask(0, at(700))
+	a.execute(rand.New(rand.NewPCG(9, 3)), at(700))
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if a.made == 0 {
+		t.Error("no room was made for anybody")
+	}
+	for i := range arenaPods {
+		s.Delete(a.pod(i, "").UID, at(1000))
+	}
+	if err := s.Check(); err != nil || s.Holds().Held() {
+		t.Errorf("all pods are gone: %v, held %v", err, s.Holds().Held())
+	}
+}
