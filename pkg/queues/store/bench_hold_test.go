@@ -1,0 +1,131 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// contendedStore is a started store whose nodes are full of pods of queues that
+// lend; askers of root.a have waited for long.
+func contendedStore(b *testing.B, nodes, podsPerNode, askers int) *Store {
+	b.Helper()
+	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
+		Options{Window: 1024, MaxWindow: 1024})
+	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
+	add := func(name, queue, node string, age int) {
+		s.Upsert(Pod{
+			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch.Add(-time.Duration(age) * time.Second),
+			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, age%50)},
+			Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
+		}, epoch)
+	}
+	for n := range nodes {
+		node := fmt.Sprintf("n%05d", n)
+		s.UpsertNode(node, queuestest.Vector(fmt.Sprintf("vcore=%d memory=1000Gi pods=200", podsPerNode)), epoch)
+		for i := range podsPerNode {
+			add(fmt.Sprintf("v%05d-%02d", n, i), []string{"root.b.x", "root.b.y", "root.c"}[i%3], node, 100+i*7+n%13)
+		}
+	}
+	for i := range askers {
+		add(fmt.Sprintf("a%05d", i), "root.a", "", 1000+i)
+	}
+	s.Start(epoch)
+	return s
+}
+
+// What a plan is made on, at 5,000 nodes and 150,000 pods, when pods on a few of
+// the nodes came and went since the plan before.
+func BenchmarkAttempt(b *testing.B) {
+	for _, changed := range []int{0, 10} {
+		b.Run(fmt.Sprintf("%d nodes changed", changed), func(b *testing.B) {
+			s := contendedStore(b, 5000, 30, 1)
+			now := epoch.Add(time.Minute)
+			s.Attempt("a00000", "", nil, now)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; b.Loop(); i++ {
+				b.StopTimer()
+				for k := range changed {
+					p := s.pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
+					s.Delete(p.UID, now)
+					s.Upsert(p, now)
+				}
+				now = now.Add(time.Second)
+				b.StartTimer()
+				if a, why := s.Attempt("a00000", "", nil, now); a == nil {
+					b.Fatal(why)
+				}
+			}
+		})
+	}
+}
+
+// A queue takes back what is its own: 1,000 pods on 500 nodes, as the scheduler
+// does it, one asker after the other; without what is written to the cluster.
+func BenchmarkReclaim(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		s := contendedStore(b, 500, 20, 1000)
+		now := epoch.Add(2 * time.Second)
+		b.StartTimer()
+		going := 0
+		s.Tick(now)
+		for going < 1000 {
+			refs := s.TakeActivations()
+			if len(refs) == 0 {
+				b.Fatalf("nobody is let through, and %d go", going)
+			}
+			for _, r := range refs {
+				a, why := s.Attempt(r.UID, "kind", nil, now)
+				if a == nil {
+					b.Fatalf("%s: %s", r.Name, why)
+				}
+				d := victims.Plan(a.World, a.Ask, victims.Params{StrictGuarantee: a.Strict})
+				if why := s.Claim(r.UID, &d, now); d.Outcome != victims.Preempt || !why.None() {
+					s.Failed(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
+					b.Fatalf("%s: %s %s", r.Name, d, why)
+				}
+				going += len(d.Victims)
+				if _, why := s.Commit(r.UID, now); !why.None() {
+					b.Fatal(why)
+				}
+			}
+		}
+	}
+}
+
+// 10,000 pods wait in a queue that has what it is guaranteed, and one more starts
+// and ends there.
+func BenchmarkWatchedQueue(b *testing.B) {
+	s := contendedStore(b, 1, 1, 0)
+	for i := range 10_000 {
+		p := benchPod(i, "root.c")
+		p.Created = epoch.Add(-time.Hour)
+		p.Labels[placement.KeyApplicationID] = fmt.Sprint("app", i)
+		s.Upsert(p, epoch)
+	}
+	now := epoch
+	for range 100 {
+		now = now.Add(time.Second)
+		s.Tick(now)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		now = now.Add(time.Millisecond)
+		p := benchPod(20_000+i%100, "root.c")
+		p.Node = "n00000"
+		s.Upsert(p, now)
+		s.Tick(now)
+		s.Delete(p.UID, now)
+		s.Tick(now)
+	}
+}
