@@ -188,12 +188,12 @@ func (s *Store) protection(p *pod) victims.Protection {
 		return victims.Leaving
 	case p.Static:
 		return victims.Static
-	case p.Foreign:
-		return victims.Foreign
 	case p.RequiredNode != "":
 		return victims.DaemonSet
 	case p.state == assumed && !s.waitingInPermit[p.UID]:
 		return victims.Binding
+	case p.Foreign:
+		return victims.Foreign
 	}
 	return victims.Unprotected
 }
