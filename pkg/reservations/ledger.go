@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is all holds. The zero value is not ready; use NewLedger.
+// Ledger is all holds. The zero value is not ready; use NewLedger. Views share
+// its holds and its lists by node: those are replaced, never changed.
 type Ledger struct {
 	byAsker map[types.UID]*Hold
 	byNode  map[string][]*Hold // in serving order
@@ -53,7 +54,7 @@ func (l *Ledger) Place(h Hold) error {
 	p := &placed
 	l.byAsker[p.Asker] = p
 	at, _ := slices.BinarySearchFunc(l.byNode[p.Node], p, compareHolds)
-	l.byNode[p.Node] = slices.Insert(l.byNode[p.Node], at, p)
+	l.byNode[p.Node] = slices.Insert(slices.Clone(l.byNode[p.Node]), at, p)
 	for _, v := range p.Victims {
 		l.waiting[v] = append(l.waiting[v], p)
 	}
@@ -64,12 +65,14 @@ func (l *Ledger) Place(h Hold) error {
 // holds that became clear by it, in order of their askers.
 func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
 	var cleared []Hold
-	for _, h := range l.waiting[victim] {
+	for _, old := range slices.Clone(l.waiting[victim]) {
+		h := old.copy()
 		h.Victims = slices.DeleteFunc(h.Victims, func(v types.UID) bool { return v == victim })
 		if h.Clear() {
 			h.ClearSince = now
 			cleared = append(cleared, h.copy())
 		}
+		l.replace(old, &h)
 	}
 	delete(l.waiting, victim)
 	slices.SortFunc(cleared, func(a, b Hold) int { return cmp.Compare(a.Asker, b.Asker) })
@@ -83,7 +86,7 @@ func (l *Ledger) End(asker types.UID) (Hold, bool) {
 		return Hold{}, false
 	}
 	delete(l.byAsker, asker)
-	l.byNode[h.Node] = slices.DeleteFunc(l.byNode[h.Node], func(x *Hold) bool { return x == h })
+	l.byNode[h.Node] = slices.DeleteFunc(slices.Clone(l.byNode[h.Node]), func(x *Hold) bool { return x == h })
 	if len(l.byNode[h.Node]) == 0 {
 		delete(l.byNode, h.Node)
 	}
@@ -164,8 +167,24 @@ func (l *Ledger) Commit(asker types.UID) bool {
 	if h == nil {
 		return false
 	}
-	h.Committed = true
+	c := h.copy()
+	c.Committed = true
+	l.replace(h, &c)
 	return true
+}
+
+// replace puts a changed copy in the place of a hold.
+func (l *Ledger) replace(old, changed *Hold) {
+	swap := func(list []*Hold) []*Hold {
+		list = slices.Clone(list)
+		list[slices.Index(list, old)] = changed
+		return list
+	}
+	l.byAsker[old.Asker] = changed
+	l.byNode[old.Node] = swap(l.byNode[old.Node])
+	for _, v := range old.Victims {
+		l.waiting[v] = swap(l.waiting[v])
+	}
 }
 
 // Waiting returns the askers that wait for a pod to be gone, sorted.

@@ -225,3 +225,36 @@ func TestALeakIsNoticed(t *testing.T) {
 		t.Error("a ledger that forgets an index passes Check")
 	}
 }
+
+// A view stays as it was, whatever happens to the ledger.
+func TestViewDoesNotChange(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v1"), hold("c", "n2"))
+	show := func(v *View) string {
+		var b strings.Builder
+		for _, asker := range []types.UID{"a", "b", "c", "d"} {
+			h, ok := v.Of(asker)
+			fmt.Fprintln(&b, h, ok, v.Beside(asker), v.MayUse("n1", asker, false), v.MayUse("n2", asker, false))
+		}
+		return b.String()
+	}
+	for name, change := range map[string]func(){
+		"victim gone": func() { l.VictimGone("v1", start) },
+		"commit":      func() { l.Commit("a") },
+		"place":       func() { place(t, l, required(hold("d", "n1"), 1, start)) },
+		"end":         func() { l.End("b") },
+		"end of node": func() { l.EndNode("n2") },
+	} {
+		v, before := l.View(), show(l.View())
+		change()
+		if after := show(v); after != before {
+			t.Errorf("%s: the view was\n%sand is\n%s", name, before, after)
+		}
+		if show(l.View()) == before {
+			t.Errorf("%s: a new view does not show it", name)
+		}
+		if err := l.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

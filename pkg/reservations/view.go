@@ -1,6 +1,8 @@
 package reservations
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -13,16 +15,7 @@ type View struct {
 
 // View returns the ledger as it is now.
 func (l *Ledger) View() *View {
-	v := &View{byAsker: make(map[types.UID]*Hold, len(l.byAsker)), byNode: make(map[string][]*Hold, len(l.byNode))}
-	for node, holds := range l.byNode {
-		copies := make([]*Hold, len(holds))
-		for i, h := range holds {
-			c := h.copy()
-			copies[i], v.byAsker[h.Asker] = &c, &c
-		}
-		v.byNode[node] = copies
-	}
-	return v
+	return &View{byAsker: maps.Clone(l.byAsker), byNode: maps.Clone(l.byNode)}
 }
 
 // Held tells whether any node is held.
