@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -132,9 +133,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state != admitted {
 		s.withdraw(p)
 	}
-	s.disown(p)
-	p.Pod = event
-	s.own(p)
+	s.renewPod(p, event)
 	s.toAllocated(p, bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
@@ -145,9 +144,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 // resize follows a change of what an allocated pod uses, however it came about.
 func (s *Store) resize(p *pod, event Pod, now time.Time) {
 	moved := p.on == nil || p.on.name != event.Node
-	s.disown(p)
-	p.Pod = event
-	s.own(p)
+	s.renewPod(p, event)
 	if !p.held.Equal(event.Request) {
 		s.charge(p.app, charge{allocated: event.Request.Sub(p.held)})
 		p.held = event.Request
@@ -169,10 +166,18 @@ func looksDifferent(before, after *Pod) bool {
 		!maps.Equal(before.Labels, after.Labels)
 }
 
-// disown and own take a pod out of, and into, what its application knows of who
-// lives and who owns whom, around a change of the pod.
-func (s *Store) disown(p *pod) { s.live(p, false) }
-func (s *Store) own(p *pod)    { s.live(p, !p.Deleting) }
+// renewPod takes over what an event says of a pod, and tells its application if
+// it lives or owns others in another way than before.
+func (s *Store) renewPod(p *pod, event Pod) {
+	same := p.app == nil || p.Deleting == event.Deleting && p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
+	if !same {
+		s.live(p, false)
+	}
+	p.Pod = event
+	if !same {
+		s.live(p, !p.Deleting)
+	}
+}
 
 // withdraw takes a pending pod out of the order, the window and the deadlines.
 // The pod has no state of its own then; the caller gives it one.
@@ -192,13 +197,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, &event))
 	if same {
-		if p.app != nil {
-			s.disown(p)
-		}
-		p.Pod = event
-		if p.app != nil {
-			s.own(p)
-		}
+		s.renewPod(p, event)
 		s.follow(p, now)
 		return
 	}
