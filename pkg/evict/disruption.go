@@ -3,10 +3,13 @@ package evict
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -28,6 +31,7 @@ type disruption struct {
 	chosen int // victims of the claim, gone or not
 	left   []*victim
 	halted atomic.Bool // a failure of this round is final
+	told   bool        // that a victim was refused while others have left
 }
 
 func newDisruption(e *Executor, w store.Work, going []store.Victim) *disruption {
@@ -61,11 +65,28 @@ func (d *disruption) run(ctx context.Context) error {
 			d.spare(ctx)
 			return err
 		}
+		d.tellStuck()
 		if err := d.pause(ctx, backoff(round)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tellStuck tells, once, that a victim was refused while others have left: the
+// plan is neither carried out nor given up for a while.
+func (d *disruption) tellStuck() {
+	v := d.worst()
+	if !v.refused || d.told {
+		return
+	}
+	d.told = true
+	d.Logger.Error(v.err, "A pod that is to make room does not go; trying on", "victim", ref(v.Ref), "pod", ref(d.work.Ref), "patience", lastPatience)
+	if pod, err := d.asker(d.work.Ref); err == nil {
+		d.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(reasons.MakingRoom), "Preempting", "%s",
+			d.Note(fmt.Sprintf("Pod %s/%s of queue %s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
+				v.Namespace, v.Name, v.Queue, d.work.Hold.Node, v.err, lastPatience)))
+	}
 }
 
 // turn is who is tried next.

@@ -239,6 +239,10 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 			t.Errorf("given up because %q", why)
 		}
 		o.expectSpared(t, "v3", "v4")
+		stuck := slices.DeleteFunc(o.cluster.events(), func(e string) bool { return !strings.Contains(e, " MakingRoom Preempting: Pod ") })
+		if len(stuck) != 1 || !strings.Contains(stuck[0], "Pod ns/v2 of queue root.b") || !strings.Contains(stuck[0], "then the plan is given up") {
+			t.Errorf("while it was tried on, people were told %q", stuck)
+		}
 	})
 }
 
