@@ -62,8 +62,10 @@ type asks struct {
 	// ended is when the latest hold began that is over. Claims of then, or from
 	// before, are echoes.
 	ended time.Time
-	// decision is what led to its hold; nil for none, or after a restart.
-	decision *victims.Decision
+	// decision is what led to its hold; nil for none, or after a restart. byFilters
+	// is true where it lacked no room by amounts when the decision was made.
+	decision  *victims.Decision
+	byFilters bool
 }
 
 // arm has a pod looked at, at a time; not before its delay has ended.

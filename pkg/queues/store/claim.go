@@ -39,13 +39,14 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
 		return s.paced(p, at)
 	}
+	byFilters := !s.lacks(p, s.nodes[d.Node], nil)
 	since := latest(now, p.asks.ended.Add(1)) // the hold before it, if any, is told apart by it
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: decisionID(uid, since)}
 	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	s.pace.spend(len(chosen), s.preemption, now)
-	p.asks.decision = d
+	p.asks.decision, p.asks.byFilters = d, byFilters
 	placed, _ := s.holds.Of(uid)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
 	return reasons.Reason{}
@@ -82,6 +83,11 @@ func (s *Store) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
 	left := s.left(&h)
+	if p.state.allocated() && len(left) > 0 {
+		why := reasons.New(reasons.HoldGivenUp, "the pod found room on node %s", p.Node)
+		s.endHold(p, reservations.GivenUp, why, now)
+		return nil, why
+	}
 	if err := s.rejudge(p, &h, left); err != nil {
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", oneLine(err))
 		s.endHold(p, reservations.GivenUp, why, now)
@@ -134,6 +140,9 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	w.Types = s.scenery.types
 	err := victims.Lawful(w, d, victims.Params{StrictGuarantee: s.preemption.StrictGuarantee})
+	if n := s.nodes[h.Node]; err == nil && n != nil {
+		err = s.needed(p, n, left)
+	}
 	p.asks.holds = true
 	for _, v := range left {
 		v.chosenBy = p.UID

@@ -124,8 +124,9 @@ func (l *workLane) do(c *cluster, fails int) bool {
 func (l *workLane) commit(c *cluster, asker *object) bool {
 	held, ok := c.store.Holds().Of(l.asker)
 	var verdict error
+	needless := false
 	if ok {
-		verdict = c.lawful(asker, held)
+		verdict, needless = c.lawful(asker, held), c.needless(asker, held)
 	}
 	going, why := c.live.Commit(l.asker, c.now)
 	l.going, l.commits = going, true
@@ -134,6 +135,7 @@ func (l *workLane) commit(c *cluster, asker *object) bool {
 		if why.None() {
 			c.fault("commit of %s: it holds nothing", asker.Name)
 		}
+	case !why.None() && verdict == nil && needless: // nobody is to go in vain
 	case why.None() != (verdict == nil):
 		c.fault("commit of %s: the store says %q, the laws %w", asker.Name, why.Text, orNothing(verdict))
 	}

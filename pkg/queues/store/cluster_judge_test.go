@@ -238,10 +238,38 @@ func (p *portrait) originates(m *mirror) bool {
 
 // lawful judges what is left of a hold by the laws.
 func (c *cluster) lawful(o *object, h reservations.Hold) error {
-	left := c.left(h)
-	if len(left) == 0 {
-		return nil
+	w, d, err := c.remaining(o, h)
+	if err != nil || len(d.Victims) == 0 {
+		return err
 	}
+	return victims.Lawful(w, d, victims.Params{StrictGuarantee: c.options.StrictGuarantee})
+}
+
+// needless tells whether the asker has room though one of those that are left, or
+// the only one, stays; or whether it was placed.
+func (c *cluster) needless(o *object, h reservations.Hold) bool {
+	if c.mirrored(o).on != "" {
+		return true
+	}
+	w, d, err := c.remaining(o, h)
+	if err != nil {
+		return false
+	}
+	all := d.Victims
+	for i := range all {
+		if d.Victims = slices.Delete(slices.Clone(all), i, i+1); len(d.Victims) == 0 {
+			d.Outcome = victims.Hold
+		}
+		if victims.Lawful(w, d, victims.Params{StrictGuarantee: c.options.StrictGuarantee}) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// remaining is what is left of a plan, in the portrait of now.
+func (c *cluster) remaining(o *object, h reservations.Hold) (*victims.World, victims.Decision, error) {
+	left := c.left(h)
 	w := c.portrait(o.UID)
 	d := victims.Decision{Ask: c.askIn(w, o), Outcome: victims.Preempt, Node: h.Node}
 	for i := range w.Nodes {
@@ -252,9 +280,9 @@ func (c *cluster) lawful(o *object, h reservations.Hold) error {
 		}
 	}
 	if len(d.Victims) < len(left) {
-		return errors.New("a victim is on no node")
+		return nil, d, errors.New("a victim is on no node")
 	}
-	return victims.Lawful(w, d, victims.Params{StrictGuarantee: c.options.StrictGuarantee})
+	return w, d, nil
 }
 
 // askIn is an asker as a world has it.
