@@ -104,7 +104,7 @@ type Decision struct {
 	// Named are, of a refusal, the paths of the queues whose change could lift it.
 	Named []string
 	// Unfit are the nodes, by name, where they refuse even once all are gone that
-	// may go. Until such a node changes, the asker need not try it again.
+	// may go.
 	Unfit []string
 }
 

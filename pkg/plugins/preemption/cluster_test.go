@@ -43,7 +43,7 @@ type cluster struct {
 
 // filters are upstream's that look at pods and nodes alone.
 var filters = []string{
-	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity",
+	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity",
 }
 
 func pluginArgs() map[string]runtime.Object {
@@ -105,7 +105,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		SchedulerName: plugintest.Profile,
 		Plugins: &schedulerconfig.Plugins{
 			QueueSort: enabled(queuesort.Name), Bind: enabled("DefaultBinder"), Permit: enabled(patient),
-			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity", preemption.Name),
+			PreFilter:  enabled("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity", preemption.Name),
 			Filter:     enabled(append(append([]string(nil), filters...), reservation.Name)...),
 			PostFilter: enabled(preemption.Name, "DefaultPreemption"),
 		},

@@ -141,6 +141,20 @@ func TestTheRealFiltersJudge(t *testing.T) {
 			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"applicationId": "v2"}},
 		}},
 	}}
+	spread := plugintest.Pod("asker", 100)
+	spread.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"spread": "me"}},
+	}}
+	spread.Labels["spread"] = "me"
+	alike := running("v1", "n1", 100)
+	alike.Labels["spread"] = "me"
+	withDisk := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{
+			GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"},
+		}}}
+		return p
+	}
 	for _, c := range []struct {
 		name   string
 		nodes  []*corev1.Node
@@ -153,6 +167,12 @@ func TestTheRealFiltersJudge(t *testing.T) {
 			withPort(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
 		{"anti-affinity", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
 			apart, "n1", []string{"v2"}},
+		// There is room on n1, but the pod may not be there beside its like. Were v1
+		// to go, n1 would do, too, but with more freed than is needed.
+		{"topology spread", []*corev1.Node{node("n1", 400), node("n2", 100)}, []*corev1.Pod{alike, running("v2", "n2", 100)},
+			spread, "n2", []string{"v2"}},
+		{"a volume", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withDisk(running("v2", "n1", 100))},
+			withDisk(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
 		{"a taint", []*corev1.Node{tainted, node("n2", 200)}, []*corev1.Pod{running("v1", "n1", 400), running("v2", "n2", 200)},
 			plugintest.Pod("asker", 100), "n2", []string{"v2"}},
 	} {
