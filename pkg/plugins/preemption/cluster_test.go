@@ -99,7 +99,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	metrics.Register()
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	tb.Cleanup(stop)
-	client := fake.NewClientset()
+	client := fake.NewClientset(plugintest.Queues(queues)) // the process reads it, too, at some time
 	factory := informers.NewSharedInformerFactory(client, 0)
 	profile := &schedulerconfig.KubeSchedulerProfile{
 		SchedulerName: plugintest.Profile,
