@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -91,22 +93,30 @@ func (s *Store) follow(p *pod, now time.Time) {
 		}
 		return
 	}
-	if h, ok := s.holds.Of(p.UID); ok && !isOf(p.Claim, &h) {
+	if h, ok := s.holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
 		s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
 	s.adopt(p, now)
 }
 
-// isOf tells whether a claim is that of a hold.
-func isOf(c *reservations.Claim, h *reservations.Hold) bool {
-	return c != nil && c.Node == h.Node && c.Since.Equal(h.Since) && c.Decision == h.Decision
+// isAsClaimed tells whether a hold is what is written on its asker. It is not any
+// more once a victim is free that went for another one when it was taken up.
+func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
+	c := p.Claim
+	if c == nil || c.Node != h.Node || !c.Since.Equal(h.Since) || c.Decision != h.Decision {
+		return false
+	}
+	return !slices.ContainsFunc(c.Victims, func(uid types.UID) bool {
+		v := s.pods[uid]
+		return v != nil && v.on != nil && v.chosenBy == ""
+	})
 }
 
 // lead begins to lead: what other processes have written is taken up as after a
 // restart.
 func (s *Store) lead(now time.Time) {
 	for _, p := range s.sortedPods() {
-		if h, ok := s.holds.Of(p.UID); ok && !isOf(p.Claim, &h) {
+		if h, ok := s.holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
 			s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
 		}
 	}

@@ -29,8 +29,8 @@ func (c *cluster) claims() map[types.UID]reservations.Claim {
 func (c *cluster) deliveredClaims() map[types.UID]reservations.Claim {
 	out := map[types.UID]reservations.Claim{}
 	for _, o := range c.objects {
-		if m := c.mirrored(o); m.known && !m.bound && !m.Deleting && m.Claim != nil {
-			out[o.UID] = *m.Claim
+		if m := c.mirrored(o); m.known && !m.bound && !m.Deleting && o.last.pod.Claim != nil {
+			out[o.UID] = *o.last.pod.Claim
 		}
 	}
 	return out

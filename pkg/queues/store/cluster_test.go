@@ -55,6 +55,7 @@ type site struct {
 type planned struct {
 	o        *object
 	asked    bool
+	saw      int // changes of the cache when the nodes were asked
 	decision *victims.Decision
 }
 
@@ -349,7 +350,7 @@ func (c *cluster) plan(o *object, asked bool, candidates []string) {
 			c.inPermit = append(c.inPermit, other.UID)
 		}
 	}
-	c.pending = &planned{o: o, asked: asked}
+	c.pending = &planned{o: o, asked: asked, saw: c.changes}
 	attempt, _ := c.live.Attempt(o.UID, o.kind, c.inPermit, c.now)
 	if attempt == nil {
 		return
@@ -397,7 +398,7 @@ func (c *cluster) conclude() {
 	if p.asked {
 		c.live.Failed(o.UID, o.kind, reasons.New(reasons.NoNodeFits, "no node fits"), c.now)
 		o.failed = true
-		c.site(o.UID).saw = c.changes
+		c.site(o.UID).saw = p.saw // what came since brings it back
 	} else {
 		c.live.Refused(o.UID, c.now)
 	}
