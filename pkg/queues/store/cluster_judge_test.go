@@ -213,7 +213,7 @@ func (p *portrait) optedOutMirror(m *mirror) bool {
 }
 
 func (p *portrait) appOf(m *mirror) string {
-	return m.Namespace + "/" + m.Labels[placement.KeyApplicationID] + "/" + p.pathOf(m.UID)
+	return m.Namespace + "/" + m.Labels[placement.KeyApplicationID]
 }
 
 // originates judges by the definition of an originator.
