@@ -5,5 +5,7 @@
 // Its Filter keeps pods off nodes that are held for others, while room is made
 // there. It has to be enabled in every profile, because a pod of any profile
 // could take the room.
-// PreFilter is not implemented on purpose: a Skip would switch Filter off.
+//
+// It has Filter and no PreFilter: what Filter needs is a pointer that it loads
+// itself, and a PreFilter that skipped a pod would switch its Filter off.
 package reservation

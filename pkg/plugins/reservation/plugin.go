@@ -59,8 +59,8 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}}}, nil
 }
 
-// SignPod names the pod where a node is held: the filter then tells pods apart.
-// As long as no node is held it treats all alike.
+// SignPod refuses to sign while a node is held: the filter then tells pods apart,
+// so no pod's answer holds for another. Otherwise it treats all alike.
 func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if s := pl.process.Store(); s != nil && s.Holds().Held() {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held for pods")

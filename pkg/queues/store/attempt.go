@@ -16,8 +16,6 @@ type Attempt struct {
 	Ask   *victims.Ask
 	// Strict is params.StrictGuarantee.
 	Strict bool
-	// OverMax is true where the max of a queue stands in the way.
-	OverMax bool
 }
 
 // Attempt answers whether a plan may be made for a pod that no node took, or that
@@ -44,8 +42,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	}
 	s.setInPermit(inPermit)
 	p.asks.triedAt = now
-	v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated)
-	return &Attempt{Ask: s.askOf(p), World: s.planningWorld(), Strict: s.preemption.StrictGuarantee, OverMax: !v.OK()}, reasons.Reason{}
+	return &Attempt{Ask: s.askOf(p), World: s.planningWorld(), Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // mayPlan is the gates before a plan.

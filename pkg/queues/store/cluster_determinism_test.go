@@ -23,7 +23,7 @@ func (r *minutes) Attempt(uid types.UID, kind string, inPermit []types.UID, now 
 	a, why := r.Store.Attempt(uid, kind, inPermit, now)
 	r.note("attempt "+string(uid), why)
 	if a != nil {
-		r.note("world of "+string(uid), fmt.Sprint(a.World.Types, a.OverMax, show(a.World, a.Ask)))
+		r.note("world of "+string(uid), fmt.Sprint(a.World.Types, a.Strict, show(a.World, a.Ask)))
 	}
 	return a, why
 }

@@ -244,7 +244,7 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	if n == nil || !h.Clear() {
 		return reasons.Reason{}
 	}
-	if !s.freeFor(n, p).Covers(p.Request) {
+	if !s.free(n, p.UID).Covers(p.Request) {
 		return reasons.New(reasons.HoldSuperseded, "others took the room on node %s", h.Node)
 	}
 	if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated); !v.OK() {

@@ -171,6 +171,3 @@ func (n *node) sortedPods() []*pod {
 	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 	return out
 }
-
-// freeFor is free for a pod.
-func (s *Store) freeFor(n *node, p *pod) resources.Vector { return s.free(n, p.UID) }
