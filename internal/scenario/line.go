@@ -65,7 +65,7 @@ func (s *Story) readKey(x *line, key, value string) error {
 	case "allowed":
 		x.allowed, err = strconv.ParseInt(value, 10, 64)
 	default:
-		err = fmt.Errorf("what is %q", key)
+		err = x.Place.read(key, value)
 	}
 	if missing {
 		err = fmt.Errorf("there is no such %s", key)

@@ -69,6 +69,7 @@ type Ask struct {
 	Priority int32
 	// Never is preemptionPolicy Never.
 	Never bool
+	Place
 }
 
 // Waiting is an asker for which room is being made.

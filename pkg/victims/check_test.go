@@ -24,6 +24,9 @@ func real(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victim
 // oracle, Lawful, and the planner itself on the same world in another order.
 func check(m *model, plan planner, seed uint64) error {
 	o := newOracle(m)
+	if m.fits != nil {
+		return o.checkFits(plan, seed)
+	}
 	want, found := o.best()
 	return o.check(want, found, plan, seed)
 }
@@ -39,6 +42,24 @@ func (o *oracle) check(want choice, found bool, plan planner, seed uint64) error
 	if err := o.facts(d); err != nil {
 		return err
 	}
+	return o.repeat(d, plan, seed)
+}
+
+// checkFits is check where filters have a say, to whom the best plan is not
+// promised.
+func (o *oracle) checkFits(plan planner, seed uint64) error {
+	w, d, p := plan(o.model, nil)
+	if err := fitsCheck(o.model, d); err != nil {
+		return err
+	}
+	if err := victims.Lawful(w, d, p); err != nil {
+		return fmt.Errorf("Lawful refuses it: %w", err)
+	}
+	return o.repeat(d, plan, seed)
+}
+
+// repeat plans in the same world in another order.
+func (o *oracle) repeat(d victims.Decision, plan planner, seed uint64) error {
 	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
 	if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
 		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)

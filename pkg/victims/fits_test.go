@@ -21,11 +21,11 @@ type filters struct {
 	// never and refuses are nodes that the asker never passes on; of the latter
 	// the filters do not say so.
 	never, refuses map[string]bool
-	world          *victims.World
+	model          *model
 	calls          int
 }
 
-func (f *filters) fits(node string, without []*victims.Pod) victims.Fit {
+func (f *filters) fits(node string, without []string) victims.Fit {
 	f.calls++
 	switch {
 	case f.never[node]:
@@ -33,23 +33,19 @@ func (f *filters) fits(node string, without []*victims.Pod) victims.Fit {
 	case f.refuses[node]:
 		return victims.Fails
 	}
-	for _, n := range f.world.Nodes {
-		if n.Name != node {
-			continue
-		}
-		for _, p := range n.Pods {
-			gone := slices.Contains(without, p)
-			if f.away[p.UID] && !gone || f.stay[p.UID] && gone {
-				return victims.Fails
-			}
+	for _, p := range f.model.pods {
+		here, gone := f.model.nodes[p.node].name == node, slices.Contains(without, p.uid)
+		if here && (f.away[p.uid] && !gone || f.stay[p.uid] && gone) {
+			return victims.Fails
 		}
 	}
 	return victims.Passes
 }
 
 func (f *filters) plan(m *model, most int) victims.Decision {
+	f.model, m.fits = m, f.fits
 	w, ask, p := m.world(nil)
-	f.world, p.Fits, p.MaxFits = w, f.fits, most
+	p.MaxFits = most
 	return victims.Plan(w, ask, p)
 }
 
@@ -90,7 +86,10 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 			f.refuses[m.nodes[0].name] = seed%2 == 1
 		}
 		d := f.plan(m, 200)
-		if err := fitsCheck(m, f, d); err != nil {
+		if d.FitsCalls != f.calls || f.calls > 200 {
+			t.Fatalf("generate(%d, 8): %d calls, said are %d", seed, f.calls, d.FitsCalls)
+		}
+		if err := fitsCheck(m, d); err != nil {
 			t.Fatalf("generate(%d, 8): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
 		}
 		if d.Outcome == victims.Preempt && !d.Exhaustive {
@@ -107,22 +106,16 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 
 // fitsCheck judges a decision: it is lawful, makes room, passes the filters,
 // has no idle victim, and exists where all that may go is enough.
-func fitsCheck(m *model, f *filters, d victims.Decision) error {
-	calls := f.calls
-	if d.FitsCalls != calls || calls > 200 {
-		return fmt.Errorf("%d calls, said are %d", calls, d.FitsCalls)
-	}
+func fitsCheck(m *model, d victims.Decision) error {
 	o := newOracle(m)
 	passes := func(node int, set []int) bool {
-		var gone []*victims.Pod
-		for _, n := range f.world.Nodes {
-			for _, p := range n.Pods {
-				if slices.ContainsFunc(set, func(i int) bool { return m.pods[i].uid == p.UID }) {
-					gone = append(gone, p)
-				}
+		var gone []string
+		for _, i := range set {
+			if m.pods[i].node == node {
+				gone = append(gone, m.pods[i].uid)
 			}
 		}
-		return o.room(node, set, o.taken(set)) && f.fits(m.nodes[node].name, gone) == victims.Passes
+		return o.room(node, set, o.taken(set)) && m.fits(m.nodes[node].name, gone) == victims.Passes
 	}
 	if d.Outcome != victims.Refuse {
 		node := slices.IndexFunc(m.nodes, func(n *mnode) bool { return n.name == d.Node })

@@ -26,6 +26,9 @@ type model struct {
 	budgets []int64
 	ask     mask
 	strict  bool
+	// fits is what filters say, amounts aside, of the asker on a node without some
+	// pods, by their UIDs; nil means that amounts are all there is.
+	fits func(node string, without []string) victims.Fit
 }
 
 // unnamed is the amount of a type that a guarantee or max does not name.
@@ -170,7 +173,19 @@ func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,
 		Request: amounts(m.ask.request), Priority: m.ask.priority, Never: m.ask.never,
 	}
-	return w, ask, victims.Params{StrictGuarantee: m.strict}
+	p := victims.Params{StrictGuarantee: m.strict}
+	if m.fits != nil {
+		p.Fits = func(node string, without []*victims.Pod) victims.Fit { return m.fits(node, uidsOf(without)) }
+	}
+	return w, ask, p
+}
+
+func uidsOf(pods []*victims.Pod) []string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, p.UID)
+	}
+	return out
 }
 
 func upTo(n int) []int {

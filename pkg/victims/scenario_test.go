@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // TestScenarios tells the stories of testdata, see package scenario. After each
@@ -107,6 +108,9 @@ func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 		m.waiting = append(m.waiting, mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)})
 	}
 	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never}
+	if w.Places(&a) {
+		m.fits = func(node string, without []string) victims.Fit { return w.Fit(&a, node, without) }
+	}
 	return m
 }
 

@@ -86,9 +86,6 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 // askDelay is the preemption.delay of all queues.
 const askDelay = 5 * time.Second
 
-// nodeLabel is on every node, with its name.
-const nodeLabel = "story/node"
-
 // play is one plan of a story on a cluster.
 type play struct {
 	stories.Case
@@ -153,7 +150,6 @@ func (p *play) build() {
 	ctx := context.Background()
 	for i := range p.World.Nodes {
 		node := p.stage.NodeObject(&p.World.Nodes[i])
-		node.Labels = map[string]string{nodeLabel: node.Name}
 		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 			c.t.Fatal(err)
 		}
@@ -217,7 +213,7 @@ func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
 // bindSlowly makes a running pod one that the scheduler is about to bind, until
 // the end of the story.
 func (p *play) bindSlowly(pod *corev1.Pod) {
-	pod.Spec.NodeSelector = map[string]string{nodeLabel: pod.Spec.NodeName}
+	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: pod.Spec.NodeName}
 	pod.Spec.NodeName, pod.Status.Phase = "", corev1.PodPending
 	end := make(chan struct{})
 	p.cluster.t.Cleanup(func() { close(end) })

@@ -92,7 +92,7 @@ func (s *Stage) Asker(a *scenario.Ask) *corev1.Pod { return s.pod(a) }
 // Companion makes a pod an originator, of which there is the object.
 func (s *Stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
 	a := p.Ask
-	a.Request, a.Never = nil, true
+	a.Request, a.Never, a.Place = nil, true, scenario.Place{}
 	c := s.pod(&a)
 	c.Name = owner.Name + CompanionSuffix
 	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: owner.Name, UID: owner.UID}}
@@ -119,6 +119,7 @@ func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 		},
 	}
 	maps.Copy(pod.Labels, s.Labels)
+	s.place(pod, a.Place)
 	if a.Queue != "" {
 		pod.Labels[placement.KeyQueue] = s.queue(a.Queue)
 	}
@@ -165,8 +166,10 @@ func typeName(name string) string {
 
 // NodeObject is a node of the story that is ready.
 func (s *Stage) NodeObject(n *scenario.Node) *corev1.Node {
+	labels := map[string]string{corev1.LabelHostname: s.Node(n.Name)}
+	maps.Copy(labels, s.Labels)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Node(n.Name), Labels: s.Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Node(n.Name), Labels: labels},
 		Status:     corev1.NodeStatus{Allocatable: ResourceList(n.Allocatable)},
 	}
 }
