@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -52,28 +53,37 @@ func (w *World) Places(a *Ask) bool {
 // pods are gone from it, and those that are leaving. Pods that wait for a held
 // node are not looked at.
 func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
-	beside := 0
-	members := map[string]int{} // of the group to spread, by node
-	for i := range w.Pods {
-		p := &w.Pods[i]
-		here := p.Node == node
-		if p.Protection == victims.Leaving || here && slices.Contains(without, p.Name) {
-			continue
+	stays := func(p *Pod) bool {
+		return p.Protection != victims.Leaving && (p.Node != node || !slices.Contains(without, p.Name))
+	}
+	inTheWay := func(p Pod) bool {
+		return p.Node == node && stays(&p) && (a.inTheWayOf(&p.Place) || p.inTheWayOf(&a.Place))
+	}
+	members := func(group, node string) (n int) {
+		for i := range w.Pods {
+			if p := &w.Pods[i]; p.Node == node && p.Group == group && stays(p) {
+				n++
+			}
 		}
-		if here && (a.inTheWayOf(&p.Place) || p.inTheWayOf(&a.Place)) {
-			return victims.Fails
-		}
-		if here && p.Group == a.Beside {
-			beside++
-		}
-		if p.Group == a.Spread {
-			members[p.Node]++
-		}
+		return n
 	}
 	switch {
-	case a.Beside != "" && beside == 0:
+	case slices.ContainsFunc(w.Pods, inTheWay):
+		return victims.Fails
+	case a.Beside != "" && members(a.Beside, node) == 0:
 		return victims.Never // nobody's going brings it there
-	case a.Spread != "" && w.skewed(a, node, members):
+	case a.Spread == "":
+		return victims.Passes
+	}
+	most := math.MaxInt
+	for i := range w.Nodes {
+		most = min(most, 1+members(a.Spread, w.Nodes[i].Name))
+	}
+	now := members(a.Spread, node)
+	if a.Group == a.Spread {
+		now++
+	}
+	if now > most {
 		return victims.Fails
 	}
 	return victims.Passes
@@ -82,18 +92,4 @@ func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 // inTheWayOf tells whether a pod may not be on the node of another.
 func (p *Place) inTheWayOf(other *Place) bool {
 	return p.Port != 0 && p.Port == other.Port || p.Group != "" && p.Group == other.Apart
-}
-
-// skewed tells whether the asker would make the pods of its group too many on
-// the node, compared with the node that has fewest.
-func (w *World) skewed(a *Ask, node string, members map[string]int) bool {
-	fewest := members[node]
-	for i := range w.Nodes {
-		fewest = min(fewest, members[w.Nodes[i].Name])
-	}
-	more := 0
-	if a.Group == a.Spread {
-		more = 1
-	}
-	return members[node]+more-fewest > 1
 }
