@@ -60,8 +60,8 @@ type env struct {
 type settings struct {
 	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
 	args    map[string]any // further arguments of QueueSort
-	// preemption are arguments of QueuePreemption.
-	preemption map[string]any
+	// preemption are arguments of QueuePreemption, reservation those of NodeReservation.
+	preemption, reservation map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
 	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
@@ -115,6 +115,16 @@ func preemption(name string, value any) func(*settings) {
 			s.preemption = map[string]any{}
 		}
 		s.preemption[name] = value
+	}
+}
+
+// reservation sets an argument of NodeReservation.
+func reservation(name string, value any) func(*settings) {
+	return func(s *settings) {
+		if s.reservation == nil {
+			s.reservation = map[string]any{}
+		}
+		s.reservation[name] = value
 	}
 }
 
@@ -230,8 +240,12 @@ func (e *env) writeSchedulerConfig() {
 			changed++
 		}
 		if args := e.settings.preemption; args != nil {
-			p.(map[string]any)["pluginConfig"] = append(configs, map[string]any{"name": "QueuePreemption", "args": args})
+			configs = append(configs, map[string]any{"name": "QueuePreemption", "args": args})
 		}
+		if args := e.settings.reservation; args != nil {
+			configs = append(configs, map[string]any{"name": "NodeReservation", "args": args})
+		}
+		p.(map[string]any)["pluginConfig"] = configs
 	}
 	if changed == 0 {
 		e.Fatal("the shipped configuration has no arguments of QueueSort")

@@ -2,12 +2,16 @@ package integration
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // TestHeldNode checks that a node is kept for its asker while the last of its
@@ -91,4 +95,63 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 		t.Errorf("evicted were %s, want two", names(seen))
 	}
 	e.expectBooks()
+}
+
+// TestHoldTimesOut checks what becomes of a node that was cleared for an asker
+// that cannot use it any more: it stays held for the time-out, counted from the
+// end of the last victim, and then it is everybody's; the asker is told why, and
+// nobody else goes for it.
+func TestHoldTimesOut(t *testing.T) {
+	const timeout, slack = 3 * time.Second, 1500 * time.Millisecond
+	const disk = "integration/disk"
+	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()))
+	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	e.labelNode(node, disk, "fast")
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(2*time.Second))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"), func(p *corev1.Pod) {
+		p.Spec.NodeSelector[disk] = "fast"
+	}))
+	c.expectEvicted("victim", 2)
+	e.labelNode(node, disk, "slow")
+	high := ofPriority(e.id + "-high")
+	plain := e.create("plain", 1, ofProfile(corev1.DefaultSchedulerName), high)[0]
+	third := e.create("third", 1, inQueue("root.other"), high)[0]
+	e.awaitTold(plain, "held")
+
+	ended := e.awaitPod(asker, "holds the node no more", func(p *corev1.Pod) bool { return conditionIs(p, held, corev1.ConditionFalse) })
+	if why := conditionOf(ended, held); why.Reason != string(reasons.HoldTimedOut) || !strings.Contains(why.Message, node) {
+		t.Errorf("condition %s is %s: %s", held, why.Reason, why.Message)
+	}
+	e.awaitNote(asker, node, timeout.String())
+	var clear time.Time
+	for _, v := range c.evicted("victim") {
+		if gone := c.first(v.pod.UID, func(s sight) bool { return s.gone }); gone.at.After(clear) {
+			clear = gone.at
+		}
+	}
+	over := c.first(asker.UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionFalse) }).at
+	if took := over.Sub(clear); took < timeout-slack || took > timeout+slack {
+		t.Errorf("the hold ended %v after the last victim, want %v", took, timeout)
+	}
+	for _, p := range []*corev1.Pod{plain, third} {
+		e.awaitRunning(p)
+		if _, at := c.boundAt(p.UID); at.Before(clear.Add(timeout - slack)) {
+			t.Errorf("%s was bound %v after the node was clear, while it was held", p.Name, at.Sub(clear))
+		}
+	}
+	throughout(e, 2*calm, "two pods are evicted, and the asker waits", func() (bool, string) {
+		seen := c.evicted("victim")
+		return len(seen) == 2 && e.get(asker).Spec.NodeName == "", names(seen)
+	})
+	e.expectBooks()
+}
+
+// labelNode sets a label of a node.
+func (e *env) labelNode(name, key, value string) {
+	e.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
+	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	e.ok(err)
 }

@@ -1,0 +1,81 @@
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// TestPace checks how many pods go at once: of the victims that four small
+// askers and a large one are owed, two are chosen in a round of two seconds, and
+// the three of the large one alone in a round of their own (P2). Those who are
+// held back are told so, and nobody waits longer than that.
+func TestPace(t *testing.T) {
+	const most, round, slack = 2, 2 * time.Second, 1500 * time.Millisecond
+	e := setup(t, preemptionQueues, preemption("maxVictimsPerRound", most), preemption("round", round.String()))
+	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})
+	c := e.keepChronicle()
+	e.fill("victim", 8, inQueue("root.borrows"))
+	askers := e.create("small", 4, inQueue("root.owed"))
+	askers = append(askers, e.createPod(e.pod("large", "large", inQueue("root.owed"), requests("cpu", "3"))))
+	c.expectEvicted("victim", 7)
+	var claims []reservations.Claim
+	held := 0
+	for _, a := range askers {
+		c.awaitPlaced(a)
+		claim, _ := c.claim(a.UID)
+		claims = append(claims, claim)
+		if c.first(a.UID, toldPaced) != nil {
+			held++
+		}
+	}
+	slices.SortFunc(claims, func(a, b reservations.Claim) int { return a.Since.Compare(b.Since) })
+	rounds := roundsOf(claims, round)
+	for _, r := range rounds {
+		victims := 0
+		for _, claim := range r {
+			victims += len(claim.Victims)
+		}
+		if victims > most && len(r) > 1 {
+			t.Errorf("%d plans of a round have %d victims: %+v", len(r), victims, r)
+		}
+	}
+	// Two rounds of two, one of three: the last begins two rounds after the first.
+	took := claims[len(claims)-1].Since.Sub(claims[0].Since)
+	t.Logf("%d plans in %d rounds took %v; %d askers were told of the pace", len(claims), len(rounds), took, held)
+	if len(rounds) != 3 || took < 2*round || took > 2*round+slack {
+		t.Errorf("the plans took %d rounds and %v, want 3 and %v to %v", len(rounds), took, 2*round, 2*round+slack)
+	}
+	if held == 0 {
+		t.Errorf("nobody was told of %s", reasons.PreemptionPaced)
+	}
+	e.expectBooks()
+}
+
+// toldPaced tells whether a pod was told, as it was then, that it has to wait for
+// the next round.
+func toldPaced(s sight) bool {
+	told := conditionOf(s.pod, corev1.PodScheduled)
+	return told != nil && strings.Contains(told.Message, string(reasons.PreemptionPaced))
+}
+
+// roundsOf cuts claims, the oldest first, into rounds: one begins with the first
+// claim after the one before has ended.
+func roundsOf(claims []reservations.Claim, round time.Duration) [][]reservations.Claim {
+	var rounds [][]reservations.Claim
+	var end time.Time
+	for _, claim := range claims {
+		if !claim.Since.Before(end) {
+			rounds, end = append(rounds, nil), claim.Since.Add(round)
+		}
+		rounds[len(rounds)-1] = append(rounds[len(rounds)-1], claim)
+	}
+	return rounds
+}
