@@ -1,0 +1,142 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// page says which story shows what; root is where its names begin.
+const page, root = "../../docs/cases.md", "../.."
+
+// pageNames are the names on the page that can go stale.
+var (
+	pageStory = regexp.MustCompile("`((?:laws|pairs|loops|defects)/[a-z0-9_]+)`")
+	pageFile  = regexp.MustCompile("`((?:pkg|test)/[a-z0-9_/]+\\.txt)`")
+	pageTest  = regexp.MustCompile("`((?:pkg|test)/[a-z/]+) (Test[A-Za-z]+)`")
+	pagePair  = regexp.MustCompile(`(?m)^\| (\d)-(\d) \| (.*) \|$`)
+)
+
+// TestPageIsInStep: each name on the page is there, and each story is on the page.
+func TestPageIsInStep(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range staleOnPage(t, string(text)) {
+		t.Error(wrong)
+	}
+}
+
+// TestPageOutOfStepIsNoticed changes the page, each time in one way.
+func TestPageOutOfStepIsNoticed(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ from, to, want string }{
+		{"`defects/stale_filter_state`, ", "", "defects/stale_filter_state is not on the page"},
+		{"`loops/circle`", "`loops/square`", "there is no story loops/square"},
+		{"d7_need.txt", "d9_need.txt", "pkg/victims/required/testdata/d9_need.txt"},
+		{"TestPace", "TestHaste", "test/integration has no TestHaste"},
+		{"| 3-5 |", "| 3 and 5 |", "laws 3 and 5 are there 0 times"},
+		{"| 2-5 | `pairs/law2_law5` |", "| 2-5 |  |", "of laws 2 and 5 nothing is said"},
+		{"| 6-7 | `pairs/law6_law7` |", "| 6-7 | `pairs/law5_law6` |", "laws 6 and 7 have a story that is not named"},
+	} {
+		changed := strings.ReplaceAll(string(text), test.from, test.to)
+		if wrong := staleOnPage(t, changed); changed == string(text) || !strings.Contains(strings.Join(wrong, "\n"), test.want) {
+			t.Errorf("with %q for %q: %q, want %q", test.to, test.from, wrong, test.want)
+		}
+	}
+}
+
+// staleOnPage lists what is wrong with a page.
+func staleOnPage(t *testing.T, text string) []string {
+	t.Helper()
+	told := storyNames(t)
+	var wrong, named []string
+	for _, m := range pageStory.FindAllStringSubmatch(text, -1) {
+		named = append(named, m[1])
+		if !slices.Contains(told, m[1]) {
+			wrong = append(wrong, "there is no story "+m[1])
+		}
+	}
+	for _, name := range told {
+		if !slices.Contains(named, name) {
+			wrong = append(wrong, name+" is not on the page")
+		}
+	}
+	for _, m := range pageFile.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+			wrong = append(wrong, err.Error())
+		}
+	}
+	for _, m := range pageTest.FindAllStringSubmatch(text, -1) {
+		if !hasTest(t, filepath.Join(root, m[1]), m[2]) {
+			wrong = append(wrong, m[1]+" has no "+m[2])
+		}
+	}
+	return append(wrong, stalePairs(text, told)...)
+}
+
+// stalePairs lists what is wrong with the pairs of laws: each is there once, with
+// its story if it has one, and with something else if not.
+func stalePairs(text string, told []string) []string {
+	var wrong []string
+	rows := map[string][]string{}
+	for _, m := range pagePair.FindAllStringSubmatch(text, -1) {
+		rows[m[1]+m[2]] = append(rows[m[1]+m[2]], m[3])
+	}
+	for a := 1; a <= 7; a++ {
+		for b := a + 1; b <= 7; b++ {
+			said, story := rows[fmt.Sprintf("%d%d", a, b)], fmt.Sprintf("pairs/law%d_law%d", a, b)
+			switch {
+			case len(said) != 1:
+				wrong = append(wrong, fmt.Sprintf("laws %d and %d are there %d times", a, b, len(said)))
+			case strings.TrimSpace(said[0]) == "":
+				wrong = append(wrong, fmt.Sprintf("of laws %d and %d nothing is said", a, b))
+			case slices.Contains(told, story) && !strings.Contains(said[0], "`"+story+"`"):
+				wrong = append(wrong, fmt.Sprintf("laws %d and %d have a story that is not named", a, b))
+			}
+		}
+	}
+	return wrong
+}
+
+// storyNames are the files of all stories, as the page has them.
+func storyNames(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(stories, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, file := range files {
+		name, err := filepath.Rel(stories, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.TrimSuffix(filepath.ToSlash(name), ".txt"))
+	}
+	return out
+}
+
+// hasTest tells whether a package has a test.
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
+	})
+}
