@@ -24,6 +24,7 @@
 //	decision.go what was decided
 //	numbers.go  the numbers it was judged by, law by law, or what stopped the asker
 //	sentence.go the same for people
+//	slab.go     memory for the many small lists
 //	lawful.go   the second opinion; room.go, whether there is room
 //
 // Why the search may stop where it stops: every law that looks at a set only

@@ -110,18 +110,18 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 }
 
 // outlook is what a stance says of the pods of one leaf.
+//
+// What is read for every pod comes first, in as little memory as it can.
 type outlook struct {
-	route *route
-	all   verdict // on all of them, unless mayGo
-	met   bool    // there are some on a node that was looked at
+	all verdict // on all of them, unless mayGo
+	met bool    // there are some on a node that was looked at
+	// easy is a type in which every queue of the victim's side is over its
+	// guarantee (law 5), -1 for none.
+	easy int32
 	// most and lift are those of the route.
-	most int64
-	lift lift
-	// over are, for each queue of the victim's side, the contested types in
-	// which it is over its guarantee (law 5).
-	over [][]int
-	// easy are the types that are in all of over.
-	easy []int
+	most  int64
+	lift  lift
+	route *route
 	// room is, by type, the most that one victim may use (law 2).
 	room []int64
 	// tight are the types in which it was too little for a pod.
@@ -146,28 +146,31 @@ func (st *stance) firstLook(leaf queues.ID) *outlook {
 }
 
 func (st *stance) newOutlook(r *route) *outlook {
+	o := st.slabs.outlooks.one()
+	o.route = r
 	switch {
 	case r.barred != mayGo:
-		return &outlook{route: r, all: r.barred}
+		o.all = r.barred
+		return o
 	case !st.mayAsk[r.lca]:
-		return &outlook{route: r, all: byLaw4}
+		o.all = byLaw4
+		return o
 	}
-	o := &outlook{route: r, most: r.most, lift: r.lift, over: make([][]int, len(r.side))}
-	for i, a := range r.side {
-		for _, t := range st.contested {
-			if a.used[t] > a.guaranteed[t] {
-				o.over[i] = append(o.over[i], t)
-			}
-		}
-		if len(o.over[i]) == 0 {
+	o.most, o.lift = r.most, r.lift
+	for _, a := range r.side {
+		if !slices.ContainsFunc(st.contested, a.isOver) {
 			o.all = byLaw5
 			return o
 		}
 	}
-	o.easy = slices.DeleteFunc(slices.Clone(o.over[0]), func(t int) bool {
-		return slices.ContainsFunc(o.over, func(over []int) bool { return !slices.Contains(over, t) })
-	})
-	o.room, o.tight = make([]int64, len(st.world.Types)), make([]bool, len(st.world.Types))
+	o.easy = -1
+	for _, t := range st.contested {
+		if !slices.ContainsFunc(r.side, func(a *account) bool { return !a.isOver(t) }) {
+			o.easy = int32(t)
+			break
+		}
+	}
+	o.room, o.tight = st.slabs.amounts.list(len(st.world.Types)), st.slabs.flags.list(len(st.world.Types))
 	for t := range o.room {
 		o.room[t] = unbounded
 		for _, a := range r.counts {
@@ -228,7 +231,7 @@ func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 		return byLaw6
 	case e.app == st.app && e.pod.App == st.ask.App:
 		return byLaw3
-	case !o.mayLose(request):
+	case !st.mayLose(request, o):
 		return byLaw5
 	}
 	for t, amount := range request {
@@ -249,16 +252,14 @@ func (o *outlook) note(request Amounts) {
 
 // mayLose tells whether every queue of the victim's side is over its guarantee
 // in a contested type that the victim uses (law 5).
-func (o *outlook) mayLose(request Amounts) bool {
-	for _, t := range o.easy {
-		if request.at(t) > 0 {
-			return true
-		}
+func (st *stance) mayLose(request Amounts, o *outlook) bool {
+	if o.easy >= 0 && request.at(int(o.easy)) > 0 {
+		return true
 	}
 next:
-	for _, over := range o.over {
-		for _, t := range over {
-			if request.at(t) > 0 {
+	for _, a := range o.route.side {
+		for _, t := range st.contested {
+			if request.at(t) > 0 && a.isOver(t) {
 				continue next
 			}
 		}
@@ -277,7 +278,7 @@ func (st *stance) take(a *account) []int64 {
 	if st.takable[a.index] != nil {
 		return st.takable[a.index]
 	}
-	out := make([]int64, len(st.world.Types))
+	out := st.slabs.amounts.list(len(st.world.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {

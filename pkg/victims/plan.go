@@ -114,6 +114,9 @@ func (pl *planner) add(p *plan) {
 // digLater searches where several victims might be better than the best plan so
 // far, on the most promising nodes first.
 func (pl *planner) digLater() {
+	if best := pl.toBeat(); best != nil {
+		pl.later = slices.DeleteFunc(pl.later, func(v visit) bool { return v.cannotBeat(best) })
+	}
 	slices.SortStableFunc(pl.later, func(a, b visit) int {
 		return cmp.Or(compareHarm(a.floor, b.floor), a.waste.Compare(b.waste), cmp.Compare(b.youngest, a.youngest))
 	})

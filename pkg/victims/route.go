@@ -73,7 +73,8 @@ func (s *scene) route(leaf queues.ID) *route {
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *scene) newRoute(leaf queues.ID) *route {
-	r := &route{leaf: s.world.Queues.Queue(leaf)}
+	r := s.slabs.routes.one()
+	r.leaf = s.world.Queues.Queue(leaf)
 	switch {
 	case r.leaf == nil:
 		r.barred = byForeign
@@ -83,21 +84,23 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 		return r
 	}
 	var l lift
-	r.counts = make([]*account, 0, len(s.path)+4)
+	s.way = s.way[:0]
 	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
 		a := s.account(q)
 		if a.depth >= 0 {
 			r.lca = a.depth
 			break
 		}
-		r.counts = append(r.counts, a)
+		s.way = append(s.way, a)
 		l = l.then(q.Policies)
 	}
 	r.most = l.below(s.lifts[r.lca].apply(int64(s.ask.Priority)))
-	side := len(r.counts)
+	side := len(s.way)
 	for d := r.lca; d >= 0; d-- {
-		r.counts = append(r.counts, s.path[d])
+		s.way = append(s.way, s.path[d])
 	}
+	r.counts = s.slabs.ways.list(len(s.way))
+	copy(r.counts, s.way)
 	r.side = r.counts[:side:side]
 	r.lift, r.below = l, l
 	for d := r.lca; d > s.fence; d-- {

@@ -30,6 +30,19 @@ type scene struct {
 	over []goal
 	// higher is the pod that law 6 keeps by least.
 	higher *Victim
+
+	way   []*account // scratch
+	slabs slabs
+}
+
+// slabs is where the scene, and the stances in it, have their lists from.
+type slabs struct {
+	amounts  slab[int64]
+	flags    slab[bool]
+	accounts slab[account]
+	ways     slab[*account]
+	routes   slab[route]
+	outlooks slab[outlook]
 }
 
 // goal is an amount of a type that has to be freed.
@@ -124,6 +137,9 @@ type account struct {
 // has is what the queue uses or is about to use of a type.
 func (a *account) has(t int) int64 { return plus(a.used[t], a.arriving[t]) }
 
+// isOver tells whether the queue uses more of a type than it is guaranteed.
+func (a *account) isOver(t int) bool { return a.used[t] > a.guaranteed[t] }
+
 // account returns the amounts of a queue.
 func (s *scene) account(q *queues.Queue) *account {
 	s.byQueue = grown(s.byQueue, int(q.ID))
@@ -131,10 +147,11 @@ func (s *scene) account(q *queues.Queue) *account {
 		return a
 	}
 	n := len(s.world.Types)
-	amounts, flags := make([]int64, 3*n), make([]bool, 2*n)
-	a := &account{
+	amounts, flags := &s.slabs.amounts, &s.slabs.flags
+	a := s.slabs.accounts.one()
+	*a = account{
 		queue: q, index: len(s.accounts), depth: -1,
-		used: amounts[:n:n], arriving: amounts[n : 2*n : 2*n], guaranteed: amounts[2*n:], named: flags[:n:n], tight: flags[n:],
+		used: amounts.list(n), arriving: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),
 	}
 	used := q.Used()
 	for t, name := range s.world.Types {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // candidate is a pod that every law about single victims allows.
@@ -58,25 +59,66 @@ func (c *candidate) exceeds(h *harm, victims int) bool {
 	return compareHarm(least, *h) > 0
 }
 
-// boundless are bounds that nothing reaches.
-var boundless = [classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
+// bounds tell which candidates no plan can have that is better than the best.
+type bounds struct {
+	// from are, by class, the priorities from which a victim alone does too much harm.
+	from [classes]int64
+	// tie is the class and priority where a victim alone does as much harm and, on
+	// this node, wastes no less: those created before the second since are too old.
+	tie      class
+	priority int64
+	since    int64
+}
 
-// bounds are, by class, the priorities from which a victim alone does more harm.
-func (h *harm) bounds() [classes]int64 {
-	b := boundless
+// boundless are bounds that nothing reaches.
+var boundless = bounds{
+	from: [classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+	tie:  classes,
+}
+
+// bounds are those of a plan, but for tie.
+func (p *plan) bounds() bounds {
+	b, h := boundless, &p.harm
 	same := *h
 	same.priority, same.victims = harmless.priority, harmless.victims
 	for c := range classes {
 		switch by := compareHarm(c.harm(), same); {
 		case by > 0:
-			b[c] = math.MinInt64
+			b.from[c] = math.MinInt64
 		case by == 0 && h.victims == 0:
-			b[c] = h.priority
+			b.from[c] = h.priority
 		case by == 0:
-			b[c] = h.priority + 1
+			b.from[c] = h.priority + 1
 		}
 	}
 	return b
+}
+
+// tighten uses what the best plan wastes, if it has one victim that harms by its
+// priority alone: a set of several does more harm than it if one of them has the
+// same priority, and a single victim wastes at least what the smallest does.
+func (sv *survey) tighten(best *plan) {
+	h := &best.harm
+	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 {
+		return
+	}
+	var least resources.Share
+	for t, amount := range sv.digest.least {
+		if share := sv.waste(t, amount); share.Compare(least) > 0 {
+			least = share
+		}
+	}
+	switch c := least.Compare(best.waste); {
+	case c > 0:
+		sv.bounds.from[plain] = h.priority
+	case c == 0:
+		sv.bounds.tie, sv.bounds.priority, sv.bounds.since = plain, h.priority, best.created[0].Unix()
+	}
+}
+
+// exclude tells whether a victim of a class cannot be in a better plan.
+func (b *bounds) exclude(c class, priority, created int64) bool {
+	return priority >= b.from[c] || c == b.tie && priority == b.priority && created < b.since
 }
 
 // classOf is the class of a pod where the budgets are as they are.
@@ -103,10 +145,9 @@ type survey struct {
 	// goals is what has to be freed.
 	goals      []goal
 	candidates []candidate
-	// bounds are, by class, the priorities from which a candidate does too much
-	// harm alone.
-	bounds [classes]int64
-	least  []int64
+	digest     *digest
+	bounds     bounds
+	least      []int64
 }
 
 // look surveys a node. The survey is good until the next one. Everything helps
@@ -114,13 +155,14 @@ type survey struct {
 // better than the best so far are left out.
 func (pl *planner) look(n *Node, everything bool) *survey {
 	sv := &pl.survey
-	sv.node, sv.bounds = n, boundless
-	if best := pl.toBeat(); best != nil && !everything {
-		sv.bounds = best.harm.bounds()
-	}
+	sv.node, sv.digest, sv.bounds = n, n.read(), boundless
 	sv.goals = pl.goals(sv.goals[:0], n)
 	sv.stance = pl.stanceFor(sv.goals)
-	sv.candidates = sv.gather(sv.candidates[:0], n, everything, pl.tally())
+	if best := pl.toBeat(); best != nil && !everything {
+		sv.bounds = best.bounds()
+		sv.tighten(best)
+	}
+	sv.candidates = sv.gather(sv.candidates[:0], everything, pl.tally())
 	return sv
 }
 
@@ -138,8 +180,12 @@ func (pl *planner) stanceFor(goals []goal) *stance {
 }
 
 // gather appends the candidates among the pods of the node.
-func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[verdicts]int) []candidate {
-	d := n.read()
+//
+// What the laws let go uses something contested (law 5), and so helps, where all
+// that is contested is lacking on the node.
+func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]int) []candidate {
+	d := sv.digest
+	everything = everything || len(sv.over) == 0 && len(sv.goals) > 0
 	from := 0
 	for _, run := range d.runs {
 		first, end := from, int(run.to)
@@ -161,19 +207,23 @@ func (sv *survey) gather(to []candidate, n *Node, everything bool, rejected *[ve
 				why = byNeed
 			}
 			if why == byLaw6 {
-				sv.keep(e, o.route, n)
+				sv.keep(e, o.route, sv.node)
 			}
 			if why != mayGo {
 				rejected[why]++
 				continue
 			}
 			priority := o.lift.apply(int64(e.priority))
-			if priority >= sv.bounds[e.kind] {
+			if sv.bounds.exclude(e.kind, priority, e.created) {
 				continue
 			}
-			if class := sv.classOf(e); priority < sv.bounds[class] {
-				to = append(to, candidate{e, request, o.route, n, true, priority, class})
+			class := e.kind
+			if e.budget != noBudget {
+				if class = sv.classOf(e); sv.bounds.exclude(class, priority, e.created) {
+					continue
+				}
 			}
+			to = append(to, candidate{e, request, o.route, sv.node, true, priority, class})
 		}
 	}
 	return to
