@@ -1,6 +1,9 @@
 package victims
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // pool is the candidates that may go for a queue over its max, from all nodes
 // (P3): the least harmful, as many as may be needed.
@@ -49,7 +52,7 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 				e, request := &d.entries[i], d.request(i)
 				if sv.judge(e, request, o) == mayGo && helps(request, o.route.lca, false, pl.over) {
 					priority := o.lift.apply(int64(e.priority))
-					p.insert(candidate{e, request, o.route, n, false, priority, sv.classOf(e)}, size, pl.byHarm)
+					p.insert(&candidate{e, request, o.route, n, false, priority, sv.classOf(e)}, size, pl.scene)
 				}
 			}
 		}
@@ -58,16 +61,16 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 }
 
 // insert keeps the least harmful candidates, sorted.
-func (p *pool) insert(c candidate, size int, compare func(a, b *candidate) int) {
+func (p *pool) insert(c *candidate, size int, s *scene) {
 	if len(p.candidates) == size {
 		p.whole = false
-		if compare(&c, &p.candidates[size-1]) > 0 {
+		if s.byHarm(c, &p.candidates[size-1]) > 0 {
 			return
 		}
 		p.candidates = p.candidates[:size-1]
 	}
-	at, _ := slices.BinarySearchFunc(p.candidates, c, func(a, b candidate) int { return compare(&a, &b) })
-	p.candidates = slices.Insert(p.candidates, at, c)
+	at := sort.Search(len(p.candidates), func(i int) bool { return s.byHarm(&p.candidates[i], c) >= 0 })
+	p.candidates = slices.Insert(p.candidates, at, *c)
 }
 
 // elsewhere appends the candidates of the pool that are on other nodes than n.
