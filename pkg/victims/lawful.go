@@ -65,7 +65,7 @@ func (j *judge) find() error {
 	where := map[string]string{}
 	pods := map[string]*Pod{}
 	for i := range j.w.Nodes {
-		n := &j.w.Nodes[i]
+		n := j.w.Nodes[i]
 		if n.Name == j.d.Node {
 			j.node = n
 		}

@@ -155,7 +155,7 @@ func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.
 		w.Budgets = append(w.Budgets, m.budgets[b])
 	}
 	for _, n := range nodes {
-		node := victims.Node{Name: m.nodes[n].name, Allocatable: amounts(m.nodes[n].allocatable)}
+		node := &victims.Node{Name: m.nodes[n].name, Allocatable: amounts(m.nodes[n].allocatable)}
 		for _, t := range types {
 			node.Free = append(node.Free, m.free(n, t))
 		}

@@ -38,14 +38,15 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 	if p.Fits != nil {
 		pl.keep = p.MaxFits
 	}
-	for i := range w.Nodes {
-		pl.nodes = append(pl.nodes, &w.Nodes[i])
+	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, byName) {
+		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), byName)
 	}
-	slices.SortFunc(pl.nodes, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	pl.skim()
 	pl.digLater()
 	return pl.choose()
 }
+
+func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
 
 // planner collects the best plans of all nodes.
 type planner struct {
@@ -83,6 +84,17 @@ type visit struct {
 	youngest int64
 }
 
+// compareVisits puts the most promising first.
+func compareVisits(a, b visit) int {
+	if c := compareHarm(a.floor, b.floor); c != 0 {
+		return c
+	}
+	if c := a.waste.Compare(b.waste); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(b.youngest, a.youngest), byName(a.node, b.node))
+}
+
 func (pl *planner) tally() *[verdicts]int {
 	if pl.counting {
 		return &pl.rejected
@@ -117,9 +129,7 @@ func (pl *planner) digLater() {
 	if best := pl.toBeat(); best != nil {
 		pl.later = slices.DeleteFunc(pl.later, func(v visit) bool { return v.cannotBeat(best) })
 	}
-	slices.SortStableFunc(pl.later, func(a, b visit) int {
-		return cmp.Or(compareHarm(a.floor, b.floor), a.waste.Compare(b.waste), cmp.Compare(b.youngest, a.youngest))
-	})
+	slices.SortFunc(pl.later, compareVisits)
 	for i := range pl.later {
 		v, best := &pl.later[i], pl.toBeat()
 		if best != nil && v.cannotBeat(best) {

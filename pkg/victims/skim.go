@@ -47,6 +47,9 @@ func (pl *planner) skimNode(n *Node) {
 		v.waste, v.youngest = sv.thrift(&h)
 	}
 	if best == nil || !v.cannotBeat(best) {
+		if pl.later == nil {
+			pl.later = make([]visit, 0, len(pl.nodes))
+		}
 		pl.later = append(pl.later, v)
 	}
 }

@@ -25,8 +25,9 @@ type World struct {
 	Types []string
 	// Queues has the queues with their usage.
 	Queues queues.View
-	// Nodes are those where the asker could run but for what pods use there.
-	Nodes []Node
+	// Nodes are those where the asker could run but for what pods use there. A
+	// plan that finds them in order of their names need not sort them.
+	Nodes []*Node
 	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
 	Budgets []int64
 }
@@ -47,8 +48,8 @@ type Node struct {
 // NewNode returns a node that is prepared for many plans. Neither its pods nor
 // the list of them may change from then on: where one does, make the node anew.
 // What is free may be set at any time.
-func NewNode(name string, allocatable, free Amounts, pods []*Pod) Node {
-	return Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods, digest: newDigest(pods)}
+func NewNode(name string, allocatable, free Amounts, pods []*Pod) *Node {
+	return &Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods, digest: newDigest(pods)}
 }
 
 // Protection says why a pod is never a victim of queue preemption.

@@ -26,7 +26,7 @@ type trial struct {
 
 // leaving are the pods that go from a node anyway.
 func (t *trial) leaving(node string) []*victims.Pod {
-	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n victims.Node, name string) int { return cmp.Compare(n.Name, name) })
+	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n *victims.Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {
 		return nil
 	}

@@ -13,15 +13,15 @@ import (
 //
 // After a quota's refusal the statuses are no evidence: nobody asked the nodes.
 // Then all are candidates, and the trial finds out.
-func candidates(w *victims.World, statuses fwk.NodeToStatusReader, asked bool) []victims.Node {
+func candidates(w *victims.World, statuses fwk.NodeToStatusReader, asked bool) []*victims.Node {
 	if !asked {
 		return w.Nodes
 	}
-	out := make([]victims.Node, 0, len(w.Nodes))
-	for i := range w.Nodes {
-		status := statuses.Get(w.Nodes[i].Name)
+	out := make([]*victims.Node, 0, len(w.Nodes))
+	for _, n := range w.Nodes {
+		status := statuses.Get(n.Name)
 		if status.Code() == fwk.Unschedulable || status.Plugin() == reservation.Name {
-			out = append(out, w.Nodes[i])
+			out = append(out, n)
 		}
 	}
 	return out

@@ -156,8 +156,8 @@ func (p *portrait) amounts(v resources.Vector) victims.Amounts {
 	return out
 }
 
-func (p *portrait) node(name string) victims.Node {
-	n := victims.Node{Name: name, Allocatable: p.amounts(p.nodes[name].allocatable)}
+func (p *portrait) node(name string) *victims.Node {
+	n := &victims.Node{Name: name, Allocatable: p.amounts(p.nodes[name].allocatable)}
 	free := p.nodes[name].allocatable
 	for i := range p.pods {
 		m := &p.pods[i]
@@ -328,7 +328,7 @@ func show(w *victims.World, ask *victims.Ask) string {
 		showQueues(&b, w.Queues, q)
 	}
 	for i := range w.Nodes {
-		n := &w.Nodes[i]
+		n := w.Nodes[i]
 		fmt.Fprintf(&b, "node %s of {%s} free {%s}\n", n.Name, amounts(n.Allocatable), amounts(n.Free))
 		pods := slices.SortedFunc(slices.Values(n.Pods), func(a, b *victims.Pod) int { return cmp.Compare(a.UID, b.UID) })
 		for _, p := range pods {

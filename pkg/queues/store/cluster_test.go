@@ -360,7 +360,7 @@ func (c *cluster) plan(o *object, asked bool, candidates []string) {
 	}
 	w := *attempt.World
 	if asked {
-		w.Nodes = slices.DeleteFunc(slices.Clone(w.Nodes), func(n victims.Node) bool { return !slices.Contains(candidates, n.Name) })
+		w.Nodes = slices.DeleteFunc(slices.Clone(w.Nodes), func(n *victims.Node) bool { return !slices.Contains(candidates, n.Name) })
 	}
 	d := victims.Plan(&w, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict, Fits: c.fitsFor(o, &w)})
 	c.pending.decision = &d

@@ -17,7 +17,7 @@ type scenery struct {
 	types  []string
 	typeOf map[string]int
 	// nodes are sorted by name; never changed once a plan has them.
-	nodes []victims.Node
+	nodes []*victims.Node
 }
 
 // amounts are a vector in the types of the scenery; types it does not know are
@@ -62,7 +62,7 @@ func (s *Store) renew() {
 	nodes := slices.Clone(s.scenery.nodes)
 	for _, n := range s.stale {
 		n.stale = false
-		at, listed := slices.BinarySearchFunc(nodes, n.name, func(v victims.Node, name string) int { return cmp.Compare(v.Name, name) })
+		at, listed := slices.BinarySearchFunc(nodes, n.name, func(v *victims.Node, name string) int { return cmp.Compare(v.Name, name) })
 		if s.nodes[n.name] != n || !n.known {
 			if listed && (s.nodes[n.name] == nil || s.nodes[n.name] == n) {
 				nodes = slices.Delete(nodes, at, at+1)
@@ -70,7 +70,7 @@ func (s *Store) renew() {
 			continue
 		}
 		if !listed {
-			nodes = slices.Insert(nodes, at, victims.Node{})
+			nodes = slices.Insert(nodes, at, nil)
 		}
 		nodes[at] = s.viewOf(n, "")
 	}
@@ -79,7 +79,7 @@ func (s *Store) renew() {
 }
 
 // viewOf is a node as a plan for an asker sees it.
-func (s *Store) viewOf(n *node, asker types.UID) victims.Node {
+func (s *Store) viewOf(n *node, asker types.UID) *victims.Node {
 	pods := make([]*victims.Pod, 0, len(n.pods))
 	for _, p := range n.sortedPods() {
 		pods = append(pods, s.podView(p))
