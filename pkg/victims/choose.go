@@ -1,20 +1,29 @@
 package victims
 
-// choose takes the best plan that the real filters let pass.
-func (pl *planner) choose() Decision {
+// choose takes the best plan that the real filters let pass. It decides nothing
+// where a plan that was not kept might be better than those that are left.
+func (pl *planner) choose() (Decision, bool) {
+	var last *plan // of those that were not kept, none is better
+	if pl.params.Fits != nil && pl.keep < pl.params.MaxFits {
+		last = pl.toBeat()
+	}
 	for len(pl.plans) > 0 {
 		best := pl.plans[0]
+		if last != nil && comparePlans(best, last) > 0 {
+			return Decision{}, false
+		}
 		if best.checked || pl.params.Fits == nil {
-			return pl.accept(best)
+			return pl.accept(best), true
 		}
 		if pl.fits >= pl.params.MaxFits {
 			pl.exhaustive = false
 			break
 		}
 		pl.plans = pl.plans[1:]
+		pl.asked = append(pl.asked, best.node)
 		switch pl.fit(best.node, best.victims) {
 		case Passes:
-			return pl.accept(best)
+			return pl.accept(best), true
 		case Never:
 			pl.unfit = append(pl.unfit, best.node.Name)
 		case Fails:
@@ -23,12 +32,15 @@ func (pl *planner) choose() Decision {
 			}
 		}
 	}
+	if last != nil && pl.fits < pl.params.MaxFits {
+		return Decision{}, false
+	}
 	for _, p := range pl.plans {
 		if p.checked {
-			return pl.accept(p)
+			return pl.accept(p), true
 		}
 	}
-	return pl.refuse("")
+	return pl.refuse(""), true
 }
 
 // fit asks the real filters.

@@ -16,8 +16,9 @@ type digest struct {
 	// amounts are the requests of the entries, each width long.
 	amounts []int64
 	width   int
-	// least is the smallest request of all entries, by type; empty without entries.
-	least []int64
+	// least and most are the smallest and the largest request of all entries, by
+	// type; empty without entries.
+	least, most []int64
 }
 
 // entry is a pod as the laws about single victims see it.
@@ -57,10 +58,10 @@ func newDigest(pods []*Pod) *digest {
 	for i, e := range d.entries {
 		copy(d.amounts[i*d.width:], e.pod.Request)
 		if i == 0 {
-			d.least = slices.Clone(d.request(0))
+			d.least, d.most = slices.Clone(d.request(0)), slices.Clone(d.request(0))
 		}
 		for t, amount := range d.request(i) {
-			d.least[t] = min(d.least[t], amount)
+			d.least[t], d.most[t] = min(d.least[t], amount), max(d.most[t], amount)
 		}
 		if i == 0 || d.entries[i-1].pod.Leaf != e.pod.Leaf {
 			d.runs = append(d.runs, run{leaf: e.pod.Leaf})

@@ -242,6 +242,39 @@ func TestFitsNextNode(t *testing.T) {
 	}
 }
 
+// TestFitsManyNodes: however many nodes the filters refuse for good, the plan is
+// the one that there is without these nodes.
+func TestFitsManyNodes(t *testing.T) {
+	late := 0
+	for seed := uint64(1); seed <= 400; seed++ {
+		chance := rand.New(rand.NewPCG(seed, 6))
+		c := city{nodes: 6 + chance.IntN(12), podsPerNode: 1 + chance.IntN(6), shapes: chance.IntN(3) * 4, slack: 100_000, want: 1000 + chance.Int64N(15_000)}
+		w, ask := c.world(t)
+		never := map[string]bool{}
+		for _, n := range w.Nodes {
+			never[n.Name] = chance.IntN(10) < 8
+		}
+		without, asked, want := *w, 0, victims.Decision{}
+		for without.Nodes = slices.Clone(w.Nodes); ; asked++ {
+			if want = victims.Plan(&without, ask, victims.Params{}); !never[want.Node] {
+				break
+			}
+			without.Nodes = slices.DeleteFunc(without.Nodes, func(n *victims.Node) bool { return n.Name == want.Node })
+		}
+		if asked > 4 {
+			late++
+		}
+		f := &filters{never: never, world: w}
+		got := victims.Plan(w, ask, victims.Params{Fits: f.fits})
+		if got.Node != want.Node || !slices.Equal(uids(got), uids(want)) || len(got.Unfit) != asked {
+			t.Fatalf("%d: %+v\n%s, unfit %v, want\n%s after %d", seed, c, got, got.Unfit, want, asked)
+		}
+	}
+	if late < 40 {
+		t.Errorf("only %d worlds had more than the first few plans refused", late)
+	}
+}
+
 func TestFitsHold(t *testing.T) {
 	m := pair()
 	m.pods[0].protection = victims.Leaving

@@ -9,6 +9,9 @@ import (
 // floor is a harm that no set among the candidates undercuts, and false if even
 // all together are not enough for the goals.
 func floor(from []candidate, goals []goal) (harm, bool) {
+	if h, ok := mildest(from, goals); ok {
+		return h, true
+	}
 	worst := plain
 	for g := range goals {
 		var free [classes]int64
@@ -30,6 +33,31 @@ func floor(from []candidate, goals []goal) (harm, bool) {
 	}
 	h.victims = fewest(from, goals, h)
 	return h, true
+}
+
+// mildest is the floor where the plain candidates of the lowest priority are
+// enough; it tells whether they are. Mostly they are, and all is said in one go.
+func mildest(from []candidate, goals []goal) (harm, bool) {
+	h := harm{priority: math.MaxInt64, victims: 1}
+	for i := range from {
+		if c := &from[i]; c.class == plain {
+			h.priority = min(h.priority, c.priority)
+		}
+	}
+	for g := range goals {
+		sum, most := int64(0), int64(1)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority == h.priority {
+				free := c.frees(&goals[g])
+				sum, most = plus(sum, free), max(most, free)
+			}
+		}
+		if sum < goals[g].amount {
+			return h, false
+		}
+		h.victims = max(h.victims, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
+	}
+	return h, len(from) > 0 && h.priority < math.MaxInt64
 }
 
 // lowest is the lowest priority up to which the plain candidates cover the

@@ -36,17 +36,28 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 		return pl.refuse(RuleNeverPreempt)
 	}
 	if p.Fits != nil {
-		pl.keep = p.MaxFits
+		pl.keep = min(few, p.MaxFits)
 	}
 	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, byName) {
 		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), byName)
 	}
-	pl.skim()
-	pl.digLater()
-	return pl.choose()
+	for {
+		pl.skim()
+		pl.digLater()
+		if d, decided := pl.choose(); decided {
+			return d
+		}
+		pl.later, pl.seeded, pl.keep = pl.later[:0], 0, p.MaxFits
+	}
 }
 
 func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
+
+// few is how many plans are kept at first where the real filters have a say: they
+// mostly let one of the best pass, and the fewer are kept, the sooner it is known
+// of a node that it has no better one. If none of them passes, the nodes are looked
+// at again for as many as the filters may be asked about.
+const few = 4
 
 // planner collects the best plans of all nodes.
 type planner struct {
@@ -59,13 +70,16 @@ type planner struct {
 	stances []*stance
 	survey  survey
 	search  search
-	// counting is true while pods are looked at for the first time.
+	// counting is true while pods are looked at for the first time; counted is how
+	// many nodes were.
 	counting          bool
+	counted           int
 	rejected, ignored [verdicts]int
 	blocked, tooFew   bool // law 2, or too little to free, stopped a set
 	effort, seeded    int
 	exhaustive        bool
-	fits              int // calls of Fits so far
+	fits              int     // calls of Fits so far
+	asked             []*Node // whose best plan the filters refused
 	unfit             []string
 
 	contestedNow []int

@@ -1,16 +1,23 @@
 package victims
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // skim looks at every node once: for plans without victims or with one, and for
 // the least harm that more could do.
 func (pl *planner) skim() {
-	pl.counting = true
-	for _, n := range pl.nodes {
+	for i, n := range pl.nodes {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // only the name tells nodes without victims apart
 		}
+		if slices.Contains(pl.asked, n) {
+			continue
+		}
+		pl.counting = i >= pl.counted
 		pl.skimNode(n)
+		pl.counted = max(pl.counted, i+1)
 	}
 	pl.counting = false
 }
@@ -95,6 +102,11 @@ func (pl *planner) floor(sv *survey) (harm, bool) {
 
 // single finds the best plan with one victim.
 func (pl *planner) single(sv *survey) {
+	for i := range sv.goals {
+		if g := &sv.goals[i]; g.depth == 0 && Amounts(sv.digest.most).at(g.typ) < g.amount {
+			return // no pod on the node is large enough, and no other one helps
+		}
+	}
 	for i := range sv.candidates {
 		pl.try(sv, &sv.candidates[i])
 	}
