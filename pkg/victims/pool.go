@@ -52,7 +52,7 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 				e, request := &d.entries[i], d.request(i)
 				if sv.judge(e, request, o) == mayGo && helps(request, o.route.lca, false, pl.over) {
 					priority := o.lift.apply(int64(e.priority))
-					p.insert(&candidate{e, request, o.route, n, false, priority, sv.classOf(e)}, size, pl.scene)
+					p.insert(&candidate{e, request, o.route, n, priority, sv.classOf(e), false}, size, pl.scene)
 				}
 			}
 		}

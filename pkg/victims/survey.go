@@ -15,10 +15,10 @@ type candidate struct {
 	request Amounts
 	route   *route
 	node    *Node
-	onNode  bool // it is on the node that is to run the asker
 	// priority is the effective one strictly below the fence root, not the pod's.
 	priority int64
 	class    class
+	onNode   bool // it is on the node that is to run the asker
 }
 
 // class is what the first three criteria make of a victim alone.
@@ -223,7 +223,7 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 					continue
 				}
 			}
-			to = append(to, candidate{e, request, o.route, sv.node, true, priority, class})
+			to = append(to, candidate{e, request, o.route, sv.node, priority, class, true})
 		}
 	}
 	return to
