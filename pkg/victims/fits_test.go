@@ -264,8 +264,12 @@ func TestFitsManyNodes(t *testing.T) {
 		if asked > 4 {
 			late++
 		}
-		f := &filters{never: never, world: w}
-		got := victims.Plan(w, ask, victims.Params{Fits: f.fits})
+		got := victims.Plan(w, ask, victims.Params{Fits: func(node string, _ []*victims.Pod) victims.Fit {
+			if never[node] {
+				return victims.Never
+			}
+			return victims.Passes
+		}})
 		if got.Node != want.Node || !slices.Equal(uids(got), uids(want)) || len(got.Unfit) != asked {
 			t.Fatalf("%d: %+v\n%s, unfit %v, want\n%s after %d", seed, c, got, got.Unfit, want, asked)
 		}
