@@ -22,7 +22,7 @@ import (
 //	  │  └────────────────────────────────┘                               │
 //	  │    not stuck any more, or law 4 is not met                        │
 //	  └───────────────────────────────────────────────────────────────────┘
-//	       refused: after the retry interval, or a named queue changed
+//	       refused: after the retry interval, or what was named changed
 //
 // The order is the hierarchical one on what queues use and expect. One pod is
 // tried at a time, for each plan changes whose turn it is; the window does not
@@ -32,10 +32,13 @@ type asking struct {
 	order annex
 	// current is the pod whose cycle is under way; nil for none.
 	current *pod
-	// watching are the pods that a change of a queue may help, stirred the queues
-	// that changed.
-	watching map[queues.ID]map[*pod]struct{}
-	stirred  map[queues.ID]struct{}
+	// watching are the pods that a change of a queue or node may help, stirred the
+	// queues and nodes that changed.
+	watching map[named]map[*pod]struct{}
+	stirred  map[named]struct{}
+	// during are those that changed while the plan is made that is under way: it may
+	// be refused for what is so no more. Nil while none is.
+	during map[named]struct{}
 	// settled is when the stirred ones were looked at last.
 	settled time.Time
 }
@@ -43,7 +46,7 @@ type asking struct {
 func newAsking() asking {
 	return asking{
 		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected),
-		watching: map[queues.ID]map[*pod]struct{}{}, stirred: map[queues.ID]struct{}{},
+		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
 	}
 }
 
@@ -56,7 +59,7 @@ type asks struct {
 	retryAt time.Time  // no plan before
 	refused reasons.Reason
 	givenUp time.Time // no plan before, whatever happens: the last one failed
-	watches []queues.ID
+	watches []named
 	over    bool // the cycle that is under way was refused by a quota
 	missed  int  // cycles that failed though the hold was clear
 	// ended is when the latest hold began that is over. Claims of then, or from
@@ -158,11 +161,11 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 }
 
 // pathOf are the queues of a pod's path, below root.
-func (s *Store) pathOf(p *pod) []queues.ID {
-	var out []queues.ID
+func (s *Store) pathOf(p *pod) []named {
+	var out []named
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		if !q.IsRoot() {
-			out = append(out, q.ID)
+			out = append(out, named{queue: q.ID})
 		}
 	}
 	return out

@@ -42,6 +42,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	}
 	s.setInPermit(inPermit)
 	p.asks.triedAt = now
+	s.asking.during = map[named]struct{}{}
 	return &Attempt{Ask: s.askOf(p), World: s.planningWorld(), Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
@@ -158,17 +159,21 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	}
 	s.arm(p, p.asks.retryAt)
 	s.watch(p, s.named(d))
+	s.stirMissed(p)
 	return why
 }
 
-// named are the queues whose change may lift a refusal. Root is not one of them:
-// it changes with every pod, and the retry interval is for that.
-func (s *Store) named(d *victims.Decision) []queues.ID {
-	var out []queues.ID
+// named are the queues and nodes whose change may lift a refusal. Root is not one
+// of them: it changes with every pod, and the retry interval is for that.
+func (s *Store) named(d *victims.Decision) []named {
+	var out []named
 	for _, path := range d.Named {
 		if q, ok := s.draft.Find(path); ok && !q.IsRoot() {
-			out = append(out, q.ID)
+			out = append(out, named{queue: q.ID})
 		}
+	}
+	for _, node := range d.Unfit {
+		out = append(out, named{queue: queues.NoQueue, node: node})
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func (s *Store) charge(a *app, c charge) {
 	}
 	add(&a.used)
 	s.draft.Update(a.leaf, add)
-	s.stir(a.leaf)
+	s.stirQueues(a.leaf, &c)
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {
 		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
 			u.Allocated = u.Allocated.Add(c.allocated)

@@ -19,6 +19,7 @@ import (
 func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
+	s.asking.during = nil
 	p, known := s.pods[uid]
 	switch {
 	case !known || p.app == nil:

@@ -38,6 +38,7 @@ func (s *Store) nodeOf(name string) *node {
 
 // touch notes that plans see the node differently from now on.
 func (s *Store) touch(n *node) {
+	s.stirNode(n.name)
 	if !n.stale {
 		n.stale = true
 		s.stale = append(s.stale, n)

@@ -34,7 +34,7 @@ func (s *script) planned(p *Pod) (text string, done bool) {
 	if attempt == nil {
 		return why.String(), false
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict})
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
 	if d.Outcome == victims.Refuse {
 		return s.store.Decline(p.UID, &d, s.now).String(), false
 	}
@@ -46,6 +46,13 @@ func (s *script) planned(p *Pod) (text string, done bool) {
 		names = append(names, v.Name)
 	}
 	return fmt.Sprintf("%s on %s, victims [%s]", d.Outcome, d.Node, strings.Join(names, " ")), true
+}
+
+func (s *script) fits(node string, _ []*victims.Pod) victims.Fit {
+	if s.unfit[node] {
+		return victims.Fails
+	}
+	return victims.Passes
 }
 
 func (s *script) commit(p *Pod) string {

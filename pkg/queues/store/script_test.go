@@ -71,6 +71,7 @@ import (
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D]
 //	cordon NAME | uncordon NAME a node takes no new pods, or does again
+//	unfit [NAME ...]            nodes where filters refuse plans, whoever goes
 //
 // The rest:
 //
@@ -101,6 +102,7 @@ type script struct {
 	store *Store
 	now   time.Time
 	pods  map[string]*Pod
+	unfit map[string]bool // nodes where the filters refuse
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -223,6 +225,11 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.store.SetStandby(d.Cmd == "standby", s.now)
 	case "cordon", "uncordon":
 		s.store.SetNodeSchedulable(words[0], d.Cmd == "uncordon", s.now)
+	case "unfit":
+		s.unfit = map[string]bool{}
+		for _, node := range words {
+			s.unfit[node] = true
+		}
 	case "preemption":
 		s.preemption(t, d)
 	default:

@@ -9,46 +9,78 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// A pod whose plan was refused watches the queues that the refusal named: a
-// change there may help it before the retry interval is over (P2). Queues change
-// with every pod that starts or ends, and thousands of pods may watch one, so the
-// changes of a second are looked at together.
+// A pod whose plan was refused watches the queues and nodes that the refusal
+// named: a change there may help it before the retry interval is over (P2). Queues
+// change with every pod that starts or ends, and thousands of pods may watch one,
+// so the changes of a second are looked at together.
 
-// watch has a pod looked at when one of the queues changes.
-func (s *Store) watch(p *pod, ids []queues.ID) {
+// named is a queue, or a node, that a refusal named.
+type named struct {
+	queue queues.ID // NoQueue for a node
+	node  string
+}
+
+func (a named) compare(b named) int {
+	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.node, b.node))
+}
+
+// watch has a pod looked at when one of these changes.
+func (s *Store) watch(p *pod, what []named) {
 	s.unwatch(p)
-	for _, id := range ids {
-		if s.asking.watching[id] == nil {
-			s.asking.watching[id] = map[*pod]struct{}{}
+	for _, x := range what {
+		if s.asking.watching[x] == nil {
+			s.asking.watching[x] = map[*pod]struct{}{}
 		}
-		s.asking.watching[id][p] = struct{}{}
+		s.asking.watching[x][p] = struct{}{}
 	}
-	p.asks.watches = ids
+	p.asks.watches = what
 }
 
 func (s *Store) unwatch(p *pod) {
-	for _, id := range p.asks.watches {
-		delete(s.asking.watching[id], p)
-		if len(s.asking.watching[id]) == 0 {
-			delete(s.asking.watching, id)
+	for _, x := range p.asks.watches {
+		delete(s.asking.watching[x], p)
+		if len(s.asking.watching[x]) == 0 {
+			delete(s.asking.watching, x)
 		}
 	}
 	p.asks.watches = nil
 }
 
-// stir notes that the queues of a leaf changed.
-func (s *Store) stir(leaf queues.ID) {
-	if len(s.asking.watching) == 0 {
+// stirQueues notes that the queues of a leaf changed, if plans see a difference:
+// pods that merely wait are none, or an asker would be helped by its own cycles.
+func (s *Store) stirQueues(leaf queues.ID, c *charge) {
+	if len(s.asking.watching) == 0 && s.asking.during == nil || c.allocated.IsZero() && c.leaving.IsZero() && c.arriving.IsZero() {
 		return
 	}
 	for q := range s.draft.Ancestors(leaf) {
-		if s.asking.watching[q.ID] != nil {
-			s.asking.stirred[q.ID] = struct{}{}
-		}
+		s.stir(named{queue: q.ID})
 	}
 }
 
-// stirredDue is when the queues that changed are looked at; zero for never.
+// stirNode notes that plans see a node differently.
+func (s *Store) stirNode(name string) { s.stir(named{queue: queues.NoQueue, node: name}) }
+
+func (s *Store) stir(what named) {
+	if s.asking.during != nil {
+		s.asking.during[what] = struct{}{}
+	}
+	if s.asking.watching[what] != nil {
+		s.asking.stirred[what] = struct{}{}
+	}
+}
+
+// stirMissed ends a plan that was refused: what it named and what changed while it
+// was made is a change that the pod has not seen.
+func (s *Store) stirMissed(p *pod) {
+	for _, x := range p.asks.watches {
+		if _, changed := s.asking.during[x]; changed {
+			s.asking.stirred[x] = struct{}{}
+		}
+	}
+	s.asking.during = nil
+}
+
+// stirredDue is when what changed is looked at; zero for never.
 func (s *Store) stirredDue() time.Time {
 	if len(s.asking.stirred) == 0 {
 		return time.Time{}
@@ -56,7 +88,7 @@ func (s *Store) stirredDue() time.Time {
 	return s.asking.settled.Add(atMostEvery)
 }
 
-// settleStirred brings forward the next plan of pods whose refusal named a queue
+// settleStirred brings forward the next plan of pods whose refusal named something
 // that changed, to a second after the last one. Those that law 4 stops go on
 // watching.
 func (s *Store) settleStirred(now time.Time) {
@@ -64,9 +96,9 @@ func (s *Store) settleStirred(now time.Time) {
 		return
 	}
 	s.asking.settled = now
-	for _, id := range slices.Sorted(maps.Keys(s.asking.stirred)) {
-		delete(s.asking.stirred, id)
-		helped := slices.Collect(maps.Keys(s.asking.watching[id]))
+	for _, what := range slices.SortedFunc(maps.Keys(s.asking.stirred), named.compare) {
+		delete(s.asking.stirred, what)
+		helped := slices.Collect(maps.Keys(s.asking.watching[what]))
 		helped = slices.DeleteFunc(helped, func(p *pod) bool { return !s.mayAsk(p) })
 		slices.SortFunc(helped, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 		for _, p := range helped {

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Stores that hear other changes than they should play the stories of what a
+// refusal named otherwise than they are written down.
+func TestScriptsNoticeWhatIsHeard(t *testing.T) {
+	forget := func(s *Store, about func(named) bool) {
+		for x := range s.asking.watching {
+			if about(x) {
+				delete(s.asking.watching, x)
+			}
+		}
+	}
+	bugs := map[string]func(*Store){
+		"none":                   func(*Store) {},
+		"deaf to nodes":          func(s *Store) { forget(s, func(x named) bool { return x.node != "" }) },
+		"deaf to queues":         func(s *Store) { forget(s, func(x named) bool { return x.node == "" }) },
+		"everything is a change": func(s *Store) { s.stirAll() },
+		"no second between plans": func(s *Store) {
+			for _, p := range s.sortedPods() {
+				p.asks.triedAt = time.Time{}
+			}
+			s.asking.settled = time.Time{}
+		},
+	}
+	for name, plant := range bugs {
+		t.Run(name, func(t *testing.T) {
+			var s *script
+			wrong := ""
+			datadriven.RunTest(t, "testdata/preempt_named.txt", func(t *testing.T, d *datadriven.TestData) string {
+				if d.Cmd == "store" {
+					s = newScript(t, d)
+					return d.Expected
+				}
+				plant(s.store)
+				if out := s.after(s.run(t, d)); wrong == "" && strings.TrimSpace(out) != strings.TrimSpace(d.Expected) {
+					wrong = d.Pos + ": " + out
+				}
+				return d.Expected
+			})
+			if (wrong == "") != (name == "none") {
+				t.Errorf("it is noticed here: %q", wrong)
+			}
+		})
+	}
+}
+
+// stirAll plants a bug: all that somebody watches has changed.
+func (s *Store) stirAll() {
+	for x := range s.asking.watching {
+		s.asking.stirred[x] = struct{}{}
+	}
+}
+
+// A change of what a refusal names is not missed while the plan is being made.
+func TestChangesDuringAPlanAreHeard(t *testing.T) {
+	for _, change := range []struct {
+		name  string
+		do    func(s *Store, now time.Time)
+		heard bool
+	}{
+		{"a pod goes from a named node", func(s *Store, now time.Time) { s.Delete("on-n1", now) }, true},
+		{"a pod of a named queue gets a node", func(s *Store, now time.Time) {
+			other := askingPod("other")
+			other.Node = "n9"
+			s.Upsert(other, now)
+		}, true},
+		{"a pod goes from another node", func(s *Store, now time.Time) { s.Delete("on-n2", now) }, false},
+		{"a pod comes to wait", func(s *Store, now time.Time) { s.Upsert(askingPod("other"), now) }, false},
+		{"nothing", func(*Store, time.Time) {}, false},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=9 props=preemption.delay:1s\n  b"), Options{Window: 1})
+			now := epoch
+			s.Start(now)
+			for _, node := range []string{"n1", "n2"} {
+				s.UpsertNode(node, queuestest.Vector("vcore=1 pods=10"), now)
+				on := askingPod("on-" + node)
+				on.Node, on.Labels[placement.KeyQueue] = node, "root.b"
+				s.Upsert(on, now)
+			}
+			p := askingPod("p")
+			s.Upsert(p, now)
+			now = now.Add(2 * time.Second)
+			attempt, why := s.Attempt(p.UID, "", nil, now)
+			if attempt == nil {
+				t.Fatal(why)
+			}
+			change.do(s, now)
+			s.Decline(p.UID, &victims.Decision{Ask: attempt.Ask, Named: []string{"root.a"}, Unfit: []string{"n1"}}, now)
+			s.Failed(p.UID, "", why, now)
+			s.TakeActivations()
+			s.Tick(now.Add(2 * time.Second))
+			heard := false
+			for _, ref := range s.TakeActivations() {
+				heard = heard || ref.Name == p.Name
+			}
+			if heard != change.heard {
+				t.Errorf("it is planned for again: %v, want %v", heard, change.heard)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
