@@ -86,6 +86,10 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 // askDelay is the preemption.delay of all queues.
 const askDelay = 5 * time.Second
 
+// mostCycles are those of a minute in which nothing happens: the asker that was
+// refused is planned for every 15 seconds.
+const mostCycles = 5
+
 // play is one plan of a story on a cluster.
 type play struct {
 	stories.Case
@@ -131,7 +135,11 @@ func (p *play) check(t *testing.T) {
 	if diff := cmp.Diff(p.stage.Want(&p.Case), then); diff != "" {
 		t.Errorf("(-want +got)\n%s\n%v", diff, p.cluster.store.Explain(p.asker.UID))
 	}
+	cycles := p.cluster.probe.allCycles()
 	p.wait(time.Minute) // in which nothing more happens
+	if cycles = p.cluster.probe.allCycles() - cycles; cycles > mostCycles {
+		t.Errorf("%d cycles in a minute in which nothing happened, want at most %d", cycles, mostCycles)
+	}
 	for _, wrong := range stage.Complaints(p.asker.Name, p.events()) {
 		t.Error(wrong)
 	}
