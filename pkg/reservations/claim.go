@@ -27,6 +27,8 @@ type Claim struct {
 	Victims []types.UID `json:"victims,omitempty"`
 	// Decision identifies the decision that made the hold; may be empty.
 	Decision string `json:"decision,omitempty"`
+	// Note says what a claim without victims waits for, for people; it is not read back.
+	Note string `json:"-"`
 }
 
 // claimMark separates the sentence for people from the claim itself.
@@ -40,7 +42,11 @@ func (c Claim) Message() string {
 		text = []byte("{}")
 	}
 	waits := "room is being made for it there."
-	if len(c.Victims) == 0 {
+	switch {
+	case len(c.Victims) > 0:
+	case c.Note != "":
+		waits = c.Note + "."
+	default:
 		waits = "it fits there once the pods that are leaving are gone."
 	}
 	return fmt.Sprintf("The pod holds node %s: %s%s%s", c.Node, waits, claimMark, text)

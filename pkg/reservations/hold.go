@@ -32,6 +32,12 @@ type Hold struct {
 	Committed bool
 	// Decision identifies the decision that made the hold; may be empty.
 	Decision string
+	// Patient is true while the hold does not time out though it waits for nobody:
+	// its asker has yet to find out who goes for it.
+	Patient bool
+	// Note says what a hold without victims waits for, for people; empty for what
+	// is true of most. It is not part of the claim.
+	Note string
 	// ClearSince is when the last victim was gone; zero while any is left.
 	ClearSince time.Time
 
@@ -41,13 +47,16 @@ type Hold struct {
 // Clear tells whether no victim is left.
 func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
 
+// timesOut tells whether the hold times out if nothing comes of it.
+func (h *Hold) timesOut() bool { return h.Clear() && !h.Patient }
+
 // Binding tells whether the asker is kept to the node: pods were disrupted for
 // it. Until then it may go wherever it fits.
 func (h *Hold) Binding() bool { return h.Committed && len(h.Chosen) > 0 }
 
 // Claim is what is written on the asker.
 func (h *Hold) Claim() Claim {
-	c := Claim{Node: h.Node, Since: h.Since, Victims: slices.Clone(h.Chosen), Decision: h.Decision}
+	c := Claim{Node: h.Node, Since: h.Since, Victims: slices.Clone(h.Chosen), Decision: h.Decision, Note: h.Note}
 	if h.Clear() && !h.ClearSince.Equal(h.Since) {
 		c.ClearSince = h.ClearSince
 	}

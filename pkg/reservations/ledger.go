@@ -14,16 +14,17 @@ import (
 // Ledger is all holds. The zero value is not ready; use NewLedger. Views share
 // its holds and its lists by node: those are replaced, never changed.
 type Ledger struct {
-	byAsker map[types.UID]*Hold
-	byNode  map[string][]*Hold // in serving order
+	index
+	changed parts // since seen
+	seen    *View // the last one
 	waiting map[types.UID][]*Hold
-	seq     uint64
+	// due are the holds that time out as things are, the longest clear first.
+	due []*Hold
+	seq uint64
 }
 
 // NewLedger returns a ledger without holds.
-func NewLedger() *Ledger {
-	return &Ledger{byAsker: map[types.UID]*Hold{}, byNode: map[string][]*Hold{}, waiting: map[types.UID][]*Hold{}}
-}
+func NewLedger() *Ledger { return &Ledger{seen: &View{}, waiting: map[types.UID][]*Hold{}} }
 
 // Place begins a hold. The asker must have none, and asker and node be named. A
 // hold without victims is clear since its Since, unless it says otherwise.
@@ -35,30 +36,86 @@ func (l *Ledger) Place(h Hold) error {
 		return fmt.Errorf("place hold of %s/%s: no node is named", h.Namespace, h.Name)
 	case h.Since.IsZero():
 		return fmt.Errorf("place hold of %s/%s: it has no beginning", h.Namespace, h.Name)
-	case l.byAsker[h.Asker] != nil:
-		return fmt.Errorf("place hold of %s/%s on node %s: it holds node %s", h.Namespace, h.Name, h.Node, l.byAsker[h.Asker].Node)
+	case l.of(h.Asker) != nil:
+		return fmt.Errorf("place hold of %s/%s on node %s: it holds node %s", h.Namespace, h.Name, h.Node, l.of(h.Asker).Node)
 	}
 	l.seq++
 	placed := h.copy()
 	placed.seq = l.seq
-	slices.Sort(placed.Victims)
-	placed.Victims = slices.Compact(placed.Victims)
-	slices.Sort(placed.Chosen)
-	placed.Chosen = slices.Compact(placed.Chosen)
-	switch {
-	case !placed.Clear():
-		placed.ClearSince = time.Time{}
-	case placed.ClearSince.IsZero():
-		placed.ClearSince = placed.Since
-	}
+	placed.settle(placed.Since)
 	p := &placed
-	l.byAsker[p.Asker] = p
-	at, _ := slices.BinarySearchFunc(l.byNode[p.Node], p, compareHolds)
-	l.byNode[p.Node] = slices.Insert(slices.Clone(l.byNode[p.Node]), at, p)
-	for _, v := range p.Victims {
-		l.waiting[v] = append(l.waiting[v], p)
-	}
+	l.setAsker(p.Asker, p)
+	l.size++
+	here := l.at(p.Node)
+	at, _ := slices.BinarySearchFunc(here, p, compareHolds)
+	l.setNode(p.Node, slices.Insert(slices.Clone(here), at, p))
+	l.await(p)
 	return nil
+}
+
+// settle sorts the pods of a hold; one that waits for nobody is clear since a time,
+// unless it says otherwise.
+func (h *Hold) settle(since time.Time) {
+	slices.Sort(h.Victims)
+	h.Victims = slices.Compact(h.Victims)
+	slices.Sort(h.Chosen)
+	h.Chosen = slices.Compact(h.Chosen)
+	switch {
+	case !h.Clear():
+		h.ClearSince = time.Time{}
+	case h.ClearSince.IsZero():
+		h.ClearSince = since
+	}
+}
+
+// await lists a hold with the pods it waits for, or among those that time out.
+func (l *Ledger) await(h *Hold) {
+	for _, v := range h.Victims {
+		l.waiting[v] = append(l.waiting[v], h)
+	}
+	if h.timesOut() {
+		at, _ := slices.BinarySearchFunc(l.due, h, clearFirst)
+		l.due = slices.Insert(l.due, at, h)
+	}
+}
+
+// unawait takes a hold out of those lists.
+func (l *Ledger) unawait(h *Hold) {
+	for _, v := range h.Victims {
+		l.waiting[v] = slices.DeleteFunc(slices.Clone(l.waiting[v]), func(x *Hold) bool { return x == h })
+		if len(l.waiting[v]) == 0 {
+			delete(l.waiting, v)
+		}
+	}
+	if h.timesOut() {
+		at, _ := slices.BinarySearchFunc(l.due, h, clearFirst)
+		l.due = slices.Delete(l.due, at, at+1)
+	}
+}
+
+// clearFirst orders holds: clear for longer, then asker.
+func clearFirst(a, b *Hold) int {
+	return cmp.Or(a.ClearSince.Compare(b.ClearSince), cmp.Compare(a.Asker, b.Asker))
+}
+
+// Choose replaces what the hold of an asker waits for, and who was chosen to go
+// for it, by what a later decision says. It keeps its beginning and its place
+// among the holders of its node. Patient as in [Hold]. It is false when the asker
+// has no hold.
+func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
+	old := l.of(asker)
+	if old == nil {
+		return false
+	}
+	h := old.copy()
+	h.Chosen, h.Victims = slices.Clone(d.Chosen), slices.Clone(d.Victims)
+	h.Decision, h.Note, h.Patient, h.Committed = d.Decision, d.Note, d.Patient, d.Committed
+	if h.ClearSince = old.ClearSince; old.Patient {
+		h.ClearSince = time.Time{}
+	}
+	h.settle(now)
+	l.replace(old, &h)
+	return true
 }
 
 // VictimGone tells that a pod is gone, whoever waited for it. It returns the
@@ -74,35 +131,27 @@ func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
 		}
 		l.replace(old, &h)
 	}
-	delete(l.waiting, victim)
 	slices.SortFunc(cleared, func(a, b Hold) int { return cmp.Compare(a.Asker, b.Asker) })
 	return cleared
 }
 
 // End ends the hold of an asker and returns it; false when it has none.
 func (l *Ledger) End(asker types.UID) (Hold, bool) {
-	h := l.byAsker[asker]
+	h := l.of(asker)
 	if h == nil {
 		return Hold{}, false
 	}
-	delete(l.byAsker, asker)
-	l.byNode[h.Node] = slices.DeleteFunc(slices.Clone(l.byNode[h.Node]), func(x *Hold) bool { return x == h })
-	if len(l.byNode[h.Node]) == 0 {
-		delete(l.byNode, h.Node)
-	}
-	for _, v := range h.Victims {
-		l.waiting[v] = slices.DeleteFunc(l.waiting[v], func(x *Hold) bool { return x == h })
-		if len(l.waiting[v]) == 0 {
-			delete(l.waiting, v)
-		}
-	}
+	l.setAsker(asker, nil)
+	l.size--
+	l.setNode(h.Node, slices.DeleteFunc(slices.Clone(l.at(h.Node)), func(x *Hold) bool { return x == h }))
+	l.unawait(h)
 	return h.copy(), true
 }
 
 // EndNode ends all holds of a node and returns them in serving order.
 func (l *Ledger) EndNode(node string) []Hold {
 	var ended []Hold
-	for _, h := range slices.Clone(l.byNode[node]) {
+	for _, h := range slices.Clone(l.at(node)) {
 		if e, ok := l.End(h.Asker); ok {
 			ended = append(ended, e)
 		}
@@ -114,32 +163,31 @@ func (l *Ledger) EndNode(node string) []Hold {
 // first, but for those of askers that are busy. It does not end them.
 func (l *Ledger) Overdue(now time.Time, timeout time.Duration, busy func(asker types.UID) bool) []Hold {
 	var out []Hold
-	for _, h := range l.byAsker {
-		if h.Clear() && !busy(h.Asker) && now.Sub(h.ClearSince) >= timeout {
+	for _, h := range l.due {
+		if now.Sub(h.ClearSince) < timeout {
+			break
+		}
+		if !busy(h.Asker) {
 			out = append(out, h.copy())
 		}
 	}
-	slices.SortFunc(out, func(a, b Hold) int {
-		return cmp.Or(a.ClearSince.Compare(b.ClearSince), cmp.Compare(a.Asker, b.Asker))
-	})
 	return out
 }
 
 // NextDue returns when the next hold times out, and false when none will as
 // things are. Askers that are busy have time.
 func (l *Ledger) NextDue(timeout time.Duration, busy func(asker types.UID) bool) (time.Time, bool) {
-	var next time.Time
-	for _, h := range l.byAsker {
-		if due := h.ClearSince.Add(timeout); h.Clear() && !busy(h.Asker) && (next.IsZero() || due.Before(next)) {
-			next = due
+	for _, h := range l.due {
+		if !busy(h.Asker) {
+			return h.ClearSince.Add(timeout), true
 		}
 	}
-	return next, !next.IsZero()
+	return time.Time{}, false
 }
 
 // Of returns the hold of an asker and whether it has one.
 func (l *Ledger) Of(asker types.UID) (Hold, bool) {
-	if h := l.byAsker[asker]; h != nil {
+	if h := l.of(asker); h != nil {
 		return h.copy(), true
 	}
 	return Hold{}, false
@@ -147,23 +195,30 @@ func (l *Ledger) Of(asker types.UID) (Hold, bool) {
 
 // Holders returns the holds of a node in the order they are served.
 func (l *Ledger) Holders(node string) []Hold {
-	out := make([]Hold, 0, len(l.byNode[node]))
-	for _, h := range l.byNode[node] {
+	out := make([]Hold, 0, len(l.at(node)))
+	for _, h := range l.at(node) {
 		out = append(out, h.copy())
 	}
 	return out
 }
 
 // Held tells whether any node is held at all: if not, everybody may use every node.
-func (l *Ledger) Held() bool { return len(l.byAsker) > 0 }
+func (l *Ledger) Held() bool { return l.size > 0 }
 
 // Nodes returns the names of the held nodes, sorted.
-func (l *Ledger) Nodes() []string { return slices.Sorted(maps.Keys(l.byNode)) }
+func (l *Ledger) Nodes() []string {
+	var out []string
+	for _, part := range l.nodes {
+		out = slices.AppendSeq(out, maps.Keys(part))
+	}
+	slices.Sort(out)
+	return out
+}
 
 // Commit notes that the first disruption for an asker is about to happen; false
 // when it has no hold.
 func (l *Ledger) Commit(asker types.UID) bool {
-	h := l.byAsker[asker]
+	h := l.of(asker)
 	if h == nil {
 		return false
 	}
@@ -175,16 +230,12 @@ func (l *Ledger) Commit(asker types.UID) bool {
 
 // replace puts a changed copy in the place of a hold.
 func (l *Ledger) replace(old, changed *Hold) {
-	swap := func(list []*Hold) []*Hold {
-		list = slices.Clone(list)
-		list[slices.Index(list, old)] = changed
-		return list
-	}
-	l.byAsker[old.Asker] = changed
-	l.byNode[old.Node] = swap(l.byNode[old.Node])
-	for _, v := range old.Victims {
-		l.waiting[v] = swap(l.waiting[v])
-	}
+	l.unawait(old)
+	l.setAsker(old.Asker, changed)
+	list := slices.Clone(l.at(old.Node))
+	list[slices.Index(list, old)] = changed
+	l.setNode(old.Node, list)
+	l.await(changed)
 }
 
 // Waiting returns the askers that wait for a pod to be gone, sorted.
@@ -199,48 +250,6 @@ func (l *Ledger) Waiting(victim types.UID) []types.UID {
 
 // MayUse tells whether a pod may be placed on a node; see [View.MayUse].
 func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
-	v := View{byAsker: l.byAsker, byNode: l.byNode}
+	v := View{index: l.index}
 	return v.MayUse(node, pod, required)
-}
-
-// Check verifies that all indexes say the same.
-func (l *Ledger) Check() error {
-	n := 0
-	for _, node := range l.Nodes() {
-		n += len(l.byNode[node])
-		for i := range l.byNode[node] {
-			if err := l.checkHold(node, i); err != nil {
-				return fmt.Errorf("node %s: hold of %s %w", node, l.byNode[node][i].Asker, err)
-			}
-		}
-	}
-	if n != len(l.byAsker) {
-		return fmt.Errorf("%d holds by node, %d by asker", n, len(l.byAsker))
-	}
-	for v, holds := range l.waiting {
-		for _, h := range holds {
-			if l.byAsker[h.Asker] != h || !slices.Contains(h.Victims, v) {
-				return fmt.Errorf("victim %s has a hold of %s that is over", v, h.Asker)
-			}
-		}
-	}
-	return nil
-}
-
-func (l *Ledger) checkHold(node string, i int) error {
-	h := l.byNode[node][i]
-	switch {
-	case l.byAsker[h.Asker] != h || h.Node != node:
-		return errors.New("is not that of its asker")
-	case i > 0 && compareHolds(l.byNode[node][i-1], h) >= 0:
-		return errors.New("is out of order")
-	case h.Clear() == h.ClearSince.IsZero():
-		return fmt.Errorf("has %d victims and is clear since %v", len(h.Victims), h.ClearSince)
-	}
-	for _, v := range h.Victims {
-		if !slices.Contains(l.waiting[v], h) {
-			return fmt.Errorf("will not be told that %s is gone", v)
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package reservations
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		now = now.Add(time.Second)
 		asker := types.UID(fmt.Sprintf("a%d", rapid.IntRange(0, 5).Draw(t, "asker")))
 		node := fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "node"))
-		switch rapid.IntRange(0, 3).Draw(t, "step") {
+		switch rapid.IntRange(0, 5).Draw(t, "step") {
 		case 0, 1:
 			h := hold(string(asker), node)
 			h.Since, h.Required, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
@@ -191,10 +192,22 @@ func history(t *rapid.T, leak bool) (broken error) {
 		case 2:
 			l.VictimGone(types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "gone"))), now)
 		case 3:
-			if h := l.byAsker[asker]; leak && h != nil {
-				delete(l.byAsker, asker)
+			if h := l.of(asker); leak && h != nil {
+				l.setAsker(asker, nil)
 			} else {
 				l.End(asker)
+			}
+		case 4:
+			d := Hold{Patient: rapid.Bool().Draw(t, "patient")}
+			for range rapid.IntRange(0, 3).Draw(t, "anew") {
+				d.Victims = append(d.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
+			}
+			if _, had := l.Of(asker); l.Choose(asker, d, now) != had {
+				t.Fatalf("choose for an asker that has a hold: %v", had)
+			}
+		case 5:
+			if err := sameAs(l.View(), l); err != nil {
+				return err
 			}
 		}
 		if err := l.Check(); err != nil {
@@ -204,10 +217,53 @@ func history(t *rapid.T, leak bool) (broken error) {
 	for _, node := range l.Nodes() {
 		l.EndNode(node)
 	}
-	if l.Held() || len(l.waiting) > 0 || len(l.byNode) > 0 {
-		return fmt.Errorf("after all ends: %d askers, %d nodes, %d victims", len(l.byAsker), len(l.byNode), len(l.waiting))
+	if l.Held() || len(l.waiting) > 0 || len(l.due) > 0 || len(l.Nodes()) > 0 {
+		return fmt.Errorf("after all ends: %d askers, %d nodes, %d victims, %d due", l.size, len(l.Nodes()), len(l.waiting), len(l.due))
+	}
+	return sameAs(l.View(), l)
+}
+
+// sameAs tells where a view shows something else than the ledger.
+func sameAs(v *View, l *Ledger) error {
+	for i := range shards {
+		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], slices.Equal[[]*Hold]) {
+			return fmt.Errorf("part %d of the view is not that of the ledger", i)
+		}
+	}
+	if v.size != l.size {
+		return fmt.Errorf("the view has %d holds, the ledger %d", v.size, l.size)
 	}
 	return nil
+}
+
+// A later decision keeps the beginning of a hold and its place, and the time-out
+// counts from when nobody is waited for any more.
+func TestChooseAnew(t *testing.T) {
+	l := NewLedger()
+	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))
+	later := start.Add(time.Hour)
+	if !l.Choose("first", Hold{Patient: true, Note: "it waits"}, later) || l.Choose("nobody", Hold{}, later) {
+		t.Error("choose must work for who holds, and for nobody else")
+	}
+	if _, due := l.NextDue(time.Minute, func(a types.UID) bool { return a == "second" }); due {
+		t.Error("a patient hold times out")
+	}
+	l.Choose("first", Hold{Victims: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
+	h, _ := l.Of("first")
+	if !h.Since.Equal(start) || h.Decision != "d2" || h.Clear() || h.Note != "" || !h.Required {
+		t.Errorf("the hold is %+v", h)
+	}
+	l.VictimGone("v", later.Add(time.Minute))
+	l.Choose("first", Hold{Chosen: []types.UID{"v"}}, later.Add(time.Hour))
+	if due, _ := l.NextDue(time.Minute, func(a types.UID) bool { return a == "second" }); !due.Equal(later.Add(2 * time.Minute)) {
+		t.Errorf("due %v", due)
+	}
+	if got := l.Holders("n1"); got[0].Asker != "first" {
+		t.Errorf("served first: %v", got[0].Asker)
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAnyHistoryLeavesNothingBehind(t *testing.T) {

@@ -1,30 +1,20 @@
 package reservations
 
 import (
-	"maps"
-
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // View is a ledger at one moment: immutable, for any number of readers. The
 // zero value has no holds.
-type View struct {
-	byAsker map[types.UID]*Hold
-	byNode  map[string][]*Hold
-}
-
-// View returns the ledger as it is now.
-func (l *Ledger) View() *View {
-	return &View{byAsker: maps.Clone(l.byAsker), byNode: maps.Clone(l.byNode)}
-}
+type View struct{ index }
 
 // Held tells whether any node is held.
-func (v *View) Held() bool { return len(v.byAsker) > 0 }
+func (v *View) Held() bool { return v.size > 0 }
 
 // Concerns tells whether a hold has a say in whether the pod may use the node:
 // if not, it may.
 func (v *View) Concerns(node string, pod types.UID) bool {
-	return v.byNode[node] != nil || v.byAsker[pod] != nil
+	return v.at(node) != nil || v.of(pod) != nil
 }
 
 // Pass is the answer to "may this pod use this node".
@@ -43,12 +33,12 @@ type Pass struct {
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - everybody else keeps off a held node.
 func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
-	own := v.byAsker[pod]
+	own := v.of(pod)
 	if own != nil && own.Node != node && own.Binding() {
 		return Pass{Holder: own.copy()}
 	}
 	here := own != nil && own.Node == node
-	for _, h := range v.byNode[node] {
+	for _, h := range v.at(node) {
 		switch {
 		case h.Asker == pod:
 			return Pass{OK: true} // nobody is before it
@@ -66,7 +56,7 @@ func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 // MayJoin tells whether a plan may count on a node that others hold: it may
 // unless a required-node pod holds it.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
-	for _, h := range v.byNode[node] {
+	for _, h := range v.at(node) {
 		if h.Required && h.Asker != pod {
 			return Pass{Holder: h.copy()}
 		}
@@ -76,7 +66,7 @@ func (v *View) MayJoin(node string, pod types.UID) Pass {
 
 // Of returns the hold of an asker and whether it has one.
 func (v *View) Of(asker types.UID) (Hold, bool) {
-	if h := v.byAsker[asker]; h != nil {
+	if h := v.of(asker); h != nil {
 		return h.copy(), true
 	}
 	return Hold{}, false
@@ -85,12 +75,12 @@ func (v *View) Of(asker types.UID) (Hold, bool) {
 // Beside returns the other askers that hold the node an asker holds, in serving
 // order; nobody where it holds none.
 func (v *View) Beside(asker types.UID) []Hold {
-	own := v.byAsker[asker]
+	own := v.of(asker)
 	if own == nil {
 		return nil
 	}
 	var out []Hold
-	for _, h := range v.byNode[own.Node] {
+	for _, h := range v.at(own.Node) {
 		if h != own {
 			out = append(out, h.copy())
 		}

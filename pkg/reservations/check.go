@@ -1,0 +1,60 @@
+package reservations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Check verifies that all indexes say the same.
+func (l *Ledger) Check() error {
+	n := 0
+	for _, node := range l.Nodes() {
+		n += len(l.at(node))
+		for i := range l.at(node) {
+			if err := l.checkHold(node, i); err != nil {
+				return fmt.Errorf("node %s: hold of %s %w", node, l.at(node)[i].Asker, err)
+			}
+		}
+	}
+	askers := 0
+	for _, part := range l.askers {
+		askers += len(part)
+	}
+	if n != askers || n != l.size {
+		return fmt.Errorf("%d holds by node, %d by asker, %d counted", n, askers, l.size)
+	}
+	for i, h := range l.due {
+		if l.of(h.Asker) != h || !h.timesOut() || i > 0 && clearFirst(l.due[i-1], h) >= 0 {
+			return fmt.Errorf("the hold of %s does not belong where it is among those that time out", h.Asker)
+		}
+	}
+	for v, holds := range l.waiting {
+		for _, h := range holds {
+			if l.of(h.Asker) != h || !slices.Contains(h.Victims, v) {
+				return fmt.Errorf("victim %s has a hold of %s that is over", v, h.Asker)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) checkHold(node string, i int) error {
+	h := l.at(node)[i]
+	switch {
+	case l.of(h.Asker) != h || h.Node != node:
+		return errors.New("is not that of its asker")
+	case i > 0 && compareHolds(l.at(node)[i-1], h) >= 0:
+		return errors.New("is out of order")
+	case h.timesOut() && !slices.Contains(l.due, h):
+		return errors.New("will not time out")
+	case h.Clear() == h.ClearSince.IsZero():
+		return fmt.Errorf("has %d victims and is clear since %v", len(h.Victims), h.ClearSince)
+	}
+	for _, v := range h.Victims {
+		if !slices.Contains(l.waiting[v], h) {
+			return fmt.Errorf("will not be told that %s is gone", v)
+		}
+	}
+	return nil
+}

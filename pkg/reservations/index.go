@@ -1,0 +1,82 @@
+package reservations
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// shards is how many parts the holds are kept in. A view shares the parts that
+// did not change since the one before, so that what it costs to publish one hold
+// more does not grow with the number of nodes that are held.
+const shards = 256
+
+// index finds holds by asker and by node.
+type index struct {
+	askers [shards]map[types.UID]*Hold
+	nodes  [shards]map[string][]*Hold // in serving order
+	size   int
+}
+
+// shardOf spreads names over the shards (FNV-1a).
+func shardOf(name string) int {
+	sum := uint32(2166136261)
+	for i := range len(name) {
+		sum = (sum ^ uint32(name[i])) * 16777619
+	}
+	return int((sum ^ sum>>16) % shards)
+}
+
+func (x *index) of(asker types.UID) *Hold { return x.askers[shardOf(string(asker))][asker] }
+
+func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node] }
+
+// parts says which shards of an index changed.
+type parts struct {
+	askers, nodes [shards]bool
+}
+
+// setAsker replaces the hold of an asker; nil for none.
+func (l *Ledger) setAsker(asker types.UID, h *Hold) {
+	i := shardOf(string(asker))
+	l.changed.askers[i] = true
+	if h == nil {
+		delete(l.askers[i], asker)
+		return
+	}
+	if l.askers[i] == nil {
+		l.askers[i] = map[types.UID]*Hold{}
+	}
+	l.askers[i][asker] = h
+}
+
+// setNode replaces the holds of a node; empty for none.
+func (l *Ledger) setNode(node string, holds []*Hold) {
+	i := shardOf(node)
+	l.changed.nodes[i] = true
+	if len(holds) == 0 {
+		delete(l.nodes[i], node)
+		return
+	}
+	if l.nodes[i] == nil {
+		l.nodes[i] = map[string][]*Hold{}
+	}
+	l.nodes[i][node] = holds
+}
+
+// View returns the ledger as it is now. It costs as much as changed since the
+// last call.
+func (l *Ledger) View() *View {
+	v := &View{index: l.seen.index}
+	v.size = l.size
+	for i := range shards {
+		if l.changed.askers[i] {
+			v.askers[i] = maps.Clone(l.askers[i])
+		}
+		if l.changed.nodes[i] {
+			v.nodes[i] = maps.Clone(l.nodes[i])
+		}
+	}
+	l.changed, l.seen = parts{}, v
+	return v
+}
