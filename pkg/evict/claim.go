@@ -43,7 +43,11 @@ func (e *Executor) record(ctx context.Context, w store.Work) error {
 // heldCondition is the condition that carries a claim.
 func heldCondition(c reservations.Claim) corev1.PodCondition {
 	reason := reasons.MakingRoom
-	if len(c.Victims) == 0 {
+	switch {
+	case len(c.Victims) > 0:
+	case c.Note != "":
+		reason = reasons.RoomAwaited
+	default:
 		reason = reasons.WaitingForRoom
 	}
 	return corev1.PodCondition{

@@ -84,8 +84,8 @@ func (d *disruption) tellStuck() {
 	d.Logger.Error(v.err, "A pod that is to make room does not go; trying on", "victim", ref(v.Ref), "pod", ref(d.work.Ref), "patience", lastPatience)
 	if pod, err := d.asker(d.work.Ref); err == nil {
 		d.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(reasons.MakingRoom), "Preempting", "%s",
-			d.Note(fmt.Sprintf("Pod %s/%s of queue %s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
-				v.Namespace, v.Name, v.Queue, d.work.Hold.Node, v.err, lastPatience)))
+			d.Note(fmt.Sprintf("Pod %s/%s%s, which is to make room on node %s, does not go: %v. It is tried again for up to %v, then the plan is given up.",
+				v.Namespace, v.Name, ofQueue(v.Victim), d.work.Hold.Node, v.err, lastPatience)))
 	}
 }
 
@@ -190,6 +190,6 @@ func (d *disruption) failure(err error) reasons.Reason {
 			d.work.Hold.Node, d.work.Namespace, d.work.Name)
 	}
 	v := d.worst()
-	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s of queue %s does not go: %v; of %d pods that were to go %d stay",
-		d.work.Hold.Node, v.Namespace, v.Name, v.Queue, err, d.chosen, len(d.left))
+	return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s%s does not go: %v; of %d pods that were to go %d stay",
+		d.work.Hold.Node, v.Namespace, v.Name, ofQueue(v.Victim), err, d.chosen, len(d.left))
 }

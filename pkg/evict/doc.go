@@ -5,7 +5,7 @@
 //	                 Store.TakeWork
 //	                       │  one lane per asker: its work strictly in order
 //	   ┌───────────────────┼──────────────────────┐
-//	WorkDisrupt        WorkRecord             WorkRelease
+//	WorkDisrupt        WorkRecord             WorkRelease       (WorkTell: an event, no more)
 //	   │                   │                      │
 //	the claim on the    the claim again        condition False, why, event
 //	asker: NodeHeld

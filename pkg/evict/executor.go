@@ -105,6 +105,8 @@ func (e *Executor) carryOut(ctx context.Context, w store.Work) {
 		}
 	case store.WorkRelease:
 		e.release(ctx, w)
+	case store.WorkTell:
+		e.tellAsker(w, nil)
 	}
 }
 
@@ -154,7 +156,11 @@ func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
 		return
 	}
 	reason := reasons.MakingRoom
-	if len(going) == 0 {
+	switch d := w.Required; {
+	case len(going) > 0:
+	case d != nil && d.Stopped != "":
+		reason = reasons.RoomAwaited
+	default:
 		reason = reasons.WaitingForRoom
 	}
 	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeNormal, string(reason), "Preempting", "%s",

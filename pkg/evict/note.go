@@ -16,17 +16,24 @@ import (
 // choice, then their names by queue, so that a cut loses names only.
 func askerNote(w store.Work, going []store.Victim) string {
 	var b strings.Builder
+	if d := w.Required; d != nil && len(going) == 0 && d.Stopped != "" {
+		return fmt.Sprintf("The pod can run on this node only: %s.", d.Sentence())
+	}
 	fmt.Fprintf(&b, "The pod holds node %s", w.Hold.Node)
+	if w.Hold.Required {
+		b.WriteString(", the only one it can run on")
+	}
 	if len(going) == 0 {
 		b.WriteString(" and starts there once pods that are leaving are gone.")
 		return b.String()
 	}
 	fmt.Fprintf(&b, ". To make room %s.", plural(len(going), "pod leaves", "pods leave"))
-	if d := w.Decision; d != nil && d.OptedOut > 0 {
-		fmt.Fprintf(&b, " %s opted out of preemption; without them there was no way.", plural(d.OptedOut, "of them has", "of them have"))
+	optedOut, violations := harm(w)
+	if optedOut > 0 {
+		fmt.Fprintf(&b, " %s opted out of preemption; without them there was no way.", plural(optedOut, "of them has", "of them have"))
 	}
-	if d := w.Decision; d != nil && d.Violations > 0 {
-		fmt.Fprintf(&b, " %s beyond what PodDisruptionBudgets allow.", plural(int(d.Violations), "disruption is", "disruptions are"))
+	if violations > 0 {
+		fmt.Fprintf(&b, " %s beyond what PodDisruptionBudgets allow.", plural(violations, "disruption is", "disruptions are"))
 	}
 	sorted := slices.Clone(going)
 	slices.SortFunc(sorted, func(a, b store.Victim) int {
@@ -37,7 +44,11 @@ func askerNote(w store.Work, going []store.Victim) string {
 			if i > 0 {
 				b.WriteString(".")
 			}
-			fmt.Fprintf(&b, " Of queue %s:", v.Queue)
+			if v.Queue == "" {
+				b.WriteString(" Of no queue:")
+			} else {
+				fmt.Fprintf(&b, " Of queue %s:", v.Queue)
+			}
 		} else {
 			b.WriteString(",")
 		}
@@ -45,6 +56,26 @@ func askerNote(w store.Work, going []store.Victim) string {
 	}
 	b.WriteString(".")
 	return b.String()
+}
+
+// harm counts the pods that opted out and go all the same, and the disruptions
+// beyond what budgets allow.
+func harm(w store.Work) (optedOut, violations int) {
+	switch {
+	case w.Decision != nil:
+		return w.Decision.OptedOut, int(w.Decision.Violations)
+	case w.Required != nil:
+		return w.Required.OptedOut, int(w.Required.Violations)
+	}
+	return 0, 0
+}
+
+// ofQueue names the queue of a victim, if it has one.
+func ofQueue(v store.Victim) string {
+	if v.Queue == "" {
+		return ""
+	}
+	return " of queue " + v.Queue
 }
 
 func plural(n int, one, many string) string {

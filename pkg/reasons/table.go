@@ -78,6 +78,12 @@ const (
 	// WaitingForRoom: a node is held for the pod, which fits once those that are
 	// leaving anyway are gone.
 	WaitingForRoom Code = "WaitingForRoom"
+	// RoomAwaited: the only node that a DaemonSet pod can run on is held for it, and
+	// nobody is made to leave it yet.
+	RoomAwaited Code = "RoomAwaited"
+	// RoomImpossible: a DaemonSet pod would not fit the only node it can run on even
+	// if all left that may.
+	RoomImpossible Code = "RoomImpossible"
 	// HoldTimedOut: the node was free for long, and the pod did not start on it.
 	HoldTimedOut Code = "HoldTimedOut"
 	// HoldSuperseded: a pod that can run on this node only, or one of another
@@ -179,10 +185,14 @@ var table = []Entry{
 		"Nothing: it is planned for again in the next round. Raise maxVictimsPerRound of QueuePreemption for a faster pace."},
 	{PreemptionRefused, "No node took the pod, and no others may be, or need to be, made to leave for it.",
 		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
-	{MakingRoom, "A node is held for the pod, and pods of queues over their guarantee are made to leave it.",
+	{MakingRoom, "A node is held for the pod, and others are made to leave it: pods of queues over their guarantee, or, for a DaemonSet pod, pods of no higher priority.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
 	{WaitingForRoom, "A node is held for the pod, which fits there once pods that are leaving already are gone.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
+	{RoomAwaited, "The pod can run on one node only, which is held for it, and no other pod is made to leave there, or not yet.",
+		"Read the sentence: it says what is waited for and counts the pods that may not go, by rule. The rules are in docs/laws.md (D1 to D8)."},
+	{RoomImpossible, "The pod can run on one node only, and would not fit there even if all other pods left that may.",
+		"Read the sentence: it counts the pods that may not go, by rule. Move other pods away, raise the priority of the pod, or keep its DaemonSet off the node."},
 	{HoldTimedOut, "The node held for the pod was clear of the pods that had to leave for as long as reservationTimeout, and the pod did not start there.",
 		"Read the FailedScheduling events of the pod for what the node lacks; another plan is made by itself."},
 	{HoldSuperseded, "Others took the room that was held for the pod: a DaemonSet pod, which can run on no other node, or pods of another scheduler.",
@@ -193,8 +203,8 @@ var table = []Entry{
 		"Nothing: another plan is made by itself. Uncordon the node if it should take pods."},
 	{HoldGivenUp, "Making room for the pod was given up, and pods that had not left yet stay.",
 		"Read the sentence: it says what stood in the way. If the API server refused a delete, let the scheduler's service account patch pods/status and delete pods, or correct the webhook that refused; another plan is made by itself."},
-	{Preempted, "The pod was deleted to make room for a pod of a queue that is under its guarantee.",
-		"Read the sentence: it names that pod, both queues and the rules. To protect pods, give their queue a larger guarantee or a fence."},
+	{Preempted, "The pod was deleted to make room for a pod of a queue that is under its guarantee, or for a DaemonSet pod that can run on this node only.",
+		"Read the sentence: it names that pod and the rules. To protect pods, give their queue a larger guarantee or a fence; from DaemonSet pods only a higher priority protects."},
 }
 
 var byCode = func() map[Code]int {

@@ -38,7 +38,7 @@ func (s *Store) claimants() []*pod {
 
 // adopt takes up the hold that is written on a pod, or has it taken back.
 func (s *Store) adopt(p *pod, now time.Time) {
-	if p.Claim == nil || p.asks.holds || p.Foreign {
+	if p.Claim == nil || p.asks.holds || p.Foreign && p.RequiredNode == "" {
 		return
 	}
 	h := s.claimed(p)
@@ -46,7 +46,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	switch {
 	case p.state.allocated():
 		end, why = reservations.Bound, reasons.Reason{}
-	case p.app == nil:
+	case p.app == nil && !p.Foreign:
 		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")
 	case end == "":
 		if err := s.placeHold(p, h); err != nil {
@@ -60,6 +60,11 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	}
 	placed, _ := s.holds.Of(p.UID)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
+	if placed.Required {
+		s.supersede(s.nodes[placed.Node], now)
+		s.rest(p, now) // it finds out anew whom it waits for
+		return
+	}
 	s.wakeHolder(p, now)
 }
 
@@ -70,6 +75,7 @@ func (s *Store) claimed(p *pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
 		Node: c.Node, Since: c.Since, ClearSince: c.ClearSince, Decision: c.Decision, Required: p.RequiredNode != "",
+		Patient: p.RequiredNode != "" && len(c.Victims) == 0,
 	}
 	for _, uid := range c.Victims {
 		v := s.pods[uid]
@@ -129,7 +135,7 @@ func (s *Store) resume() {
 	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {
 		if h, ok := s.holds.Of(p.UID); ok {
-			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.decision})
+			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.decision, Required: p.asks.required})
 		}
 	}
 }

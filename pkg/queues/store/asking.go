@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // asking says when pods that are stuck are to have a plan made for them, though
@@ -69,12 +70,20 @@ type asks struct {
 	// is true where it lacked no room by amounts when the decision was made.
 	decision  *victims.Decision
 	byFilters bool
+	required  *required.Decision // of a pod that requires a node
+	// toldAt is when people were told last what such a pod waits for.
+	toldAt time.Time
+	// awaits is its node, when a change of that may help; sawNode the generation of
+	// it that the last decision was made on, hopelessAt the one on which it would
+	// not have fitted even without all who may go.
+	awaits              *node
+	sawNode, hopelessAt uint64
 }
 
 // arm has a pod looked at, at a time; not before its delay has ended.
 func (s *Store) arm(p *pod, at time.Time) {
-	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts {
-		return
+	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts || p.RequiredNode != "" {
+		return // for pods that require a node see required.go
 	}
 	if end := s.delayEnd(p); at.Before(end) {
 		at = end
@@ -101,6 +110,7 @@ func (s *Store) disarm(p *pod) {
 	s.asking.due.Update(p.asks.due, false)
 	s.leaveAsking(p)
 	s.unwatch(p)
+	s.leaveNode(p)
 }
 
 func (s *Store) leaveAsking(p *pod) {
@@ -235,6 +245,11 @@ func (s *Store) fillAsking(now time.Time) {
 
 // letThrough admits a stuck pod, whatever the window and the order say.
 func (s *Store) letThrough(p *pod, now time.Time) {
+	if p.Foreign { // there is no gate for it
+		s.park(p)
+		s.activate = append(s.activate, p.Ref())
+		return
+	}
 	s.withdraw(p)
 	s.admit(p, now)
 	s.activate = append(s.activate, p.Ref())

@@ -127,21 +127,20 @@ func wait(until, now time.Time) time.Duration {
 
 // setInPermit notes which pods wait for a Permit plugin.
 func (s *Store) setInPermit(uids []types.UID) {
-	for uid := range s.waitingInPermit {
-		if p := s.pods[uid]; p != nil {
-			s.touchPod(p)
-		}
-	}
-	s.waitingInPermit = nil
+	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
 		if p := s.pods[uid]; p != nil {
-			if s.waitingInPermit == nil {
-				s.waitingInPermit = map[types.UID]bool{}
+			if waits[uid] = true; !s.waitingInPermit[uid] {
+				s.touchPod(p)
 			}
-			s.waitingInPermit[uid] = true
+		}
+	}
+	for uid := range s.waitingInPermit {
+		if p := s.pods[uid]; p != nil && !waits[uid] {
 			s.touchPod(p)
 		}
 	}
+	s.waitingInPermit = waits
 }
 
 // Decline tells that a plan came to nothing. It returns what people are told.

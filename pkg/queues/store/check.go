@@ -38,7 +38,7 @@ func (s *Store) Check() error {
 
 func (s *Store) checkPod(p *pod) error {
 	if p.Foreign {
-		return checkForeign(p)
+		return s.checkForeign(p)
 	}
 	_, listed := s.unplaced[p.UID]
 	_, keyed := s.Key(p.UID)

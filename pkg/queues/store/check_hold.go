@@ -10,12 +10,33 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-func checkForeign(p *pod) error {
+func (s *Store) checkForeign(p *pod) error {
+	if _, held := s.holds.Of(p.UID); held != p.asks.holds {
+		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.asks.holds, held)
+	}
 	switch {
-	case p.app != nil || p.state != bound:
+	case p.app != nil:
 		return errors.New("is foreign and belongs to a queue")
-	case p.on == nil:
-		return errors.New("is foreign and on no node")
+	case p.state != bound && p.state != parked && p.state != cooling:
+		return errors.New("is foreign and on the way of pods of queues")
+	case (p.state == bound) != (p.on != nil):
+		return fmt.Errorf("is foreign and on a node: %v", p.on != nil)
+	case p.state != bound && !p.mayAskForeign():
+		return errors.New("is foreign, has no node, and may not ask")
+	case (p.state == cooling) != (p.at != ranking.Outside):
+		return fmt.Errorf("has a deadline: %v", p.at != ranking.Outside)
+	}
+	return checkHolder(p)
+}
+
+// checkHolder verifies what a pod that requires a node knows of its hold.
+func checkHolder(p *pod) error {
+	n := p.asks.awaits
+	switch {
+	case n != nil && n.askers[p.UID] != p:
+		return errors.New("is not told of changes of its node")
+	case n != nil && p.state.allocated():
+		return errors.New("awaits a change of its node and has a node")
 	}
 	return nil
 }
@@ -34,6 +55,11 @@ func (s *Store) checkNodes() []error {
 			}
 		}
 		on += len(n.pods)
+		for _, p := range sortedByUID(n.askers) {
+			if p.asks.awaits != n || s.pods[p.UID] != p {
+				errs = append(errs, fmt.Errorf("node %s: pod %s/%s does not ask for it any more", name, p.Namespace, p.Name))
+			}
+		}
 		if !used.Equal(n.used) {
 			errs = append(errs, fmt.Errorf("node %s: books say %v is used, its pods use %v", name, n.used, used))
 		}
@@ -67,14 +93,14 @@ func (s *Store) checkAsks(p *pod) error {
 	case s.asking.current == p && p.state != admitted:
 		return errors.New("has a plan under way and was not let through")
 	}
-	return nil
+	return checkHolder(p)
 }
 
 // needsToAsk tells whether a pod is to be due for a plan, or watch queues.
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
 	case waiting, parked, cooling:
-		return s.spec.PreemptionEnabled && !p.NeverPreempts && !p.asks.holds
+		return s.spec.PreemptionEnabled && !p.NeverPreempts && !p.asks.holds && p.RequiredNode == ""
 	}
 	return false
 }

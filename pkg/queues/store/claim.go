@@ -80,8 +80,11 @@ func (s *Store) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason
 	defer s.unlock(now)
 	p := s.pods[asker]
 	h, ok := s.holds.Of(asker)
-	if p == nil || p.app == nil || !ok {
+	if p == nil || p.app == nil && !p.Foreign || !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
+	}
+	if h.Required {
+		return s.commitRequired(p, &h, now)
 	}
 	left := s.left(&h)
 	if p.state.allocated() && len(left) > 0 {
@@ -173,6 +176,9 @@ func (s *Store) Disrupted(asker types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
+		if h, ok := s.holds.Of(asker); ok && h.Patient {
+			return // it has a time of its own, or waits for its node to change
+		}
 		s.wakeHolder(p, now)
 	}
 }
@@ -188,6 +194,10 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
 		p.asks.givenUp = p.asks.retryAt
 		s.arm(p, p.asks.retryAt)
+		if p.Foreign {
+			s.leaveCooling(p)
+			s.cool(p, p.asks.givenUp)
+		}
 	}
 }
 

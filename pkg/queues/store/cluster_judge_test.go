@@ -189,6 +189,8 @@ func (p *portrait) pod(m *mirror) *victims.Pod {
 	if !m.Foreign {
 		v.Leaf, v.App = p.leafOf(m.UID), p.appOf(m)
 		v.Originator = p.originates(m)
+	} else {
+		v.Originator = p.ownsAny(m)
 	}
 	switch {
 	case p.leaves(m):
@@ -234,6 +236,13 @@ func (p *portrait) originates(m *mirror) bool {
 		}
 	}
 	return oldest && members > 1 && !m.Deleting
+}
+
+// ownsAny tells whether a foreign pod owns another living pod.
+func (p *portrait) ownsAny(m *mirror) bool {
+	return slices.ContainsFunc(p.pods, func(o mirror) bool {
+		return !o.Deleting && slices.Contains(o.Owners, m.UID) && (o.Foreign || p.store.pods[o.UID].app != nil)
+	})
 }
 
 // lawful judges what is left of a hold by the laws.

@@ -144,6 +144,9 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	if !known || p.app == nil || p.state.allocated() {
 		return
 	}
+	if p.RequiredNode != "" {
+		kind = "" // nobody is like it: each of them has its own node
+	}
 	if p.asks.holds {
 		s.failedHolder(p, now)
 		return
@@ -156,6 +159,12 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.twinFailed(p)
 	if p.asks.due.at == ranking.Outside {
 		s.arm(p, p.asks.retryAt)
+	}
+	if p.RequiredNode != "" {
+		if p.asks.givenUp.After(now) {
+			s.cool(p, p.asks.givenUp)
+		}
+		s.recheckNode(p)
 	}
 }
 
@@ -194,6 +203,9 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	}
 	s.twinPlaced(p)
 	s.toAllocated(p, assumed, node)
+	if p.RequiredNode != "" {
+		s.supersede(p.on, now)
+	}
 	p.treeGen = s.draft.TreeGeneration()
 	s.window.success()
 	return queues.Granted

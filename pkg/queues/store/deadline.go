@@ -77,7 +77,7 @@ func (s *Store) Tick(now time.Time) {
 		switch p.state {
 		case cooling:
 			s.leaveLane(p)
-			if p.asks.holds {
+			if p.asks.holds || p.Foreign {
 				s.letThrough(p, now)
 				continue
 			}

@@ -206,7 +206,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 		s.unplace(p, now)
 	}
 	p.Pod = event
-	p.reason = reasons.Reason{}
+	p.reason, p.asks.hopelessAt = reasons.Reason{}, 0
 	if s.started {
 		s.place(p, now)
 	}

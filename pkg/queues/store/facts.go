@@ -128,11 +128,12 @@ func (s *Store) budgetsFor(p *pod) []int {
 }
 
 // originator tells whether the pod owns another living pod of its application,
-// or is its oldest living pod and not the only one.
+// or is its oldest living pod and not the only one. A pod of no queue has no
+// application: it is one if it owns any other.
 func (s *Store) originator(p *pod) bool {
 	a := p.app
 	if a == nil {
-		return false
+		return s.owned[p.UID] > 0
 	}
 	if n := a.owned[p.UID]; n > 0 {
 		return true
@@ -175,6 +176,15 @@ func (s *Store) owns(a *app, owner types.UID, n int) {
 	}
 	if a.owned[owner] += n; a.owned[owner] == 0 {
 		delete(a.owned, owner)
+	}
+	s.ownsAny(owner, n)
+}
+
+// ownsAny counts one more or less living pod, of any application or none, that a
+// pod owns.
+func (s *Store) ownsAny(owner types.UID, n int) {
+	if s.owned[owner] += n; s.owned[owner] == 0 {
+		delete(s.owned, owner)
 	}
 	if o := s.pods[owner]; o != nil {
 		s.touchPod(o)

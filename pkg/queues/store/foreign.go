@@ -1,40 +1,103 @@
 package store
 
 import (
+	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Foreign pods belong to no queue. They are here for what they use of their
-// nodes; one without a node is not.
+// nodes, and some that have none yet because room may be made for them: pods that
+// can run on one node only, of profiles of this process (see required.go).
+
+// mayAskForeign tells whether room may be made for a foreign pod.
+func (p *Pod) mayAskForeign() bool {
+	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
+}
 
 // upsertForeign takes an event of a foreign pod.
 func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
+	asks := event.mayAskForeign()
 	switch {
-	case event.Terminal || event.Node == "":
+	case event.Terminal || event.Node == "" && !asks:
 		if p != nil {
 			s.drop(p, now)
 		}
 		return
 	case p == nil:
 		p = newPod(event)
-		p.state = bound
+		p.state = parked
 		s.pods[p.UID] = p
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}
+	if asks {
+		s.changeForeign(p, event, now)
+		return
+	}
 	left := !p.leaves() && event.Deleting
-	p.Pod = event
+	if p.state != bound {
+		s.park(p)
+		s.disarm(p)
+		s.enter(p, bound)
+	}
+	s.renewForeign(p, event)
 	s.settleOn(p, event.Node, event.Request)
 	if left {
 		s.touchPod(p)
+	}
+	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
+	s.follow(p, now)
+	if p.RequiredNode != "" {
+		s.supersede(p.on, now)
+	}
+}
+
+// changeForeign takes an event of one that room may be made for.
+func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
+	if p.state == bound {
+		return // an old event
+	}
+	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
+		s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
+		p.asks.hopelessAt = 0
+	}
+	s.renewForeign(p, event)
+	s.follow(p, now)
+}
+
+// renewForeign takes over what an event says, and who owns the pod.
+func (s *Store) renewForeign(p *pod, event Pod) {
+	var owners = event.Owners
+	if event.Deleting {
+		owners = nil
+	}
+	if !slices.Equal(p.counted, owners) {
+		s.countForeign(p, -1)
+		p.counted = owners
+		s.countForeign(p, 1)
+	}
+	p.Pod = event
+}
+
+func (s *Store) countForeign(p *pod, n int) {
+	for _, owner := range p.counted {
+		s.ownsAny(owner, n)
 	}
 }
 
 // dropForeign forgets a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
 	node := p.on
+	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
+	if p.state == cooling {
+		s.leaveCooling(p)
+	}
+	s.disarm(p)
+	s.countForeign(p, -1)
 	delete(s.pods, p.UID)
 	s.settleOn(p, "", resources.Vector{})
 	s.gone(p.UID, now)

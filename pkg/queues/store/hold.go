@@ -46,11 +46,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	}
 	s.disarm(p)
 	p.asks.holds, p.asks.missed = true, 0
-	if p.state != parked {
-		s.withdraw(p)
-		s.keys.Delete(p.UID)
-		s.enter(p, parked)
-	}
+	s.park(p)
 	s.leaveTwins(p)
 	s.weigh(p)
 	s.touchName(h.Node)
@@ -112,7 +108,8 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 		return
 	}
 	s.holdsChanged()
-	p.asks.holds, p.asks.decision, p.asks.ended = false, nil, h.Since
+	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
+	s.leaveNode(p)
 	for _, uid := range h.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID {
 			s.spare(v, now)
@@ -126,10 +123,10 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 	}
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
-	if p.app != nil && !p.state.allocated() {
-		if p.state == parked {
+	if (p.app != nil || p.Foreign) && !p.state.allocated() {
+		if p.state == parked || p.state == cooling && h.Required {
 			p.reason = why
-			s.cool(p, now.Add(s.backoff(1)))
+			s.rest(p, now.Add(s.backoff(1)))
 		}
 		p.asks.retryAt = now.Add(atMostEvery)
 		s.arm(p, p.asks.retryAt)
@@ -189,10 +186,24 @@ func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 // it has room already.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
 	h, ok := s.holds.Of(p.UID)
-	if !ok || p.state == admitted || p.state.allocated() || !h.Clear() && !s.hasRoom(p, &h) {
+	if !ok || p.state == admitted || p.state.allocated() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
 	s.letThrough(p, now)
+}
+
+// behind tells whether a pod that can run there only is before an asker on the
+// node it holds: it has to wait for that, whatever room there is.
+func (s *Store) behind(p *pod, h *reservations.Hold) bool {
+	for _, before := range s.holds.Holders(h.Node) {
+		if before.Asker == p.UID {
+			return false
+		}
+		if before.Required && !s.isPlaced(before.Asker) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasRoom tells whether an asker fits its node by amounts, beside the holders
@@ -207,11 +218,11 @@ func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 		if before.Asker == p.UID {
 			break
 		}
-		if b := s.pods[before.Asker]; b != nil && !b.state.allocated() {
-			room = room.Sub(b.held)
+		if !s.isPlaced(before.Asker) {
+			room = room.Sub(before.Request)
 		}
 	}
-	return room.Covers(p.Request) && s.judge(p.app, p.Request, queues.OnAllocated).OK()
+	return room.Covers(p.Request) && (p.app == nil || s.judge(p.app, p.Request, queues.OnAllocated).OK())
 }
 
 // bindingHold tells whether a pod is kept to its node, so that events elsewhere

@@ -46,8 +46,8 @@ func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
 func (s *Store) freeBeside(n *node, asker types.UID) resources.Vector {
 	free, after := s.free(n, asker), false
 	for _, h := range s.holds.Holders(n.name) {
-		if p := s.pods[h.Asker]; after && p != nil && !p.state.allocated() {
-			free = free.Sub(p.held)
+		if after && !s.isPlaced(h.Asker) {
+			free = free.Sub(h.Request)
 		}
 		after = after || h.Asker == asker
 	}

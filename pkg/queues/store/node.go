@@ -23,6 +23,12 @@ type node struct {
 	used        resources.Vector // by its pods, leaving or not
 	pods        map[types.UID]*pod
 	stale       bool // plans see it differently from before
+	// generation counts the changes of what plans see of it.
+	generation uint64
+	// askers are to be looked at again when it changes: it is the only node they can
+	// run on. roused is true while that is to happen.
+	askers map[types.UID]*pod
+	roused bool
 }
 
 // nodeOf returns the record of a node, new if there is none.
@@ -39,6 +45,11 @@ func (s *Store) nodeOf(name string) *node {
 // touch notes that plans see the node differently from now on.
 func (s *Store) touch(n *node) {
 	s.stirNode(n.name)
+	n.generation++
+	if len(n.askers) > 0 && !n.roused {
+		n.roused = true
+		s.roused = append(s.roused, n)
+	}
 	if !n.stale {
 		n.stale = true
 		s.stale = append(s.stale, n)
@@ -93,6 +104,9 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 	s.mu.Lock()
 	defer s.unlock(now)
 	n := s.nodeOf(name)
+	if n.cordoned != !schedulable {
+		s.touch(n)
+	}
 	if n.cordoned = !schedulable; n.cordoned {
 		s.endNode(name, reservations.NodeUnschedulable, now)
 	}
@@ -100,7 +114,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 
 // dropNode forgets a node that is gone and empty.
 func (s *Store) dropNode(n *node) {
-	if !n.known && len(n.pods) == 0 {
+	if !n.known && len(n.pods) == 0 && len(n.askers) == 0 && s.nodes[n.name] == n {
 		delete(s.nodes, n.name)
 		s.touch(n) // so that it leaves the list of plans, too
 	}
@@ -156,8 +170,8 @@ func (s *Store) free(n *node, asker types.UID) resources.Vector {
 		if h.Asker == asker {
 			break
 		}
-		if p := s.pods[h.Asker]; p != nil && !p.state.allocated() {
-			free = free.Sub(p.held)
+		if !s.isPlaced(h.Asker) {
+			free = free.Sub(h.Request)
 		}
 	}
 	return free

@@ -47,6 +47,9 @@ type Pod struct {
 	// Foreign is true for a pod of another scheduler: it uses its node and belongs
 	// to no queue.
 	Foreign bool
+	// Peer is true for a foreign pod of a profile of this process that makes room
+	// for DaemonSet pods: they may ask, and all may be victims of such (D4).
+	Peer bool
 	// Static is true for a pod that belongs to its node: a mirror pod, or one whose
 	// owner is the node.
 	Static bool
@@ -137,6 +140,7 @@ type pod struct {
 	chosenBy types.UID        // the asker it is to go for; empty for none
 	elder    *entry           // in app.living
 	asks     asks             // what it knows of making room
+	counted  []types.UID      // of a foreign pod: the owners that it is counted for
 
 	report report
 }

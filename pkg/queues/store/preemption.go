@@ -1,7 +1,10 @@
 package store
 
 import (
+	"reflect"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // PreemptionOptions say when and how fast queues take back what is theirs.
@@ -18,6 +21,9 @@ type PreemptionOptions struct {
 	IgnorePodOptOut bool
 	// HoldTimeout is how long a hold lasts after its last victim is gone.
 	HoldTimeout time.Duration
+	// Required are the settings of decisions for pods that require a node, without
+	// the filters.
+	Required required.Params
 }
 
 // DefaultPreemption are the options of a store that is told none.
@@ -33,6 +39,9 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.preemption.IgnorePodOptOut != o.IgnorePodOptOut {
+		s.touchAll()
+	}
+	if !reflect.DeepEqual(s.preemption.Required, o.Required) {
 		s.touchAll()
 	}
 	s.preemption, s.dueAnew = o, true

@@ -101,8 +101,12 @@ func (s *Store) podView(p *pod) *victims.Pod {
 
 // askOf is a pending pod as plans see it.
 func (s *Store) askOf(p *pod) *victims.Ask {
-	return &victims.Ask{
-		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: p.app.leaf, App: p.app.name.String(),
+	ask := &victims.Ask{
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: s.scenery.amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
 	}
+	if p.app != nil {
+		ask.Leaf, ask.App = p.app.leaf, p.app.name.String()
+	}
+	return ask
 }

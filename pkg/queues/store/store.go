@@ -77,6 +77,7 @@ type Store struct {
 	namespaces map[string]namespace
 	nodes      map[string]*node
 	stale      []*node // that plans see differently since the last world
+	roused     []*node // that changed and have askers
 	capacity   resources.Vector
 	window     window
 	probing    probing
@@ -105,6 +106,9 @@ type Store struct {
 	// waitingInPermit are pods that a Permit plugin holds back.
 	waitingInPermit map[types.UID]bool
 	vacated         []string // nodes a hold of which ended
+	// owned counts, for each pod, the pods that it owns: those of no queue have no
+	// application by which originators are known.
+	owned map[types.UID]int
 
 	activate []Ref
 	reports  reports
@@ -147,6 +151,7 @@ func New(spec *config.Spec, options Options) *Store {
 		optedOut:   map[string]bool{},
 		budgets:    map[budgetName]*budget{},
 		budgetsOf:  map[string][]*budget{},
+		owned:      map[types.UID]int{},
 		reports:    newReports(),
 	}
 	s.heldView.Store(s.holds.View())
@@ -235,6 +240,7 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 // publishes the new state, releases the lock and then wakes the goroutine that
 // takes activations, if there is something for it.
 func (s *Store) unlock(now time.Time) {
+	s.rouse(now)
 	s.fill(now)
 	s.publish()
 	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()

@@ -4,6 +4,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // WorkKind says what there is to write about a hold.
@@ -17,6 +18,8 @@ const (
 	WorkRecord
 	// WorkRelease is to take the claim back and tell why: the hold has ended.
 	WorkRelease
+	// WorkTell is to tell people again why nobody goes for the asker (D8).
+	WorkTell
 )
 
 // Work is something to write to the cluster about a hold. The store decides, the
@@ -28,6 +31,8 @@ type Work struct {
 	Hold reservations.Hold
 	// Decision is what led to the hold; nil where it was taken up after a restart.
 	Decision *victims.Decision
+	// Required is the same of an asker that requires a node.
+	Required *required.Decision
 	// Ended and Reason say how the hold ended (WorkRelease).
 	Ended  reservations.End
 	Reason reasons.Reason
@@ -37,7 +42,7 @@ type Work struct {
 type Victim struct {
 	Ref
 	Node string
-	// Queue is the path of its leaf.
+	// Queue is the path of its leaf; empty for a pod of no queue.
 	Queue string
 	// Note is what people are told on the victim: the asker, both queues, the laws.
 	Note string

@@ -18,7 +18,7 @@ func (d Decision) Sentence() string {
 	case Fits:
 		return fmt.Sprintf("there is room on node %s", d.Node)
 	case victims.Hold:
-		return fmt.Sprintf("node %s is held, %s", d.Node, d.waiting())
+		return fmt.Sprintf("node %s is held, %s", d.Node, d.Waiting())
 	case victims.Preempt:
 		var names []string
 		for _, v := range d.Victims {
@@ -35,8 +35,8 @@ func (d Decision) Sentence() string {
 	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never nobody goes for it (D2)", d.Node, d.short())
 }
 
-// waiting says what a hold without victims waits for.
-func (d Decision) waiting() string {
+// Waiting says what a hold without victims waits for.
+func (d Decision) Waiting() string {
 	switch d.Stopped {
 	case RuleDelay:
 		return fmt.Sprintf("pods are preempted in %v if there is no room before (preemptionStartDelay)", d.Wait.Round(time.Millisecond))

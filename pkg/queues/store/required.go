@@ -1,0 +1,264 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// The way of a pod that can run on one node only, and found no room there:
+//
+//	          Settle: it would fit without others      deadline, or its node changed
+//	refused ─────────────────────► held, nobody goes ──────────────────────► let through
+//	  ▲  │                           │                                         │ Settle
+//	  │  │ its node changed          │ Settle: victims                         ▼
+//	  │  └──► let through            └────────────► held, victims leave ◄── victims
+//	  │                                                 │     Commit says no: nobody goes, held
+//	  └──── it would not fit even so,                   ▼
+//	        or over a max: the hold ends             room: let through, bound: the hold ends
+//
+// Its hold begins before anybody is chosen, and lasts while plans come and go:
+// nobody else is to get the room in between. A plan is made anew whenever a cycle
+// of it fails, on the state of then, in which who was chosen counts as leaving.
+//
+// Such a pod is planned for at once and whatever its queue is guaranteed, so it is
+// not among those of asking.go. One that is of no queue ([Pod.Peer]) has a record
+// like this and is parked, or cooling where it has a deadline; there is no gate
+// for it: to let it through is to activate it.
+
+// RequiredAttempt is what a decision for a pod that requires a node is made on. It
+// does not change any more.
+type RequiredAttempt struct {
+	Node *required.Node
+	// Before are the pods that are served before the asker, in the order of Node.Before.
+	Before []Ref
+	Ask    *required.Ask
+	// Params lack the filters.
+	Params required.Params
+}
+
+// AttemptRequired answers whether a decision may be made for a pod of a DaemonSet
+// that its node did not take, or that a quota refused, and on what; else why not.
+// InPermit as in [Store.Attempt].
+func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	switch {
+	case !known || !s.started || p.RequiredNode == "":
+		return nil, reasons.Brief(reasons.Starting)
+	case !p.Foreign && p.app == nil:
+		return nil, s.explain(p)
+	case p.state.allocated():
+		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	}
+	s.leaveNode(p)
+	if n := s.nodes[p.RequiredNode]; n != nil {
+		s.setInPermit(inPermit)
+		p.asks.sawNode = n.generation
+	}
+	if why := s.mayRequire(p, now); !why.None() {
+		return nil, why
+	}
+	p.asks.triedAt = now
+	return s.requirement(p, now), reasons.Reason{}
+}
+
+// mayRequire is the gates before a decision.
+func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
+	n := s.nodes[p.RequiredNode]
+	if _, why := s.unusable(p.RequiredNode); !why.None() {
+		s.awaitNode(p, n)
+		return why
+	}
+	if p.app != nil {
+		if v := s.judgeLimits(p); !v.OK() {
+			s.endHold(p, reservations.GivenUp, v.Reason, now)
+			return v.Reason
+		}
+	}
+	hopeless := p.asks.hopelessAt == n.generation && !p.asks.refused.None()
+	if p.asks.givenUp.After(now) || hopeless {
+		s.awaitNode(p, n)
+		return p.asks.refused
+	}
+	return reasons.Reason{}
+}
+
+// requirement is what a decision for a pod is made on.
+func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
+	n := s.nodes[p.RequiredNode]
+	node, before := s.requiredView(n, p)
+	ask := &required.Ask{Ask: s.askOf(p), OverMax: s.overMax(p)}
+	if h, ok := s.holds.Of(p.UID); ok {
+		ask.Held = now.Sub(h.Since)
+	}
+	node.Types = s.scenery.types // amounts may have added to them
+	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
+}
+
+// requiredView is a node as a decision for an asker sees it, and who is before it.
+func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
+	view := &required.Node{Name: n.name, Allocatable: s.scenery.amounts(n.allocatable)}
+	budgets := map[int]int{}
+	for _, other := range n.sortedPods() {
+		v := s.podView(other)
+		for i, b := range v.Budgets {
+			if _, known := budgets[b]; !known {
+				budgets[b] = len(view.Budgets)
+				view.Budgets = append(view.Budgets, s.allowed[b])
+			}
+			v.Budgets[i] = budgets[b]
+		}
+		view.Pods = append(view.Pods, required.Pod{Pod: v, Peer: other.Peer})
+	}
+	var before []Ref
+	for _, h := range s.holdersBefore(p) {
+		before = append(before, Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
+		view.Before = append(view.Before, s.scenery.amounts(h.Request))
+	}
+	return view, before
+}
+
+// holdersBefore are the holders of a pod's required node that are served before
+// it and are not placed yet, in order. Of those that are like it the others are,
+// unless it holds the node.
+func (s *Store) holdersBefore(p *pod) []reservations.Hold {
+	var out []reservations.Hold
+	for _, h := range s.holds.Holders(p.RequiredNode) {
+		if h.Asker == p.UID || !h.Required || !p.asks.holds && h.Priority < p.Priority {
+			break
+		}
+		if !s.isPlaced(h.Asker) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// overMax is the path of the queue whose max an asker would exceed, with all that
+// is arriving and without what leaves; empty for none. Root is none (LAWS, words).
+func (s *Store) overMax(p *pod) string {
+	if p.app == nil {
+		return ""
+	}
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		if !q.IsRoot() && !q.Max.Allows(q.Expected().Sub(p.arriving), p.Request) {
+			return q.Path
+		}
+	}
+	return ""
+}
+
+// awaitNode has an asker looked at again when its node changes.
+func (s *Store) awaitNode(p *pod, n *node) {
+	s.leaveNode(p)
+	if n == nil {
+		return // the scheduler brings the pod back when there is such a node
+	}
+	if n.askers == nil {
+		n.askers = map[types.UID]*pod{}
+	}
+	n.askers[p.UID] = p
+	p.asks.awaits = n
+}
+
+// leaveNode ends that.
+func (s *Store) leaveNode(p *pod) {
+	if n := p.asks.awaits; n != nil {
+		p.asks.awaits = nil
+		delete(n.askers, p.UID)
+		s.dropNode(n)
+	}
+}
+
+// rouse lets askers through whose node changed, at most once a second.
+func (s *Store) rouse(now time.Time) {
+	for _, n := range s.roused {
+		n.roused = false
+		for _, p := range sortedByUID(n.askers) {
+			s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
+		}
+	}
+	s.roused = s.roused[:0]
+}
+
+func sortedByUID(pods map[types.UID]*pod) []*pod {
+	return slices.SortedFunc(maps.Values(pods), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+}
+
+// rest lets a pod that is parked, or cools for longer, come back at a time.
+func (s *Store) rest(p *pod, until time.Time) {
+	switch {
+	case p.state == parked:
+		s.cool(p, until)
+	case p.state == cooling && until.Before(p.deadline):
+		s.setDeadline(p, until)
+	}
+}
+
+// NodeChanged tells of a change of a node that the filters judge, such as its
+// taints: who holds it as the only node it can run on is to find out.
+func (s *Store) NodeChanged(name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	n := s.nodes[name]
+	if n == nil {
+		return
+	}
+	s.touch(n)
+	for _, h := range s.holds.Holders(name) {
+		if p := s.pods[h.Asker]; p != nil && h.Required {
+			s.rest(p, now)
+		}
+	}
+}
+
+// supersede ends the ordinary holds of a node whose askers do not fit there any
+// more, for the sake of a pod that can run there only.
+func (s *Store) supersede(n *node, now time.Time) {
+	for _, h := range s.holds.Holders(n.name) {
+		p := s.pods[h.Asker]
+		if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
+			continue
+		}
+		s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
+			"a pod that can run on node %s only takes the room there", n.name), now)
+	}
+}
+
+// requiredReason is why an asker that holds the only node it can run on waits.
+func requiredReason(d *required.Decision) reasons.Reason {
+	switch {
+	case d.Outcome == victims.Preempt:
+		return reasons.New(reasons.MakingRoom, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
+			d.Node, len(d.Victims))
+	case d.Stopped != "":
+		return reasons.New(reasons.RoomAwaited, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.WaitingForRoom,
+		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
+}
+
+// declinedReason is why the only node an asker can run on is not held for it.
+func (s *Store) declinedReason(p *pod, d *required.Decision) reasons.Reason {
+	switch d.Stopped {
+	case required.RuleMax:
+		if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnCommitted); !v.OK() {
+			return v.Reason
+		}
+		return reasons.New(reasons.OverMax, "%s", d.Sentence())
+	case victims.RuleNeverPreempt:
+		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())
+}
