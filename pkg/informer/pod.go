@@ -41,6 +41,6 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 // Translate is what the store needs to know of a pod, foreign or not.
 func (o *Options) Translate(pod *corev1.Pod) store.Pod {
 	p := Translate(pod, o.Requests)
-	p.Foreign = !o.Managed(pod)
+	p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod)
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -28,6 +29,7 @@ type Store interface {
 	Delete(pod types.UID, now time.Time)
 	UpsertNode(name string, allocatable resources.Vector, now time.Time)
 	SetNodeSchedulable(name string, ok bool, now time.Time)
+	NodeChanged(name string, now time.Time)
 	DeleteNode(name string, now time.Time)
 	UpsertNamespace(name string, annotations map[string]string, now time.Time) []error
 	DeleteNamespace(name string, now time.Time)
@@ -42,9 +44,12 @@ type Store interface {
 type Options struct {
 	// ManagedProfiles are the values of spec.schedulerName whose pods belong to queues.
 	ManagedProfiles []string
-	Requests        RequestOptions
-	Clock           clock.PassiveClock
-	Logger          klog.Logger
+	// Peer tells whether a profile of this process, given its name, makes room for
+	// DaemonSet pods; it is asked about profiles that are not managed. Nil for none.
+	Peer     func(profile string) bool
+	Requests RequestOptions
+	Clock    clock.PassiveClock
+	Logger   klog.Logger
 	// Namespace is told of every namespace which of its annotations cannot be
 	// understood; none where there is nothing wrong, or the namespace is gone. It
 	// may be told the same again. Nil for nobody.
@@ -57,6 +62,12 @@ type Options struct {
 // Managed tells whether the pod belongs to a queue.
 func (o *Options) Managed(pod *corev1.Pod) bool {
 	return slices.Contains(o.ManagedProfiles, pod.Spec.SchedulerName)
+}
+
+// peer tells whether the pod is foreign, and of a profile that makes room for
+// DaemonSet pods.
+func (o *Options) peer(pod *corev1.Pod) bool {
+	return o.Peer != nil && !o.Managed(pod) && o.Peer(pod.Spec.SchedulerName)
 }
 
 // Watcher feeds a store from the informers of a factory, and from one of its own.
@@ -155,10 +166,10 @@ func (w *Watcher) podGone(pod *corev1.Pod) {
 	}
 }
 
-// matters tells whether the store is told of the pod: it belongs to a queue, or
-// uses a node.
+// matters tells whether the store is told of the pod: it belongs to a queue, uses
+// a node, or may have room made on the only one it can run on.
 func (w *Watcher) matters(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" || w.options.Managed(pod)
+	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && RequiredNode(pod) != ""
 }
 
 // checkClaim logs that what the pod says of the node it holds cannot be read,
@@ -183,6 +194,9 @@ func (w *Watcher) node(old, node *corev1.Node) {
 	w.store.UpsertNode(node.Name, Allocatable(node), w.options.Clock.Now())
 	if old == nil || old.Spec.Unschedulable != node.Spec.Unschedulable {
 		w.store.SetNodeSchedulable(node.Name, !node.Spec.Unschedulable, w.options.Clock.Now())
+	}
+	if old != nil && (!equality.Semantic.DeepEqual(old.Spec.Taints, node.Spec.Taints) || !maps.Equal(old.Labels, node.Labels)) {
+		w.store.NodeChanged(node.Name, w.options.Clock.Now())
 	}
 }
 

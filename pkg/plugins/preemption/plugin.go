@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -30,6 +31,7 @@ const Name = "QueuePreemption"
 type Plugin struct {
 	process *process.Process
 	handle  fwk.Handle
+	pods    corelisters.PodLister
 }
 
 var (
@@ -51,7 +53,8 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := p.ConfigurePreemption(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return &Plugin{process: p, handle: h}, nil
+	p.MakesRoom(h.ProfileName())
+	return &Plugin{process: p, handle: h, pods: h.SharedInformerFactory().Core().V1().Pods().Lister()}, nil
 }
 
 // Name returns the plugin's name.
@@ -74,11 +77,11 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	if pl.process.Store() == nil {
 		return nil, fwk.AsStatus(process.ErrNoStore)
 	}
+	s := pl.process.Store()
+	pl.makeWay(s, pod)
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	s := pl.process.Store()
-	pl.makeWay(s, pod)
 	_, verdict, _ := s.Judge(pod.UID, s.Snapshot())
 	if verdict.OK() {
 		return nil, nil
@@ -91,9 +94,23 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 // makeWay keeps those who hold the same node as the pod from standing in its way:
 // the scheduler's filters count pods nominated to a node as if they ran there,
 // though they wait for victims of their own. Their plans counted each other, and
-// the hold, not the nomination, keeps the room for them.
+// the hold, not the nomination, keeps the room for them. A pod that can run there
+// only is before everybody else who was nominated, too.
 func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
-	for _, h := range s.Holds().Beside(pod.UID) {
+	holds := s.Holds()
+	if !holds.Held() {
+		return
+	}
+	h, ok := holds.Of(pod.UID)
+	if ok && h.Required {
+		for _, pi := range pl.handle.NominatedPodsForNode(h.Node) {
+			if other := pi.GetPod(); other.UID != pod.UID {
+				pl.handle.DeleteNominatedPodIfExists(other)
+			}
+		}
+		return
+	}
+	for _, h := range holds.Beside(pod.UID) {
 		pl.handle.DeleteNominatedPodIfExists(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
 		})
@@ -109,20 +126,42 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // it. The status is what people read: which law or gate stopped the pod, or whom
 // it waits for.
 func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if !pl.process.Managed(pod.Spec.SchedulerName) || pl.process.Store() == nil {
+	requires := informer.RequiredNode(pod) != ""
+	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	s, now := pl.process.Store(), pl.process.Clock.Now()
 	_, err := state.Read(stateKey)
-	asked, kind := errors.Is(err, fwk.ErrNotFound), informer.Kind(pod)
-	node, why := pl.makeRoom(ctx, state, pod, statuses, kind, asked)
-	switch {
-	case node != "": // the store has it parked
+	asked := errors.Is(err, fwk.ErrNotFound)
+	var node string
+	var why reasons.Reason
+	if requires {
+		node, why = pl.makeRoomThere(ctx, state, pod)
+	} else {
+		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), asked)
+	}
+	if node != "" { // the store has it parked
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
-	case !asked:
+	}
+	return pl.endCycle(pod, asked, why)
+}
+
+// quotas are the reasons of a refusal that holds until a queue, a user or a group
+// uses less, whatever nodes have room.
+var quotas = map[reasons.Code]bool{
+	reasons.OverMax: true, reasons.OverUserLimit: true, reasons.OverGroupLimit: true,
+	reasons.MaxApplications: true, reasons.UserMaxApplications: true, reasons.GroupMaxApplications: true,
+}
+
+// endCycle tells the store of a cycle after which the pod holds no node anew.
+func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
+	s, now := pl.process.Store(), pl.process.Clock.Now()
+	switch {
+	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
+		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
+	case !asked || quotas[why.Code]:
 		s.Refused(pod.UID, now)
 	default:
-		s.Failed(pod.UID, kind, reasons.New(reasons.NoNodeFits, "no node could take the pod; %s", why.Text), now)
+		s.Failed(pod.UID, informer.Kind(pod), reasons.New(reasons.NoNodeFits, "no node could take the pod; %s", why.Text), now)
 	}
 	if why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())

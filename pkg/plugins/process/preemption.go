@@ -13,6 +13,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // ConfigurePreemption takes the arguments of QueuePreemption. Pace and laws are
@@ -41,6 +42,16 @@ func (p *Process) ConfigureReservation(args *config.NodeReservationArgs) error {
 	return nil
 }
 
+// MakesRoom notes that a profile has QueuePreemption: its DaemonSet pods may have
+// room made for them though it is not managed, and its pods may go for such.
+func (p *Process) MakesRoom(profile string) { p.peers.Store(profile, true) }
+
+// peer tells whether a profile has QueuePreemption.
+func (p *Process) peer(profile string) bool {
+	_, ok := p.peers.Load(profile)
+	return ok
+}
+
 // applyPreemption tells the store what is known of the arguments; plugins are
 // made in any order. The caller holds p.mu.
 func (p *Process) applyPreemption() {
@@ -55,8 +66,21 @@ func (p *Process) applyPreemption() {
 	}
 	if a := p.reservation; a != nil {
 		o.HoldTimeout = a.ReservationTimeout.Duration
+		o.Required = requiredParams(a)
 	}
 	s.SetPreemption(o)
+}
+
+// requiredParams are the settings of decisions for DaemonSet pods.
+func requiredParams(a *config.NodeReservationArgs) required.Params {
+	p := required.Params{
+		SingleDeviationPercent: a.SingleDeviationPercent, MaxVictims: a.MaxVictims, ClassOrder: required.ClassOrder(a.ClassOrder),
+		PreemptForeign: a.PreemptForeign, StartDelay: a.PreemptionStartDelay.Duration,
+	}
+	for _, s := range a.VictimSelection {
+		p.Selection = append(p.Selection, required.Selection(s))
+	}
+	return p
 }
 
 // turnedAway remembers, for each held node, pods that its hold kept off. When

@@ -54,6 +54,7 @@ type Process struct {
 	Leader  *leader.Gate
 
 	away      turnedAway
+	peers     sync.Map // names of profiles that have QueuePreemption
 	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
 
 	mu          sync.Mutex            // guards the rest, and makes Configure happen once
@@ -125,7 +126,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	watcher, err := informer.Watch(s, h.SharedInformerFactory(), informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
-		Namespace: announcer.namespace, Client: h.ClientSet(),
+		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
 	})
 	if err != nil {
 		return err
@@ -176,6 +177,9 @@ func requestOptions() informer.RequestOptions {
 		PodLevelResize:    utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodLevelResourcesVerticalScaling),
 	}
 }
+
+// Requests says how requests of pods are read.
+func (p *Process) Requests() informer.RequestOptions { return requestOptions() }
 
 type runner interface{ Run(ctx context.Context) }
 

@@ -69,7 +69,8 @@ func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragmen
 }
 
 // PlanningKey is where a plan says that it is one: it may join those who hold a
-// node, for it counts what they wait for.
+// node, for it counts what they wait for. One for a pod that can run on this node
+// only may do so whoever holds it.
 const PlanningKey = "Planning" + Name
 
 // Planning marks the cycle state of a plan.
@@ -94,9 +95,13 @@ func (pl *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Po
 }
 
 func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	pass := holds.MayUse(node, pod.UID, informer.RequiredNode(pod) == node)
+	requires := informer.RequiredNode(pod) == node
+	pass := holds.MayUse(node, pod.UID, requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
+			if requires {
+				return nil
+			}
 			pass = holds.MayJoin(node, pod.UID)
 		}
 	}
@@ -109,7 +114,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, informer.RequiredNode(pod) == node).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, requires).OK {
 		return nil // the hold ended before that was noted: nobody would bring the pod back
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,

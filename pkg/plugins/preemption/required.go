@@ -1,0 +1,182 @@
+package preemption
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// makeRoomThere decides for a pod of a DaemonSet about the one node it can run on,
+// and puts the decision into force. It looks at no other node. It returns the node
+// if it is held for the pod from then on, and what people are told.
+func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
+	s := pl.process.Store()
+	attempt, why := s.AttemptRequired(pod.UID, pl.inPermit(), pl.process.Clock.Now())
+	if attempt == nil {
+		return "", why
+	}
+	t := pl.newRequiredTrial(ctx, state, pod, attempt)
+	params := attempt.Params
+	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
+	d := required.Plan(attempt.Node, attempt.Ask, params)
+	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
+	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
+	if !held {
+		return "", why
+	}
+	return d.Node, why
+}
+
+// requiredTrial asks the scheduler's own filters about the node that a pod
+// requires, without some of its pods. The node is as it will be once those who
+// leave it are gone and the holders before the pod are placed.
+type requiredTrial struct {
+	handle fwk.Handle
+	pod    *corev1.Pod
+	state  fwk.CycleState
+	info   fwk.NodeInfo // nil where the node is gone, or cannot be made so
+}
+
+// newRequiredTrial prepares the node, and completes what the store knows of it by
+// what only the scheduler does: pods that it has assumed there.
+func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *store.RequiredAttempt) *requiredTrial {
+	t := &requiredTrial{handle: pl.handle, pod: pod, state: state.Clone()}
+	info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(a.Node.Name)
+	if err != nil {
+		return t // it was deleted since the cycle began
+	}
+	t.info = info.Snapshot()
+	t.state.Write(reservation.PlanningKey, reservation.Planning{})
+	gone := pl.complete(a, info)
+	for i := range a.Node.Pods {
+		if p := &a.Node.Pods[i]; p.Protection == victims.Leaving {
+			gone[types.UID(p.UID)] = true
+		}
+	}
+	if !t.remove(ctx, t.state, t.info, gone) || !pl.addBefore(ctx, t, a) {
+		t.info = nil
+	}
+	return t
+}
+
+// complete adds to the attempt the pods that the scheduler has on the node and the
+// store does not: they were assumed there and not bound yet. It returns those
+// that the scheduler has still and are gone.
+func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[types.UID]bool {
+	known := make(map[types.UID]bool, len(a.Node.Pods))
+	for i := range a.Node.Pods {
+		known[types.UID(a.Node.Pods[i].UID)] = true
+	}
+	gone := map[types.UID]bool{}
+	for _, pi := range info.GetPods() {
+		pod := pi.GetPod()
+		if known[pod.UID] {
+			continue
+		}
+		if !pl.exists(pod) {
+			gone[pod.UID] = true
+			continue
+		}
+		a.Node.Pods = append(a.Node.Pods, required.Pod{Pod: &victims.Pod{
+			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: victims.Binding,
+			Request: pl.amounts(pod, a.Node.Types),
+		}})
+		if i := slices.IndexFunc(a.Before, func(r store.Ref) bool { return r.UID == pod.UID }); i >= 0 {
+			a.Before, a.Node.Before = slices.Delete(a.Before, i, i+1), slices.Delete(a.Node.Before, i, i+1)
+		}
+	}
+	return gone
+}
+
+// exists tells whether a pod is there, as far as is known, and uses something.
+func (pl *Plugin) exists(pod *corev1.Pod) bool {
+	now, err := pl.pods.Pods(pod.Namespace).Get(pod.Name)
+	return err == nil && now.UID == pod.UID && now.Status.Phase != corev1.PodSucceeded && now.Status.Phase != corev1.PodFailed
+}
+
+// amounts is what a pod requests of each type.
+func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) victims.Amounts {
+	request := informer.Requests(pod, pl.process.Requests())
+	out := make(victims.Amounts, len(kinds))
+	for i, kind := range kinds {
+		out[i] = int64(request.Get(kind))
+	}
+	return out
+}
+
+// addBefore places the holders that are before the pod.
+func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *store.RequiredAttempt) bool {
+	for _, ref := range a.Before {
+		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
+		if err != nil || pod.UID != ref.UID {
+			continue // it is gone; the store will hear of it
+		}
+		pi, err := framework.NewPodInfo(pod)
+		if err != nil {
+			return false
+		}
+		t.info.AddPodInfo(pi)
+		if !t.handle.RunPreFilterExtensionAddPod(ctx, t.state, t.pod, pi, t.info).IsSuccess() {
+			return false
+		}
+	}
+	return true
+}
+
+// remove takes pods from the node; it is false if the filters cannot follow.
+func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info fwk.NodeInfo, gone map[types.UID]bool) bool {
+	if len(gone) == 0 {
+		return true
+	}
+	logger := klog.FromContext(ctx)
+	for _, pi := range slices.Clone(info.GetPods()) {
+		if !gone[pi.GetPod().UID] {
+			continue
+		}
+		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
+			return false
+		}
+		if !t.handle.RunPreFilterExtensionRemovePod(ctx, state, t.pod, pi, info).IsSuccess() {
+			return false
+		}
+	}
+	return true
+}
+
+// fits tells whether the filters pass once the pods are gone, too. Pods that are
+// nominated to the node do not count: the pod is before them.
+func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victims.Fit {
+	if t.info == nil {
+		return victims.Never
+	}
+	info, state := t.info, t.state
+	if len(without) > 0 {
+		info, state = t.info.Snapshot(), t.state.Clone()
+		gone := make(map[types.UID]bool, len(without))
+		for _, p := range without {
+			gone[types.UID(p.UID)] = true
+		}
+		if !t.remove(ctx, state, info, gone) {
+			return victims.Fails
+		}
+	}
+	switch status := t.handle.RunFilterPlugins(ctx, state, t.pod, info); {
+	case status.IsSuccess():
+		return victims.Passes
+	case status.Code() == fwk.UnschedulableAndUnresolvable:
+		return victims.Never
+	}
+	return victims.Fails
+}
