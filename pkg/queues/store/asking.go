@@ -74,10 +74,11 @@ type asks struct {
 	// toldAt is when people were told last what such a pod waits for.
 	toldAt time.Time
 	// awaits is its node, when a change of that may help; sawNode the generation of
-	// it that the last decision was made on, hopelessAt the one on which it would
-	// not have fitted even without all who may go.
-	awaits              *node
-	sawNode, hopelessAt uint64
+	// it that the last decision was made on. It is hopeless if the pod would not have
+	// fitted even without all who may go.
+	awaits   *node
+	sawNode  uint64
+	hopeless bool
 }
 
 // arm has a pod looked at, at a time; not before its delay has ended.

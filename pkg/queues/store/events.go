@@ -206,7 +206,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 		s.unplace(p, now)
 	}
 	p.Pod = event
-	p.reason, p.asks.hopelessAt = reasons.Reason{}, 0
+	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	if s.started {
 		s.place(p, now)
 	}

@@ -63,7 +63,7 @@ func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
 	}
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
 		s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-		p.asks.hopelessAt = 0
+		p.asks.hopeless = false
 	}
 	s.renewForeign(p, event)
 	s.follow(p, now)

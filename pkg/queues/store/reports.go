@@ -201,6 +201,9 @@ func (s *Store) code(p *pod) reasons.Code {
 	case parked:
 		return p.reason.Code
 	case cooling:
+		if p.asks.holds {
+			return p.reason.Code
+		}
 		return reasons.BackingOff
 	}
 	return ""

@@ -64,6 +64,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
 		s.setInPermit(inPermit)
+		p.asks.hopeless = p.asks.hopeless && p.asks.sawNode == n.generation
 		p.asks.sawNode = n.generation
 	}
 	if why := s.mayRequire(p, now); !why.None() {
@@ -86,8 +87,7 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 			return v.Reason
 		}
 	}
-	hopeless := p.asks.hopelessAt == n.generation && !p.asks.refused.None()
-	if p.asks.givenUp.After(now) || hopeless {
+	if p.asks.givenUp.After(now) || p.asks.hopeless {
 		s.awaitNode(p, n)
 		return p.asks.refused
 	}
@@ -224,15 +224,21 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 }
 
 // supersede ends the ordinary holds of a node whose askers do not fit there any
-// more, for the sake of a pod that can run there only.
+// more, for the sake of a pod that can run there only. Who was to go for one of
+// them may stay, and then another may not fit either.
 func (s *Store) supersede(n *node, now time.Time) {
-	for _, h := range s.holds.Holders(n.name) {
-		p := s.pods[h.Asker]
-		if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
-			continue
+	for again := true; again; {
+		again = false
+		for _, h := range s.holds.Holders(n.name) {
+			p := s.pods[h.Asker]
+			if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
+				continue
+			}
+			s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
+				"a pod that can run on node %s only takes the room there", n.name), now)
+			again = true
+			break
 		}
-		s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
-			"a pod that can run on node %s only takes the room there", n.name), now)
 	}
 }
 

@@ -31,11 +31,21 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 		s.awaitNode(p, s.nodes[d.Node])
 		return false, why
 	}
+	n := s.nodes[d.Node]
+	asDecided := n.generation == p.asks.sawNode
 	switch d.Outcome {
 	case required.NoHold, victims.Refuse:
-		return false, s.decline(p, d, now)
+		why = s.decline(p, d, now)
+	default:
+		held, why = s.holdRequired(p, d, now)
 	}
-	return s.holdRequired(p, d, now)
+	if asDecided { // what changed since is what was done here
+		p.asks.sawNode = n.generation
+	}
+	if held || p.Foreign {
+		s.recheckNode(p)
+	}
+	return held, why
 }
 
 // decline: the node is not held, or not any more.
@@ -43,14 +53,9 @@ func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Rea
 	n := s.nodes[d.Node]
 	why := s.declinedReason(p, d)
 	s.endHold(p, reservations.GivenUp, why, now)
-	p.asks.refused, p.asks.hopelessAt = why, 0
+	p.asks.refused = why
 	s.awaitNode(p, n)
-	if d.Stopped == victims.RuleTooLittle {
-		p.asks.hopelessAt = p.asks.sawNode // filters may think otherwise at any time, amounts do not
-	}
-	if p.Foreign {
-		s.recheckNode(p)
-	}
+	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // filters may think otherwise at any time, amounts do not
 	return why
 }
 
@@ -87,6 +92,9 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	}
 	if err := s.claimRequired(p, d, chosen, h, now); err != nil {
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
+	}
+	if h, _ := s.holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+		why = makingRoom(&h) // those who were chosen before are on their way
 	}
 	p.reason = why
 	s.wait(p, d, again, now)
@@ -205,7 +213,6 @@ func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
 		s.rest(p, again)
 	case d.Stopped == required.RuleNoVictims:
 		s.awaitNode(p, s.nodes[h.Node])
-		s.recheckNode(p)
 	case h.Clear() && !s.behind(p, &h): // the scheduler has not heard of all yet
 		if p.asks.missed++; p.asks.missed == missesAtOnce {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})

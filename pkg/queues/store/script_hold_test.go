@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // plan ends a cycle of a pod as PostFilter does.
@@ -55,6 +57,59 @@ func (s *script) fits(node string, _ []*victims.Pod) victims.Fit {
 	return victims.Passes
 }
 
+// nodeFor is the node on which a pod is assumed.
+func (s *script) nodeFor(p *Pod) string {
+	if p.RequiredNode != "" {
+		return p.RequiredNode
+	}
+	return "n1"
+}
+
+// settle ends a cycle of a pod that requires a node as PostFilter does.
+func (s *script) settle(p *Pod) string {
+	_, judged, _ := s.store.Judge(p.UID, s.store.Snapshot())
+	if !p.Foreign && !judged.OK() {
+		s.store.Refused(p.UID, s.now)
+	}
+	text, held, why := s.settled(p)
+	switch {
+	case held, p.Foreign:
+	case !judged.OK() || why.Code == reasons.OverMax:
+		s.store.Refused(p.UID, s.now)
+	default:
+		s.store.Failed(p.UID, "kind", reasons.New(reasons.NoNodeFits, "0 of 1 nodes fit"), s.now)
+	}
+	return text
+}
+
+func (s *script) settled(p *Pod) (text string, held bool, why reasons.Reason) {
+	attempt, why := s.store.AttemptRequired(p.UID, nil, s.now)
+	if attempt == nil {
+		return "no decision: " + why.String(), false, why
+	}
+	d := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	held, why = s.store.Settle(p.UID, &d, s.now)
+	var names []string
+	for _, v := range d.Victims {
+		names = append(names, v.Name)
+	}
+	state := map[bool]string{true: "holds", false: "holds nothing"}[held]
+	return fmt.Sprintf("%s, victims [%s], %s: %s", d.Outcome, strings.Join(names, " "), state, why), held, why
+}
+
+func (s *script) may(node string, names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		p := s.pods[name]
+		answer := "yes"
+		if pass := s.store.Holds().MayUse(node, p.UID, p.RequiredNode == node); !pass.OK {
+			answer = "no, for " + pass.Holder.Name
+		}
+		fmt.Fprintf(&b, "%s: %s\n", name, answer)
+	}
+	return b.String()
+}
+
 func (s *script) commit(p *Pod) string {
 	going, why := s.store.Commit(p.UID, s.now)
 	if !why.None() {
@@ -62,12 +117,12 @@ func (s *script) commit(p *Pod) string {
 	}
 	var names []string
 	for _, v := range going {
-		names = append(names, v.Name+" of "+v.Queue)
+		names = append(names, v.Name+" of "+cmp.Or(v.Queue, "no queue"))
 	}
 	return fmt.Sprintf("to go: [%s]", strings.Join(names, ", "))
 }
 
-var workNames = [...]string{"disrupt", "record", "release"}
+var workNames = [...]string{"disrupt", "record", "release", "tell"}
 
 func (s *script) work() string {
 	var b strings.Builder
@@ -95,6 +150,20 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 			o.StrictGuarantee = true
 		case "timeout":
 			o.HoldTimeout = duration(t, d, arg.Vals[0])
+		case "start-delay":
+			o.Required.StartDelay = duration(t, d, arg.Vals[0])
+		case "select":
+			for _, word := range arg.Vals {
+				o.Required.Selection = append(o.Required.Selection, required.Selection(word))
+			}
+		case "deviation":
+			o.Required.SingleDeviationPercent = new(int32)
+			arg.Scan(t, 0, o.Required.SingleDeviationPercent)
+		case "max-victims":
+			o.Required.MaxVictims = new(int32)
+			arg.Scan(t, 0, o.Required.MaxVictims)
+		case "foreign":
+			o.Required.PreemptForeign = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}

@@ -46,7 +46,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
-//	     [foreign] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [foreign] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -64,12 +64,16 @@ import (
 //
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
 //	                            claims or declines, and prints what came of it
+//	failed-there NAME ...       the same of pods that require a node
 //	commit NAME ...             prints who is to be deleted
 //	disrupted NAME ...          give-up NAME ...
+//	may NODE NAME ...           prints whether pods may use a node, and who is in their way
 //	work                        prints what the executor is to write
 //	vacated                     prints the nodes whose pods that were turned away may come
 //	standby | lead              another process leads, or this one
-//	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D]
+//	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [start-delay=D]
+//	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign]
+//	node-changed NAME           the taints of a node are others
 //	cordon NAME | uncordon NAME a node takes no new pods, or does again
 //	unfit [NAME ...]            nodes where filters refuse plans, whoever goes
 //
@@ -230,6 +234,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		for _, node := range words {
 			s.unfit[node] = true
 		}
+	case "may":
+		return s.may(words[0], words[1:])
+	case "node-changed":
+		s.store.NodeChanged(words[0], s.now)
 	case "preemption":
 		s.preemption(t, d)
 	default:
@@ -318,6 +326,12 @@ func setPod(p *Pod, word string) bool {
 		p.Terminal = flag
 	case "foreign":
 		p.Foreign = flag
+	case "peer":
+		p.Foreign, p.Peer = flag, flag
+	case "requires":
+		p.RequiredNode = value
+	case "owner":
+		p.Owners = []types.UID{types.UID(value)}
 	case "opted-out":
 		p.OptOut = OptOutYes
 	case "never":
@@ -326,7 +340,7 @@ func setPod(p *Pod, word string) bool {
 		p.Claim = nil
 		if node, names, ok := strings.Cut(value, ":"); ok {
 			p.Claim = &reservations.Claim{Node: node, Since: epoch}
-			for _, name := range strings.Split(names, ",") {
+			for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' }) {
 				p.Claim.Victims = append(p.Claim.Victims, types.UID(name))
 			}
 		}
@@ -375,7 +389,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		}
 		return fmt.Sprintf("%s of %s in %s: %s", ask.Request, ask.App, ask.Queue, yes("granted", v.Reason))
 	case "assume":
-		return yes("granted", st.Assume(p.UID, "n1", s.now).Reason)
+		return yes("granted", st.Assume(p.UID, s.nodeFor(p), s.now).Reason)
 	case "recheck":
 		return yes("granted", st.Recheck(p.UID).Reason)
 	case "forget":
@@ -386,6 +400,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Refused(p.UID, s.now)
 	case "failed-plan":
 		return s.plan(p)
+	case "failed-there":
+		return s.settle(p)
 	case "commit":
 		return s.commit(p)
 	case "disrupted":
@@ -395,7 +411,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
 	case "bind":
-		p.Node = "n1"
+		p.Node = s.nodeFor(p)
 		st.Upsert(*p, s.now)
 	case "delete":
 		st.Delete(p.UID, s.now)
