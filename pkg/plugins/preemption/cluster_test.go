@@ -2,6 +2,7 @@ package preemption_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,10 +133,19 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		c.store.UpsertNode(n.Name, informer.Allocatable(n), c.now)
 	}
 	for _, p := range pods {
+		c.known(tb, p)
 		c.store.Upsert(c.translate(p), c.now)
 	}
 	c.store.Start(c.now)
 	return c
+}
+
+// known lets the informer know of a pod.
+func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
+	tb.Helper()
+	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // nobody is a scheduler's queue that nobody takes pods from.
@@ -146,6 +156,7 @@ func (nobody) Activate(klog.Logger, map[string]*corev1.Pod) {}
 func (c *cluster) translate(p *corev1.Pod) store.Pod {
 	t := informer.Translate(p, informer.RequestOptions{})
 	t.Foreign = p.Spec.SchedulerName != plugintest.Profile
+	t.Peer = p.Spec.SchedulerName == corev1.DefaultSchedulerName
 	return t
 }
 
@@ -153,9 +164,7 @@ func (c *cluster) translate(p *corev1.Pod) store.Pod {
 // PostFilter.
 func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framework.NodeToStatus) {
 	tb.Helper()
-	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
-		tb.Fatal(err)
-	}
+	c.known(tb, pod)
 	c.store.Upsert(c.translate(pod), c.now)
 	c.store.TakeActivations()
 	c.store.Gate(pod.UID, c.now)
@@ -166,6 +175,9 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	infos, err := c.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if node := informer.RequiredNode(pod); node != "" { // upstream looks at no other
+		infos = slices.DeleteFunc(slices.Clone(infos), func(n fwk.NodeInfo) bool { return n.Node().Name != node })
 	}
 	statuses := framework.NewDefaultNodeToStatus()
 	for _, info := range infos {

@@ -20,7 +20,7 @@ import (
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
-	if known && p.state == admitted && !p.entered {
+	if known && (p.Foreign || p.state == admitted && !p.entered) { // there is no gate for those of no queue
 		p.entered = true
 		s.mu.Unlock()
 		return reasons.Reason{}
@@ -110,7 +110,7 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
-	case !known:
+	case !known || p.Foreign:
 	case p == s.asking.current && !p.asks.over:
 		p.asks.over = true // a plan may still be made for it
 	case p.asks.holds:

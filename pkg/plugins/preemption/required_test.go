@@ -1,0 +1,253 @@
+package preemption_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// daemon is a pod of a DaemonSet for a node, of queue b.
+func daemon(name, node string, milliCPU int64) *corev1.Pod {
+	p := plugintest.Pod(name, milliCPU)
+	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
+	controller := true
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "d", Controller: &controller}}
+	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+			Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+		}}}},
+	}}}
+	return p
+}
+
+func withPort(p *corev1.Pod, port int32) *corev1.Pod {
+	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP}}
+	return p
+}
+
+func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
+	p.Spec.Priority = &priority
+	return p
+}
+
+// wentFor lists the names of who is to go for pods that require a node.
+func (c *cluster) wentFor() []string {
+	var out []string
+	for _, w := range c.store.TakeWork() {
+		if w.Kind == store.WorkDisrupt && w.Required != nil {
+			for _, v := range w.Required.Victims {
+				out = append(out, v.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *cluster) wantWentFor(t *testing.T, want ...string) {
+	t.Helper()
+	if got := c.wentFor(); !slices.Equal(got, want) {
+		t.Errorf("chosen %v, want %v", got, want)
+	}
+}
+
+// TestRoomOnTheOnlyNode: for a pod of a DaemonSet room is made at once, on its node
+// and nowhere else, whatever its queue is owed.
+func TestRoomOnTheOnlyNode(t *testing.T) {
+	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
+		t.Run(profile, func(t *testing.T) {
+			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 220), node("n2", 200)}, []*corev1.Pod{
+				running("v1", "n1", 100), running("v2", "n1", 100), prioritized(running("v3", "n2", 100), -5),
+			})
+			asker := daemon("asker", "n1", 50)
+			asker.Spec.SchedulerName = profile
+			on, status := c.answer(t, asker)
+			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1, the only one the pod can run on")
+			if got := c.wentFor(); len(got) != 1 || got[0] == "v3" {
+				t.Errorf("chosen %v, want one of node n1", got)
+			}
+			// Asked again before anybody is gone, nobody else goes.
+			on, status = c.answer(t, asker)
+			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			c.wantWentFor(t)
+			// Nobody else is placed there, of any profile.
+			for _, other := range []*corev1.Pod{plugintest.Pod("w", 10), plugintest.Foreign(plugintest.Pod("f", 10))} {
+				info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				state := framework.NewCycleState()
+				if _, status, _ := c.RunPreFilterPlugins(t.Context(), state, other); other.Name == "f" && !status.IsSuccess() {
+					t.Fatal(status)
+				}
+				status := c.RunFilterPlugins(t.Context(), state, other, info)
+				if status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "held for pod ns/asker") {
+					t.Errorf("pod %s: %v", other.Name, status)
+				}
+			}
+		})
+	}
+}
+
+// TestThePodOfAnotherSchedulerGetsNoRoom: only profiles of this process ask.
+func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
+	asker := daemon("asker", "n1", 50)
+	asker.Spec.SchedulerName = "somebody-else"
+	on, status := c.answer(t, asker)
+	if on != "" || status.Code() != fwk.Unschedulable {
+		t.Errorf("%q, %v", on, status)
+	}
+	c.wantWentFor(t)
+}
+
+// TestTheRealFiltersJudgeTheOnlyNode: ports and taints decide in the end.
+func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
+	tainted := node("n1", 400)
+	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
+	for _, c := range []struct {
+		name   string
+		node   *corev1.Node
+		pods   []*corev1.Pod
+		asker  *corev1.Pod
+		on     string
+		text   string
+		chosen []string
+	}{
+		{"a port", node("n1", 400), []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100), 80)},
+			withPort(daemon("asker", "n1", 100), 80), "n1", "MakingRoom", []string{"v2"}},
+		{"room and a port", node("n1", 200), []*corev1.Pod{running("v1", "n1", 100), withPort(running("v2", "n1", 100), 80)},
+			withPort(daemon("asker", "n1", 100), 80), "n1", "MakingRoom", []string{"v2"}},
+		{"the port of a pod that may not go", node("n1", 400), []*corev1.Pod{withPort(prioritized(running("v2", "n1", 100), 7), 80)},
+			withPort(daemon("asker", "n1", 100), 80), "", "RoomImpossible", nil},
+		{"a taint", tainted, []*corev1.Pod{running("v1", "n1", 400)}, daemon("asker", "n1", 100), "", "RoomImpossible", nil},
+		{"a pod of higher priority", node("n1", 100), []*corev1.Pod{prioritized(running("v1", "n1", 100), 7)},
+			daemon("asker", "n1", 100), "", "higher priority than the asker's: 1", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl := newCluster(t, twoQueues, []*corev1.Node{c.node}, c.pods)
+			on, status := cl.answer(t, c.asker)
+			code := fwk.UnschedulableAndUnresolvable
+			if c.on == "" {
+				code = fwk.Unschedulable
+			}
+			wantAnswer(t, on, status, c.on, code, c.text)
+			cl.wantWentFor(t, c.chosen...)
+			if held := cl.store.Holds().Held(); held != (c.on != "") {
+				t.Errorf("held: %v", held)
+			}
+		})
+	}
+}
+
+// TestThoseBeforeAreCounted: the second pod that requires a node is judged as if
+// the first one was there, with its ports; one of a higher priority is not.
+func TestThoseBeforeAreCounted(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 400)}, []*corev1.Pod{
+		prioritized(running("v1", "n1", 100), -1), running("v2", "n1", 100), running("v3", "n1", 200),
+	})
+	_, status := c.answer(t, withPort(daemon("first", "n1", 100), 80))
+	wantAnswer(t, "", status, "", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+	c.wantWentFor(t, "v1")
+	_, status = c.answer(t, daemon("second", "n1", 100))
+	wantAnswer(t, "", status, "", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+	c.wantWentFor(t, "v2") // it covers the need as v3 does, and is first by its UID
+	// Its port is taken by the first one, which may not go.
+	on, status := c.answer(t, withPort(daemon("third", "n1", 50), 80))
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "RoomImpossible")
+	on, status = c.answer(t, prioritized(withPort(daemon("urgent", "n1", 50), 80), 9))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
+	c.wantWentFor(t)
+	var order []string
+	for _, h := range c.store.Holds().Beside("uid-urgent") {
+		order = append(order, h.Name)
+	}
+	if !slices.Equal(order, []string{"first", "second"}) {
+		t.Errorf("behind the urgent one: %v", order)
+	}
+}
+
+// TestTheSchedulerMayNotHaveHeard: a pod that is gone, and that the scheduler has
+// still in its snapshot, costs nobody its place.
+func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
+	gone := withPort(running("gone", "n1", 100), 80)
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{gone, running("v1", "n1", 50)})
+	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(gone); err != nil {
+		t.Fatal(err)
+	}
+	c.store.Delete(gone.UID, c.now)
+	on, status := c.answer(t, withPort(daemon("asker", "n1", 100), 80))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
+	c.wantWentFor(t)
+}
+
+// TestPodsOnlyTheSchedulerHas: what the scheduler has assumed on the node uses it,
+// though the store has not heard of it, and is no victim.
+func TestPodsOnlyTheSchedulerHas(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
+	assumed := plugintest.Foreign(plugintest.Pod("assumed", 100))
+	c.known(t, assumed)
+	info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pi, err := framework.NewPodInfo(plugintest.On(assumed.DeepCopy(), "n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.AddPodInfo(pi)
+	on, status := c.answer(t, daemon("asker", "n1", 200))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+	c.wantWentFor(t, "v1", "v2")
+	on, status = c.answer(t, daemon("larger", "n1", 300))
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "RoomImpossible")
+}
+
+// TestNominationsMakeWay: who was nominated to the node does not count as if it
+// ran there once a pod holds it that can run there only.
+func TestNominationsMakeWay(t *testing.T) {
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
+	asker := daemon("asker", "n1", 100)
+	c.answer(t, asker)
+	for _, name := range []string{"asker", "nominee"} {
+		nominee := plugintest.Pod(name, 100)
+		info, err := framework.NewPodInfo(nominee)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.known(t, nominee)
+		c.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+	}
+	if _, status, _ := c.RunPreFilterPlugins(t.Context(), framework.NewCycleState(), asker); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	left := c.NominatedPodsForNode("n1")
+	if len(left) != 1 || left[0].GetPod().Name != "asker" {
+		t.Errorf("%d pods are nominated to the node, want the asker only", len(left))
+	}
+}
+
+// TestOverMaxOfADaemonSet: the max of its queue binds it, and nobody goes (D2).
+func TestOverMaxOfADaemonSet(t *testing.T) {
+	queues := twoQueues + "    - {name: c, resources: {max: {vcore: 50m}}}\n"
+	c := newCluster(t, queues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
+	asker := daemon("asker", "n1", 100)
+	asker.Labels["queue"] = "root.c"
+	c.now = time.Now()
+	on, status := c.answer(t, asker)
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "OverMax: queue root.c")
+	c.wantWentFor(t)
+	if why := c.store.Explain(asker.UID); why.Code != "OverMax" {
+		t.Errorf("it waits for %v", why)
+	}
+}
