@@ -35,6 +35,13 @@ func askerNote(w store.Work, going []store.Victim) string {
 	if violations > 0 {
 		fmt.Fprintf(&b, " %s beyond what PodDisruptionBudgets allow.", plural(violations, "disruption is", "disruptions are"))
 	}
+	b.WriteString(byQueue(going))
+	return b.String()
+}
+
+// byQueue lists pods by their queues.
+func byQueue(going []store.Victim) string {
+	var b strings.Builder
 	sorted := slices.Clone(going)
 	slices.SortFunc(sorted, func(a, b store.Victim) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))

@@ -24,6 +24,11 @@ func (l *Ledger) Check() error {
 	if n != askers || n != l.size {
 		return fmt.Errorf("%d holds by node, %d by asker, %d counted", n, askers, l.size)
 	}
+	return l.checkLists()
+}
+
+// checkLists verifies the lists of holds that time out, and of those that wait.
+func (l *Ledger) checkLists() error {
 	for i, h := range l.due {
 		if l.of(h.Asker) != h || !h.timesOut() || i > 0 && clearFirst(l.due[i-1], h) >= 0 {
 			return fmt.Errorf("the hold of %s does not belong where it is among those that time out", h.Asker)

@@ -10,5 +10,6 @@
 // it, and gives it to the store, which holds the node and has the executor do the
 // rest. It makes no API call and does not wait. fits.go is the seam between the
 // plan and the scheduler's own filters; nodes.go says which nodes are worth
-// planning for.
+// planning for. required.go is both for pods of DaemonSets, which can run on one
+// node only, and which may be of any profile that enables the plugin.
 package preemption

@@ -55,11 +55,7 @@ func (s *Store) checkNodes() []error {
 			}
 		}
 		on += len(n.pods)
-		for _, p := range sortedByUID(n.askers) {
-			if p.asks.awaits != n || s.pods[p.UID] != p {
-				errs = append(errs, fmt.Errorf("node %s: pod %s/%s does not ask for it any more", name, p.Namespace, p.Name))
-			}
-		}
+		errs = append(errs, s.checkAskers(n)...)
 		if !used.Equal(n.used) {
 			errs = append(errs, fmt.Errorf("node %s: books say %v is used, its pods use %v", name, n.used, used))
 		}
@@ -71,6 +67,17 @@ func (s *Store) checkNodes() []error {
 	}
 	if on != 0 {
 		errs = append(errs, fmt.Errorf("nodes: %d pods more than have a node", on))
+	}
+	return errs
+}
+
+// checkAskers verifies that those who are told of changes of a node want to know.
+func (s *Store) checkAskers(n *node) []error {
+	var errs []error
+	for _, p := range sortedByUID(n.askers) {
+		if p.asks.awaits != n || s.pods[p.UID] != p {
+			errs = append(errs, fmt.Errorf("node %s: pod %s/%s does not ask for it any more", n.name, p.Namespace, p.Name))
+		}
 	}
 	return errs
 }

@@ -50,6 +50,10 @@
 // Delete, so a step for a pod that is gone changes nothing. What events say of an
 // assumed pod before its bind is seen counts if the bind fails.
 //
+// Pods of no queue are known for what they use of nodes, and some because room may
+// be made for them; what becomes of pods that can run on one node only is drawn in
+// required.go, what becomes of other askers in hold.go.
+//
 // # Books
 //
 // A pod is charged with what it requested when it was admitted or bound; the

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
@@ -231,129 +229,4 @@ func (s *Store) recheckNode(p *pod) {
 	if n := p.asks.awaits; n != nil && n.generation != p.asks.sawNode {
 		s.rest(p, p.asks.triedAt.Add(atMostEvery))
 	}
-}
-
-// commitRequired judges again what is left of a decision for an asker. If it does
-// not hold any more, nobody goes, and the node stays held: another decision is
-// made at once.
-func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]Victim, reasons.Reason) {
-	left := s.left(h)
-	if err := s.rejudgeRequired(p, h, left, now); err != nil {
-		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
-		s.callOff(p, h, left, now)
-		if p.state == parked || p.state == cooling {
-			p.reason = why
-		}
-		return nil, why
-	}
-	s.holds.Commit(p.UID)
-	s.holdsChanged()
-	out := make([]Victim, 0, len(left))
-	for _, v := range left {
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h)})
-	}
-	return out, reasons.Reason{}
-}
-
-// callOff lets those stay who were to go and were not deleted.
-func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time) {
-	var chosen []types.UID
-	for _, uid := range h.Chosen {
-		if !slices.ContainsFunc(left, func(v *pod) bool { return v.UID == uid }) {
-			chosen = append(chosen, uid)
-		}
-	}
-	s.rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: decisionID(p.UID, now)}, now)
-	s.tell(p, WorkRecord, nil, now)
-	s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
-}
-
-// rejudgeRequired asks the rules about what is left of a decision, as if nothing
-// of it had been decided yet.
-func (s *Store) rejudgeRequired(p *pod, h *reservations.Hold, left []*pod, now time.Time) error {
-	if len(left) == 0 {
-		return nil
-	}
-	if p.state.allocated() {
-		return fmt.Errorf("the pod has node %s", p.Node)
-	}
-	for _, v := range left {
-		v.chosenBy = ""
-		s.weigh(v)
-	}
-	a := s.requirement(p, now)
-	d := s.remaining(p, a, left)
-	err := required.Judge(a.Node, a.Ask, a.Params, d)
-	for _, v := range left {
-		v.chosenBy = p.UID
-		s.weigh(v)
-	}
-	return err
-}
-
-// remaining is what is left of a decision. After a restart it is not known why
-// each was chosen: if there is room by amounts, then for what filters say.
-func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Decision {
-	d := required.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: victims.Preempt}
-	known := p.asks.required
-	if known != nil {
-		d.FitsCalls = known.FitsCalls
-		d.Selection = known.Selection
-	}
-	byFilters := s.requiredFree(p).Covers(p.Request)
-	if known == nil && byFilters {
-		d.FitsCalls = 1
-	}
-	for _, v := range left {
-		at := slices.IndexFunc(a.Node.Pods, func(n required.Pod) bool { return n.UID == string(v.UID) })
-		if at < 0 {
-			continue // then it is on no node, and there is no need of it
-		}
-		victim := required.Victim{Pod: &a.Node.Pods[at], Class: required.Foreign, ForRoom: !byFilters}
-		if known != nil {
-			for i := range known.Victims {
-				if known.Victims[i].UID == string(v.UID) {
-					victim = known.Victims[i]
-				}
-			}
-		}
-		d.Victims = append(d.Victims, victim)
-	}
-	return d
-}
-
-// requiredFree is what will be free for an asker on its node once those who leave
-// are gone and those before it are placed.
-func (s *Store) requiredFree(p *pod) resources.Vector {
-	n := s.nodes[p.RequiredNode]
-	free := n.room()
-	for _, v := range n.pods {
-		if v.leaves() {
-			free = free.Add(v.uses)
-		}
-	}
-	for _, h := range s.holdersBefore(p) {
-		free = free.Sub(h.Request)
-	}
-	return free
-}
-
-// noteRequired is what people are told on a victim.
-func (s *Store) noteRequired(asker, v *pod, h *reservations.Hold) string {
-	if d := asker.asks.required; d != nil {
-		for i := range d.Victims {
-			if d.Victims[i].UID == string(v.UID) {
-				return d.VictimNote(i)
-			}
-		}
-	}
-	return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
-}
-
-// queueOf is the path of a pod's queue; empty for a pod without one.
-func (s *Store) queueOf(p *pod) string {
-	if p.app == nil {
-		return ""
-	}
-	return s.path(p.app.leaf)
 }
