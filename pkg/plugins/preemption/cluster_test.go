@@ -40,6 +40,7 @@ type cluster struct {
 	framework.Framework
 	store *store.Store
 	now   time.Time
+	told  map[string]bool // decisions that were seen
 }
 
 // filters are upstream's that look at pods and nodes alone.
@@ -123,7 +124,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now()}
+	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}}
 	spec, err := queuesconfig.Parse([]byte(queues))
 	if err != nil {
 		tb.Fatal(err)

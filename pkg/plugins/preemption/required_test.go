@@ -40,11 +40,13 @@ func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
 	return p
 }
 
-// wentFor lists the names of who is to go for pods that require a node.
+// wentFor lists the names of who is to go for pods that require a node, by what is
+// told for the first time: a process that begins to lead is told all again.
 func (c *cluster) wentFor() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind == store.WorkDisrupt && w.Required != nil {
+		if w.Kind == store.WorkDisrupt && w.Required != nil && !c.told[w.Hold.Decision] {
+			c.told[w.Hold.Decision] = true
 			for _, v := range w.Required.Victims {
 				out = append(out, v.Name)
 			}
