@@ -49,11 +49,13 @@ func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
 	return result.NominatedNodeName, status
 }
 
-// chosen lists the names of who is to go, by what the executor is told.
+// chosen lists the names of who is to go, by what the executor is told for the
+// first time: a process that begins to lead is told all again.
 func (c *cluster) chosen() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
-		if w.Kind == store.WorkDisrupt && w.Decision != nil {
+		if w.Kind == store.WorkDisrupt && w.Decision != nil && !c.told[w.Hold.Decision] {
+			c.told[w.Hold.Decision] = true
 			for _, v := range w.Decision.Victims {
 				out = append(out, v.Name)
 			}
