@@ -38,8 +38,8 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
-build: ## Build bin/scheduler.
-	$(GO_BUILD) -o bin/ ./cmd/scheduler
+build: ## Build bin/scheduler and bin/kubectl-paddock.
+	$(GO_BUILD) -o bin/ ./cmd/scheduler ./cmd/kubectl-paddock
 
 .PHONY: run
 run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choose.

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// queuesPath is where the REST interface has the tree of queues.
+const queuesPath = "/ws/v1/partition/default/queues"
+
+// maxAnswer bounds what is read of an answer, in bytes; 5,000 queues need about 5 MiB.
+const maxAnswer = 64 << 20
+
+// connection is how the scheduler's REST interface is reached.
+type connection struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+	server     string // URL; empty goes through the API server
+	service    string // NAMESPACE/NAME:PORT
+	timeout    time.Duration
+}
+
+func (c *connection) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
+	f.StringVar(&c.overrides.CurrentContext, "context", "", "context of the kubeconfig to use")
+	f.StringVar(&c.overrides.Context.Cluster, "cluster", "", "cluster of the kubeconfig to use")
+	f.StringVar(&c.overrides.Context.AuthInfo, "user", "", "user of the kubeconfig to use")
+	f.StringVar(&c.overrides.AuthInfo.Impersonate, "as", "", "user name to impersonate")
+	f.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to impersonate; repeatable")
+	f.StringVar(&c.server, "server", "",
+		"URL of the scheduler's REST interface, such as http://127.0.0.1:9080; without it the API server is asked for --service")
+	f.StringVar(&c.service, "service", "yunikorn/yunikorn-service:9080", "NAMESPACE/NAME:PORT of the service before the scheduler")
+	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer")
+}
+
+// get returns the body at a path of the REST interface.
+func (c *connection) get(ctx context.Context, path string) ([]byte, error) {
+	client, target, err := c.target()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	at := target.JoinPath(path).String()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return nil, c.refused(response.StatusCode, body)
+	case err != nil:
+		return nil, fmt.Errorf("the answer of %s broke off: %w", at, err)
+	case len(body) > maxAnswer:
+		return nil, fmt.Errorf("the answer of %s is larger than %d bytes: is that the scheduler?", at, maxAnswer)
+	}
+	return body, nil
+}
+
+// target returns a client and the URL below which the REST interface is.
+func (c *connection) target() (*http.Client, *url.URL, error) {
+	if c.server != "" {
+		u, err := url.Parse(c.server)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, nil, usagef("--server %q is no URL such as http://127.0.0.1:9080", c.server)
+		}
+		return http.DefaultClient, u, nil
+	}
+	namespace, name, err := splitService(c.service)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := c.clientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("no cluster to ask: %w; set KUBECONFIG, --kubeconfig or --context, or give the scheduler's address by --server", err)
+	}
+	client, err := clientrest.HTTPClientFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	base, _, err := clientrest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return client, base.JoinPath("api/v1/namespaces", namespace, "services", name, "proxy"), nil
+}
+
+func (c *connection) clientConfig() (*clientrest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("there is no kubeconfig")
+	}
+	return config, err
+}
+
+// splitService returns the parts of NAMESPACE/NAME:PORT; the name keeps its port.
+func splitService(s string) (namespace, name string, err error) {
+	namespace, name, found := strings.Cut(s, "/")
+	host, port, _ := strings.Cut(name, ":")
+	if !found || namespace == "" || host == "" || port == "" || strings.ContainsAny(name, "/?#%") || strings.Contains(port, ":") {
+		return "", "", usagef("--service %q is not NAMESPACE/NAME:PORT, such as yunikorn/yunikorn-service:9080", s)
+	}
+	return namespace, name, nil
+}
+
+// unreachable says what to do where nobody answers.
+func (c *connection) unreachable(err error) error {
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)
+	case c.server != "":
+		return fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+
+			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
+	}
+	return fmt.Errorf("API server: %w", err)
+}
+
+// refused says what to do with an answer that is not 200.
+func (c *connection) refused(status int, body []byte) error {
+	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
+	if m := message(body); m != "" {
+		told += ": " + printable(m)
+	}
+	if c.server != "" {
+		return fmt.Errorf("%s: %s: is this the scheduler's REST interface?", c.server, told)
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s: log in to the cluster again", told)
+	case http.StatusForbidden:
+		return fmt.Errorf("%s: you need the verb get on services/proxy there; ask for it, or use kubectl port-forward and --server", told)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
+	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return fmt.Errorf("%s: no scheduler answers behind service %s. Is it running, and does its argument restAddress "+
+			"listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
+	}
+	return errors.New(told)
+}
+
+// message returns what the body of an error says, of the API server or of the
+// scheduler; empty where it is neither.
+func message(body []byte) string {
+	var known struct {
+		Message     string `json:"message"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(body, &known) != nil {
+		return ""
+	}
+	if known.Description != "" {
+		return known.Description
+	}
+	return known.Message
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// The files in testdata are sessions in an empty directory without a kubeconfig:
+//
+//	file NAME          the input becomes a file
+//	run                the first line is a command line; the rest is its standard input.
+//	                   The result is what it prints, errors marked with "! ", and its exit code
+//	scheduler          the input is a queues.yaml; $SERVER is the REST interface of a
+//	                   scheduler with it: the real handler, on a tree without pods
+//	nodes              what the nodes of that scheduler hold: type=amount ...
+//	pods QUEUE         what the pods of a queue use or, with pending, ask for; the queue
+//	                   is made where it is missing
+//	answer STATUS      $SERVER is something that answers every request like this
+//	silent             $SERVER is something that never answers
+//	kubeconfig         a file "kubeconfig" for an API server whose service proxy leads to
+//	                   what was served last; it wants namespace/name:port of the input
+func TestScripts(t *testing.T) {
+	files, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	datadriven.Walk(t, files, func(t *testing.T, path string) {
+		t.Chdir(t.TempDir())
+		t.Setenv("KUBECONFIG", "")
+		t.Setenv("HOME", t.TempDir())
+		s := &session{}
+		datadriven.RunTest(t, path, s.command)
+	})
+}
+
+// session is what the commands of one file share.
+type session struct {
+	draft   *queues.Draft
+	handler http.Handler // of $SERVER
+	url     string
+}
+
+func (s *session) command(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	switch d.Cmd {
+	case "file":
+		if err := os.WriteFile(d.CmdArgs[0].Key, []byte(d.Input+"\n"), 0o600); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+	case "run":
+		return s.run(d.Input)
+	case "scheduler":
+		spec, err := config.Parse([]byte(d.Input))
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.draft = queues.NewDraftFrom(spec)
+		s.serve(t, rest.NewServer(func() *queues.Snapshot { return s.draft.Publish(nil) }).Handler())
+	case "nodes":
+		s.draft.SetCapacity(queuestest.Vector(d.Input))
+	case "pods":
+		s.pods(t, d)
+	case "answer":
+		s.serve(t, answers(d.CmdArgs[0].Key, d.Input))
+	case "silent":
+		s.serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	case "kubeconfig":
+		s.kubeconfig(t, d.Input)
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	return ""
+}
+
+// run returns what a command line prints and its exit code.
+func (s *session) run(input string) string {
+	line, stdin, _ := strings.Cut(input, "\n")
+	args := strings.Fields(strings.ReplaceAll(line, "$SERVER", s.url))
+	var out, errs bytes.Buffer
+	code := run(args, streams{in: strings.NewReader(stdin), out: &out, err: &errs})
+	var b strings.Builder
+	b.Write(out.Bytes())
+	for line := range strings.Lines(errs.String()) {
+		b.WriteString("! " + line)
+	}
+	fmt.Fprintf(&b, "exit %d\n", code)
+	text := b.String()
+	if s.url != "" {
+		text = strings.ReplaceAll(text, s.url, "$SERVER")
+		text = strings.ReplaceAll(text, strings.TrimPrefix(s.url, "http://"), "$ADDRESS")
+	}
+	return text
+}
+
+func (s *session) serve(t *testing.T, handler http.Handler) {
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	s.handler, s.url = handler, server.URL
+}
+
+// pods adds what pods use, or ask for, to a queue.
+func (s *session) pods(t *testing.T, d *datadriven.TestData) {
+	id, err := s.draft.AddDynamic(d.CmdArgs[0].Key)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	v := queuestest.Vector(d.Input)
+	s.draft.Update(id, func(u *queues.Usage) {
+		if d.HasArg("pending") {
+			u.Pending = u.Pending.Add(v)
+		} else {
+			u.Allocated = u.Allocated.Add(v)
+		}
+		u.Running++
+	})
+}
+
+// answers serves one text with a status.
+func answers(status, body string) http.Handler {
+	var code int
+	if _, err := fmt.Sscan(status, &code); err != nil {
+		panic(err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		fmt.Fprintln(w, body)
+	})
+}
+
+// kubeconfig starts an API server that knows one service and nothing else, and
+// lets everybody in but eve.
+func (s *session) kubeconfig(t *testing.T, service string) {
+	namespace, name, _ := strings.Cut(service, "/")
+	proxy := fmt.Sprintf("/api/v1/namespaces/%s/services/%s/proxy", namespace, name)
+	behind := s.handler
+	s.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Impersonate-User") == "eve":
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","message":"services \"yunikorn-service:9080\" is forbidden: User \"eve\" cannot get resource \"services/proxy\""}`)
+		case !strings.HasPrefix(r.URL.Path, proxy+"/"):
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind":"Status","message":"services \"other\" not found"}`)
+		default:
+			http.StripPrefix(proxy, behind).ServeHTTP(w, r)
+		}
+	}))
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters:
+- name: here
+  cluster: {server: %q}
+contexts:
+- name: here
+  context: {cluster: here, user: me}
+users:
+- name: me
+  user: {token: secret}
+current-context: here
+`, s.url)
+	if err := os.WriteFile("kubeconfig", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// standing is how a queue uses what it is entitled to.
+type standing struct {
+	Queue string `json:"queue"`
+	// Percent is what it uses of what it is entitled to, in the type in which that
+	// is most, rounded down; Of says of what: guaranteed or cluster, empty where
+	// neither names the type.
+	Percent int64  `json:"percent"`
+	Of      string `json:"of,omitempty"`
+	// Type is that type; the amounts are in it. Empty where nothing is used.
+	Type       string `json:"type,omitempty"`
+	Allocated  int64  `json:"allocated"`
+	Guaranteed *int64 `json:"guaranteed,omitempty"`
+	Pending    int64  `json:"pending"`
+
+	share resources.Share
+}
+
+func newTop(conn *connection) *cobra.Command {
+	var output *format
+	var from source
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show which queues use most of what they are guaranteed",
+		Long: `Sorts leaf queues by what they use of their guarantee, in the type in which that
+is most. A type that a queue is not guaranteed is measured against the cluster.`,
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tree, err := from.tree(cmd.Context(), conn, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			list := standings(tree, all)
+			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error { return printStandings(w, list) })
+		},
+	}
+	output = addOutput(cmd)
+	from.addFlags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "show parents, too")
+	return cmd
+}
+
+// standings lists the leaves, or all queues, the largest share first.
+func standings(tree *rest.Queue, all bool) []standing {
+	list := []standing{}
+	var visit func(q *rest.Queue)
+	visit = func(q *rest.Queue) {
+		if all || q.IsLeaf {
+			list = append(list, standingOf(q, tree.MaxResource))
+		}
+		for _, c := range q.Children {
+			visit(c)
+		}
+	}
+	visit(tree)
+	slices.SortFunc(list, func(a, b standing) int {
+		return cmp.Or(b.share.Compare(a.share), cmp.Compare(a.Queue, b.Queue))
+	})
+	return list
+}
+
+func standingOf(q *rest.Queue, cluster map[string]int64) standing {
+	s := standing{Queue: q.QueueName}
+	for _, typ := range slices.Sorted(maps.Keys(q.AllocatedResource)) {
+		of, what := q.GuaranteedResource[typ], "guaranteed"
+		if _, named := q.GuaranteedResource[typ]; !named {
+			of, what = cluster[typ], "cluster"
+			if _, named = cluster[typ]; !named {
+				continue
+			}
+		}
+		used := q.AllocatedResource[typ]
+		share := resources.ShareOf(resources.Amount(used), resources.Amount(of))
+		if share.Compare(s.share) > 0 {
+			s.share, s.Type, s.Of, s.Percent = share, typ, what, percent(used, of)
+		}
+	}
+	s.Allocated, s.Pending = q.AllocatedResource[s.Type], q.PendingResource[s.Type]
+	if g, ok := q.GuaranteedResource[s.Type]; ok {
+		s.Guaranteed = &g
+	}
+	return s
+}
+
+// percent is used/of in percent, rounded down; 100 where there is nothing to
+// divide by.
+func percent(used, of int64) int64 {
+	if of <= 0 {
+		return 100
+	}
+	p := big.NewInt(used)
+	p.Mul(p, big.NewInt(100)).Quo(p, big.NewInt(of))
+	if !p.IsInt64() {
+		return int64(resources.MaxAmount)
+	}
+	return p.Int64()
+}
+
+func printStandings(w io.Writer, list []standing) error {
+	t := newTable("QUEUE", ">USES", "OF", "TYPE", ">ALLOCATED", ">GUARANTEED", ">PENDING")
+	for _, s := range list {
+		if s.Type == "" {
+			t.add(s.Queue, "0%", "-", "-", "-", "-", "-")
+			continue
+		}
+		guaranteed := "-"
+		if s.Guaranteed != nil {
+			guaranteed = quantity(s.Type, *s.Guaranteed)
+		}
+		t.add(s.Queue, big.NewInt(s.Percent).String()+"%", s.Of, s.Type,
+			quantity(s.Type, s.Allocated), guaranteed, quantity(s.Type, s.Pending))
+	}
+	return t.write(w)
+}
