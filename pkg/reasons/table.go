@@ -69,7 +69,8 @@ const (
 	PreemptionNever Code = "PreemptionNever"
 	// PreemptionDelayed: the pod has not waited for its leaf's preemption.delay.
 	PreemptionDelayed Code = "PreemptionDelayed"
-	// PreemptionPaced: as many pods were preempted in this round as may be.
+	// PreemptionPaced: as many pods were preempted in this round as may be, or too
+	// many plans came to nothing.
 	PreemptionPaced Code = "PreemptionPaced"
 	// PreemptionRefused: no plan is lawful, or none helps.
 	PreemptionRefused Code = "PreemptionRefused"
@@ -181,8 +182,8 @@ var table = []Entry{
 		"Wait until pods finish, or give the pod another PriorityClass."},
 	{PreemptionDelayed, "No node took the pod, and it has not waited long enough to preempt others.",
 		"Wait; property preemption.delay of the leaf queue says how long."},
-	{PreemptionPaced, "Others are to make room for the pod, but as many were preempted in this moment as maxVictimsPerRound allows.",
-		"Nothing: it is planned for again in the next round. Raise maxVictimsPerRound of QueuePreemption for a faster pace."},
+	{PreemptionPaced, "The pod is planned for a little later: as many pods were preempted in this moment as maxVictimsPerRound allows, or plans for other pods came to nothing and used up the time there is for such.",
+		"Nothing: its turn comes. Raise maxVictimsPerRound of QueuePreemption for a faster pace; where plans come to nothing, pods with PreemptionRefused say why."},
 	{PreemptionRefused, "No node took the pod, and no others may be, or need to be, made to leave for it.",
 		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
 	{MakingRoom, "A node is held for the pod, and others are made to leave it: pods of queues over their guarantee, or, for a DaemonSet pod, pods of no higher priority.",

@@ -42,12 +42,14 @@ type asking struct {
 	during map[named]struct{}
 	// settled is when the stirred ones were looked at last.
 	settled time.Time
+	toil    toil
 }
 
 func newAsking() asking {
 	return asking{
 		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected),
 		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
+		toil: toil{perNode: perNode, turns: fewTurns},
 	}
 }
 
@@ -135,14 +137,17 @@ func (s *Store) later(now time.Time) time.Time {
 // tickAsking puts the pods whose time has come into the order. When the delay of
 // very many ends at once the next Tick, which is due, goes on.
 func (s *Store) tickAsking(now time.Time) {
+	s.asking.toil.rest(now)
+	room := s.asking.toil.room(s.asking.order.index.Eligible())
 	for range mostLooks {
 		e, ok := s.asking.due.First()
-		if !ok || e.when.After(now) {
+		if !ok || e.when.After(now) || room == 0 {
 			return
 		}
 		s.asking.due.Update(e, false)
 		if s.worthAPlan(e.pod, now) {
 			e.pod.asks.ask = s.asking.order.push(s, e.pod)
+			room--
 		}
 	}
 }
@@ -219,11 +224,28 @@ func (s *Store) mayAsk(p *pod) bool {
 	return false
 }
 
+// askingDue is when Tick has something to do for pods that ask; zero for never.
+func (s *Store) askingDue() time.Time {
+	first, ok := s.asking.due.First()
+	switch t := &s.asking.toil; {
+	case !t.tired && ok:
+		return first.when
+	case !t.tired, s.asking.current != nil: // then, it goes on when that cycle is over
+		return time.Time{}
+	case s.asking.order.index.Eligible() > 0:
+		return t.paid
+	case ok:
+		return latest(first.when, t.paid)
+	}
+	return time.Time{}
+}
+
 // fillAsking lets the first pod of the order through to have a plan made, if
 // nobody else is being tried.
 func (s *Store) fillAsking(now time.Time) {
 	s.settleStirred(now)
-	for s.started && !s.standby && s.asking.current == nil {
+	s.asking.toil.rest(now)
+	for s.started && !s.standby && s.asking.current == nil && !s.asking.toil.until(now).After(now) {
 		ask, ok := s.asking.order.index.Next()
 		if !ok {
 			return

@@ -82,6 +82,10 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if at := s.pace.until(1, s.preemption, now); at.After(now) {
 		return s.paced(p, at)
 	}
+	if at := s.asking.toil.until(now); at.After(now) {
+		s.arm(p, at)
+		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again")
+	}
 	return reasons.Reason{}
 }
 
@@ -157,6 +161,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
 	s.arm(p, p.asks.retryAt)
+	s.asking.toil.spend(len(s.scenery.nodes), now)
 	s.watch(p, s.named(d))
 	s.stirMissed(p)
 	return why

@@ -28,8 +28,8 @@ func (s *Store) nextMoved() bool {
 
 func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
-	if e, ok := s.asking.due.First(); ok && (next.IsZero() || e.when.Before(next)) {
-		next = e.when
+	if due := s.askingDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
 	}
 	if due := s.stirredDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 		next = due

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// hopelessStore has askers of two queues that are below their guarantee and that
+// nobody makes room for: who has it is guaranteed it. One asker of root.c, by far
+// the youngest, would get room.
+func hopelessStore(t *testing.T, askers int) *Store {
+	t.Helper()
+	s := New(queuestest.MustTree(t, `root
+  a guaranteed.vcore=1000 props=preemption.delay:1s
+  b guaranteed.vcore=100 props=preemption.delay:1s
+  c guaranteed.vcore=1 props=preemption.delay:1s
+  kept guaranteed.vcore=10
+  lent`), Options{Window: 8, MaxWindow: 8})
+	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
+	add := func(name, queue, node, vcore string, created time.Time) {
+		s.Upsert(Pod{
+			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: created,
+			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+			Request: queuestest.Vector("pods=1 vcore=" + vcore),
+		}, epoch)
+	}
+	for n, queue := range []string{"root.kept", "root.lent"} {
+		node := fmt.Sprint("n", n)
+		s.UpsertNode(node, queuestest.Vector("vcore=10 pods=200"), epoch)
+		for i := range 10 {
+			add(fmt.Sprintf("on-%s-%d", node, i), queue, node, "1", epoch)
+		}
+	}
+	for i := range askers {
+		add(fmt.Sprintf("a%03d", i), []string{"root.a", "root.b"}[i%2], "", "11", epoch)
+	}
+	add("wanted", "root.c", "", "1", epoch.Add(5*time.Second))
+	s.Start(epoch)
+	return s
+}
+
+// played is what became of askers.
+type played struct {
+	plans map[types.UID]int
+	// busiest is the most plans in a second.
+	busiest int
+	// placed is when the one that may have room got a plan.
+	placed time.Duration
+}
+
+// playHopeless runs cycles and plans for some time, as often as the store says.
+func playHopeless(t *testing.T, s *Store, lasts time.Duration) played {
+	t.Helper()
+	out := played{plans: map[types.UID]int{}}
+	seconds := map[int]int{}
+	for now := epoch; now.Before(epoch.Add(lasts)); now = now.Add(10 * time.Millisecond) {
+		for range 100 {
+			if due, ok := s.NextDeadline(); ok && !due.After(now) {
+				s.Tick(now)
+			}
+			refs := s.TakeActivations()
+			if len(refs) == 0 {
+				break
+			}
+			for _, r := range refs {
+				why := reasons.Brief(reasons.NoNodeFits)
+				if a, gate := s.Attempt(r.UID, string(r.UID), nil, now); a == nil {
+					why = gate
+				} else {
+					out.plans[r.UID]++
+					seconds[int(now.Sub(epoch)/time.Second)]++
+					d := victims.Plan(a.World, a.Ask, victims.Params{})
+					if d.Outcome == victims.Preempt {
+						if r.UID != "wanted" || !s.Claim(r.UID, &d, now).None() {
+							t.Fatalf("%s: %s", r.Name, d)
+						}
+						out.placed = now.Sub(epoch)
+						continue
+					}
+					why = s.Decline(r.UID, &d, now)
+				}
+				s.Failed(r.UID, string(r.UID), why, now)
+			}
+		}
+		if due, ok := s.NextDeadline(); ok && !due.After(now) {
+			t.Fatalf("at %v something was due %v ago, and nobody is tried", now.Sub(epoch), now.Sub(due))
+		}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range seconds {
+		out.busiest = max(out.busiest, n)
+	}
+	return out
+}
+
+// Plans that come to nothing take a bounded part of the time, and everybody has a
+// turn though they do, soon after who waited longer.
+func TestPlansInVainAreBounded(t *testing.T) {
+	const askers, lasts = 200, 90 * time.Second
+	for _, c := range []struct {
+		name    string
+		change  func(*toil)
+		noticed bool
+	}{
+		{"as it is", func(*toil) {}, false},
+		{"plans cost nothing", func(x *toil) { x.perNode = 0 }, true},
+		{"nobody takes turns", func(x *toil) { x.turns = 1000 }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := hopelessStore(t, askers)
+			s.asking.toil.perNode = 100 * time.Millisecond // five plans a second, on two nodes
+			c.change(&s.asking.toil)
+			got := playHopeless(t, s, lasts)
+			least, all := math.MaxInt, 0
+			for _, n := range got.plans {
+				all += n
+			}
+			for _, p := range s.sortedPods() {
+				if p.state != bound {
+					least = min(least, got.plans[p.UID])
+				}
+			}
+			bounded := got.busiest <= 11 && all <= 5*(int(lasts/time.Second)+2)
+			fair := least > 0 && got.placed > 0 && got.placed <= 50*time.Second
+			if noticed := !bounded || !fair; noticed != c.noticed {
+				t.Errorf("%d plans, %d in the busiest second, at least %d each; placed after %v", all, got.busiest, least, got.placed)
+			}
+		})
+	}
+}
