@@ -9,55 +9,85 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config/compare"
+	"github.com/paddock-scheduler/paddock/pkg/queues/forecast"
 )
 
 // comparison is what is told of two documents.
 type comparison struct {
 	Differences []compare.Difference `json:"differences"`
+	// Forecast is what the difference means for a cluster; nil where none is looked at.
+	Forecast *forecast.Forecast `json:"forecast,omitempty"`
+	// OtherQueues are queues that the cluster has from a configuration and the old
+	// document does not name or sets otherwise: it is not what the cluster runs.
+	OtherQueues []string `json:"otherQueues,omitempty"`
 }
 
-func newDiff(_ *connection) *cobra.Command {
+const diffHelp = `Compares what two queues.yaml files do, in words; how they are written does not
+matter. "-" is the standard input. No cluster is needed.
+
+With --live or --usage it also says what NEW means for what runs and waits now:
+which queues would be over their max, which guarantees can never be met, which
+pods would be left in queues that are gone, and which queues could lose pods to
+which others by preemption. OLD should be what the cluster runs.
+
+Exit codes: 0 fine; 1 a file is invalid, or something of the first three is new,
+or, with --exit-code, they differ; 2 a file or the cluster could not be read.`
+
+func newDiff(conn *connection) *cobra.Command {
 	var output *format
+	var from cluster
 	var differ bool
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
-		Short: "Tell what a new queue configuration changes",
-		Long: `Compares what two queues.yaml files do, in words; how they are written does not
-matter. "-" is the standard input. No cluster is needed.
-
-Exit codes: 0 fine, 1 a file is invalid (or, with --exit-code, they differ), 2 a
-file could not be read.`,
-		Example: "  kubectl paddock config diff queues.yaml new-queues.yaml",
-		Args:    arguments(2, 2, "the old file and the new one"),
+		Short: "Tell what a new queue configuration changes, and what it means for a cluster",
+		Long:  diffHelp,
+		Example: "  kubectl paddock config diff queues.yaml new-queues.yaml\n" +
+			"  kubectl paddock config diff queues.yaml new-queues.yaml --live\n" +
+			"  kubectl paddock queues -o json > usage.json\n" +
+			"  kubectl paddock config diff queues.yaml new-queues.yaml --usage usage.json",
+		Args: arguments(2, 2, "the old file and the new one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, after, err := readSpecs(cmd, args[0], args[1])
-			if err != nil {
+			if err := from.check(args); err != nil {
 				return err
 			}
-			c := comparison{Differences: compare.Specs(before, after)}
-			if c.Differences == nil {
-				c.Differences = []compare.Difference{}
+			c, err := compared(cmd, conn, from, args)
+			if err != nil {
+				return err
 			}
 			if err := output.write(cmd.OutOrStdout(), c, c.print); err != nil {
 				return err
 			}
-			if differ && len(c.Differences) > 0 {
+			if differ && len(c.Differences) > 0 || c.Forecast != nil && c.Forecast.Worse() {
 				return errFound
 			}
 			return nil
 		},
 	}
 	output = addOutput(cmd)
+	from.addFlags(cmd)
 	cmd.Flags().BoolVar(&differ, "exit-code", false, "exit with 1 where there are differences")
 	return cmd
+}
+
+// compared reads both documents, and the cluster where it is wanted.
+func compared(cmd *cobra.Command, conn *connection, from cluster, names []string) (*comparison, error) {
+	before, after, err := readSpecs(cmd, names[0], names[1])
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{Differences: compare.Specs(before, after)}
+	if c.Differences == nil {
+		c.Differences = []compare.Difference{}
+	}
+	if from.wanted() {
+		return c, c.look(cmd, conn, from, before, after)
+	}
+	return c, nil
 }
 
 // readSpecs reads both documents. Those that are invalid are told all about on
 // the error stream.
 func readSpecs(cmd *cobra.Command, oldName, newName string) (before, after *config.Spec, err error) {
-	if oldName == standardInput && newName == standardInput {
-		return nil, nil, usagef("only one of the files can be the standard input")
-	}
 	var specs [2]*config.Spec
 	for i, name := range []string{oldName, newName} {
 		text, err := readDocument(name, cmd.InOrStdin())
@@ -77,16 +107,40 @@ func readSpecs(cmd *cobra.Command, oldName, newName string) (before, after *conf
 	return specs[0], specs[1], nil
 }
 
+// look adds the forecast for a cluster.
+func (c *comparison) look(cmd *cobra.Command, conn *connection, from cluster, before, after *config.Spec) error {
+	tree, err := from.tree(cmd, conn)
+	if err != nil {
+		return err
+	}
+	books := booksOf(tree)
+	then, other, err := books.Under(before)
+	if err != nil {
+		return err
+	}
+	now, _, err := books.Under(before, after)
+	if err != nil {
+		return err
+	}
+	f := forecast.Compare(forecast.Of(then, before.PreemptionEnabled), forecast.Of(now, after.PreemptionEnabled))
+	c.Forecast, c.OtherQueues = &f, other
+	return nil
+}
+
 func (c *comparison) print(w io.Writer) error {
 	var b strings.Builder
 	for _, d := range c.Differences {
+		line := d.String()
 		if d.Queue != "" {
-			fmt.Fprintf(&b, "%s: ", d.Queue)
+			line = d.Queue + ": " + line
 		}
-		fmt.Fprintln(&b, printable(d.String()))
+		fmt.Fprintln(&b, printable(line))
 	}
 	if len(c.Differences) == 0 {
 		fmt.Fprintln(&b, "no difference")
+	}
+	if c.Forecast != nil {
+		c.printForecast(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

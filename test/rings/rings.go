@@ -39,6 +39,7 @@ var table = map[string]Ring{
 	"pkg/queues/internal":   Model,
 	"pkg/queues/placement":  Model,
 	"pkg/queues/order":      Decisions,
+	"pkg/queues/forecast":   Decisions,
 	"pkg/victims":           Decisions,
 	"pkg/reservations":      Decisions,
 	"pkg/queues/store":      Live,

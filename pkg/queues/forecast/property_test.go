@@ -1,0 +1,357 @@
+package forecast
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+var kinds = []string{"memory", "vcore"}
+
+// pod is a pod that runs or waits in a leaf.
+type pod struct {
+	leaf    string
+	request [2]int64 // by kind
+	waits   bool
+}
+
+// situation is a small cluster.
+type situation struct {
+	root *queuestest.Node
+	pods []pod
+}
+
+func situations() *rapid.Generator[situation] {
+	return rapid.Custom(func(t *rapid.T) situation {
+		s := situation{root: &queuestest.Node{Name: "root", Parent: true}}
+		grow(t, s.root, 1)
+		var leaves []string
+		for q := range s.spec(t).Root.All() {
+			if q.Leaf {
+				leaves = append(leaves, q.Path)
+			}
+		}
+		for range rapid.IntRange(2, 14).Draw(t, "pods") {
+			p := pod{leaf: rapid.SampledFrom(leaves).Draw(t, "leaf"), waits: rapid.IntRange(0, 3).Draw(t, "waits") == 0}
+			for k := range p.request {
+				p.request[k] = rapid.Int64Range(0, 3).Draw(t, "request")
+			}
+			s.pods = append(s.pods, p)
+		}
+		return s
+	})
+}
+
+func grow(t *rapid.T, parent *queuestest.Node, depth int) {
+	least := 0
+	if depth == 1 {
+		least = 2
+	}
+	for i := range rapid.IntRange(least, 3).Draw(t, "children") {
+		n := &queuestest.Node{Name: string(rune('a' + i)), Guaranteed: map[string]resources.Amount{}, Max: map[string]resources.Amount{}, Properties: map[string]string{}}
+		for _, kind := range kinds {
+			if rapid.Bool().Draw(t, "guaranteed") {
+				n.Guaranteed[kind] = resources.Amount(rapid.Int64Range(0, 5).Draw(t, "guaranteed amount"))
+			}
+			if rapid.IntRange(0, 4).Draw(t, "limited") == 0 {
+				n.Max[kind] = resources.Amount(rapid.Int64Range(0, 6).Draw(t, "max amount"))
+			}
+		}
+		if policy := rapid.SampledFrom([]string{"", "", "", "fence", "disabled"}).Draw(t, "policy"); policy != "" {
+			n.Properties["preemption.policy"] = policy
+		}
+		if depth < 3 && rapid.Bool().Draw(t, "deeper") {
+			grow(t, n, depth+1)
+		}
+		parent.Children = append(parent.Children, n)
+	}
+}
+
+// failer is what both kinds of tests have.
+type failer interface{ Fatal(args ...any) }
+
+func (s situation) spec(t failer) *config.Spec {
+	spec, err := queuestest.Spec(s.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// tree is the situation as a snapshot.
+func (s situation) tree(t failer) *queues.Snapshot {
+	d := queues.NewDraftFrom(s.spec(t))
+	for _, p := range s.pods {
+		q, ok := d.Find(p.leaf)
+		if !ok {
+			t.Fatal("no queue " + p.leaf)
+		}
+		d.Update(q.ID, func(u *queues.Usage) {
+			if p.waits {
+				u.Pending = u.Pending.Add(p.vector())
+			} else {
+				u.Allocated = u.Allocated.Add(p.vector())
+			}
+		})
+	}
+	return d.Publish(nil)
+}
+
+func (p pod) vector() resources.Vector {
+	m := map[string]resources.Amount{}
+	for k, kind := range kinds {
+		m[kind] = resources.Amount(p.request[k])
+	}
+	return resources.VectorFrom(m)
+}
+
+// TestLosersAreThoseOfTheLaws compares with the laws read pair by pair.
+func TestLosersAreThoseOfTheLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := situations().Draw(t, "situation")
+		if diff := cmp.Diff(byLaw(s.tree(t)), pairs(Of(s.tree(t), true))); diff != "" {
+			t.Fatalf("by law (-) and forecast (+):\n%s", diff)
+		}
+		if diff := cmp.Diff(Of(s.tree(t), true), Of(s.tree(t), true)); diff != "" {
+			t.Fatalf("twice the same:\n%s", diff)
+		}
+	})
+}
+
+// TestForgottenLawsAreNoticed plants forecasts that do not see a part of the
+// configuration; the comparison must notice each.
+func TestForgottenLawsAreNoticed(t *testing.T) {
+	policy := func(name string) func(*queuestest.Node) {
+		return func(n *queuestest.Node) {
+			if n.Properties["preemption.policy"] == name {
+				delete(n.Properties, "preemption.policy")
+			}
+		}
+	}
+	for name, forget := range map[string]func(*queuestest.Node){
+		"fences":                policy("fence"),
+		"protection":            policy("disabled"),
+		"guarantees":            func(n *queuestest.Node) { n.Guaranteed = nil },
+		"guarantees of leaves":  func(n *queuestest.Node) { forgetIf(n, len(n.Children) == 0) },
+		"guarantees of parents": func(n *queuestest.Node) { forgetIf(n, len(n.Children) > 0) },
+		"max of leaves":         func(n *queuestest.Node) { n.Max = nil },
+	} {
+		noticed := false
+		for seed := 0; seed < 2000 && !noticed; seed++ {
+			s := situations().Example(seed)
+			want := byLaw(s.tree(t))
+			s.root = without(s.root, forget)
+			noticed = !cmp.Equal(want, pairs(Of(s.tree(t), true)))
+		}
+		if !noticed {
+			t.Errorf("nobody notices that the forecast does not see %s", name)
+		}
+	}
+}
+
+func forgetIf(n *queuestest.Node, is bool) {
+	if is {
+		n.Guaranteed = nil
+	}
+}
+
+// without is a copy of a tree with a part forgotten.
+func without(n *queuestest.Node, forget func(*queuestest.Node)) *queuestest.Node {
+	c := *n
+	c.Properties = maps.Clone(n.Properties)
+	forget(&c)
+	c.Children = nil
+	for _, child := range n.Children {
+		c.Children = append(c.Children, without(child, forget))
+	}
+	return &c
+}
+
+// pairs lists who may lose what to whom.
+func pairs(f Forecast) []string {
+	out := []string{}
+	for _, l := range f.Losers {
+		for _, a := range l.Askers {
+			out = append(out, fmt.Sprintf("%s loses %s, at most %d, to %s, waits %v", l.Queue, l.Type, l.AtMost, a.Queue, a.Waits))
+		}
+		if l.More > 0 {
+			out = append(out, fmt.Sprintf("%s loses to %d more", l.Queue, l.More))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// byLaw is the same, by the wording of the laws for each pair of leaves.
+func byLaw(tree *queues.Snapshot) []string {
+	out := []string{}
+	for loser := range tree.All() {
+		for _, kind := range kinds {
+			most := resources.Amount(0) // the largest that any of its askers may take
+			var askers []*queues.Queue
+			for asker := range tree.All() {
+				if take := mayTake(tree, asker, loser, kind); take > 0 {
+					most = max(most, take)
+					askers = append(askers, asker)
+				}
+			}
+			for _, asker := range askers {
+				out = append(out, fmt.Sprintf("%s loses %s, at most %d, to %s, waits %v",
+					loser.Path, kind, most, asker.Path, asker.Pending.Get(kind) > 0))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func mayTake(tree *queues.Snapshot, asker, loser *queues.Queue, kind string) resources.Amount {
+	if !asker.Leaf || !loser.Leaf || asker == loser || loser.Policies.Preemption == config.PreemptionDisabled {
+		return 0
+	}
+	if most, limited := asker.Max.Get(kind); limited && asker.Allocated.Get(kind) >= most {
+		return 0
+	}
+	guarantees := false
+	for q := range tree.Ancestors(asker.ID) {
+		if above(q, loser) {
+			break
+		}
+		if q.Policies.Preemption == config.PreemptionFence {
+			return 0 // law 7
+		}
+		if g, named := q.Guaranteed.Get(kind); named {
+			guarantees = true
+			if q.Allocated.Get(kind) >= g {
+				return 0 // law 4
+			}
+		}
+	}
+	if !guarantees {
+		return 0 // law 4
+	}
+	take := loser.Allocated.Get(kind)
+	for q := range tree.Ancestors(loser.ID) {
+		if above(q, asker) {
+			break
+		}
+		g, _ := q.Guaranteed.Get(kind)
+		take = min(take, q.Allocated.Get(kind)-g) // laws 2 and 5
+	}
+	return take
+}
+
+// above tells whether q is an ancestor of the other queue.
+func above(q, other *queues.Queue) bool { return strings.HasPrefix(other.Path, q.Path+".") }
+
+// TestVictimsOfPlansWereForecast lets the planner make room for every pod that
+// waits, and looks the victims up.
+func TestVictimsOfPlansWereForecast(t *testing.T) {
+	checked := 0
+	rapid.Check(t, func(t *rapid.T) {
+		for _, s := range rapid.SliceOfN(situations(), 10, 10).Draw(t, "situations") {
+			tree := s.tree(t)
+			f := Of(tree, true)
+			for i, p := range s.pods {
+				if !p.waits {
+					continue
+				}
+				n, err := checkPlan(s, tree, i, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checked += n
+			}
+		}
+	})
+	if checked < 20 {
+		t.Errorf("only %d victims were looked up", checked)
+	}
+}
+
+// TestVictimsThatWereNotForecastAreNoticed plants a forecast without losers.
+func TestVictimsThatWereNotForecastAreNoticed(t *testing.T) {
+	for seed := range 2000 {
+		s := situations().Example(seed)
+		for i, p := range s.pods {
+			if !p.waits {
+				continue
+			}
+			if _, err := checkPlan(s, s.tree(t), i, Forecast{}); err != nil {
+				return
+			}
+		}
+	}
+	t.Error("nobody notices victims that were not forecast")
+}
+
+// checkPlan makes a plan for a pod that waits, on a node that is full, and
+// returns how many victims it looked up.
+func checkPlan(s situation, tree *queues.Snapshot, waiting int, f Forecast) (checked int, err error) {
+	asker := s.pods[waiting]
+	w := &victims.World{Types: kinds, Queues: tree}
+	var running []*victims.Pod
+	for i, p := range s.pods {
+		if !p.waits {
+			running = append(running, &victims.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i), Leaf: idOf(tree, p.leaf), App: fmt.Sprint(i), Request: p.request[:]})
+		}
+	}
+	w.Nodes = []*victims.Node{victims.NewNode("n", victims.Amounts{100, 100}, victims.Amounts{0, 0}, running)}
+	ask := &victims.Ask{UID: "asker", Name: "asker", Leaf: idOf(tree, asker.leaf), App: "asker", Request: asker.request[:], Priority: 100}
+	d := victims.Plan(w, ask, victims.Params{})
+	for _, v := range d.Victims {
+		var of pod
+		for i, p := range s.pods {
+			if fmt.Sprint(i) == v.UID {
+				of = p
+			}
+		}
+		for k, kind := range kinds {
+			if of.request[k] == 0 || !slices.Contains(d.Contested, kind) || !mayAskBySide(tree, asker.leaf, of.leaf, kind) {
+				continue // the type the asker is short of is another one
+			}
+			checked++
+			if !told(f, of.leaf, kind, asker.leaf) {
+				return checked, fmt.Errorf("a plan takes %s from %s for %s, which was not forecast", kind, of.leaf, asker.leaf)
+			}
+		}
+	}
+	return checked, nil
+}
+
+func idOf(tree *queues.Snapshot, path string) queues.ID {
+	q, _ := tree.Find(path)
+	return q.ID
+}
+
+// mayAskBySide tells whether a queue of the asker's side guarantees the type.
+func mayAskBySide(tree *queues.Snapshot, asker, loser, kind string) bool {
+	other, _ := tree.Find(loser)
+	for q := range tree.Ancestors(idOf(tree, asker)) {
+		if above(q, other) {
+			return false
+		}
+		if _, named := q.Guaranteed.Get(kind); named {
+			return true
+		}
+	}
+	return false
+}
+
+func told(f Forecast, loser, kind, asker string) bool {
+	return slices.ContainsFunc(f.Losers, func(l Loser) bool {
+		return l.Queue == loser && l.Type == kind && (l.More > 0 ||
+			slices.ContainsFunc(l.Askers, func(a Asker) bool { return a.Queue == asker && a.Waits }))
+	})
+}
