@@ -2,14 +2,17 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // daemonQueues are a queue of DaemonSets and one of pods that fill nodes, neither
@@ -41,6 +44,30 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 		// The error is that the test has deleted it itself.
 		_ = suite.client.AppsV1().DaemonSets(e.ns).Delete(context.Background(), name, inBackground())
 	})
+	return set
+}
+
+// daemonsInDefault is the configuration for two profiles, with what its comment says
+// has to be added for DaemonSets of default-scheduler.
+func daemonsInDefault(s *settings) {
+	twoProfiles(s)
+	s.defaultPlugins = map[string]any{
+		"preFilter":  pluginSet(false, "QueuePreemption"),
+		"postFilter": pluginSet(true, "QueuePreemption", "DynamicResources", "DefaultPreemption"),
+	}
+}
+
+// pluginSet enables plugins, alone or beside those that are there by default.
+func pluginSet(alone bool, names ...string) map[string]any {
+	set := map[string]any{}
+	var enabled []any
+	for _, name := range names {
+		enabled = append(enabled, map[string]any{"name": name})
+	}
+	set["enabled"] = enabled
+	if alone {
+		set["disabled"] = []any{map[string]any{"name": "*"}}
+	}
 	return set
 }
 
@@ -88,5 +115,252 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 		seen := c.evicted("filler")
 		return len(seen) == 3, names(seen)
 	})
+	e.expectBooks()
+}
+
+// TestDaemonSetOfTheDefaultProfile checks the same for a DaemonSet of no queue: on
+// one node a pod of a queue makes room, on the other one of its own profile.
+func TestDaemonSetOfTheDefaultProfile(t *testing.T) {
+	e := setup(t, daemonQueues, daemonsInDefault)
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "2"})
+	c := e.keepChronicle()
+	plain := ofProfile(corev1.DefaultSchedulerName)
+	e.fill("queued", 2, inQueue("root.fills"), onNode(nodes[0]))
+	e.fill("plain", 2, plain, onNode(nodes[1]))
+	e.createDaemonSet("agent", plain)
+	e.expect("agent", 2, 0, "")
+	queued, others := c.expectEvicted("queued", 1), c.expectEvicted("plain", 1)
+	e.awaitNote(queued[0].pod, "can run on node "+nodes[0]+" only")
+	e.awaitNote(others[0].pod, "can run on node "+nodes[1]+" only")
+	running, _ := e.podsOf("agent")
+	for _, p := range running {
+		c.awaitPlaced(p)
+	}
+	throughout(e, calm, "one pod of each is evicted", func() (bool, string) {
+		q, o := c.evicted("queued"), c.evicted("plain")
+		return len(q) == 1 && len(o) == 1, names(q) + names(o)
+	})
+	e.expectBooks()
+}
+
+// TestTwoDaemonSetsOnANode checks that several DaemonSets get their room on one
+// node, the one of the higher priority first though it came last.
+func TestTwoDaemonSetsOnANode(t *testing.T) {
+	e := setup(t, daemonQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	e.priorityClass("urgent", 1000, neverPreempts)
+	c := e.keepChronicle()
+	e.fill("filler", 4, inQueue("root.fills"), stopsAfter(2*time.Second))
+	e.createDaemonSet("first", requests("cpu", "2"))
+	first := e.awaitWaiting("first", 1)[0]
+	c.expectEvicted("filler", 2)
+	// It never preempts, and is before the other one all the same.
+	e.createDaemonSet("urgent", ofPriority(e.id+"-urgent"))
+	urgent := e.awaitWaiting("urgent", 1)[0]
+	c.awaitPlaced(urgent)
+	c.awaitPlaced(first)
+	_, a := c.boundAt(first.UID)
+	_, b := c.boundAt(urgent.UID)
+	if b.After(a) {
+		t.Errorf("the urgent one was bound %v after the other", b.Sub(a))
+	}
+	c.expectEvicted("filler", 3)
+	throughout(e, calm, "three pods are evicted", func() (bool, string) {
+		seen := c.evicted("filler")
+		return len(seen) == 3, names(seen)
+	})
+	e.expectBooks()
+}
+
+// TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
+// leave, one of a queue and one of none: nobody else has to go, and nobody gets
+// their room, who wants it and is of a higher priority.
+func TestDaemonSetAfterRestart(t *testing.T) {
+	e := setup(t, daemonQueues, daemonsInDefault)
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "2"})
+	e.priorityClass("high", 1000, neverPreempts)
+	c := e.keepChronicle()
+	e.fill("quick", 2, inQueue("root.fills"))
+	e.fill("slow", 2, inQueue("root.fills"), stopsAfter(3*time.Second))
+	e.createDaemonSet("managed", requests("cpu", "2"), onNode(nodes[0]))
+	e.createDaemonSet("plain", requests("cpu", "2"), onNode(nodes[1]), ofProfile(corev1.DefaultSchedulerName))
+	daemons := append(e.awaitWaiting("managed", 1), e.awaitWaiting("plain", 1)...)
+	c.expectEvicted("quick", 2)
+	c.expectEvicted("slow", 2)
+	e.expectGoneOrLeaving("quick", 2)
+	e.kill()
+	racers := e.create("racer", 2, ofProfile(corev1.DefaultSchedulerName), ofPriority(e.id+"-high"))
+	e.start()
+	for _, p := range daemons {
+		c.awaitPlaced(p)
+	}
+	for _, p := range racers {
+		if node, at := c.boundAt(p.UID); !at.IsZero() {
+			t.Errorf("pod %s got room on node %s, which was made for others", p.Name, node)
+		}
+	}
+	e.expectBooks()
+	e.checkHealth(t.Context())
+}
+
+// expectGoneOrLeaving waits until no pod of a group is running.
+func (e *env) expectGoneOrLeaving(of string, n int) {
+	e.Helper()
+	eventually(e, patience, fmt.Sprintf("the %d pods of group %s are gone", n, of), func() (bool, string) {
+		running, waiting := e.podsOf(of)
+		return len(running)+len(waiting) == 0, fmt.Sprint(len(running))
+	})
+}
+
+// TestDaemonSetRollingUpdate checks that all pods of a DaemonSet are replaced by
+// larger ones on nodes that others fill again as soon as they can.
+func TestDaemonSetRollingUpdate(t *testing.T) {
+	e := setup(t, daemonQueues)
+	e.useNodes(4, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.createDaemonSet("agent")
+	e.expect("agent", 4, 0, "")
+	e.createSet("fills", 14, requests("cpu", "1"))
+	e.expect("fills", 12, 2, "")
+	began := time.Now()
+	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType, []byte(
+		`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}},"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}}}`),
+		metav1.PatchOptions{})
+	e.ok(err)
+	eventually(t, patience, "all pods of the DaemonSet are the new ones", func() (bool, string) {
+		running, waiting := e.podsOf("agent")
+		updated := 0
+		for _, p := range running {
+			if p.Spec.Containers[0].Resources.Requests.Cpu().Value() == 2 {
+				updated++
+			}
+		}
+		return updated == 4 && len(running) == 4 && len(waiting) == 0, fmt.Sprintf("%d of %d are new, %d wait", updated, len(running), len(waiting))
+	})
+	t.Logf("four nodes were updated in %v", time.Since(began).Round(time.Millisecond))
+	e.expect("fills", 8, 6, "")
+	// Of each node one goes, and a second one if a filler took the room of the old
+	// pod before the new one was there.
+	if seen := c.evicted("fills"); len(seen) < 4 || len(seen) > 8 {
+		t.Errorf("%d fillers were evicted, want 4 to 8", len(seen))
+	}
+	e.expectBooks()
+}
+
+// TestDaemonSetHoldsEnd checks what ends the hold of a DaemonSet pod, that people
+// are told why, and that nothing is stuck then. Victims would go in an hour, so the
+// node is just held.
+func TestDaemonSetHoldsEnd(t *testing.T) {
+	e := setup(t, daemonQueues, twoProfiles, reservation("preemptionStartDelay", "1h"))
+	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	c := e.keepChronicle()
+	e.fill("filler", 3, inQueue("root.fills"))
+	e.createDaemonSet("agent", requests("cpu", "2"))
+	first := e.awaitWaiting("agent", 1)[0]
+	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
+	e.awaitNote(first, "preemptionStartDelay")
+	small := e.create("small", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"))[0]
+	e.awaitTold(small, "held")
+
+	e.setNode(node, `{"spec":{"unschedulable":true}}`)
+	e.awaitHeld(first, corev1.ConditionFalse, reasons.HoldNodeUnschedulable)
+	e.setNode(node, `{"spec":{"unschedulable":false}}`)
+	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
+
+	e.setNode(node, `{"spec":{"taints":[{"key":"integration","effect":"NoSchedule"}]}}`)
+	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
+		last := c.lastOf(first.UID)
+		return last.DeletionTimestamp != nil || conditionIs(last, held, corev1.ConditionFalse), ""
+	})
+	e.setNode(node, `{"spec":{"taints":null}}`)
+	second := e.awaitWaiting("agent", 1)[0]
+	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
+
+	// Another template: the pod is replaced by one that holds the node anew.
+	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`), metav1.PatchOptions{})
+	e.ok(err)
+	e.awaitGone(second)
+	e.awaitHeld(e.awaitWaiting("agent", 1)[0], corev1.ConditionTrue, reasons.RoomAwaited)
+	if node, at := c.boundAt(small.UID); !at.IsZero() {
+		// Between two holds it may have been placed; then it is no proof of the last step.
+		t.Logf("the small pod got room on node %s between two holds", node)
+	}
+
+	// The DaemonSet goes: the node is free for others.
+	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "agent", inBackground()))
+	e.expectNone("agent")
+	e.awaitRunning(small)
+
+	// The node goes while it is held.
+	e.createDaemonSet("last", requests("cpu", "2"))
+	last := e.awaitWaiting("last", 1)[0]
+	e.awaitHeld(last, corev1.ConditionTrue, reasons.RoomAwaited)
+	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
+	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
+		now := c.lastOf(last.UID)
+		ended := c.first(last.UID, func(s sight) bool { return s.gone })
+		return ended != nil || conditionIs(now, held, corev1.ConditionFalse), fmt.Sprint(now.Status.Conditions)
+	})
+	if seen := c.evicted("filler"); len(seen) > 3 {
+		t.Errorf("evicted are %s", names(seen))
+	}
+	e.expectBooks()
+	e.checkHealth(t.Context())
+}
+
+// awaitHeld waits until the condition by which a pod holds its node is so.
+func (e *env) awaitHeld(p *corev1.Pod, status corev1.ConditionStatus, why reasons.Code) {
+	e.Helper()
+	e.awaitPod(p, fmt.Sprintf("has condition %s=%s, %s", held, status, why), func(p *corev1.Pod) bool {
+		c := conditionOf(p, held)
+		return c != nil && c.Status == status && c.Reason == string(why)
+	})
+}
+
+// setNode patches a node.
+func (e *env) setNode(name, patch string) {
+	e.Helper()
+	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	e.ok(err)
+}
+
+// TestRaceForADaemonSetsRoom lets pods of default-scheduler, one on each node and of
+// a high priority, race for the room that is made for DaemonSet pods: they never
+// win. When the DaemonSet goes they get it: they were there all the time.
+func TestRaceForADaemonSetsRoom(t *testing.T) {
+	const n = 10
+	e := setup(t, daemonQueues, twoProfiles)
+	nodes := e.useNodes(n, localcluster.NodeSpec{CPU: "2"})
+	e.priorityClass("high", 1000, neverPreempts)
+	c := e.keepChronicle()
+	lost, began := 0, time.Now()
+	for round := range raceRounds {
+		name := func(what string) string { return fmt.Sprintf("%s-%d", what, round) }
+		e.fill(name("filler"), 2*n, inQueue("root.fills"))
+		set := name("agent")
+		racers := make([]*corev1.Pod, n)
+		for i, node := range nodes {
+			racers[i] = e.createPod(e.pod(fmt.Sprintf("%s-%d", name("racer"), i), name("racer"),
+				ofProfile(corev1.DefaultSchedulerName), ofPriority(e.id+"-high"), onNode(node)))
+		}
+		e.createDaemonSet(set, requests("cpu", "2"))
+		e.expect(set, n, 0, "")
+		running, _ := e.podsOf(set)
+		for _, racer := range racers {
+			if node, at := c.boundAt(racer.UID); !at.IsZero() {
+				t.Errorf("round %d: pod %s won on node %s", round, racer.Name, node)
+			}
+			lost++
+		}
+		e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), set, inBackground()))
+		e.expect(name("racer"), n, 0, "")
+		for _, p := range append(running, racers...) {
+			_ = suite.client.CoreV1().Pods(p.Namespace).Delete(t.Context(), p.Name, metav1.DeleteOptions{}) // it may be gone
+		}
+		e.expectNone(name("racer"))
+		e.expectNone(set)
+	}
+	t.Logf("%d races took %v", lost, time.Since(began).Round(time.Millisecond))
 	e.expectBooks()
 }

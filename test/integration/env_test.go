@@ -62,6 +62,8 @@ type settings struct {
 	args    map[string]any // further arguments of QueueSort
 	// preemption are arguments of QueuePreemption, reservation those of NodeReservation.
 	preemption, reservation map[string]any
+	// defaultPlugins are further plugins of default-scheduler, by extension point.
+	defaultPlugins map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
 	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
@@ -246,6 +248,9 @@ func (e *env) writeSchedulerConfig() {
 			configs = append(configs, map[string]any{"name": "NodeReservation", "args": args})
 		}
 		p.(map[string]any)["pluginConfig"] = configs
+		if p.(map[string]any)["schedulerName"] == corev1.DefaultSchedulerName {
+			maps.Copy(p.(map[string]any)["plugins"].(map[string]any), e.settings.defaultPlugins)
+		}
 	}
 	if changed == 0 {
 		e.Fatal("the shipped configuration has no arguments of QueueSort")
