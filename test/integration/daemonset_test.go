@@ -253,13 +253,14 @@ func TestDaemonSetRollingUpdate(t *testing.T) {
 func TestDaemonSetHoldsEnd(t *testing.T) {
 	e := setup(t, daemonQueues, twoProfiles, reservation("preemptionStartDelay", "1h"))
 	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
 	c := e.keepChronicle()
 	e.fill("filler", 3, inQueue("root.fills"))
 	e.createDaemonSet("agent", requests("cpu", "2"))
 	first := e.awaitWaiting("agent", 1)[0]
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 	e.awaitNote(first, "preemptionStartDelay")
-	small := e.create("small", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"))[0]
+	small := e.create("small", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
 	e.awaitTold(small, "held")
 
 	e.setNode(node, `{"spec":{"unschedulable":true}}`)
