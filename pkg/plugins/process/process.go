@@ -53,6 +53,7 @@ type Process struct {
 	Clock   clock.WithTicker
 	Leader  *leader.Gate
 
+	seen      chan struct{} // closed once the store was told of all that existed
 	away      turnedAway
 	peers     sync.Map // names of profiles that have QueuePreemption
 	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
@@ -70,7 +71,7 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 	factory := h.SharedInformerFactory()
 	p := processes[factory]
 	if p == nil {
-		p = &Process{Clock: clock.RealClock{}, Leader: leaderGate}
+		p = &Process{Clock: clock.RealClock{}, Leader: leaderGate, seen: make(chan struct{})}
 		processes[factory] = p
 		context.AfterFunc(ctx, func() {
 			processesMu.Lock()
@@ -149,7 +150,8 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go announcer.run(ctx, p.Clock)
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)
-	go p.start(ctx, s, watcher, follower, logger)
+	go p.see(ctx, watcher)
+	go p.start(ctx, s, follower, logger)
 	p.report(ctx, h, s, logger)
 	p.execute(ctx, h, s, logger)
 	return nil

@@ -66,14 +66,8 @@ func podsOf(refs []store.Ref) map[string]*corev1.Pod {
 	return pods
 }
 
-// start lets the store begin once it has seen what exists and has its queues.
-func (p *Process) start(ctx context.Context, s *store.Store, w *informer.Watcher, f *follower, logger klog.Logger) {
-	began := p.Clock.Now()
-	select {
-	case <-ctx.Done():
-		return
-	case <-f.loaded:
-	}
+// see notes when the store was told of all that existed.
+func (p *Process) see(ctx context.Context, w *informer.Watcher) {
 	ticker := p.Clock.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !w.HasSynced() {
@@ -81,6 +75,43 @@ func (p *Process) start(ctx context.Context, s *store.Store, w *informer.Watcher
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+		}
+	}
+	close(p.seen)
+}
+
+// seePatience is how long a cycle waits for what existed before the process. What
+// the scheduler needs itself has arrived by then, so this is a matter of moments.
+const seePatience = 10 * time.Second
+
+// AwaitHolds waits until the store knows which nodes are held by what is written
+// on pods. It returns at once when it does.
+func (p *Process) AwaitHolds(ctx context.Context) {
+	if s := p.Store(); s == nil || s.Ready() {
+		return
+	}
+	select {
+	case <-p.seen: // it waits for its configuration
+		return
+	default:
+	}
+	timer := p.Clock.NewTimer(seePatience)
+	defer timer.Stop()
+	select {
+	case <-p.seen:
+	case <-ctx.Done():
+	case <-timer.C():
+	}
+}
+
+// start lets the store begin once it has seen what exists and has its queues.
+func (p *Process) start(ctx context.Context, s *store.Store, f *follower, logger klog.Logger) {
+	began := p.Clock.Now()
+	for _, done := range []chan struct{}{f.loaded, p.seen} {
+		select {
+		case <-ctx.Done():
+			return
+		case <-done:
 		}
 	}
 	s.Start(p.Clock.Now())

@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -56,6 +57,32 @@ func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 }
 
 var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
+
+// TestHoldsBeforeTheQueuesAreReady: a scheduler whose queue configuration cannot be
+// used schedules the pods of other profiles, and keeps them off nodes that were
+// held before it was started. The first cycle waits until that is known.
+func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
+	asker := daemon(plugintest.Pod("asker", 100), "n1")
+	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
+	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
+	h := plugintest.New(t, plugintest.Queues("no configuration"), asker)
+	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{handle: h, Plugin: newPlugin(t, h), store: process.For(h.Context(), h).Store()}
+	early := make(chan *fwk.Status)
+	go func() {
+		info := framework.NewNodeInfo()
+		info.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+		early <- s.Filter(h.Context(), framework.NewCycleState(), plugintest.Foreign(plugintest.Pod("early", 1)), info)
+	}()
+	h.Start(t)
+	wantStatus(t, "a pod of no queue", <-early, fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	wantStatus(t, "elsewhere", s.filter(t, nil, plugintest.Foreign(plugintest.Pod("other", 1)), "n2"), fwk.Success, "")
+	if s.store.Ready() {
+		t.Error("the store started without queues")
+	}
+}
 
 func (s *scene) known(pods []*corev1.Pod) error {
 	var listing []store.Pod

@@ -82,11 +82,12 @@ func (p Planning) Clone() fwk.StateData { return p }
 // Filter keeps pods off nodes that are held for others, and pods that hold a
 // node off all others. The answer is UnschedulableAndUnresolvable: nobody is to
 // be preempted for such a node.
-func (pl *Plugin) Filter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil {
 		return nil
 	}
+	pl.process.AwaitHolds(ctx)
 	holds := s.Holds()
 	if !holds.Held() || !holds.Concerns(node.Node().Name, pod.UID) {
 		return nil

@@ -22,6 +22,27 @@ func (s *Store) adoptAll(now time.Time) {
 	}
 }
 
+// foretell follows what is written on pods before Start.
+func (s *Store) foretell(event *Pod) {
+	if s.early == nil {
+		return
+	}
+	if _, had := s.early.End(event.UID); had {
+		s.heldAnew = true
+	}
+	c := event.Claim
+	if c == nil || event.Node != "" || event.Terminal {
+		return
+	}
+	h := reservations.Hold{
+		Asker: event.UID, Namespace: event.Namespace, Name: event.Name, Node: c.Node, Since: c.Since,
+		Request: event.Request, Priority: event.Priority, Required: event.RequiredNode != "",
+	}
+	if s.early.Place(h) == nil { // else it has no node or no beginning, and is none
+		s.heldAnew = true
+	}
+}
+
 // claimants are the pods with a claim, the earliest first.
 func (s *Store) claimants() []*pod {
 	var out []*pod

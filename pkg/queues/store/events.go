@@ -21,6 +21,7 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	event.normalize()
+	s.foretell(&event)
 	s.upsert(event, now)
 }
 
@@ -54,6 +55,7 @@ func (s *Store) upsert(event Pod, now time.Time) {
 func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
+	s.foretell(&Pod{UID: uid})
 	if p, known := s.pods[uid]; known {
 		s.drop(p, now)
 	}

@@ -55,7 +55,8 @@ func setDefault[T comparable](field *T, value T) {
 type Store struct {
 	options  Options
 	snapshot atomic.Pointer[queues.Snapshot]
-	keys     sync.Map // types.UID -> Key; written under mu, read without
+	ready    atomic.Bool // it was started
+	keys     sync.Map    // types.UID -> Key; written under mu, read without
 	wake     chan struct{}
 
 	// mu guards all fields below, and everything they lead to.
@@ -91,16 +92,19 @@ type Store struct {
 	holds      *reservations.Ledger
 	heldView   atomic.Pointer[reservations.View] // published copy of holds
 	heldAnew   bool                              // holds changed since
-	due        time.Time                         // when the first of holds times out
-	dueAnew    bool                              // that has to be looked up again
-	scenery    scenery
-	asking     asking
-	pace       pace
-	work       work
-	optedOut   map[string]bool // PriorityClasses whose pods are
-	budgets    map[budgetName]*budget
-	budgetsOf  map[string][]*budget // by namespace
-	allowed    []int64              // disruptions, by index of the budget
+	// early are the holds that are written on pods, until Start takes them up: other
+	// profiles schedule before, and keep off these nodes. Nil from then on.
+	early     *reservations.Ledger
+	due       time.Time // when the first of holds times out
+	dueAnew   bool      // that has to be looked up again
+	scenery   scenery
+	asking    asking
+	pace      pace
+	work      work
+	optedOut  map[string]bool // PriorityClasses whose pods are
+	budgets   map[budgetName]*budget
+	budgetsOf map[string][]*budget // by namespace
+	allowed   []int64              // disruptions, by index of the budget
 	// unusedBudgets are indexes of allowed that no budget has.
 	unusedBudgets []int
 	// waitingInPermit are pods that a Permit plugin holds back.
@@ -146,6 +150,7 @@ func New(spec *config.Spec, options Options) *Store {
 		reconsider: map[queues.ID]struct{}{},
 		preemption: DefaultPreemption(),
 		holds:      reservations.NewLedger(),
+		early:      reservations.NewLedger(),
 		asking:     newAsking(),
 		work:       work{ready: make(chan struct{}, 1)},
 		optedOut:   map[string]bool{},
@@ -204,6 +209,9 @@ func (s *Store) Start(now time.Time) {
 	s.started = true
 	s.placeAll(now)
 	s.adoptAll(now)
+	s.vacated = append(s.vacated, s.early.Nodes()...) // what was not taken up is free again
+	s.early, s.heldAnew = nil, true
+	s.ready.Store(true)
 }
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.
@@ -220,6 +228,9 @@ func (s *Store) notStarted() reasons.Reason {
 	}
 	return reasons.New(reasons.Starting, "the scheduler has not seen all pods and queues yet")
 }
+
+// Ready tells whether Start was called. It takes no lock.
+func (s *Store) Ready() bool { return s.ready.Load() }
 
 // Started tells whether Start was called.
 func (s *Store) Started() bool {
@@ -262,10 +273,15 @@ func (s *Store) unlock(now time.Time) {
 
 func (s *Store) publish() {
 	s.snapshot.Store(s.draft.Publish(s.snapshot.Load()))
-	if s.heldAnew {
-		s.heldAnew = false
-		s.heldView.Store(s.holds.View())
+	if !s.heldAnew {
+		return
 	}
+	s.heldAnew = false
+	if s.early != nil {
+		s.heldView.Store(s.early.View())
+		return
+	}
+	s.heldView.Store(s.holds.View())
 }
 
 // Holds returns who holds which node. It takes no lock.
