@@ -74,3 +74,29 @@ func BenchmarkPostFilter(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPostFilterThere is the whole PostFilter for a pod of a DaemonSet on a
+// full node. It must not cost more in a larger cluster.
+func BenchmarkPostFilterThere(b *testing.B) {
+	for _, nodes := range []int{100, 5000} {
+		objects, pods := crowd(nodes)
+		c := newCluster(b, twoQueues, objects, pods)
+		plugin := c.postFilter(b, preemption.Name)
+		asker := daemon("asker", objects[nodes/2].Name, 200)
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				b.StopTimer()
+				c.store.Delete(asker.UID, c.now)
+				c.store.TakeWork()
+				asker.UID += "x" // another one each time
+				state, statuses := c.fail(b, asker)
+				b.StartTimer()
+				result, status := plugin.PostFilter(b.Context(), state, asker, statuses)
+				if result == nil || result.NominatedNodeName == "" {
+					b.Fatalf("%v: %v", result, status)
+				}
+			}
+		})
+	}
+}

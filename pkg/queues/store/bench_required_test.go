@@ -1,0 +1,90 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// BenchmarkDaemonSetPod is all that the store does for one pod of a DaemonSet on a
+// full node, from its creation until it runs: decided, judged again, victims gone,
+// placed. It must not cost more in a larger cluster, nor while all other nodes are
+// held for pods of the same DaemonSet.
+func BenchmarkDaemonSetPod(b *testing.B) {
+	for _, nodes := range []int{100, 5000} {
+		for _, held := range []bool{false, true} {
+			b.Run(fmt.Sprintf("nodes=%d/others held=%v", nodes, held), func(b *testing.B) {
+				s := contendedStore(b, nodes, 30, 0)
+				o := s.Preemption()
+				o.Required = required.Params{}
+				s.SetPreemption(o)
+				now := epoch.Add(time.Minute)
+				if held {
+					for n := range nodes - 1 {
+						makeRoomFor(b, s, daemonPod(fmt.Sprintf("d%05d", n), n), now)
+					}
+				}
+				s.TakeWork()
+				b.ReportAllocs()
+				b.ResetTimer()
+				for i := 0; b.Loop(); i++ {
+					serve(b, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1), now)
+				}
+			})
+		}
+	}
+}
+
+func daemonPod(name string, node int) Pod {
+	return Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, RequiredNode: fmt.Sprintf("n%05d", node),
+		Labels:  map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "daemon"},
+		Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
+	}
+}
+
+// makeRoomFor has a pod hold its node and its victims go.
+func makeRoomFor(b *testing.B, s *Store, p Pod, now time.Time) []Victim {
+	b.Helper()
+	s.Upsert(p, now)
+	s.TakeActivations()
+	a, why := s.AttemptRequired(p.UID, nil, now)
+	if a == nil {
+		b.Fatal(why)
+	}
+	d := required.Plan(a.Node, a.Ask, a.Params)
+	if held, why := s.Settle(p.UID, &d, now); !held || d.Outcome != victims.Preempt {
+		b.Fatal(d, why)
+	}
+	going, why := s.Commit(p.UID, now)
+	if !why.None() || len(going) != 1 {
+		b.Fatal(going, why)
+	}
+	return going
+}
+
+// serve does all for a pod, and leaves its node as it was.
+func serve(b *testing.B, s *Store, p Pod, now time.Time) {
+	b.Helper()
+	victim := s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
+	s.Disrupted(p.UID, now)
+	s.Delete(victim.UID, now)
+	s.TakeActivations()
+	if v := s.Assume(p.UID, p.RequiredNode, now); !v.OK() {
+		b.Fatal(v.Reason)
+	}
+	p.Node = p.RequiredNode
+	s.Upsert(p, now)
+	s.TakeWork()
+	s.TakeVacated()
+	s.Delete(p.UID, now)
+	victim.Deleting = false
+	s.Upsert(victim, now)
+}
