@@ -28,8 +28,11 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Claim:         claim(pod),
 	}
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse {
+		switch c := &pod.Status.Conditions[i]; {
+		case c.Type == reasons.AdmittedCondition && c.Status == corev1.ConditionFalse:
 			p.Told = reasons.Code(c.Reason)
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && p.Node != "":
+			p.Scheduled = c.LastTransitionTime.Time
 		}
 	}
 	if pod.Spec.Priority != nil {

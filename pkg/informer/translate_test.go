@@ -49,6 +49,12 @@ func TestTranslate(t *testing.T) {
 			p.Status.Conditions[1].Status, w.Told = corev1.ConditionTrue, ""
 		}},
 		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node = "n1", "n1" }},
+		{"bound at a time", func(p *corev1.Pod, w *store.Pod) {
+			w.Scheduled = created.Add(time.Minute)
+			p.Status.Conditions[0] = corev1.PodCondition{
+				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.Scheduled),
+			}
+		}},
 		{"running is not over", func(p *corev1.Pod, _ *store.Pod) { p.Status.Phase = corev1.PodRunning }},
 		{"deleting", func(p *corev1.Pod, w *store.Pod) { p.DeletionTimestamp, w.Deleting = ptr.To(metav1.Now()), true }},
 		{"succeeded", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},

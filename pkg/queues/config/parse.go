@@ -22,6 +22,7 @@ func Parse(document []byte) (*Spec, error) {
 		Rules:             r.partition(partition),
 		PreemptionEnabled: partition.preemption,
 		Checksum:          Checksum(document),
+		Document:          string(document),
 	}
 	if err := r.err(); err != nil {
 		return nil, err

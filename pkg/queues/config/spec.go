@@ -21,6 +21,8 @@ type Spec struct {
 	// Checksum identifies the document: SHA-256 in upper-case hex of the text
 	// without its "checksum:" line. Empty for a Spec made in code.
 	Checksum string
+	// Document is the text that was read; empty for a Spec made in code.
+	Document string
 	// Warnings name what was accepted but is not acted upon, in document order.
 	Warnings []Problem
 }

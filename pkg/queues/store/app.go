@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // appName identifies an application: IDs are chosen by users, so two
@@ -45,6 +46,14 @@ type app struct {
 	// counted is true while the application counts against maxapplications:
 	// it is running, or one of its pods is on the way.
 	counted bool
+	// What readers are told: a number, whether they were shown it, its place in
+	// register.apps, when it was given its queue and when its first pod was bound,
+	// and the most it used of each type.
+	serial          uint64
+	shown           bool
+	marked          int
+	accepted, began time.Time
+	mostUsed        resources.Vector
 	// warned is set once somebody is to be told that its gang is ignored.
 	warned bool
 }
@@ -76,6 +85,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	}
 	a.running = false
 	s.count(a)
+	s.register.forgetApp(a)
 	if s.apps[a.name] == a {
 		delete(s.apps, a.name)
 	}
@@ -88,6 +98,24 @@ func (s *Store) leave(p *pod, now time.Time) {
 		s.noteEmpty(a.leaf, now)
 	}
 	s.release(a.leaf)
+}
+
+// leaveForGood takes a pod that is gone out of its application. If it was the last
+// one, the application is finished.
+func (s *Store) leaveForGood(p *pod, now time.Time) {
+	a := p.app
+	if a.pods == 1 {
+		s.register.finish(s.recordOfApp(a), now)
+	}
+	s.leave(p, now)
+}
+
+// growMost follows the most that the application used.
+func (a *app) growMost(more resources.Vector) {
+	if more.IsZero() || a.mostUsed.Covers(a.used.Allocated) {
+		return
+	}
+	a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 }
 
 // newApp makes an application without pods.
@@ -104,6 +132,7 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	}
 	s.leaves[leaf][a] = struct{}{}
 	delete(s.emptied, leaf)
+	s.register.enroll(a)
 	s.draft.Update(leaf, func(u *queues.Usage) { u.Applications++ })
 	return a
 }

@@ -23,6 +23,8 @@ func (s *Store) charge(a *app, c charge) {
 		u.Arriving = u.Arriving.Add(c.arriving)
 	}
 	add(&a.used)
+	a.growMost(c.allocated)
+	s.register.apps.add(a)
 	s.draft.Update(a.leaf, add)
 	s.stirQueues(a.leaf, &c)
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {

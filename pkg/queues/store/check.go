@@ -27,6 +27,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkHolds()...)
+	errs = append(errs, s.checkRegister()...)
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}

@@ -44,6 +44,7 @@ func (s *Store) upsert(event Pod, now time.Time) {
 	case p.state.allocated():
 		// The bind is not seen yet. What this event says counts if it fails.
 		p.Deleting, p.late = event.Deleting, &event
+		s.changed(p)
 		s.live(p, !p.Deleting)
 		s.weigh(p)
 	default:
@@ -66,6 +67,7 @@ func (s *Store) add(event Pod, now time.Time) {
 	p := newPod(event)
 	s.pods[p.UID] = p
 	s.unplaced[p.UID] = p
+	s.changed(p)
 	s.reports.expect(p, now)
 	if s.started {
 		s.place(p, now)
@@ -97,13 +99,14 @@ func (s *Store) drop(p *pod, now time.Time) {
 		if !p.state.allocated() {
 			s.charge(p.app, charge{pending: minus(p.held)})
 		}
-		s.leave(p, now)
+		s.leaveForGood(p, now)
 	}
 	s.keys.Delete(p.UID)
 	delete(s.pods, p.UID)
 	delete(s.unplaced, p.UID)
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
+	s.register.forgetPod(p)
 	s.gone(p.UID, now)
 	if node != nil {
 		s.wakeHolders(node.name, "", now)
@@ -117,7 +120,8 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 			s.touchPod(p)
 		}
 		s.enter(p, bound)
-		p.app.running, p.late = true, nil
+		p.late = nil
+		s.begin(p.app)
 		s.resize(p, event, now)
 		s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 		s.follow(p, now)
@@ -127,6 +131,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	// Somebody else bound it, or the store has just started: quotas have no say.
 	if p.state == unplaced {
 		p.Pod = event
+		s.changed(p)
 		if s.started {
 			s.place(p, now)
 		}
@@ -176,6 +181,7 @@ func (s *Store) renewPod(p *pod, event Pod) {
 		s.live(p, false)
 	}
 	p.Pod = event
+	s.changed(p)
 	if !same {
 		s.live(p, !p.Deleting)
 	}
@@ -208,6 +214,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 		s.unplace(p, now)
 	}
 	p.Pod = event
+	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	if s.started {
 		s.place(p, now)

@@ -100,6 +100,7 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.countForeign(p, -1)
 	delete(s.pods, p.UID)
 	s.settleOn(p, "", resources.Vector{})
+	s.register.forgetPod(p)
 	s.gone(p.UID, now)
 	if node != nil {
 		s.wakeHolders(node.name, "", now)

@@ -29,6 +29,9 @@ type node struct {
 	// run on. roused is true while that is to happen.
 	askers map[types.UID]*pod
 	roused bool
+	// Readers: they were shown it; its place in register.nodes.
+	shown  bool
+	marked int
 }
 
 // nodeOf returns the record of a node, new if there is none.
@@ -56,8 +59,9 @@ func (s *Store) touch(n *node) {
 	}
 }
 
-// touchPod notes that plans see the pod differently.
+// touchPod notes that plans and readers see the pod differently.
 func (s *Store) touchPod(p *pod) {
+	s.changed(p)
 	if p.on != nil {
 		s.touch(p.on)
 	}
@@ -79,6 +83,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	}
 	s.setCapacity(s.capacity.Sub(n.allocatable).Add(allocatable))
 	n.known, n.allocatable = true, allocatable
+	s.register.changedNode(n)
 	s.touch(n)
 	s.wakeHolders(n.name, "", now)
 }
@@ -93,6 +98,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 	}
 	s.setCapacity(s.capacity.Sub(n.allocatable))
 	n.known, n.cordoned, n.allocatable = false, false, resources.Vector{}
+	s.register.changedNode(n)
 	s.touch(n)
 	s.endNode(name, reservations.NodeGone, now)
 	s.dropNode(n)
@@ -107,7 +113,9 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 	if n.cordoned != !schedulable {
 		s.touch(n)
 	}
-	if n.cordoned = !schedulable; n.cordoned {
+	n.cordoned = !schedulable
+	s.register.changedNode(n)
+	if n.cordoned {
 		s.endNode(name, reservations.NodeUnschedulable, now)
 	}
 }
@@ -123,6 +131,7 @@ func (s *Store) dropNode(n *node) {
 // settleOn puts a pod on the node it has, with what it uses there, or takes it
 // off the one it is on. It may be called again.
 func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
+	s.changed(p)
 	if p.on != nil {
 		p.on.used = p.on.used.Sub(p.uses)
 		s.touch(p.on)

@@ -36,6 +36,8 @@ type Pod struct {
 	Request  resources.Vector
 	Priority int32
 	Created  time.Time
+	// Scheduled is when the pod was bound; zero while it is not, or not known.
+	Scheduled time.Time
 	// Node is the name of the pod's node, empty while it is pending.
 	Node string
 	// Deleting is true once the pod has a deletion timestamp.
@@ -143,6 +145,10 @@ type pod struct {
 	counted  []types.UID      // of a foreign pod: the owners that it is counted for
 
 	report report
+
+	shown  *PodRecord // what readers were told last; nil for nothing
+	marked int        // in register.pods
+	tried  time.Time  // when its last cycle that failed ended
 }
 
 // Place serves the ranking of deadlines.
@@ -277,7 +283,7 @@ func (s *Store) vacate(p *pod) {
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.enter(p, parked)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
-	p.attempts++
+	s.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.attempts))
 }
 
@@ -301,7 +307,9 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.weigh(p)
 	s.dueAnew = s.dueAnew || p.asks.holds
 	p.app.allocations++
-	p.app.running = p.app.running || to == bound
+	if to == bound {
+		s.begin(p.app)
+	}
 	s.count(p.app)
 }
 

@@ -116,6 +116,7 @@ type Store struct {
 
 	activate []Ref
 	reports  reports
+	register register
 	seq      uint64
 }
 
@@ -254,6 +255,7 @@ func (s *Store) unlock(now time.Time) {
 	s.rouse(now)
 	s.fill(now)
 	s.publish()
+	s.register.stamp(now)
 	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
 	s.mu.Unlock()

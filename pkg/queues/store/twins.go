@@ -70,6 +70,7 @@ func (p *pod) heldByTwin() bool { return p.state == waiting && p.twins != nil &&
 func (s *Store) enter(p *pod, to state) {
 	from := p.state
 	p.state = to
+	s.changed(p)
 	if t := p.twins; t != nil {
 		s.recount(t, from, -1)
 		s.recount(t, to, 1)

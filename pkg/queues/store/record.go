@@ -1,0 +1,106 @@
+package store
+
+import (
+	"time"
+
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// PodRecord is a pod at one moment, for readers. Immutable.
+type PodRecord struct {
+	Ref
+	// Labels are the pod's; not to be changed.
+	Labels map[string]string
+	// App is the Serial of its application; 0 for a foreign pod and for one without
+	// a queue. AppID and Queue are that application's.
+	App          uint64
+	AppID, Queue string
+	// Wanted is what a pod without a queue says of itself; nil for all others.
+	Wanted *placement.Identity
+	// Node is where the pod runs, or is about to; empty while it is pending.
+	// RequiredNode is the only one it can run on.
+	Node, RequiredNode string
+	// Request is what it is charged.
+	Request  resources.Vector
+	Priority int32
+	// Created is when the pod was made, Scheduled when it was bound; zero while
+	// that is not known.
+	Created, Scheduled time.Time
+	// Foreign, Static and Gated are as in [Pod].
+	Foreign, Static, Gated bool
+	// Originator is true for the pods an application is lost without.
+	Originator bool
+	// Preempted is true for a victim that is not gone yet, Deleting for a pod with a
+	// deletion timestamp.
+	Preempted, Deleting bool
+	// Attempts is how many of its scheduling cycles failed since it has its queue,
+	// Tried when the last of them ended; zero if none did.
+	Attempts int
+	Tried    time.Time
+}
+
+// AppRecord is an application at one moment, for readers. Immutable.
+type AppRecord struct {
+	// Serial is never given to another application of this process.
+	Serial        uint64
+	Namespace, ID string
+	// Leaf and Queue are its queue.
+	Leaf  queues.ID
+	Queue string
+	// User is who it is charged to, Groups are that user's, and Group is the one
+	// whose limits hold; empty for none.
+	User, Group string
+	Groups      []string
+	// Submitted is when its oldest pod was made, Accepted when it got its queue,
+	// Running when its first pod was bound, Finished when its last pod was gone. The
+	// last three are as this process saw it, and zero before that.
+	Submitted, Accepted, Running, Finished time.Time
+	Usage                                  queues.Usage
+	// MostUsed is the most of each type that it used so far.
+	MostUsed resources.Vector
+}
+
+// NodeRecord is a node at one moment, for readers.
+type NodeRecord struct {
+	Name string
+	// Allocatable is what it can hold, in use or not.
+	Allocatable resources.Vector
+	// Schedulable is false while it takes no new pods.
+	Schedulable bool
+}
+
+// recordOf is a pod as it is now.
+func (s *Store) recordOf(p *pod) *PodRecord {
+	r := &PodRecord{
+		Ref: p.Ref(), Labels: p.Labels, Node: p.Node, RequiredNode: p.RequiredNode,
+		Request: p.Request, Priority: p.Priority, Created: p.Created, Scheduled: p.Scheduled,
+		Foreign: p.Foreign, Static: p.Static, Gated: p.Gated,
+		Preempted: p.chosenBy != "", Deleting: p.Deleting, Attempts: p.attempts, Tried: p.tried,
+	}
+	switch {
+	case p.app != nil:
+		r.App, r.AppID, r.Queue = p.app.serial, p.app.name.id, s.draft.Queue(p.app.leaf).Path
+		r.Request, r.Originator = p.held, s.originator(p)
+	case !p.Foreign:
+		wanted, _ := placement.Identify(p.placement(), s.options.Placement)
+		r.Wanted = &wanted
+	}
+	return r
+}
+
+// recordOfApp is an application as it is now.
+func (s *Store) recordOfApp(a *app) *AppRecord {
+	return &AppRecord{
+		Serial: a.serial, Namespace: a.name.namespace, ID: a.name.id, Leaf: a.leaf, Queue: s.draft.Queue(a.leaf).Path,
+		User: a.owner.User, Group: a.owner.Group, Groups: a.groups,
+		Submitted: a.submitted, Accepted: a.accepted, Running: a.began, Usage: a.used, MostUsed: a.mostUsed,
+	}
+}
+
+func recordOfNode(n *node) NodeRecord {
+	return NodeRecord{Name: n.name, Allocatable: n.allocatable, Schedulable: !n.cordoned}
+}
+

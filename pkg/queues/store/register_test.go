@@ -1,0 +1,239 @@
+package store
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// copyOf is a reader's copy of a store.
+type copyOf struct {
+	pods  map[types.UID]*PodRecord
+	apps  map[uint64]*AppRecord
+	nodes map[string]NodeRecord
+	rest  *Rest
+}
+
+func newCopy() *copyOf {
+	return &copyOf{pods: map[types.UID]*PodRecord{}, apps: map[uint64]*AppRecord{}, nodes: map[string]NodeRecord{}}
+}
+
+// bite takes changes once and tells whether there is more.
+func (c *copyOf) bite(s *Store, limit int) bool {
+	changes := s.TakeChanges(limit)
+	for _, uid := range changes.GonePods {
+		delete(c.pods, uid)
+	}
+	for _, serial := range changes.GoneApps {
+		delete(c.apps, serial)
+	}
+	for _, name := range changes.GoneNodes {
+		delete(c.nodes, name)
+	}
+	for _, r := range changes.Pods {
+		c.pods[r.UID] = r
+	}
+	for _, r := range changes.Apps {
+		c.apps[r.Serial] = r
+	}
+	for _, r := range changes.Nodes {
+		c.nodes[r.Name] = r
+	}
+	c.rest = changes.Rest
+	return c.rest == nil
+}
+
+// compare says where a copy that is complete differs from the store.
+func (c *copyOf) compare(s *Store) error {
+	fresh := newCopy()
+	for uid, p := range s.pods {
+		fresh.pods[uid] = s.recordOf(p)
+	}
+	for _, apps := range s.leaves {
+		for a := range apps {
+			fresh.apps[a.serial] = s.recordOfApp(a)
+		}
+	}
+	for name, n := range s.nodes {
+		if n.known {
+			fresh.nodes[name] = recordOfNode(n)
+		}
+	}
+	switch {
+	case !reflect.DeepEqual(c.pods, fresh.pods):
+		return fmt.Errorf("pods: the copy has %v, the store %v", c.pods, fresh.pods)
+	case !reflect.DeepEqual(c.apps, fresh.apps):
+		return fmt.Errorf("applications: the copy has %v, the store %v", c.apps, fresh.apps)
+	case !reflect.DeepEqual(c.nodes, fresh.nodes):
+		return fmt.Errorf("nodes: the copy has %v, the store %v", c.nodes, fresh.nodes)
+	case c.rest.Queues != s.Snapshot() || c.rest.Holds != s.Holds() || c.rest.Spec != s.spec || c.rest.Started != s.started:
+		return fmt.Errorf("the rest is not that of this moment: %+v", c.rest)
+	}
+	return nil
+}
+
+// followed is a store that somebody reads: a bite now and then, and everything
+// at times.
+type followed struct {
+	*Store
+	copy  *copyOf
+	calls int
+	bug   string
+	wrong error
+}
+
+func follow(bug string) func(*Store) live {
+	return func(s *Store) live { return &followed{Store: s, copy: newCopy(), bug: bug} }
+}
+
+func (f *followed) TakeActivations() []Ref {
+	taken := f.Store.TakeActivations()
+	f.read()
+	return taken
+}
+
+func (f *followed) Upsert(event Pod, now time.Time) {
+	f.Store.Upsert(event, now)
+	f.read()
+}
+
+func (f *followed) Delete(uid types.UID, now time.Time) {
+	if p := f.pods[uid]; f.bug == "who is gone stays" && p != nil {
+		p.shown = nil
+	}
+	f.Store.Delete(uid, now)
+	f.read()
+}
+
+// read is one call of the reader, or as many as it takes.
+func (f *followed) read() {
+	if f.calls++; f.bug == "a mark is lost" && f.calls%7 == 0 && len(f.register.pods.list) > 0 {
+		f.register.pods.remove(f.register.pods.list[0])
+	}
+	if f.calls%5 != 0 {
+		f.copy.bite(f.Store, 2)
+		return
+	}
+	for f.copy.bite(f.Store, 2) {
+	}
+	if err := f.copy.compare(f.Store); err != nil && f.wrong == nil {
+		f.wrong = err
+	}
+}
+
+// lifeOf lives a life and says where the copy differed from the store, or what
+// the store itself complained of.
+func lifeOf(l life, bug string) error {
+	var readers []*followed
+	err := l.run(func(s *Store) live {
+		f := follow(bug)(s).(*followed)
+		readers = append(readers, f)
+		return f
+	})
+	for _, f := range readers {
+		if f.wrong != nil {
+			return f.wrong
+		}
+	}
+	return err
+}
+
+func TestReadersAreToldOfEveryChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := lifeOf(lives().Draw(t, "life"), ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestReadersAreToldOfWhoMakesRoom(t *testing.T) {
+	for seed := range 40 {
+		var readers []*followed
+		err := newStrife(seed).run(func(s *Store) live {
+			f := follow("")(s).(*followed)
+			readers = append(readers, f)
+			return f
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, f := range readers {
+			if f.wrong != nil {
+				t.Fatalf("seed %d: %v", seed, f.wrong)
+			}
+		}
+	}
+}
+
+func TestReadersNoticePlantedBugs(t *testing.T) {
+	for _, bug := range []string{"a mark is lost", "who is gone stays"} {
+		t.Run(bug, func(t *testing.T) {
+			for seed := range 300 {
+				if lifeOf(lives().Example(seed), bug) != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// TestNobodyReads: a store without a reader remembers nothing of who is gone.
+func TestNobodyReads(t *testing.T) {
+	s := New(config.Default(), Options{})
+	s.Start(epoch)
+	for i := range 3 * finishedKept {
+		uid := types.UID(fmt.Sprint("u", i))
+		s.UpsertNode(string(uid), resources.Vector{}, epoch)
+		s.Upsert(Pod{UID: uid, Namespace: "ns", Name: "p", Node: string(uid), Labels: map[string]string{"applicationId": string(uid)},
+			Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
+		s.Delete(uid, epoch)
+		s.DeleteNode(string(uid), epoch)
+	}
+	if r := &s.register; !r.empty() || len(r.unsaid) > 0 {
+		t.Errorf("remembers %d pods, %d applications, %d nodes, %d and %d and %d gone", len(r.pods.list), len(r.apps.list), len(r.nodes.list),
+			len(r.gonePods), len(r.goneApps), len(r.goneNodes))
+	}
+	last := s.TakeChanges(1).Rest.Finished
+	if len(last) != finishedKept || last[0].ID != fmt.Sprint("u", 2*finishedKept) || last[finishedKept-1].ID != fmt.Sprint("u", 3*finishedKept-1) {
+		t.Errorf("%d finished applications, from %s to %s", len(last), last[0].ID, last[len(last)-1].ID)
+	}
+}
+
+func TestTimesOfAnApplication(t *testing.T) {
+	s := New(config.Default(), Options{})
+	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	s.Start(at(0))
+	p := Pod{
+		UID: "u", Namespace: "ns", Name: "p", Created: at(-5), Labels: map[string]string{"applicationId": "a"},
+		Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 5}),
+	}
+	s.Upsert(p, at(1))
+	p.Node = "n"
+	s.Upsert(p, at(2))
+	p.Request = resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 3}, resources.Entry{Name: "memory", Amount: 7})
+	s.Upsert(p, at(3))
+	running := s.TakeChanges(10)
+	s.Delete("u", at(4))
+	over := s.TakeChanges(10)
+	if len(running.Apps) != 1 || len(over.GoneApps) != 1 || over.GoneApps[0] != running.Apps[0].Serial || len(over.Rest.Finished) != 1 {
+		t.Fatalf("running: %+v\nover: %+v", running, over)
+	}
+	a, f := running.Apps[0], over.Rest.Finished[0]
+	if !a.Submitted.Equal(at(-5)) || !a.Accepted.Equal(at(1)) || !a.Running.Equal(at(2)) || !a.Finished.IsZero() {
+		t.Errorf("running: %+v", a)
+	}
+	if !f.Accepted.Equal(at(1)) || !f.Running.Equal(at(2)) || !f.Finished.Equal(at(4)) {
+		t.Errorf("over: %+v", f)
+	}
+	if got, want := f.MostUsed.String(), "memory=7 pods=1 vcore=5"; got != want {
+		t.Errorf("most used %s, want %s", got, want)
+	}
+}

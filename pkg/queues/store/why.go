@@ -1,0 +1,57 @@
+package store
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// whysAtOnce is for how many pods the lock is taken once.
+const whysAtOnce = 64
+
+// Whys says of each pod why it does not run; none where there is no such pending
+// pod. The lock is held for a few pods at a time, so the answers need not be of one
+// moment.
+func (s *Store) Whys(uids []types.UID) []reasons.Reason {
+	out := make([]reasons.Reason, 0, len(uids))
+	for len(uids) > 0 {
+		n := min(whysAtOnce, len(uids))
+		out = s.whys(out, uids[:n])
+		uids = uids[n:]
+	}
+	return out
+}
+
+func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := map[*order.Group]reasons.Reason{} // a quota says the same to all of a group
+	for _, uid := range uids {
+		p, known := s.pods[uid]
+		if !known || p.Foreign {
+			out = append(out, reasons.Reason{})
+			continue
+		}
+		if p.state != waiting || p.heldByTwin() {
+			out = append(out, s.explain(p))
+			continue
+		}
+		why, asked := told[p.ask.Group()]
+		if !asked {
+			why = s.explain(p)
+			told[p.ask.Group()] = why
+		}
+		out = append(out, why)
+	}
+	return out
+}
+
+// failedAt notes when a cycle of a pod came to nothing.
+func (s *Store) failedAt(p *pod, now time.Time) {
+	p.attempts++
+	p.tried = now
+	s.changed(p)
+}
