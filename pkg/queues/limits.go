@@ -38,6 +38,13 @@ func GroupFor(v View, leaf ID, groups []string) string {
 	return found
 }
 
+// UserLimit returns the limit that a queue itself sets for a user; nil for none.
+func UserLimit(q *Queue, user string) *config.Limit { return userLimit(q, user) }
+
+// GroupLimit returns the limit that a queue itself sets for a group, or for the
+// wildcard where the group is [Everyone]; nil for none.
+func GroupLimit(q *Queue, group string) *config.Limit { return groupLimit(q, group) }
+
 func userLimit(q *Queue, user string) *config.Limit {
 	var wildcard *config.Limit
 	for i := range q.Limits {

@@ -1,6 +1,9 @@
 package reservations
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -62,6 +65,30 @@ func (v *View) MayJoin(node string, pod types.UID) Pass {
 		}
 	}
 	return Pass{OK: true}
+}
+
+// On returns the holds of a node, in serving order.
+func (v *View) On(node string) []Hold {
+	holds := v.at(node)
+	out := make([]Hold, 0, len(holds))
+	for _, h := range holds {
+		out = append(out, h.copy())
+	}
+	return out
+}
+
+// All returns every hold, by node and then in serving order.
+func (v *View) All() []Hold {
+	var nodes []string
+	for i := range shards {
+		nodes = slices.AppendSeq(nodes, maps.Keys(v.nodes[i]))
+	}
+	slices.Sort(nodes)
+	out := make([]Hold, 0, v.size)
+	for _, node := range nodes {
+		out = append(out, v.On(node)...)
+	}
+	return out
 }
 
 // Of returns the hold of an asker and whether it has one.

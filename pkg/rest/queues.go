@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -23,6 +24,7 @@ type Queue struct {
 	MaxResource        map[string]int64  `json:"maxResource,omitempty"`
 	GuaranteedResource map[string]int64  `json:"guaranteedResource,omitempty"`
 	AllocatedResource  map[string]int64  `json:"allocatedResource,omitempty"`
+	PreemptingResource map[string]int64  `json:"preemptingResource,omitempty"`
 	HeadRoom           map[string]int64  `json:"headroom,omitempty"`
 	IsLeaf             bool              `json:"isLeaf"`
 	IsManaged          bool              `json:"isManaged"`
@@ -51,14 +53,42 @@ type Template struct {
 	Properties         map[string]string `json:"properties,omitempty"`
 }
 
-// queueTree shows a queue and everything below it.
-func queueTree(s *queues.Snapshot, id queues.ID) *Queue {
+// queueTree shows a queue, with everything below it or only the names of its
+// children. YuniKorn's names of children are full paths.
+func queueTree(v *inventory.View, id queues.ID, below bool) *Queue {
+	return (&tree{snapshot: v.Queues, preempting: preempting(v)}).queue(id, below)
+}
+
+// tree is what queues are shown from.
+type tree struct {
+	snapshot   *queues.Snapshot
+	preempting map[queues.ID]resources.Vector
+}
+
+// preempting is what victims that are not gone yet use, by queue.
+func preempting(v *inventory.View) map[queues.ID]resources.Vector {
+	out := map[queues.ID]resources.Vector{}
+	for _, p := range v.Preempted {
+		leaf, ok := v.Queues.Find(p.Queue)
+		if !ok {
+			continue
+		}
+		for q := range v.Queues.Ancestors(leaf.ID) {
+			out[q.ID] = out[q.ID].Add(p.Request)
+		}
+	}
+	return out
+}
+
+func (t *tree) queue(id queues.ID, below bool) *Queue {
+	s := t.snapshot
 	q := s.Queue(id)
 	out := &Queue{
 		QueueName: q.Path, Status: q.State.String(), Partition: Partition,
 		PendingResource: amounts(q.Pending.Map()), AllocatedResource: amounts(q.Allocated.Map()),
 		MaxResource: amounts(maxOf(s, q).Map()), GuaranteedResource: amounts(q.Guaranteed.Map()),
-		HeadRoom: amounts(headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
+		PreemptingResource: amounts(t.preempting[id].Map()),
+		HeadRoom:           amounts(headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
 		IsLeaf: q.Leaf, IsManaged: q.Managed, Properties: maps.Clone(q.Properties), Template: templateOf(q.Template),
 		MaxRunningApps: q.MaxApplications, RunningApps: uint64(max(q.Running, 0)),
 		SortingPolicy: sortingPolicy(q), PrioritySorting: q.Policies.PrioritySort,
@@ -71,9 +101,10 @@ func queueTree(s *queues.Snapshot, id queues.ID) *Queue {
 		out.Parent = parent.Path
 	}
 	for _, c := range q.Children {
-		child := queueTree(s, c)
-		out.Children = append(out.Children, child)
-		out.ChildNames = append(out.ChildNames, child.QueueName)
+		out.ChildNames = append(out.ChildNames, s.Queue(c).Path)
+		if below {
+			out.Children = append(out.Children, t.queue(c, true))
+		}
 	}
 	return out
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -23,10 +25,12 @@ import (
 
 // cluster is a store and a server that shows it.
 type cluster struct {
-	store *store.Store
-	http  http.Handler
-	now   time.Time
-	pods  int
+	store  *store.Store
+	server *Server
+	http   http.Handler
+	clock  *clocktesting.FakeClock
+	now    time.Time
+	pods   int
 }
 
 func newCluster(t testing.TB, document string) *cluster {
@@ -35,7 +39,9 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.store = store.New(config.Default(), store.Options{})
 	c.configure(t, document)
 	c.store.Start(c.now)
-	c.http = NewServer(c.store.Snapshot).Handler()
+	c.clock = clocktesting.NewFakeClock(c.now)
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
+	c.http = c.server.Handler()
 	return c
 }
 

@@ -2,46 +2,123 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// Server answers requests from snapshots.
-type Server struct {
-	snapshot func() *queues.Snapshot
-	health   health
+// DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
+const DefaultClusterID = "mycluster"
+
+// Options are what a server is told once.
+type Options struct {
+	// Inventory is what there is to show.
+	Inventory *inventory.Inventory
+	// Checks are run when somebody asks for the health.
+	Checks []Check
+	// Clock tells the time; nil for the real one.
+	Clock clock.WithTicker
+	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
+	Build map[string]string
 }
 
-// NewServer makes a server that asks snapshot for the latest state, and runs the
-// checks when somebody asks for the health.
-func NewServer(snapshot func() *queues.Snapshot, checks ...Check) *Server {
-	return &Server{snapshot: snapshot, health: health{checks: checks}}
+// Server answers requests from views.
+type Server struct {
+	inventory *inventory.Inventory
+	health    health
+	history   history
+	clock     clock.WithTicker
+	started   time.Time
+	clusterID string
+	build     map[string]string
+}
+
+// NewServer makes a server.
+func NewServer(o Options) *Server {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Server{
+		inventory: o.Inventory, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
+		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
+	}
+}
+
+// routes are the pages of YuniKorn's interface below /ws/v1, all of which are
+// read with GET.
+func (s *Server) routes() map[string]http.HandlerFunc {
+	routes := map[string]http.HandlerFunc{
+		"clusters":                    s.clusters,
+		"config":                      s.config,
+		"history/apps":                s.appHistory,
+		"history/containers":          s.containerHistory,
+		"partitions":                  s.partitions,
+		"scheduler/healthcheck":       s.healthcheck,
+		"scheduler/node-utilizations": s.nodeUtilizations,
+		"fullstatedump":               s.fullStateDump,
+	}
+	for page, handler := range map[string]http.HandlerFunc{
+		"placementrules":                          s.placementRules,
+		"queues":                                  s.queues,
+		"queue/{queue}":                           s.queue,
+		"queue/{queue}/applications":              s.queueApplications,
+		"queue/{queue}/applications/{state}":      s.queueApplications,
+		"queue/{queue}/application/{application}": s.application,
+		"application/{application}":               s.application,
+		"applications/{state}":                    s.applications,
+		"nodes":                                   s.nodes,
+		"node/{node}":                             s.node,
+		"usage/users":                             s.users,
+		"usage/user/{user}":                       s.user,
+		"usage/groups":                            s.groups,
+		"usage/group/{group}":                     s.group,
+	} {
+		routes["partition/{partition}/"+page] = ofPartition(handler)
+	}
+	return routes
 }
 
 // Handler routes the requests.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	get(mux, "/ws/v1/partition/{partition}/queues", s.queues)
-	get(mux, "/ws/v1/scheduler/healthcheck", s.healthcheck)
+	for page, handler := range s.routes() {
+		serve(mux, http.MethodGet, "/ws/v1/"+page, handler)
+	}
+	serve(mux, http.MethodGet, "/debug/fullstatedump", s.fullStateDump)
+	serve(mux, http.MethodPost, "/ws/v1/validate-conf", s.validate)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})
-	return mux
+	return s.desk().wrap(compressed(mux))
 }
 
-// get serves a page that can only be read.
-func get(mux *http.ServeMux, page string, handler http.HandlerFunc) {
-	mux.HandleFunc("GET "+page, handler)
+// serve serves a page for one method; GET is HEAD, too. OPTIONS says which, to
+// pages of other origins.
+func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
+	allowed := method
+	if method == http.MethodGet {
+		allowed = "GET, HEAD"
+	}
+	mux.HandleFunc(method+" "+page, handler)
 	mux.HandleFunc(page, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD")
-		problem(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use GET")
+		w.Header().Set("Allow", allowed)
+		if r.Method == http.MethodOptions {
+			header(w)
+			w.Header().Set("Access-Control-Allow-Methods", allowed+", OPTIONS")
+			w.Header().Set("Access-Control-Allow-Headers", "Accept, Content-Type, Origin, X-Requested-With")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		use, _, _ := strings.Cut(allowed, ",")
+		problem(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use "+use)
 	})
 }
 
@@ -54,18 +131,62 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 		MaxHeaderBytes: 16 << 10,
 	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go s.sample(ctx)
 	logger.Info("REST is served", "address", listener.Addr().String())
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		logger.Error(err, "REST has stopped", "address", listener.Addr().String())
 	}
 }
 
-func (s *Server) queues(w http.ResponseWriter, r *http.Request) {
-	if name := r.PathValue("partition"); name != Partition {
-		problem(w, http.StatusNotFound, "Partition not found", "there is no partition "+name+"; the only one is "+Partition)
-		return
+// sample counts what there is from time to time.
+func (s *Server) sample(ctx context.Context) {
+	ticker := s.clock.NewTicker(sampleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C():
+			s.history.count(s.inventory.Queues(), now)
+		}
 	}
-	answer(w, queueTree(s.snapshot(), queues.RootID))
+}
+
+// ofPartition refuses requests for a partition that is not there.
+func ofPartition(handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if name := r.PathValue("partition"); name != Partition {
+			problem(w, http.StatusNotFound, "Partition not found", "there is no partition "+name+"; the only one is "+Partition)
+			return
+		}
+		handler(w, r)
+	}
+}
+
+// findQueue returns the queue that the request names; false if there is none,
+// which was answered then.
+func findQueue(w http.ResponseWriter, r *http.Request, v *inventory.View) (*queues.Queue, bool) {
+	path := strings.ToLower(r.PathValue("queue"))
+	q, ok := v.Queues.Find(path)
+	if !ok {
+		problem(w, http.StatusNotFound, "Queue not found", "there is no queue "+path)
+	}
+	return q, ok
+}
+
+// queues answers GET partition/{partition}/queues.
+func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
+	answer(w, queueTree(s.inventory.View(), queues.RootID, true))
+}
+
+// queue answers GET partition/{partition}/queue/{queue}: without the queues
+// below it, unless there is a parameter subtree.
+func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
+	v := s.inventory.View()
+	if q, ok := findQueue(w, r, v); ok {
+		_, subtree := r.URL.Query()["subtree"]
+		answer(w, queueTree(v, q.ID, subtree))
+	}
 }
 
 // Problem is the body of an answer that is not what was asked for. Message is
@@ -79,12 +200,16 @@ type Problem struct {
 func problem(w http.ResponseWriter, status int, message, description string) {
 	header(w)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Problem{StatusCode: status, Message: message, Description: description})
+	p := newPage(w)
+	p.value(Problem{StatusCode: status, Message: message, Description: description})
+	_ = p.done()
 }
 
 func answer(w http.ResponseWriter, body any) {
 	header(w)
-	_ = json.NewEncoder(w).Encode(body) // the reader has gone away
+	p := newPage(w)
+	p.value(body)
+	_ = p.done() // the reader has gone away
 }
 
 func header(w http.ResponseWriter) {

@@ -102,7 +102,7 @@ func TestServe(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		NewServer(newCluster(t, "").store.Snapshot).Serve(ctx, listener, logger)
+		newCluster(t, "").server.Serve(ctx, listener, logger)
 	}()
 	address := "http://" + listener.Addr().String() + queuesPath
 	r, err := http.Get(address)
@@ -133,11 +133,11 @@ func TestServeTellsWhyItStopped(t *testing.T) {
 	}
 	_ = listener.Close()
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	NewServer(newCluster(t, "").store.Snapshot).Serve(t.Context(), listener, logger)
+	newCluster(t, "").server.Serve(t.Context(), listener, logger)
 	if log := logger.GetSink().(ktesting.Underlier).GetBuffer().String(); !strings.Contains(log, "REST has stopped") {
 		t.Errorf("log: %s", log)
 	}
-	NewServer(nil).Serve(ended(t), listener, klog.Background()) // returns
+	NewServer(Options{}).Serve(ended(t), listener, klog.Background()) // returns
 }
 
 func ended(t *testing.T) context.Context {

@@ -44,6 +44,7 @@ var table = map[string]Ring{
 	"pkg/reservations":      Decisions,
 	"pkg/queues/store":      Live,
 	"pkg/informer":          Live,
+	"pkg/inventory":         Live,
 	"pkg/evict":             Live,
 	"pkg/leader":            Live,
 	"pkg/plugins":           Adapters,

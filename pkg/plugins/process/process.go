@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -200,9 +201,13 @@ func serveREST(ctx context.Context, address string, s *store.Store, w *informer.
 	if err != nil {
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
 	}
-	server := rest.NewServer(s.Snapshot,
-		rest.Check{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
-		rest.Check{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount})
+	server := rest.NewServer(rest.Options{
+		Inventory: inventory.New(s), Build: rest.BuildInformation(),
+		Checks: []rest.Check{
+			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
+			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
+		},
+	})
 	go server.Serve(ctx, listener, logger)
 	return nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"time"
 
-
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -103,4 +102,3 @@ func (s *Store) recordOfApp(a *app) *AppRecord {
 func recordOfNode(n *node) NodeRecord {
 	return NodeRecord{Name: n.name, Allocatable: n.allocatable, Schedulable: !n.cordoned}
 }
-

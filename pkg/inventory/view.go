@@ -1,0 +1,101 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Pod is a pod at the moment of a view.
+type Pod = store.PodRecord
+
+// Application is an application with its pods. Immutable.
+type Application struct {
+	*store.AppRecord
+	// Allocations have a node, Requests have none; the oldest first, then by UID.
+	Allocations, Requests []*Pod
+}
+
+// Node is a node with the pods on it. Immutable.
+type Node struct {
+	store.NodeRecord
+	// Allocated is used by pods of queues, Occupied by foreign ones.
+	Allocated, Occupied resources.Vector
+	// Allocations are the pods of queues, Foreign the others; the oldest first, then by UID.
+	Allocations, Foreign []*Pod
+}
+
+// Available is what is left of the node; negative where it holds too much.
+func (n *Node) Available() resources.Vector {
+	return n.Allocatable.Sub(n.Allocated).Sub(n.Occupied)
+}
+
+// View is everything at one moment. Immutable.
+type View struct {
+	store.Rest
+	// Applications have a queue and pods; the first submitted first, then by
+	// namespace, ID and queue.
+	Applications []*Application
+	// Nodes are sorted by name.
+	Nodes []*Node
+	// Unplaced are the pods without a queue, Preempted the victims that are not gone
+	// yet; the oldest first, then by UID.
+	Unplaced, Preempted []*Pod
+	// Holders are the askers that hold a node.
+	Holders map[types.UID]*Pod
+}
+
+// InQueue returns the applications of a queue itself, in the order of the view.
+func (v *View) InQueue(path string) []*Application {
+	var out []*Application
+	for _, a := range v.Applications {
+		if a.Queue == path {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Node returns the node with the name; nil if there is none.
+func (v *View) Node(name string) *Node {
+	at, found := slices.BinarySearchFunc(v.Nodes, name, func(n *Node, name string) int { return cmp.Compare(n.Name, name) })
+	if !found {
+		return nil
+	}
+	return v.Nodes[at]
+}
+
+// Containers is how many pods of queues have a node that is known.
+func (v *View) Containers() int {
+	total := 0
+	for _, a := range v.Applications {
+		total += len(a.Allocations)
+	}
+	return total
+}
+
+func oldestFirst(a, b *Pod) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+}
+
+func firstSubmitted(a, b *Application) int {
+	return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Serial, b.Serial))
+}
+
+// sortedPods lists pods, the oldest first; nil for none.
+func sortedPods(pods map[types.UID]*Pod) []*Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	out := make([]*Pod, 0, len(pods))
+	for _, p := range pods {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, oldestFirst)
+	return out
+}

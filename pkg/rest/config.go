@@ -1,0 +1,177 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+// Config is the configuration in force as YuniKorn's interface shows it: what
+// the document says, not what follows from it. Its names are in lower case as YAML,
+// and as they are here as JSON.
+type Config struct {
+	Partitions []ConfigPartition
+	Checksum   string `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigPartition is a partition of the document.
+type ConfigPartition struct {
+	Name              string
+	Queues            []ConfigQueue
+	PlacementRules    []ConfigRule      `yaml:",omitempty" json:",omitempty"`
+	Limits            []ConfigLimit     `yaml:",omitempty" json:",omitempty"`
+	Preemption        ConfigPreemption  `yaml:",omitempty" json:",omitempty"`
+	NodeSortPolicy    ConfigNodeSort    `yaml:",omitempty" json:",omitempty"`
+	UserGroupResolver map[string]string `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigQueue is a queue of the document. Amounts are written as they are there.
+type ConfigQueue struct {
+	Name            string
+	Parent          bool              `yaml:",omitempty" json:",omitempty"`
+	Resources       ConfigResources   `yaml:",omitempty" json:",omitempty"`
+	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
+	Properties      map[string]string `yaml:",omitempty" json:",omitempty"`
+	AdminACL        string            `yaml:",omitempty" json:",omitempty"`
+	SubmitACL       string            `yaml:",omitempty" json:",omitempty"`
+	ChildTemplate   ConfigTemplate    `yaml:",omitempty" json:",omitempty"`
+	Queues          []ConfigQueue     `yaml:",omitempty" json:",omitempty"`
+	Limits          []ConfigLimit     `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigResources are the quotas of a queue.
+type ConfigResources struct {
+	Guaranteed map[string]string `yaml:",omitempty" json:",omitempty"`
+	Max        map[string]string `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigTemplate is a child template.
+type ConfigTemplate struct {
+	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
+	Properties      map[string]string `yaml:",omitempty" json:",omitempty"`
+	Resources       ConfigResources   `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigLimit is a limit of users and groups.
+type ConfigLimit struct {
+	Limit           string
+	Users           []string          `yaml:",omitempty" json:",omitempty"`
+	Groups          []string          `yaml:",omitempty" json:",omitempty"`
+	MaxResources    map[string]string `yaml:",omitempty" json:",omitempty"`
+	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigRule is a placement rule.
+type ConfigRule struct {
+	Name   string
+	Create bool         `yaml:",omitempty" json:",omitempty"`
+	Filter ConfigFilter `yaml:",omitempty" json:",omitempty"`
+	Parent *ConfigRule  `yaml:",omitempty" json:",omitempty"`
+	Value  string       `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigFilter is the filter of a rule.
+type ConfigFilter struct {
+	Type   string
+	Users  []string `yaml:",omitempty" json:",omitempty"`
+	Groups []string `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigPreemption switches preemption.
+type ConfigPreemption struct {
+	Enabled                *bool `yaml:",omitempty" json:",omitempty"`
+	QuotaPreemptionEnabled *bool `yaml:",omitempty" json:",omitempty"`
+}
+
+// ConfigNodeSort is accepted, and has no effect here.
+type ConfigNodeSort struct {
+	Type            string
+	ResourceWeights map[string]float64 `yaml:",omitempty" json:",omitempty"`
+}
+
+// defaultDocument says what applies without a document.
+const defaultDocument = `partitions:
+- name: default
+  placementrules:
+  - name: tag
+    value: namespace
+    create: true
+  queues:
+  - name: root
+    submitacl: '*'
+`
+
+// documentOf reads the document of a configuration, which was found valid before.
+func documentOf(spec *config.Spec) (*Config, error) {
+	document := spec.Document
+	if document == "" {
+		document = defaultDocument
+	}
+	var out Config
+	if err := yaml.Unmarshal([]byte(document), &out); err != nil {
+		return nil, err
+	}
+	if out.Checksum = spec.Checksum; out.Checksum == "" {
+		out.Checksum = config.Checksum([]byte(document))
+	}
+	return &out, nil
+}
+
+// config answers GET config: YAML, or JSON for who accepts that.
+func (s *Server) config(w http.ResponseWriter, r *http.Request) {
+	document, err := documentOf(s.inventory.View().Spec)
+	if err != nil {
+		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
+		return
+	}
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		answer(w, document)
+		return
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil {
+		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
+		return
+	}
+	header(w)
+	w.Header().Set("Content-Type", "application/x-yaml; charset=UTF-8")
+	_, _ = w.Write(text)
+}
+
+// Validation is the answer to a document that somebody wants to know about.
+type Validation struct {
+	Allowed bool `json:"allowed"`
+	// Reason has all errors, a line each; empty for none.
+	Reason string `json:"reason"`
+	// Warnings are what would have no effect.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// validate answers POST validate-conf. Nothing is changed.
+func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
+	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, config.MaxDocumentBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		problem(w, http.StatusRequestEntityTooLarge, "Document too large", "a document has at most 8 MiB")
+		return
+	case err != nil:
+		problem(w, http.StatusBadRequest, "Document not read", err.Error())
+		return
+	}
+	spec, err := config.Parse(document)
+	if err != nil {
+		answer(w, Validation{Reason: err.Error()})
+		return
+	}
+	out := Validation{Allowed: true}
+	for _, warning := range spec.Warnings {
+		out.Warnings = append(out.Warnings, warning.String())
+	}
+	answer(w, out)
+}

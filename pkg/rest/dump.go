@@ -1,0 +1,50 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// fullStateDump answers GET fullstatedump: everything, of one moment.
+func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
+	v, now := s.inventory.View(), s.clock.Now()
+	header(w)
+	p := newPage(w)
+	p.open('{')
+	p.timeField("timestamp", now)
+	p.field("partitions", s.partitionList(v))
+	p.key("applications")
+	p.open('[')
+	for _, a := range v.Applications {
+		if p.failed() {
+			return
+		}
+		p.application(s, v, a, now)
+	}
+	p.close(']')
+	p.field("appHistory", s.history.appSamples())
+	p.key("nodes")
+	p.open('[')
+	p.open('{')
+	p.textField("partitionName", Partition)
+	p.key("nodesInfo")
+	p.nodes(v)
+	p.close('}')
+	p.close(']')
+	p.field("clusterInfo", s.clusterList())
+	p.field("containerHistory", s.history.containerSamples())
+	p.field("queues", []*Queue{queueTree(v, queues.RootID, true)})
+	if document, err := documentOf(v.Spec); err == nil {
+		p.field("config", document)
+	}
+	p.field("placementRules", []PartitionRules{{Partition: Partition, Rules: rulesOf(v.Spec)}})
+	p.close('}')
+	_ = p.done()
+}
+
+// PartitionRules are the placement rules of a partition, in a dump.
+type PartitionRules struct {
+	Partition string `json:"partition"`
+	Rules     []Rule `json:"rules"`
+}

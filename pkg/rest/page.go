@@ -1,0 +1,213 @@
+package rest
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// pageSize is how much of an answer is collected before it is sent.
+const pageSize = 32 << 10
+
+// page writes JSON as it is made: an answer about 20,000 pods is never in memory
+// as a whole. The zero value of a field is left out, as YuniKorn does, unless the
+// name of the method says otherwise.
+type page struct {
+	w     io.Writer
+	b     []byte
+	bare  bool // nothing to separate from: after an opening bracket or a key
+	err   error
+	names []string // scratch
+}
+
+func newPage(w io.Writer) *page { return &page{w: w, bare: true} }
+
+// done sends what is left.
+func (p *page) done() error {
+	p.b = append(p.b, '\n')
+	p.send()
+	return p.err
+}
+
+func (p *page) send() {
+	if p.err == nil {
+		_, p.err = p.w.Write(p.b)
+	}
+	p.b = p.b[:0]
+}
+
+// failed tells whether the reader has gone away: go on with nothing.
+func (p *page) failed() bool { return p.err != nil }
+
+func (p *page) separate() {
+	if !p.bare {
+		p.b = append(p.b, ',')
+	}
+	p.bare = false
+}
+
+// open begins an object ('{') or a list ('[').
+func (p *page) open(bracket byte) {
+	p.separate()
+	p.b = append(p.b, bracket)
+	p.bare = true
+}
+
+// close ends it.
+func (p *page) close(bracket byte) {
+	p.b = append(p.b, bracket)
+	p.bare = false
+	if len(p.b) >= pageSize {
+		p.send()
+	}
+}
+
+// key begins a field, whose value follows. Keys are plain words.
+func (p *page) key(name string) {
+	p.separate()
+	p.b = append(p.b, '"')
+	p.b = append(p.b, name...)
+	p.b = append(p.b, '"', ':')
+	p.bare = true
+}
+
+// value writes anything.
+func (p *page) value(v any) {
+	text, err := json.Marshal(v)
+	if err != nil && p.err == nil {
+		p.err = err
+		return
+	}
+	p.separate()
+	p.b = append(p.b, text...)
+	if len(p.b) >= pageSize {
+		p.send()
+	}
+}
+
+// field writes a field with anything.
+func (p *page) field(name string, v any) {
+	p.key(name)
+	p.value(v)
+}
+
+func (p *page) text(s string) {
+	p.separate()
+	p.quote(s)
+}
+
+// quote writes a string in quotes.
+func (p *page) quote(s string) {
+	if !plain(s) {
+		text, err := json.Marshal(s)
+		if err != nil && p.err == nil {
+			p.err = err
+		}
+		p.b = append(p.b, text...)
+		return
+	}
+	p.b = append(p.b, '"')
+	p.b = append(p.b, s...)
+	p.b = append(p.b, '"')
+}
+
+// plain tells whether a string can be in quotes as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *page) number(n int64) {
+	p.separate()
+	p.b = strconv.AppendInt(p.b, n, 10)
+}
+
+func (p *page) textField(name, s string) {
+	if s != "" {
+		p.key(name)
+		p.text(s)
+	}
+}
+
+func (p *page) numberField(name string, n int64) {
+	if n != 0 {
+		p.key(name)
+		p.number(n)
+	}
+}
+
+func (p *page) trueField(name string, b bool) {
+	if b {
+		p.boolField(name, b)
+	}
+}
+
+// boolField writes false, too.
+func (p *page) boolField(name string, b bool) {
+	p.key(name)
+	p.separate()
+	p.b = strconv.AppendBool(p.b, b)
+}
+
+// timeField writes nanoseconds since 1970.
+func (p *page) timeField(name string, t time.Time) {
+	if !t.IsZero() {
+		p.numberField(name, t.UnixNano())
+	}
+}
+
+func (p *page) textsField(name string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	p.key(name)
+	p.open('[')
+	for _, s := range list {
+		p.text(s)
+	}
+	p.close(']')
+}
+
+func (p *page) amountsField(name string, v resources.Vector) {
+	if !v.IsZero() {
+		p.key(name)
+		p.amounts(v)
+	}
+}
+
+func (p *page) amounts(v resources.Vector) {
+	p.open('{')
+	for name, amount := range v.All() {
+		p.separate()
+		p.quote(name)
+		p.b = append(p.b, ':')
+		p.b = strconv.AppendInt(p.b, int64(amount), 10)
+	}
+	p.close('}')
+}
+
+// numbersField writes numbers by name, sorted.
+func (p *page) numbersField(name string, m map[string]int64) {
+	if len(m) > 0 {
+		p.field(name, m)
+	}
+}
+
+// sortedNames are the keys of a map, until the next call.
+func (p *page) sortedNames(m map[string]string) []string {
+	p.names = p.names[:0]
+	for name := range m {
+		p.names = append(p.names, name)
+	}
+	slices.Sort(p.names)
+	return p.names
+}

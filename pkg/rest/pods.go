@@ -1,0 +1,142 @@
+package rest
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// The keys of allocation tags, and the values of the one for foreign pods.
+const (
+	tagLabel        = "kubernetes.io/label/"
+	tagNamespace    = "kubernetes.io/meta/namespace"
+	tagPodName      = "kubernetes.io/meta/podName"
+	tagCreationTime = "creationTime"
+	tagRequiredNode = "yunikorn.apache.org/requiredNode"
+	tagForeign      = "foreign"
+	foreignStatic   = "static"
+	foreignDefault  = "default"
+)
+
+// tags writes what is known of a pod beside its numbers.
+func (p *page) tags(pod *inventory.Pod) {
+	p.key("allocationTags")
+	p.open('{')
+	if !pod.Created.IsZero() {
+		p.textField(tagCreationTime, strconv.FormatInt(pod.Created.Unix(), 10))
+	}
+	switch {
+	case pod.Foreign && pod.Static:
+		p.textField(tagForeign, foreignStatic)
+	case pod.Foreign:
+		p.textField(tagForeign, foreignDefault)
+	}
+	for _, name := range p.sortedNames(pod.Labels) {
+		p.separate()
+		p.quote(tagLabel + name)
+		p.b = append(p.b, ':')
+		p.quote(pod.Labels[name])
+	}
+	p.textField(tagNamespace, pod.Namespace)
+	p.textField(tagPodName, pod.Name)
+	p.textField(tagRequiredNode, pod.RequiredNode)
+	p.close('}')
+}
+
+// asked writes what requests, allocations and foreign allocations have in common.
+func (p *page) asked(pod *inventory.Pod) {
+	p.textField("allocationKey", string(pod.UID))
+	p.tags(pod)
+	p.timeField("requestTime", pod.Created)
+	p.amountsField("resource", pod.Request)
+	p.textField("priority", strconv.FormatInt(int64(pod.Priority), 10))
+}
+
+// allocation writes a pod of a queue that has a node.
+func (p *page) allocation(pod *inventory.Pod) {
+	p.open('{')
+	p.asked(pod)
+	p.timeField("allocationTime", pod.Scheduled)
+	if !pod.Scheduled.IsZero() && !pod.Created.IsZero() {
+		p.numberField("allocationDelay", int64(pod.Scheduled.Sub(pod.Created)))
+	}
+	p.textField("nodeId", pod.Node)
+	p.textField("applicationId", pod.AppID)
+	p.trueField("preempted", pod.Preempted)
+	p.trueField("originator", pod.Originator)
+	p.close('}')
+}
+
+func (p *page) allocations(pods []*inventory.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	p.key("allocations")
+	p.open('[')
+	for _, pod := range pods {
+		p.allocation(pod)
+	}
+	p.close(']')
+}
+
+// foreign writes a pod of another scheduler.
+func (p *page) foreign(pod *inventory.Pod) {
+	p.open('{')
+	p.asked(pod)
+	p.timeField("allocationTime", pod.Scheduled)
+	p.textField("nodeId", pod.Node)
+	p.boolField("preemptable", !pod.Static)
+	p.close('}')
+}
+
+// foreigners writes the foreign pods of a node, under YuniKorn's name and under
+// the one of its design.
+func (p *page) foreigners(pods []*inventory.Pod) {
+	if len(pods) == 0 {
+		return
+	}
+	for _, name := range []string{"foreignAllocations", "foreign_allocations"} {
+		p.key(name)
+		p.open('[')
+		for _, pod := range pods {
+			p.foreign(pod)
+		}
+		p.close(']')
+	}
+}
+
+// request writes a pod of a queue that has no node, and why.
+func (p *page) request(pod *inventory.Pod, why reasons.Reason, hold *reservations.Hold, now time.Time) {
+	p.open('{')
+	p.asked(pod)
+	p.textField("requiredNodeId", pod.RequiredNode)
+	p.textField("applicationId", pod.AppID)
+	p.log(pod, why, now)
+	p.trueField("triggeredPreemption", hold != nil && len(hold.Chosen) > 0)
+	p.trueField("originator", pod.Originator)
+	p.trueField("schedulingAttempted", pod.Attempts > 0)
+	p.close('}')
+}
+
+// log writes why a pod waits, as the log of its allocation. A pod that failed was
+// told so then, any other is told now.
+func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
+	if why.None() {
+		return
+	}
+	at, count := now, int64(1)
+	if pod.Attempts > 0 {
+		at, count = pod.Tried, int64(pod.Attempts)
+	}
+	p.key("allocationLog")
+	p.open('[')
+	p.open('{')
+	p.textField("message", why.String())
+	p.timeField("lastOccurrence", at)
+	p.numberField("count", count)
+	p.close('}')
+	p.close(']')
+}
