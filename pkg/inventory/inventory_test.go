@@ -1,0 +1,259 @@
+package inventory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const document = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues: [{name: a}, {name: b}]
+`
+
+// truth is what there is outside: pods and nodes by name.
+type truth struct {
+	pods  map[string]store.Pod
+	nodes map[string]int
+}
+
+// move is something that happens to a pod, or to a node.
+type move struct {
+	what string
+	i, n int
+}
+
+var whats = []string{"pod", "pod", "pod", "bind", "bind", "finish", "delete", "delete", "foreign", "node", "node", "node gone", "look"}
+
+func moves() *rapid.Generator[[]move] {
+	one := rapid.Custom(func(t *rapid.T) move {
+		return move{rapid.SampledFrom(whats).Draw(t, "what"), rapid.IntRange(0, 9).Draw(t, "i"), rapid.IntRange(0, 3).Draw(t, "n")}
+	})
+	return rapid.SliceOfN(one, 1, 80)
+}
+
+func newStore() *store.Store {
+	spec, err := config.Parse([]byte(document))
+	if err != nil {
+		panic(err)
+	}
+	s := store.New(spec, store.Options{})
+	s.Start(epoch)
+	return s
+}
+
+// podOf is pod i: it always has the same application and queue, or none.
+func podOf(i, n int) store.Pod {
+	return store.Pod{
+		UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: epoch.Add(time.Duration(i/2) * time.Second),
+		Labels:   map[string]string{"applicationId": fmt.Sprint("app", i%3), "queue": []string{"root.a", "root.b", "root.missing"}[i%3]},
+		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: resources.Amount(n)}),
+		Priority: int32(n),
+	}
+}
+
+// do makes a move, in the truth and in the store.
+func (w *truth) do(m move, s *store.Store) {
+	name := fmt.Sprint("u", m.i)
+	p, there := w.pods[name]
+	switch m.what {
+	case "node":
+		w.nodes[fmt.Sprint("n", m.i%4)] = m.n
+		s.UpsertNode(fmt.Sprint("n", m.i%4), podOf(0, m.n).Request, epoch)
+		return
+	case "node gone":
+		delete(w.nodes, fmt.Sprint("n", m.i%4))
+		s.DeleteNode(fmt.Sprint("n", m.i%4), epoch)
+		return
+	case "finish", "delete":
+		if there {
+			delete(w.pods, name)
+			p.Terminal = m.what == "finish"
+			if p.Terminal {
+				s.Upsert(p, epoch)
+			} else {
+				s.Delete(p.UID, epoch)
+			}
+		}
+		return
+	case "pod":
+		if there && p.Node != "" {
+			return
+		}
+		p = podOf(m.i, m.n)
+	case "bind":
+		if !there || p.Foreign {
+			return
+		}
+		p.Node = fmt.Sprint("n", (m.i+m.n)%4)
+	case "foreign":
+		if there {
+			return
+		}
+		p = podOf(m.i, m.n)
+		p.Foreign, p.Static, p.Node = true, m.n == 0, fmt.Sprint("n", m.n)
+	default:
+		return
+	}
+	w.pods[name] = p
+	s.Upsert(p, epoch)
+}
+
+// fromScratch is the view of one who sees only what there is at the end.
+func (w *truth) fromScratch() *View {
+	s := newStore()
+	for i := range 4 {
+		if n, known := w.nodes[fmt.Sprint("n", i)]; known {
+			s.UpsertNode(fmt.Sprint("n", i), podOf(0, n).Request, epoch)
+		}
+	}
+	for i := range 10 {
+		if p, there := w.pods[fmt.Sprint("u", i)]; there {
+			s.Upsert(p, epoch)
+		}
+	}
+	return New(s).View()
+}
+
+// sameView leaves out what depends on the way there.
+var sameView = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmpopts.IgnoreFields(store.AppRecord{}, "Serial", "Submitted", "Accepted", "Running", "MostUsed", "Usage"),
+	cmpopts.IgnoreFields(Pod{}, "App", "Attempts", "Tried"),
+	cmpopts.IgnoreFields(View{}, "Rest"),
+	cmpopts.SortSlices(func(a, b *Application) bool { return a.ID < b.ID }),
+}
+
+// live makes moves, looks now and then, and compares at the end. Views that were
+// taken before must be what they were.
+func live(ms []move, plant func(*store.Store) Source) error {
+	s := newStore()
+	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	inv := New(plant(s))
+	type kept struct {
+		view *View
+		text string
+	}
+	var before []kept
+	for _, m := range ms {
+		w.do(m, s)
+		if m.what == "look" {
+			v := inv.View()
+			before = append(before, kept{v, textOf(v)})
+			if diff := cmp.Diff(w.fromScratch(), v, sameView); diff != "" {
+				return fmt.Errorf("the view differs (-truth +view)\n%s", diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(w.fromScratch(), inv.View(), sameView); diff != "" {
+		return fmt.Errorf("at the end the view differs (-truth +view)\n%s", diff)
+	}
+	for _, k := range before {
+		if now := textOf(k.view); now != k.text {
+			return fmt.Errorf("a view has changed from\n%s\nto\n%s", k.text, now)
+		}
+	}
+	return s.Check()
+}
+
+func textOf(v *View) string {
+	var out string
+	for _, a := range v.Applications {
+		out += fmt.Sprint(a.ID, a.Usage.Allocated, len(a.Allocations), len(a.Requests), "\n")
+	}
+	for _, n := range v.Nodes {
+		out += fmt.Sprint(n.Name, n.Allocated, n.Occupied, n.Available(), len(n.Allocations), len(n.Foreign), "\n")
+	}
+	return out + fmt.Sprint(len(v.Unplaced), v.Containers())
+}
+
+func sound(s *store.Store) Source { return s }
+
+func TestViewIsTheTruth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := live(moves().Draw(t, "moves"), sound); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// faulty is a source with one planted bug.
+type faulty struct {
+	*store.Store
+	bug string
+}
+
+func (f faulty) TakeChanges(limit int) store.Changes {
+	c := f.Store.TakeChanges(limit)
+	switch f.bug {
+	case "pods stay":
+		c.GonePods = nil
+	case "applications stay":
+		c.GoneApps = nil
+	case "nodes stay":
+		c.GoneNodes = nil
+	case "pods are stuck":
+		for _, p := range c.Pods {
+			p.Node = ""
+		}
+	}
+	return c
+}
+
+func TestViewShowsPlantedBugs(t *testing.T) {
+	for _, bug := range []string{"pods stay", "applications stay", "nodes stay", "pods are stuck"} {
+		t.Run(bug, func(t *testing.T) {
+			for seed := range 200 {
+				if live(moves().Example(seed), func(s *store.Store) Source { return faulty{s, bug} }) != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+func TestLookingAgainIsFree(t *testing.T) {
+	s := newStore()
+	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	for i := range 4 {
+		w.do(move{"node", i, 3}, s)
+	}
+	for i := range 9 {
+		w.do(move{"pod", i, i % 4}, s)
+		w.do(move{"bind", i, 1}, s)
+	}
+	w.do(move{"foreign", 9, 2}, s)
+	inv := New(s)
+	before := inv.View()
+	w.do(move{"delete", 9, 0}, s)
+	after := inv.View()
+	same := 0
+	for i, n := range after.Nodes {
+		if n == before.Nodes[i] {
+			same++
+		}
+	}
+	if same != 3 {
+		t.Errorf("%d of 4 nodes were left as they were; want 3", same)
+	}
+	if after.Node("n1") == nil || after.Node("n1") != after.Nodes[1] || after.Node("n7") != nil {
+		t.Error("nodes are not found by name")
+	}
+}

@@ -1,0 +1,157 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// podArgs are the arguments of a pod in testdata/pages.
+type podArgs struct {
+	name, queue, app, request, node, user, groups, required, failed, label string
+	priority                                                               int
+	foreign, static, deleting, gated                                       bool
+}
+
+func scanPod(t *testing.T, d *datadriven.TestData) podArgs {
+	var a podArgs
+	for key, into := range map[string]any{
+		"name": &a.name, "queue": &a.queue, "app": &a.app, "request": &a.request, "node": &a.node, "user": &a.user, "groups": &a.groups,
+		"required": &a.required, "failed": &a.failed, "label": &a.label, "priority": &a.priority,
+	} {
+		d.MaybeScanArgs(t, key, into)
+	}
+	a.foreign, a.static, a.deleting, a.gated = d.HasArg("foreign"), d.HasArg("static"), d.HasArg("deleting"), d.HasArg("gated")
+	return a
+}
+
+// pod is the pod that the arguments describe, made at the given time.
+func (a podArgs) pod(t *testing.T, created, now time.Time) store.Pod {
+	p := store.Pod{
+		UID: types.UID("uid-" + a.name), Namespace: "ns", Name: a.name, Created: created, Node: a.node, Priority: int32(a.priority),
+		Labels: map[string]string{}, Annotations: map[string]string{}, RequiredNode: a.required, Foreign: a.foreign, Static: a.static,
+		Deleting: a.deleting, Gated: a.gated,
+		Request: amountsOf(t, strings.ReplaceAll(a.request, ",", " ")+" pods=1"),
+	}
+	for key, value := range map[string]string{
+		placement.KeyQueue: a.queue, placement.KeyApplicationID: a.app, "label": a.label,
+	} {
+		if value != "" {
+			p.Labels[key] = value
+		}
+	}
+	if a.user != "" {
+		p.Annotations[placement.KeyUserInfo] = fmt.Sprintf(`{"user":%q,"groups":[%q]}`, a.user, a.groups)
+	}
+	if p.Node != "" {
+		p.Scheduled = now
+	}
+	return p
+}
+
+// TestPages goes through testdata/pages: what the cluster does, and what is
+// answered then.
+func TestPages(t *testing.T) {
+	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
+		var c *cluster
+		created := map[string]time.Time{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "config":
+				if c == nil {
+					c = newCluster(t, d.Input)
+				} else {
+					c.configure(t, d.Input)
+				}
+			case "node":
+				var name string
+				d.ScanArgs(t, "name", &name)
+				c.node(t, name, d.Input)
+				c.store.SetNodeSchedulable(name, !d.HasArg("cordoned"), c.now)
+			case "tick":
+				c.step(time.Second)
+			case "sample":
+				c.server.history.count(c.store.Snapshot(), c.now)
+			case "pod":
+				a := scanPod(t, d)
+				if created[a.name].IsZero() {
+					created[a.name] = c.now
+				}
+				c.store.Upsert(a.pod(t, created[a.name], c.now), c.now)
+				if a.failed != "" {
+					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.BackingOff, "%s", a.failed), c.now)
+				}
+			case "delete":
+				var name string
+				d.ScanArgs(t, "name", &name)
+				c.store.Delete(types.UID("uid-"+name), c.now)
+			case "preempt":
+				return c.preempt(t, d)
+			case "get", "post":
+				return c.page(t, d)
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			if err := c.store.Check(); err != nil {
+				t.Fatal(err)
+			}
+			return "ok\n"
+		})
+	})
+}
+
+// step lets time go on.
+func (c *cluster) step(by time.Duration) {
+	c.now = c.now.Add(by)
+	c.clock.SetTime(c.now)
+	c.store.Tick(c.now)
+}
+
+// preempt makes a plan for a pod and starts to carry it out.
+func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
+	var name string
+	d.ScanArgs(t, "name", &name)
+	uid := types.UID("uid-" + name)
+	attempt, why := c.store.Attempt(uid, "", nil, c.now)
+	if !why.None() {
+		return why.String() + "\n"
+	}
+	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if plan.Outcome != victims.Preempt {
+		return plan.Sentence() + "\n"
+	}
+	c.store.Claim(uid, &plan, c.now)
+	return "ok\n"
+}
+
+// page asks for a page and renders the answer.
+func (c *cluster) page(t *testing.T, d *datadriven.TestData) string {
+	r := httptest.NewRequest(strings.ToUpper(d.Cmd), d.CmdArgs[0].String(), strings.NewReader(d.Input))
+	if d.HasArg("json") {
+		r.Header.Set("Accept", "application/json")
+	}
+	w := httptest.NewRecorder()
+	c.http.ServeHTTP(w, r)
+	var body bytes.Buffer
+	if err := json.Indent(&body, w.Body.Bytes(), "", " "); err != nil {
+		body.Reset()
+		body.Write(w.Body.Bytes())
+	}
+	out := strings.TrimRight(body.String(), "\n") + "\n"
+	if w.Code != 200 {
+		out = fmt.Sprintf("status %d\n%s", w.Code, out)
+	}
+	return out
+}
