@@ -1,7 +1,14 @@
 // Package rest serves what is: read-only HTTP in the form of YuniKorn's REST
-// interface (/ws/v1), so that its scripts and its web pages work unchanged.
-// Answers are made from one snapshot, without a lock of the store; only the health
-// check, which compares the books with the pods, takes it, and rarely.
+// interface (/ws/v1), so that its scripts and its web pages work unchanged. What is
+// served and what is not, and why, is in docs/rest.md.
 //
-// Served so far: the queues of the only partition, default, and the health check.
+// Every answer is made from one view of the inventory, so everything in it is of
+// one moment, and no lock is held while it is made or read. Only the health check
+// takes the lock of the store for longer, and rests in proportion.
+//
+//   - server.go has the routes; each answers from a function in queues.go,
+//     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,
+//     health.go or dump.go.
+//   - page.go writes JSON as it is made, pods.go what there are many of.
+//   - desk.go bounds how many answers are made at a time, and compresses them.
 package rest

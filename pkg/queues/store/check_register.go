@@ -14,6 +14,17 @@ func (s *Store) checkRegister() []error {
 			errs = append(errs, fmt.Errorf("pod %s/%s: readers were not told that it is different", p.Namespace, p.Name))
 		}
 	}
+	for name, n := range s.nodes {
+		if n.known && n.marked == 0 && !n.shown {
+			errs = append(errs, fmt.Errorf("node %s: readers were not told of it", name))
+		}
+	}
+	return append(append(errs, s.checkAppsShown()...), checkMarks("pods", s.register.pods.list), checkMarks("applications", s.register.apps.list),
+		checkMarks("nodes", s.register.nodes.list))
+}
+
+func (s *Store) checkAppsShown() []error {
+	var errs []error
 	for _, apps := range s.leaves {
 		for a := range apps {
 			if a.marked == 0 && !a.shown {
@@ -21,13 +32,7 @@ func (s *Store) checkRegister() []error {
 			}
 		}
 	}
-	for name, n := range s.nodes {
-		if n.known && n.marked == 0 && !n.shown {
-			errs = append(errs, fmt.Errorf("node %s: readers were not told of it", name))
-		}
-	}
-	return append(errs, checkMarks("pods", s.register.pods.list), checkMarks("applications", s.register.apps.list),
-		checkMarks("nodes", s.register.nodes.list))
+	return errs
 }
 
 func checkMarks[T interface{ mark() *int }](what string, list []T) error {

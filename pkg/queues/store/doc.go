@@ -62,6 +62,11 @@
 // to root, and at the limits of users and groups. [Store.Check] verifies the
 // store against itself, [Store.Recount] against a listing of pods.
 //
+// # Readers
+//
+// What changed is marked for one reader, who fetches it in small bites; see
+// register.go and package inventory.
+//
 // # Locks
 //
 // One mutex guards everything but the published snapshot and the sort keys,
