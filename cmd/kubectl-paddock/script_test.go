@@ -11,10 +11,15 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -68,7 +73,7 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 			d.Fatalf(t, "%v", err)
 		}
 		s.draft = queues.NewDraftFrom(spec)
-		s.serve(t, rest.NewServer(func() *queues.Snapshot { return s.draft.Publish(nil) }).Handler())
+		s.serve(t, rest.NewServer(rest.Options{Inventory: inventory.New(drafted{s, spec})}).Handler())
 	case "nodes":
 		s.draft.SetCapacity(queuestest.Vector(d.Input))
 	case "pods":
@@ -83,6 +88,20 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
 	return ""
+}
+
+// drafted is a cluster of which only the queues are known.
+type drafted struct {
+	session *session
+	spec    *config.Spec
+}
+
+func (d drafted) Snapshot() *queues.Snapshot { return d.session.draft.Publish(nil) }
+
+func (d drafted) Whys([]types.UID) []reasons.Reason { return nil }
+
+func (d drafted) TakeChanges(int) store.Changes {
+	return store.Changes{Rest: &store.Rest{Started: true, Queues: d.Snapshot(), Holds: &reservations.View{}, Spec: d.spec}}
 }
 
 // run returns what a command line prints and its exit code.

@@ -71,6 +71,7 @@ func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
 
 // renewForeign takes over what an event says, and who owns the pod.
 func (s *Store) renewForeign(p *pod, event Pod) {
+	s.changed(p)
 	var owners = event.Owners
 	if event.Deleting {
 		owners = nil
