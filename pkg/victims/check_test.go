@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
@@ -61,10 +63,18 @@ func (o *oracle) checkFits(plan planner, seed uint64) error {
 // repeat plans in the same world in another order.
 func (o *oracle) repeat(d victims.Decision, plan planner, seed uint64) error {
 	_, again, _ := plan(o.model, rand.New(rand.NewPCG(seed, 1)))
-	if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
+	if diff := differ(essence(d), essence(again)); diff != "" {
 		return fmt.Errorf("the same world in another order is decided otherwise: %s", diff)
 	}
 	return nil
+}
+
+// differ shows how two values differ; empty lists are like none.
+func differ(want, got any) string {
+	if reflect.DeepEqual(want, got) { // which is much faster
+		return ""
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 
 // compareWith tells whether a decision is the best plan there is.
@@ -104,6 +114,9 @@ func uids(d victims.Decision) []string {
 
 // facts checks what a decision says about itself, and that no victim is idle.
 func (o *oracle) facts(d victims.Decision) error {
+	if diff := differ(o.mustReject(d), d.Rejected); diff != "" {
+		return fmt.Errorf("rejected: %s", diff)
+	}
 	if d.Outcome == victims.Refuse {
 		return o.compareRefusal(d)
 	}

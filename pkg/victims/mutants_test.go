@@ -47,6 +47,61 @@ var mutants = []struct {
 	{[]string{"uids"}, 2},
 }
 
+// strict are the laws that a planner can read too widely, and searches that look
+// at too little. Each must miss a plan that exists on at least the given number
+// of 6,000 random worlds.
+var strict = []struct {
+	bug   string
+	least int
+}{
+	{"wide law 1", 40},         // who opted out never goes
+	{"wide law 2", 4},          // a queue keeps what nobody contests, though it is below its guarantee already
+	{"wide law 2 common", 4},   // a common ancestor that is below its guarantee already loses nothing
+	{"wide law 2 shortage", 4}, // a shortage may not move
+	{"wide law 3", 40},         // nobody in a sibling of the asker's queue goes
+	{"wide law 4", 40},         // every contested type has to be guaranteed
+	{"wide law 4 after", 40},   // the asker may not carry its queue over the guarantee
+	{"wide law 5", 10},         // over the guarantee in all types that a victim uses, not in one
+	{"wide law 6", 40},         // equal priority is kept
+	{"wide law 7", 4},          // a fence keeps others out as well
+	{"wide max", 4},            // all victims have to be below the queue over its max
+	{"wide disabled", 4},       // handed down by a queue that does not
+	{"wide P3", 4},             // nobody on other nodes goes
+	{"wide large", 4},          // the search stops at the first victim that is large enough
+	{"wide half", 40},          // half of those who may go are looked at
+	{"wide nodes", 40},         // one node is looked at
+}
+
+// TestPlansThatAreMissedAreNoticed plants planners that refuse what is lawful.
+func TestPlansThatAreMissedAreNoticed(t *testing.T) {
+	missed := make([]int, len(strict))
+	for seed := uint64(1); seed <= 6000; seed++ {
+		m := generate(seed, 8)
+		o := newOracle(m)
+		want, found := o.best()
+		if !found || len(want.victims) == 0 {
+			continue
+		}
+		for i, planted := range strict {
+			if missed[i] == planted.least {
+				continue
+			}
+			if _, foundOther := newOracle(m, planted.bug).best(); foundOther {
+				continue
+			}
+			if o.check(want, found, buggy(planted.bug), seed) == nil {
+				t.Fatalf("generate(%d, 8): a planner with %s goes unnoticed", seed, planted.bug)
+			}
+			missed[i]++
+		}
+	}
+	for i, planted := range strict {
+		if missed[i] < planted.least {
+			t.Errorf("a planner with %s misses %d plans, want %d", planted.bug, missed[i], planted.least)
+		}
+	}
+}
+
 func TestPlantedBugsAreNoticed(t *testing.T) {
 	caught := make([]int, len(mutants))
 	for seed := uint64(1); seed <= 6000; seed++ {
@@ -121,12 +176,16 @@ func buggy(without ...string) planner {
 func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bool) victims.Decision {
 	d := victims.Decision{Ask: ask, Outcome: victims.Refuse, Exhaustive: true}
 	if !found {
+		d = o.refusal()
+		d.Ask, d.Outcome, d.Exhaustive = ask, victims.Refuse, true
+		d.Rejected = o.mustReject(d)
 		return d
 	}
 	d.Outcome, d.Node = victims.Hold, o.nodes[c.node].name
 	if len(c.victims) > 0 {
 		d.Outcome = victims.Preempt
 	}
+	d.Rejected = o.mustReject(d)
 	price := o.price(c.node, c.victims)
 	d.OptedOut, d.Violations = int(price.optedOut), price.violations
 	for t, in := range o.contested(c.node) {

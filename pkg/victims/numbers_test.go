@@ -3,12 +3,10 @@ package victims_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -52,7 +50,7 @@ func (o *oracle) excesses(taken [][]int64) []victims.Excess {
 	var out []victims.Excess
 	for _, q := range o.path {
 		for t, name := range o.types {
-			if newOracle(o.model).overMax(q, t) > 0 {
+			if newOracle(o.model).overMax(q, t) > 0 { // without planted bugs
 				out = append(out, victims.Excess{
 					Queue: o.queues[q].path, Type: name, Used: resources.Amount(o.used[q][t] + o.arriving[q][t]),
 					Asked: resources.Amount(o.ask.request[t]), Taken: resources.Amount(taken[q][t]), Max: resources.Amount(o.queues[q].max[t]),
@@ -105,8 +103,11 @@ func (o *oracle) victim(p *victims.Pod, i, node int) victims.Victim {
 // compareNumbers compares what a plan says of itself with what it has to say.
 func (o *oracle) compareNumbers(d victims.Decision, node int, set []int) error {
 	for i, v := range d.Victims {
+		v.Uses = slices.Clone(v.Uses)
 		want := o.victim(v.Pod, set[i], node)
-		if diff := gocmp.Diff(want, v, unordered, cmpopts.EquateEmpty()); diff != "" {
+		slices.Sort(want.Uses)
+		slices.Sort(v.Uses)
+		if diff := differ(want, v); diff != "" {
 			return fmt.Errorf("victim %s: %s", v.UID, diff)
 		}
 	}
@@ -116,52 +117,131 @@ func (o *oracle) compareNumbers(d victims.Decision, node int, set []int) error {
 		Queue: d.Queue, Fence: d.Fence, Changes: d.Changes, Asks: d.Asks, Loses: d.Loses, OverMax: d.OverMax,
 		Higher: d.Higher, Named: d.Named,
 	}
-	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := differ(want, got); diff != "" {
 		return fmt.Errorf("numbers: %s", diff)
 	}
 	return nil
 }
 
-var unordered = cmpopts.SortSlices(strings.Compare)
-
-// compareRefusal compares what a refusal says of what stopped it. An oracle does
-// not say what did.
+// compareRefusal compares what a refusal says of what stopped it.
 func (o *oracle) compareRefusal(d victims.Decision) error {
-	if d.Stopped == "" || d.Stopped == victims.RuleNeverPreempt {
+	want := o.refusal()
+	if d.Stopped != want.Stopped {
+		return fmt.Errorf("refused by %q, want %q", d.Stopped, want.Stopped)
+	}
+	got := victims.Decision{
+		Stopped: d.Stopped, OverMax: d.OverMax, Queue: d.Queue, Fence: d.Fence, Asks: d.Asks, Loses: d.Loses, Higher: d.Higher, Named: d.Named,
+	}
+	if diff := differ(want, got); diff != "" {
+		return fmt.Errorf("refused by %q: %s", d.Stopped, diff)
+	}
+	if d.Stopped != victims.Law2 {
 		return nil
 	}
-	want := victims.Decision{OverMax: o.excesses(o.taken(nil)), Queue: o.queues[o.ask.queue].path, Fence: o.queues[o.fenceRoot()].path}
-	got := victims.Decision{OverMax: d.OverMax, Queue: d.Queue, Fence: d.Fence, Asks: d.Asks, Loses: d.Loses, Higher: d.Higher, Named: d.Named}
-	switch d.Stopped {
-	case victims.Law2:
-		for _, c := range d.Changes {
-			q, t := o.find(c.Queue), slices.Index(o.types, c.Type)
-			if q < 0 || t < 0 || o.queues[q].guaranteed[t] == unnamed || c != o.change(q, t, 0) {
-				return fmt.Errorf("law 2 is said to have stopped at %+v", c)
-			}
+	for _, c := range d.Changes {
+		q, t := o.find(c.Queue), slices.Index(o.types, c.Type)
+		if q < 0 || t < 0 || o.queues[q].guaranteed[t] == unnamed || c != o.change(q, t, 0) {
+			return fmt.Errorf("law 2 is said to have stopped at %+v", c)
 		}
-	case victims.Law4:
-		want.Asks = o.stoppedByLaw4()
-	case victims.Law5:
-		want.Loses = o.stoppedByLaw5()
-	case victims.Law6:
-		want.Higher = o.higher(d.Higher)
-	}
-	for _, c := range want.Asks {
-		want.Named = append(want.Named, c.Queue)
-	}
-	for _, x := range want.OverMax {
-		want.Named = append(want.Named, x.Queue)
-	}
-	if len(want.Named) == 0 {
-		want.Named = []string{want.Fence}
-	}
-	slices.Sort(want.Named)
-	want.Named = slices.Compact(want.Named)
-	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		return fmt.Errorf("refused by %s: %s", d.Stopped, diff)
 	}
 	return nil
+}
+
+// refusal words that there is no plan, but for the queues that law 2 protected.
+func (o *oracle) refusal() victims.Decision {
+	d := victims.Decision{
+		Stopped: o.stopped(), OverMax: o.excesses(o.taken(nil)), Queue: o.queues[o.ask.queue].path, Fence: o.queues[o.fenceRoot()].path,
+	}
+	switch d.Stopped {
+	case victims.Law4:
+		d.Asks = o.stoppedByLaw4()
+	case victims.Law5:
+		d.Loses = o.stoppedByLaw5()
+	case victims.Law6:
+		d.Higher = o.higher()
+	}
+	for _, c := range d.Asks {
+		d.Named = append(d.Named, c.Queue)
+	}
+	for _, x := range d.OverMax {
+		d.Named = append(d.Named, x.Queue)
+	}
+	if len(d.Named) == 0 {
+		d.Named = []string{d.Fence}
+	}
+	slices.Sort(d.Named)
+	d.Named = slices.Compact(d.Named)
+	return d
+}
+
+// stopped is the rule that a refusal has to name: law 2 where those who may go
+// one by one would make room together; else that they are too few, if there are
+// any; else the law that keeps most pods, or whatever else does.
+func (o *oracle) stopped() victims.Rule {
+	if o.ask.never {
+		return victims.RuleNeverPreempt
+	}
+	tooFew := false
+	for node := range o.nodes {
+		s := o.contested(node)
+		var may []int
+		for i, p := range o.pods {
+			here := p.node == node
+			if here && o.rejects(i, s) == "" || !here && o.forbids(i, node, s) == "" && o.law2(o.taken([]int{i}), s) {
+				may = append(may, i)
+				tooFew = tooFew || here
+			}
+		}
+		if o.room(node, may, o.taken(may)) {
+			return victims.Law2
+		}
+	}
+	if tooFew {
+		return victims.RuleTooLittle
+	}
+	most := victims.Rejection{}
+	for _, r := range o.rejected("") {
+		if isLaw(most.Rule) == isLaw(r.Rule) && r.Pods > most.Pods || isLaw(r.Rule) && !isLaw(most.Rule) {
+			most = r
+		}
+	}
+	return most.Rule
+}
+
+// isLaw tells whether a rule is one that the administrator could change.
+func isLaw(r victims.Rule) bool {
+	return strings.HasPrefix(string(r), "law ") && r != victims.Law3 || r == victims.RuleDisabled
+}
+
+// rejected counts the pods that a rule keeps on the nodes in order of their names
+// up to last; empty is all.
+func (o *oracle) rejected(last string) []victims.Rejection {
+	pods := map[victims.Rule]int{}
+	for i, p := range o.pods {
+		if name := o.nodes[p.node].name; last != "" && name > last {
+			continue
+		}
+		if rule := o.rejects(i, o.contested(p.node)); rule != "" {
+			pods[rule]++
+		}
+	}
+	var out []victims.Rejection
+	for _, rule := range slices.Sorted(maps.Keys(pods)) {
+		out = append(out, victims.Rejection{Rule: rule, Pods: pods[rule]})
+	}
+	return out
+}
+
+// mustReject is whom a decision has to say that rules kept. Where the asker fits
+// on a node, that is the last that was looked at.
+func (o *oracle) mustReject(d victims.Decision) []victims.Rejection {
+	switch {
+	case d.Outcome == victims.Hold:
+		return o.rejected(d.Node)
+	case o.ask.never:
+		return nil
+	}
+	return o.rejected("")
 }
 
 // open calls f with the pods on whose leaves no other rule than laws 4, 5, 6 and 2
@@ -223,9 +303,8 @@ func (o *oracle) stoppedByLaw5() []victims.Change {
 	return slices.Compact(out)
 }
 
-// higher is the pod that law 6 keeps by least; of the one that is said to be it
-// the identity is taken over.
-func (o *oracle) higher(said *victims.Victim) *victims.Victim {
+// higher is the pod that law 6 keeps by least.
+func (o *oracle) higher() *victims.Victim {
 	least, at := int64(0), -1
 	before := func(a, b int) bool {
 		x, y := o.pods[a], o.pods[b]
@@ -234,31 +313,24 @@ func (o *oracle) higher(said *victims.Victim) *victims.Victim {
 	o.open(func(i, _ int, s []bool) {
 		victimSide, askSide, _ := o.split(o.pods[i].queue)
 		over := o.effective(o.pods[i].priority, victimSide) - o.effective(o.ask.priority, askSide)
-		if over <= 0 || o.pods[i].protection != victims.Unprotected || !o.mayAsk(askSide, s) || !o.overGuarantee(victimSide, s) {
+		if over <= 0 || o.pods[i].protection != victims.Unprotected || !o.mayAsk(askSide, s) || !o.overGuarantee(victimSide, s, nil) {
 			return
 		}
 		if at < 0 || over < least || over == least && before(i, at) {
 			least, at = over, i
 		}
 	})
-	if at < 0 || said == nil || said.UID != o.pods[at].uid {
-		return &victims.Victim{Queue: fmt.Sprint("of pod ", at)}
+	if at < 0 {
+		return nil
 	}
-	v := o.victim(said.Pod, at, o.pods[at].node)
+	v := o.victim(o.podOf(at), at, o.pods[at].node)
 	v.Uses = nil
 	return &v
 }
 
-// overGuarantee tells whether all queues are over their guarantee in a contested type.
-func (o *oracle) overGuarantee(queues []int, s []bool) bool {
-	for _, q := range queues {
-		if !slices.ContainsFunc(upTo(len(o.types)), func(t int) bool {
-			return s[t] && o.used[q][t] > max(o.queues[q].guaranteed[t], 0)
-		}) {
-			return false
-		}
-	}
-	return true
+// podOf is a pod as planners see it, with the types in the order of the model.
+func (o *oracle) podOf(i int) *victims.Pod {
+	return o.pods[i].pod(upTo(len(o.queues)), upTo(len(o.budgets)), func(a []int64) victims.Amounts { return a })
 }
 
 // TestWrongNumbersAreNoticed plants wrong numbers in decisions.
@@ -282,6 +354,15 @@ func TestWrongNumbersAreNoticed(t *testing.T) {
 		"law 7 fence":       func(d *victims.Decision) bool { d.Fence += ".x"; return true },
 		"law 7 max":         func(d *victims.Decision) bool { all := d.OverMax; d.OverMax = nil; return len(all) > 0 },
 		"named":             func(d *victims.Decision) bool { d.Named = append(d.Named, "root.x"); return true },
+		"rejected":          func(d *victims.Decision) bool { all := d.Rejected; d.Rejected = nil; return len(all) > 0 },
+		"rejected by law 2": func(d *victims.Decision) bool { return miscount(d, victims.Law2) },
+		"rejected by law 4": func(d *victims.Decision) bool { return miscount(d, victims.Law4) },
+		"rejected by law 6": func(d *victims.Decision) bool { return miscount(d, victims.Law6) },
+		"rejected for need": func(d *victims.Decision) bool { return miscount(d, victims.RuleNotNeeded) },
+		"stopped by law 2":  func(d *victims.Decision) bool { return blame(d, victims.Law2, victims.RuleTooLittle) },
+		"stopped by size":   func(d *victims.Decision) bool { return blame(d, victims.RuleTooLittle, victims.Law2) },
+		"stopped by law 4":  func(d *victims.Decision) bool { return blame(d, victims.Law4, victims.Law5) },
+		"stopped by law 6":  func(d *victims.Decision) bool { return blame(d, victims.Law6, "") },
 		"the asker's queue": func(d *victims.Decision) bool { d.Queue = "root"; return true },
 	}
 	noticed := map[string]int{}
@@ -289,6 +370,9 @@ func TestWrongNumbersAreNoticed(t *testing.T) {
 		m := generate(seed, 8)
 		o := newOracle(m)
 		for what, plant := range wrong {
+			if noticed[what] == 50 {
+				continue
+			}
 			_, d, _ := real(m, nil)
 			if d.Outcome == victims.Hold || d.Outcome == victims.Refuse && (d.Stopped == "" || m.ask.never) || !plant(&d) {
 				continue
@@ -308,5 +392,23 @@ func TestWrongNumbersAreNoticed(t *testing.T) {
 
 func add(n *int64) bool {
 	*n++
+	return true
+}
+
+// miscount counts a pod too few of a rule.
+func miscount(d *victims.Decision, rule victims.Rule) bool {
+	i := slices.IndexFunc(d.Rejected, func(r victims.Rejection) bool { return r.Rule == rule })
+	if i >= 0 {
+		d.Rejected[i].Pods--
+	}
+	return i >= 0
+}
+
+// blame blames another rule.
+func blame(d *victims.Decision, right, wrong victims.Rule) bool {
+	if d.Stopped != right {
+		return false
+	}
+	d.Stopped = wrong
 	return true
 }

@@ -1,8 +1,8 @@
 package victims_test
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -11,82 +11,95 @@ import (
 // An oracle finds the best plan the slow way: it judges every set of pods of
 // every node's point of view by the laws as they are written down, and compares
 // all that are lawful and make room. It shares no code with the planner. The
-// laws and criteria in without are switched off, which makes it a planner with
-// a planted bug.
+// laws and criteria in without are switched off, and those in wide are read too
+// widely, which makes it a planner with a planted bug.
 type oracle struct {
 	*model
-	without  map[string]bool
-	path     []int // the ask's queue up to root
-	chains   [][]int
-	used     [][]int64
-	arriving [][]int64
-	sums     [][]int64
-	// Statistics: the most pods that may go on one node, and how often laws forbade.
+	without, wide map[string]bool
+	path          []int // the ask's queue up to root
+	onPath        []bool
+	chains        [][]int
+	used          [][]int64
+	arriving      [][]int64
+	lacks         [][]int64 // by node and type
+	overs         [][]int64 // by queue and type
+	sums          [][]int64
+	prices        []*alone // by pod, made on first use
+	// Statistics: the most pods that may go on the node that is to run the asker,
+	// and how many pods each rule forbade; of law 2, on how many nodes it forbade a set.
 	candidates int
-	stoppedBy  map[string]int
+	stoppedBy  map[victims.Rule]int
 }
 
-// choice is a plan with its price.
-type choice struct {
-	node    int
-	victims []int // indexes of pods, ascending
-	cost    cost
-}
-
-// cost is what plans are compared by, in this order.
-type cost struct {
-	optedOut, violations, originators int64
-	priority                          int64
-	victims                           int64
-	waste, wasteOf                    int64
-	created                           []int // youngest first
-	edges                             int64
-	node                              string
-	uids                              []string
-}
-
-func newOracle(m *model, without ...string) *oracle {
-	o := &oracle{model: m, without: map[string]bool{}, path: m.chain(m.ask.queue), stoppedBy: map[string]int{}}
-	for _, law := range without {
-		o.without[law] = true
+// newOracle returns the oracle of a model, with the planted bugs that are named:
+// "law 6" is without it, "wide law 6" reads it too widely.
+func newOracle(m *model, bugs ...string) *oracle {
+	o := &oracle{
+		model: m, prices: make([]*alone, len(m.pods)), without: map[string]bool{}, wide: map[string]bool{}, path: m.chain(m.ask.queue), stoppedBy: map[victims.Rule]int{},
+	}
+	for _, bug := range bugs {
+		if law, wide := strings.CutPrefix(bug, "wide "); wide {
+			o.wide[law] = true
+		} else {
+			o.without[law] = true
+		}
 	}
 	for q := range m.queues {
 		o.chains = append(o.chains, m.chain(q))
+		o.onPath = append(o.onPath, slices.Contains(o.path, q))
 		o.used = append(o.used, make([]int64, len(m.types)))
 		o.arriving = append(o.arriving, make([]int64, len(m.types)))
 		o.sums = append(o.sums, make([]int64, len(m.types)))
 	}
 	for t := range m.types {
 		for _, p := range m.pods {
-			for _, q := range m.chain(p.queue) {
+			for _, q := range o.chain(p.queue) {
 				if p.protection != victims.Leaving {
 					o.used[q][t] += p.request[t]
 				}
 			}
 		}
 		for _, a := range m.waiting {
-			for _, q := range m.chain(a.queue) {
+			for _, q := range o.chain(a.queue) {
 				o.arriving[q][t] += a.request[t]
 			}
 		}
 	}
+	o.obstacles()
 	return o
 }
 
-// overMax tells by how much the asker is over the max of a queue of its path.
-func (o *oracle) overMax(q, t int) int64 {
-	if q == 0 || o.queues[q].max[t] == unnamed || o.ask.request[t] == 0 || o.without["max"] {
-		return 0
+func (o *oracle) chain(q int) []int {
+	if q < 0 {
+		return nil
 	}
-	return max(o.used[q][t]+o.arriving[q][t]+o.ask.request[t]-o.queues[q].max[t], 0)
+	return o.chains[q]
 }
 
-func (o *oracle) lack(node, t int) int64 {
-	if o.ask.request[t] == 0 {
-		return 0
+// obstacles finds what the asker lacks.
+func (o *oracle) obstacles() {
+	for node := range o.nodes {
+		o.lacks = append(o.lacks, make([]int64, len(o.types)))
+		for t, want := range o.ask.request {
+			if want > 0 {
+				o.lacks[node][t] = max(want-o.free(node, t), 0)
+			}
+		}
 	}
-	return max(o.ask.request[t]-o.free(node, t), 0)
+	for q, queue := range o.queues {
+		o.overs = append(o.overs, make([]int64, len(o.types)))
+		for t, want := range o.ask.request {
+			if most := queue.max[t]; q > 0 && o.onPath[q] && most != unnamed && want > 0 && !o.without["max"] {
+				o.overs[q][t] = max(o.used[q][t]+o.arriving[q][t]+want-most, 0)
+			}
+		}
+	}
 }
+
+// overMax tells by how much the asker is over the max of a queue of its path.
+func (o *oracle) overMax(q, t int) int64 { return o.overs[q][t] }
+
+func (o *oracle) lack(node, t int) int64 { return o.lacks[node][t] }
 
 // contested is S.
 func (o *oracle) contested(node int) []bool {
@@ -147,106 +160,195 @@ func (o *oracle) disabled(q int) bool {
 	if own.policies.Preemption == config.PreemptionDisabled {
 		return true
 	}
-	return own.dynamic && o.disabled(own.parent)
+	return (own.dynamic || o.wide["disabled"] && own.parent >= 0) && o.disabled(own.parent)
 }
 
-// forbids returns what forbids a pod as a victim, whoever else goes.
-func (o *oracle) forbids(i, node int, s []bool) string {
+// protections are the rules that keep pods whatever is asked.
+var protections = map[victims.Protection]victims.Rule{
+	victims.DaemonSet: victims.RuleDaemonSet, victims.Static: victims.RuleStatic, victims.Leaving: victims.RuleLeaving,
+	victims.Binding: victims.RuleBinding, victims.Foreign: victims.RuleForeign,
+}
+
+// tooFar is what keeps a pod on another node that frees nothing below a queue
+// over its max (P3).
+const tooFar victims.Rule = "P3"
+
+// forbids returns what forbids a pod as a victim, whoever else goes; empty is
+// nothing.
+func (o *oracle) forbids(i, node int, s []bool) victims.Rule {
 	p := o.pods[i]
-	if p.protection != victims.Unprotected && !o.without["protection"] || p.queue < 0 {
-		return "protection"
-	}
-	if p.queue == o.ask.queue || p.app == o.ask.app && !o.without["law 3"] {
-		return "law 3"
-	}
-	if o.disabled(p.queue) && !o.without["disabled"] {
-		return "disabled"
+	switch {
+	case p.queue < 0:
+		return victims.RuleForeign
+	case p.protection != victims.Unprotected && !o.without["protection"]:
+		return protections[p.protection]
+	case p.queue == o.ask.queue:
+		return victims.Law3
 	}
 	victimSide, askSide, lca := o.split(p.queue)
-	if !slices.Contains(o.chain(lca), o.fenceRoot()) {
-		return "law 7"
-	}
-	if !o.without["law 6"] && o.effective(p.priority, victimSide) > o.effective(o.ask.priority, askSide) {
-		return "law 6"
-	}
-	if !o.without["law 4"] && !o.mayAsk(askSide, s) {
-		return "law 4"
-	}
-	for _, q := range victimSide {
-		over := false
-		for t := range o.types {
-			g := max(o.queues[q].guaranteed[t], 0)
-			over = over || s[t] && p.request[t] > 0 && o.used[q][t] > g
-		}
-		if !over && !o.without["law 5"] {
-			return "law 5"
-		}
-	}
-	if p.node != node && !o.without["P3"] && !slices.ContainsFunc(o.chain(p.queue), func(q int) bool {
-		return slices.Contains(o.path, q) && slices.ContainsFunc(upTo(len(o.types)), func(t int) bool { return o.overMax(q, t) > 0 })
-	}) {
-		return "P3"
+	switch {
+	case !slices.Contains(o.chain(lca), o.fenceRoot()) || o.wide["law 7"] && o.fenced(victimSide) || o.wide["max"] && o.isOver() && !o.reaches(p):
+		return victims.Law7
+	case o.disabled(p.queue) && !o.without["disabled"]:
+		return victims.RuleDisabled
+	case !o.mayAsk(askSide, s) && !o.without["law 4"]:
+		return victims.Law4
+	case !o.overGuarantee(victimSide, s, nil) && !o.without["law 5"]:
+		return victims.Law5
+	case !o.mayRank(p.priority, victimSide, askSide) && !o.without["law 6"]:
+		return victims.Law6
+	case o.related(p) && !o.without["law 3"]:
+		return victims.Law3
+	case !o.overGuarantee(victimSide, s, p.request) && !o.without["law 5"]:
+		return victims.Law5
+	case o.wide["law 1"] && p.optedOut:
+		return victims.Law1
+	case p.node != node && !o.reaches(p) && !o.without["P3"]:
+		return tooFar
 	}
 	return ""
 }
 
-func (o *oracle) mayAsk(askSide []int, s []bool) bool {
-	some := false
-	for _, q := range askSide {
+// rejects is forbids, and what else keeps a pod from being a candidate on its
+// node: law 2 were it to go alone, and that it frees nothing.
+func (o *oracle) rejects(i int, s []bool) victims.Rule {
+	p := o.pods[i]
+	switch rule := o.forbids(i, p.node, s); {
+	case rule != "":
+		return rule
+	case !o.law2(o.taken([]int{i}), s):
+		return victims.Law2
+	case !o.frees(p):
+		return victims.RuleNotNeeded
+	}
+	return ""
+}
+
+// frees tells whether a pod frees anything that is needed on its node.
+func (o *oracle) frees(p *mpod) bool {
+	for t, amount := range p.request {
+		if amount > 0 && (o.lack(p.node, t) > 0 || slices.ContainsFunc(o.chain(p.queue), func(q int) bool { return o.overMax(q, t) > 0 })) {
+			return true
+		}
+	}
+	return false
+}
+
+// related tells whether a pod is of the asker's application.
+func (o *oracle) related(p *mpod) bool {
+	return p.app == o.ask.app || o.wide["law 3"] && o.queues[p.queue].parent == o.queues[o.ask.queue].parent
+}
+
+func (o *oracle) fenced(queues []int) bool {
+	return slices.ContainsFunc(queues, func(q int) bool { return o.queues[q].policies.Preemption == config.PreemptionFence })
+}
+
+// mayRank is law 6.
+func (o *oracle) mayRank(priority int32, victimSide, askSide []int) bool {
+	victim, ask := o.effective(priority, victimSide), o.effective(o.ask.priority, askSide)
+	return victim < ask || victim == ask && !o.wide["law 6"]
+}
+
+// reaches tells whether a pod is below a queue over its max.
+func (o *oracle) reaches(p *mpod) bool {
+	if o.wide["P3"] {
+		return false
+	}
+	return slices.ContainsFunc(o.chain(p.queue), func(q int) bool {
+		return slices.ContainsFunc(o.overs[q], func(over int64) bool { return over > 0 })
+	})
+}
+
+// overGuarantee tells whether all queues are over their guarantee (law 5) in a
+// contested type that a victim uses; nil uses all.
+func (o *oracle) overGuarantee(queues []int, s []bool, uses []int64) bool {
+	for _, q := range queues {
+		some, all := false, true
 		for t := range o.types {
+			if uses == nil || uses[t] > 0 {
+				over := o.used[q][t] > max(o.queues[q].guaranteed[t], 0)
+				some, all = some || over && s[t], all && over
+			}
+		}
+		if !some || !all && uses != nil && o.wide["law 5"] {
+			return false
+		}
+	}
+	return true
+}
+
+// mayAsk is law 4.
+func (o *oracle) mayAsk(askSide []int, s []bool) bool {
+	some, missing := false, false
+	for t, contested := range s {
+		named := false
+		for _, q := range askSide {
 			g := o.queues[q].guaranteed[t]
-			if !s[t] || g == unnamed {
+			if !contested || g == unnamed {
 				continue
 			}
-			some = true
+			named = true
 			has := o.used[q][t] + o.arriving[q][t]
 			if o.without["arriving"] {
 				has = o.used[q][t]
 			}
-			if o.strict && has+o.ask.request[t] > g || !o.strict && has >= g {
+			if has >= g || (o.strict || o.wide["law 4 after"]) && has+o.ask.request[t] > g {
 				return false
 			}
 		}
+		some, missing = some || named, missing || contested && !named
 	}
-	return some
+	return some && !(missing && o.wide["law 4"])
 }
 
 // taken is what a set takes from each queue. The next call overwrites it.
 func (o *oracle) taken(set []int) [][]int64 {
-	out := o.sums
-	for q := range out {
-		clear(out[q])
+	for q := range o.sums {
+		clear(o.sums[q])
 	}
 	for _, i := range set {
-		for _, q := range o.chains[o.pods[i].queue] {
-			for t, amount := range o.pods[i].request {
-				out[q][t] += amount
-			}
+		o.take(i, 1)
+	}
+	return o.sums
+}
+
+// take adds a pod to what is taken, or takes it off again.
+func (o *oracle) take(i int, sign int64) {
+	p := o.pods[i]
+	for _, q := range o.chain(p.queue) {
+		for t, amount := range p.request {
+			o.sums[q][t] += sign * amount
 		}
 	}
-	return out
 }
 
 // law2 judges the complete set.
 func (o *oracle) law2(taken [][]int64, s []bool) bool {
 	for i, q := range o.queues {
-		common := slices.Contains(o.path, i)
 		for t, r := range taken[i] {
 			g, used := q.guaranteed[t], o.used[i][t]
-			switch {
-			case g == unnamed || r == 0:
-			case common && !o.without["law 2 common"]:
-				has := used + o.arriving[i][t]
-				if has-r+o.ask.request[t] < min(g, has) {
+			if g == unnamed || r == 0 {
+				continue
+			}
+			if !o.onPath[i] {
+				if used-r < g && (s[t] || used >= g || o.wide["law 2"]) && !o.without["law 2"] {
 					return false
 				}
-			case !common && !o.without["law 2"] && (s[t] || used >= g) && used-r < g:
+				continue
+			}
+			has := used + o.arriving[i][t]
+			least := min(g, has)
+			if o.wide["law 2 common"] {
+				least = g
+			}
+			if has-r+o.ask.request[t] < least && !o.without["law 2 common"] {
 				return false
 			}
 		}
 	}
 	for t := range o.types {
-		if !o.without["law 2 shortage"] && o.shorter(taken, t) > o.lessShort(taken, t) {
+		shorter := o.shorter(taken, t)
+		if shorter > 0 && (o.wide["law 2 shortage"] || shorter > o.lessShort(taken, t)) && !o.without["law 2 shortage"] {
 			return false
 		}
 	}
@@ -257,7 +359,7 @@ func (o *oracle) law2(taken [][]int64, s []bool) bool {
 func (o *oracle) shorter(taken [][]int64, t int) int64 {
 	sum := int64(0)
 	for i, q := range o.queues {
-		if g := q.guaranteed[t]; g != unnamed && !slices.Contains(o.path, i) {
+		if g := q.guaranteed[t]; g != unnamed && taken[i][t] > 0 && !o.onPath[i] {
 			sum += max(g-o.used[i][t]+taken[i][t], 0) - max(g-o.used[i][t], 0)
 		}
 	}
@@ -279,30 +381,46 @@ func (o *oracle) lessShort(taken [][]int64, t int) int64 {
 	return sum
 }
 
+// freed is what a set frees on a node.
+func (o *oracle) freed(node int, set []int) []int64 {
+	out := make([]int64, len(o.types))
+	for _, i := range set {
+		o.gain(out, node, i, 1)
+	}
+	return out
+}
+
+// gain adds what a pod frees on a node, or takes it off again.
+func (o *oracle) gain(freed []int64, node, i int, sign int64) {
+	if o.pods[i].node == node || o.without["P3"] {
+		for t, amount := range o.pods[i].request {
+			freed[t] += sign * amount
+		}
+	}
+}
+
 // room tells whether the asker runs on the node once the set is gone.
 func (o *oracle) room(node int, set []int, taken [][]int64) bool {
-	for t, want := range o.ask.request {
-		if want == 0 {
-			continue
-		}
-		free := o.free(node, t)
-		for _, i := range set {
-			if o.pods[i].node == node || o.without["P3"] {
-				free += o.pods[i].request[t]
-			}
-		}
-		if free < want {
+	return o.roomy(node, o.freed(node, set), taken)
+}
+
+func (o *oracle) roomy(node int, freed []int64, taken [][]int64) bool {
+	for t, lack := range o.lacks[node] {
+		if lack > freed[t] {
 			return false
 		}
 	}
 	return o.within(taken)
 }
 
+// isOver tells whether the asker is over a max.
+func (o *oracle) isOver() bool { return !o.within(o.taken(nil)) }
+
 // within tells whether no queue of the asker's is over its max then.
 func (o *oracle) within(taken [][]int64) bool {
-	for t := range o.types {
-		for _, q := range o.path {
-			if over := o.overMax(q, t); over > taken[q][t] {
+	for _, q := range o.path {
+		for t, over := range o.overs[q] {
+			if over > taken[q][t] {
 				return false
 			}
 		}
@@ -325,133 +443,4 @@ func (o *oracle) lawful(node int, set []int) bool {
 	}
 	taken := o.taken(set)
 	return (!o.ask.never || o.without["never"]) && o.law2(taken, s) && o.room(node, set, taken)
-}
-
-// best returns the best plan, and whether there is one.
-func (o *oracle) best() (choice, bool) {
-	var best *choice
-	if o.ask.never && !o.without["never"] {
-		return choice{}, false
-	}
-	for node := range o.nodes {
-		s := o.contested(node)
-		var may []int
-		for i := range o.pods {
-			if law := o.forbids(i, node, s); law == "" {
-				may = append(may, i)
-			} else {
-				o.stoppedBy[law]++
-			}
-		}
-		o.candidates = max(o.candidates, len(may))
-		o.subsets(may, func(set []int) {
-			taken := o.taken(set)
-			if !o.room(node, set, taken) {
-				return
-			}
-			if !o.law2(taken, s) {
-				o.stoppedBy["law 2"]++
-				return
-			}
-			c := &choice{node, slices.Clone(set), o.price(node, set)}
-			if best == nil || o.compare(c.cost, best.cost) < 0 {
-				best = c
-			}
-		})
-	}
-	if best == nil {
-		return choice{}, false
-	}
-	return *best, true
-}
-
-// subsets calls f with every subset.
-func (o *oracle) subsets(of []int, f func([]int)) {
-	set := make([]int, 0, len(of))
-	for bits := range 1 << len(of) {
-		set = set[:0]
-		for i, pod := range of {
-			if bits>>i&1 == 1 {
-				set = append(set, pod)
-			}
-		}
-		f(set)
-	}
-}
-
-func (o *oracle) price(node int, set []int) cost {
-	c := cost{node: o.nodes[node].name, priority: -1 << 62, wasteOf: 1}
-	disrupted := make([]int64, len(o.budgets))
-	freed := make([]int64, len(o.types))
-	for _, i := range set {
-		p := o.pods[i]
-		c.victims++
-		if p.optedOut {
-			c.optedOut++
-		}
-		if p.originator {
-			c.originators++
-		}
-		for _, b := range p.budgets {
-			disrupted[b]++
-		}
-		var below []int
-		for _, q := range o.chain(p.queue) {
-			if q == o.fenceRoot() {
-				break
-			}
-			below = append(below, q)
-		}
-		c.priority = max(c.priority, o.effective(p.priority, below))
-		c.created = append(c.created, p.created)
-		c.uids = append(c.uids, p.uid)
-		side, _, _ := o.split(p.queue)
-		c.edges += int64(len(side))
-		if p.node == node {
-			for t := range freed {
-				freed[t] += p.request[t]
-			}
-		}
-	}
-	for b, n := range disrupted {
-		c.violations += max(n-max(o.budgets[b], 0), 0)
-	}
-	for t := range freed {
-		waste, of := freed[t]-o.lack(node, t), o.nodes[node].allocatable[t]
-		if of == 0 { // more than nothing counts as all
-			waste, of = min(waste, 1), 1
-		}
-		if waste*c.wasteOf > c.waste*of {
-			c.waste, c.wasteOf = waste, of
-		}
-	}
-	slices.Sort(c.created)
-	slices.Reverse(c.created)
-	slices.Sort(c.uids)
-	return c
-}
-
-// compare orders plans, less harm first.
-func (o *oracle) compare(a, b cost) int {
-	criteria := []struct {
-		name string
-		by   int
-	}{
-		{"opted out", cmp.Compare(a.optedOut, b.optedOut)},
-		{"violations", cmp.Compare(a.violations, b.violations)},
-		{"originators", cmp.Compare(a.originators, b.originators)},
-		{"priority", cmp.Compare(a.priority, b.priority)},
-		{"victims", cmp.Compare(a.victims, b.victims)},
-		{"waste", cmp.Compare(a.waste*b.wasteOf, b.waste*a.wasteOf)},
-		{"creation", -slices.Compare(a.created, b.created)},
-		{"edges", cmp.Compare(a.edges, b.edges)},
-		{"node", cmp.Compare(a.node, b.node)},
-		{"uids", slices.Compare(a.uids, b.uids)},
-	}
-	for _, c := range criteria {
-		if c.by != 0 && !o.without[c.name] {
-			return c.by
-		}
-	}
-	return 0
 }

@@ -70,7 +70,7 @@ func (c census) count(o *oracle, best choice, found bool) {
 		c["victims elsewhere"]++
 	}
 	for law := range o.stoppedBy {
-		c["stopped by "+law]++
+		c["stopped by "+string(law)]++
 	}
 }
 
@@ -88,7 +88,8 @@ func (c census) require(t *testing.T, worlds uint64) {
 		"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2,
 		"opted out": 10, "violations": 10, "victims elsewhere": 5,
 		"stopped by law 2": 40, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
-		"stopped by law 7": 20, "stopped by P3": 40, "stopped by disabled": 20, "stopped by protection": 40,
+		"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20, "stopped by foreign pod": 40, "stopped by pod of a DaemonSet": 20,
+		"stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
 	} {
 		if c[what]*1000 < least*worlds {
 			t.Errorf("%d of %d worlds have %q, want %d in 1000", c[what], worlds, what, least)
