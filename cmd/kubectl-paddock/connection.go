@@ -51,28 +51,42 @@ func (c *connection) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	status, body, err := c.fetch(ctx, client, target.JoinPath(path).String())
+	switch {
+	case err != nil && c.server != "":
+		return nil, fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+
+			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
+	case err != nil:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, c.refused(status, body)
+	}
+	return body, nil
+}
+
+// fetch returns the status and the body of an answer.
+func (c *connection) fetch(ctx context.Context, client *http.Client, at string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	at := target.JoinPath(path).String()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, &usageError{err}
+		return 0, nil, &usageError{err}
 	}
 	response, err := client.Do(request)
-	if err != nil {
-		return nil, c.unreachable(err)
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return 0, nil, fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)
+	} else if err != nil {
+		return 0, nil, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
-	case response.StatusCode != http.StatusOK:
-		return nil, c.refused(response.StatusCode, body)
 	case err != nil:
-		return nil, fmt.Errorf("the answer of %s broke off: %w", at, err)
+		return 0, nil, fmt.Errorf("the answer of %s broke off: %w", at, err)
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("the answer of %s is larger than %d bytes: is that the scheduler?", at, maxAnswer)
+		return 0, nil, fmt.Errorf("the answer of %s is larger than %d bytes: is that the scheduler?", at, maxAnswer)
 	}
-	return body, nil
+	return response.StatusCode, body, nil
 }
 
 // target returns a client and the URL below which the REST interface is.
@@ -88,9 +102,18 @@ func (c *connection) target() (*http.Client, *url.URL, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	client, base, err := c.apiServer()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w, or give the scheduler's address by --server", err)
+	}
+	return client, base.JoinPath("api/v1/namespaces", namespace, "services", name, "proxy"), nil
+}
+
+// apiServer returns a client for the API server, and its URL.
+func (c *connection) apiServer() (*http.Client, *url.URL, error) {
 	config, err := c.clientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("no cluster to ask: %w; set KUBECONFIG, --kubeconfig or --context, or give the scheduler's address by --server", err)
+		return nil, nil, fmt.Errorf("no cluster to ask: %w; set KUBECONFIG, --kubeconfig or --context", err)
 	}
 	client, err := clientrest.HTTPClientFor(config)
 	if err != nil {
@@ -100,7 +123,7 @@ func (c *connection) target() (*http.Client, *url.URL, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	return client, base.JoinPath("api/v1/namespaces", namespace, "services", name, "proxy"), nil
+	return client, base, nil
 }
 
 func (c *connection) clientConfig() (*clientrest.Config, error) {
@@ -123,25 +146,18 @@ func splitService(s string) (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
-// unreachable says what to do where nobody answers.
-func (c *connection) unreachable(err error) error {
-	var timeout net.Error
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)
-	case c.server != "":
-		return fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+
-			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
-	}
-	return fmt.Errorf("API server: %w", err)
-}
-
-// refused says what to do with an answer that is not 200.
-func (c *connection) refused(status int, body []byte) error {
+// answered renders an answer that is not 200.
+func answered(status int, body []byte) string {
 	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
 	if m := message(body); m != "" {
 		told += ": " + printable(m)
 	}
+	return told
+}
+
+// refused says what to do with an answer that is not 200.
+func (c *connection) refused(status int, body []byte) error {
+	told := answered(status, body)
 	if c.server != "" {
 		return fmt.Errorf("%s: %s: is this the scheduler's REST interface?", c.server, told)
 	}
@@ -153,8 +169,8 @@ func (c *connection) refused(status int, body []byte) error {
 	case http.StatusNotFound:
 		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return fmt.Errorf("%s: no scheduler answers behind service %s. Is it running, and does its argument restAddress "+
-			"listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
+		return fmt.Errorf("%s: no scheduler answers behind service %s. Does the service have that port, is the scheduler running, "+
+			"and does its argument restAddress listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
 	}
 	return errors.New(told)
 }

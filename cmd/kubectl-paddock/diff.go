@@ -23,12 +23,13 @@ type comparison struct {
 }
 
 const diffHelp = `Compares what two queues.yaml files do, in words; how they are written does not
-matter. "-" is the standard input. No cluster is needed.
+matter. "-" is the standard input. With two files no cluster is needed.
 
 With --live or --usage it also says what NEW means for what runs and waits now:
 which queues would be over their max, which guarantees can never be met, which
 pods would be left in queues that are gone, and which queues could lose pods to
-which others by preemption. OLD should be what the cluster runs.
+which others by preemption. OLD should be what the cluster runs; without OLD, it
+is what the cluster's ConfigMaps say.
 
 Exit codes: 0 fine; 1 a file is invalid, or something of the first three is new,
 or, with --exit-code, they differ; 2 a file or the cluster could not be read.`
@@ -38,14 +39,15 @@ func newDiff(conn *connection) *cobra.Command {
 	var from cluster
 	var differ bool
 	cmd := &cobra.Command{
-		Use:   "diff OLD NEW",
+		Use:   "diff [OLD] NEW",
 		Short: "Tell what a new queue configuration changes, and what it means for a cluster",
 		Long:  diffHelp,
 		Example: "  kubectl paddock config diff queues.yaml new-queues.yaml\n" +
 			"  kubectl paddock config diff queues.yaml new-queues.yaml --live\n" +
+			"  kubectl paddock config diff new-queues.yaml --live\n" +
 			"  kubectl paddock queues -o json > usage.json\n" +
 			"  kubectl paddock config diff queues.yaml new-queues.yaml --usage usage.json",
-		Args: arguments(2, 2, "the old file and the new one"),
+		Args: arguments(1, 2, "the old file and the new one, or the new one only"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := from.check(args); err != nil {
 				return err
@@ -71,7 +73,7 @@ func newDiff(conn *connection) *cobra.Command {
 
 // compared reads both documents, and the cluster where it is wanted.
 func compared(cmd *cobra.Command, conn *connection, from cluster, names []string) (*comparison, error) {
-	before, after, err := readSpecs(cmd, names[0], names[1])
+	before, after, err := readSpecs(cmd, conn, from, names)
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +87,23 @@ func compared(cmd *cobra.Command, conn *connection, from cluster, names []string
 	return c, nil
 }
 
+// document is a configuration as it was read, with a name for people.
+type document struct {
+	name string
+	text []byte
+}
+
 // readSpecs reads both documents. Those that are invalid are told all about on
 // the error stream.
-func readSpecs(cmd *cobra.Command, oldName, newName string) (before, after *config.Spec, err error) {
+func readSpecs(cmd *cobra.Command, conn *connection, from cluster, names []string) (before, after *config.Spec, err error) {
+	documents, err := readDocuments(cmd, conn, from, names)
+	if err != nil {
+		return nil, nil, err
+	}
 	var specs [2]*config.Spec
-	for i, name := range []string{oldName, newName} {
-		text, err := readDocument(name, cmd.InOrStdin())
-		if err != nil {
-			return nil, nil, err
-		}
-		if specs[i], err = config.Parse(text); err != nil {
-			v := judge(name, text)
-			if err := printVerdicts(cmd.ErrOrStderr(), []verdict{v}); err != nil {
+	for i, d := range documents {
+		if specs[i], err = config.Parse(d.text); err != nil {
+			if err := printVerdicts(cmd.ErrOrStderr(), []verdict{judge(d.name, d.text)}); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -105,6 +112,30 @@ func readSpecs(cmd *cobra.Command, oldName, newName string) (before, after *conf
 		return nil, nil, errFound
 	}
 	return specs[0], specs[1], nil
+}
+
+// readDocuments reads the old document and the new one; the old one is the
+// cluster's where only one is named.
+func readDocuments(cmd *cobra.Command, conn *connection, from cluster, names []string) ([]document, error) {
+	var documents []document
+	if len(names) == 1 {
+		name, text, found, err := conn.clusterDocument(cmd.Context(), from.configNamespace)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: there are no %s (--config-namespace): compared with what holds without them\n", name)
+		}
+		documents = append(documents, document{name, text})
+	}
+	for _, name := range names {
+		text, err := readDocument(name, cmd.InOrStdin())
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, document{name, text})
+	}
+	return documents, nil
 }
 
 // look adds the forecast for a cluster.

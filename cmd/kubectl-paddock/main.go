@@ -2,10 +2,11 @@
 // paddock" shows queues as the scheduler sees them, and checks and compares
 // configurations without a cluster. It reads and never writes.
 //
-// command.go is the command line and the exit codes, validate.go and diff.go are
-// the commands that need no cluster, queues.go and top.go those that ask the
-// scheduler, through connection.go. usage.go reads a tree of queues, live or
-// recorded; output.go and table.go write.
+// command.go is the command line and the exit codes. validate.go and diff.go are
+// the commands that need no cluster, outlook.go is what diff says of one;
+// queues.go and top.go ask the scheduler. connection.go reaches it, usage.go reads
+// a tree of queues, live or recorded, configmaps.go the configuration of the
+// cluster; output.go and table.go write.
 package main
 
 import (
