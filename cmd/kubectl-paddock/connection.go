@@ -17,8 +17,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// queuesPath is where the REST interface has the tree of queues.
-const queuesPath = "/ws/v1/partition/default/queues"
+// Where the REST interface has the tree of queues, and the configuration in force.
+const (
+	queuesPath = "/ws/v1/partition/default/queues"
+	configPath = "/ws/v1/config"
+)
 
 // maxAnswer bounds what is read of an answer, in bytes; 5,000 queues need about 5 MiB.
 const maxAnswer = 64 << 20

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,8 +31,8 @@ matter. "-" is the standard input. With two files no cluster is needed.
 With --live or --usage it also says what NEW means for what runs and waits now:
 which queues would be over their max, which guarantees can never be met, which
 pods would be left in queues that are gone, and which queues could lose pods to
-which others by preemption. OLD should be what the cluster runs; without OLD, it
-is what the cluster's ConfigMaps say.
+which others by preemption. OLD should be what the cluster runs; where it is left
+out, the scheduler is asked for the configuration in force.
 
 Exit codes: 0 fine; 1 a file is invalid, or something of the first three is new,
 or, with --exit-code, they differ; 2 a file or the cluster could not be read.`
@@ -73,7 +76,7 @@ func newDiff(conn *connection) *cobra.Command {
 
 // compared reads both documents, and the cluster where it is wanted.
 func compared(cmd *cobra.Command, conn *connection, from cluster, names []string) (*comparison, error) {
-	before, after, err := readSpecs(cmd, conn, from, names)
+	before, after, err := readSpecs(cmd, conn, names)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +98,8 @@ type document struct {
 
 // readSpecs reads both documents. Those that are invalid are told all about on
 // the error stream.
-func readSpecs(cmd *cobra.Command, conn *connection, from cluster, names []string) (before, after *config.Spec, err error) {
-	documents, err := readDocuments(cmd, conn, from, names)
+func readSpecs(cmd *cobra.Command, conn *connection, names []string) (before, after *config.Spec, err error) {
+	documents, err := readDocuments(cmd, conn, names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,19 +117,16 @@ func readSpecs(cmd *cobra.Command, conn *connection, from cluster, names []strin
 	return specs[0], specs[1], nil
 }
 
-// readDocuments reads the old document and the new one; the old one is the
-// cluster's where only one is named.
-func readDocuments(cmd *cobra.Command, conn *connection, from cluster, names []string) ([]document, error) {
+// readDocuments reads the old document and the new one; the old one is what is
+// in force where only one is named.
+func readDocuments(cmd *cobra.Command, conn *connection, names []string) ([]document, error) {
 	var documents []document
 	if len(names) == 1 {
-		name, text, found, err := conn.clusterDocument(cmd.Context(), from.configNamespace)
+		text, err := inForce(cmd.Context(), conn)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the configuration in force: %w; or name the old file", err)
 		}
-		if !found {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: there are no %s (--config-namespace): compared with what holds without them\n", name)
-		}
-		documents = append(documents, document{name, text})
+		documents = append(documents, document{"(configuration in force)", text})
 	}
 	for _, name := range names {
 		text, err := readDocument(name, cmd.InOrStdin())
@@ -136,6 +136,22 @@ func readDocuments(cmd *cobra.Command, conn *connection, from cluster, names []s
 		documents = append(documents, document{name, text})
 	}
 	return documents, nil
+}
+
+// inForce asks the scheduler for its configuration. A scheduler has a valid one;
+// whoever has none is no scheduler.
+func inForce(ctx context.Context, conn *connection) ([]byte, error) {
+	text, err := conn.get(ctx, configPath)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("the answer is empty: is this the scheduler's REST interface?")
+	}
+	if _, err := config.Parse(text); err != nil {
+		return nil, fmt.Errorf("the answer is no configuration: %s: is this the scheduler's REST interface?", printable(err.Error()))
+	}
+	return text, nil
 }
 
 // look adds the forecast for a cluster.

@@ -5,8 +5,7 @@
 // command.go is the command line and the exit codes. validate.go and diff.go are
 // the commands that need no cluster, outlook.go is what diff says of one;
 // queues.go and top.go ask the scheduler. connection.go reaches it, usage.go reads
-// a tree of queues, live or recorded, configmaps.go the configuration of the
-// cluster; output.go and table.go write.
+// a tree of queues, live or recorded; output.go and table.go write.
 package main
 
 import (

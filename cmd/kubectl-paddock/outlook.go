@@ -18,13 +18,10 @@ import (
 type cluster struct {
 	live  bool
 	usage string // file name
-	// configNamespace is where the ConfigMaps with the configuration are.
-	configNamespace string
 }
 
 func (c *cluster) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.live, "live", false, "say what NEW means for what runs and waits in the cluster now")
-	cmd.Flags().StringVar(&c.configNamespace, "config-namespace", "yunikorn", "namespace of the ConfigMaps that are compared where OLD is left out")
 	cmd.Flags().StringVar(&c.usage, "usage", "", "the same for a recorded tree of queues, as queues -o json writes it")
 }
 

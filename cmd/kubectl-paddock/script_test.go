@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -38,8 +37,6 @@ import (
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
 //	gone               $SERVER is where nobody listens any more
-//	configmap NAME     the input is the key queues.yaml of this ConfigMap of the API server,
-//	                   in namespace yunikorn; "broken" is an answer that is no ConfigMap
 //	kubeconfig         a file "kubeconfig" for an API server whose service proxy leads to
 //	                   what was served last; it wants namespace/name:port of the input
 func TestScripts(t *testing.T) {
@@ -51,7 +48,7 @@ func TestScripts(t *testing.T) {
 		t.Chdir(t.TempDir())
 		t.Setenv("KUBECONFIG", "")
 		t.Setenv("HOME", t.TempDir())
-		s := &session{configMaps: map[string][]byte{}}
+		s := &session{}
 		datadriven.RunTest(t, path, s.command)
 	})
 }
@@ -61,8 +58,6 @@ type session struct {
 	draft   *queues.Draft
 	handler http.Handler // of $SERVER
 	url     string
-	// configMaps are the bodies of the ConfigMaps, by name.
-	configMaps map[string][]byte
 }
 
 func (s *session) command(t *testing.T, d *datadriven.TestData) string {
@@ -98,15 +93,6 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		server := httptest.NewServer(nil)
 		s.url = server.URL
 		server.Close()
-	case "configmap":
-		body, err := json.Marshal(map[string]any{"kind": "ConfigMap", "data": map[string]string{"queues.yaml": d.Input}})
-		if err != nil {
-			d.Fatalf(t, "%v", err)
-		}
-		if d.Input == "broken" {
-			body = []byte(`{"data": 5}`)
-		}
-		s.configMaps[d.CmdArgs[0].Key] = body
 	case "kubeconfig":
 		s.kubeconfig(t, d.Input)
 	default:
@@ -184,21 +170,17 @@ func answers(status, body string) http.Handler {
 	})
 }
 
-// kubeconfig starts an API server that knows one service and the ConfigMaps, and
+// kubeconfig starts an API server that knows one service and nothing else, and
 // lets everybody in but eve.
 func (s *session) kubeconfig(t *testing.T, service string) {
 	namespace, name, _ := strings.Cut(service, "/")
 	proxy := fmt.Sprintf("/api/v1/namespaces/%s/services/%s/proxy", namespace, name)
 	behind := s.handler
 	s.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		configMap, found := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/yunikorn/configmaps/")
-		body := s.configMaps[configMap]
 		switch {
 		case r.Header.Get("Impersonate-User") == "eve":
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprint(w, `{"kind":"Status","message":"User \"eve\" cannot get that"}`)
-		case found && body != nil:
-			_, _ = w.Write(body)
 		case !strings.HasPrefix(r.URL.Path, proxy+"/"):
 			w.WriteHeader(http.StatusNotFound)
 			fmt.Fprint(w, `{"kind":"Status","message":"not found"}`)
