@@ -120,17 +120,12 @@ func (o *oracle) facts(d victims.Decision) error {
 	if d.Outcome == victims.Refuse {
 		return o.compareRefusal(d)
 	}
-	node := slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node })
+	node, set := o.chosen(d)
 	s := o.contested(node)
 	for t, name := range o.types {
 		if s[t] != slices.Contains(d.Contested, name) {
 			return fmt.Errorf("contested are %v, not %v of %v", d.Contested, s, o.types)
 		}
-	}
-	var set []int
-	for _, v := range d.Victims {
-		i := slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID })
-		set = append(set, i)
 	}
 	for i := range set {
 		fewer := slices.Delete(slices.Clone(set), i, i+1)

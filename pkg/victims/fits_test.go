@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,23 +75,10 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 func TestFitsOnRandomWorlds(t *testing.T) {
 	widened, refused := 0, 0
 	for seed := uint64(1); seed <= 8000; seed++ {
-		m := generate(seed, 8)
-		m.budgets = append(m.budgets, 0)
-		chance := rand.New(rand.NewPCG(seed, 5))
-		f := &filters{away: map[string]bool{}, never: map[string]bool{}, refuses: map[string]bool{}}
-		for _, p := range m.pods {
-			f.away[p.uid] = chance.IntN(4) == 0
-		}
-		if chance.IntN(3) == 0 {
-			f.never[m.nodes[0].name] = seed%2 == 0
-			f.refuses[m.nodes[0].name] = seed%2 == 1
-		}
+		m, f := inTheWay(seed)
 		d := f.plan(m, 200)
-		if d.FitsCalls != f.calls || f.calls > 200 {
-			t.Fatalf("generate(%d, 8): %d calls, said are %d", seed, f.calls, d.FitsCalls)
-		}
-		if err := fitsCheck(m, d); err != nil {
-			t.Fatalf("generate(%d, 8): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
+		if err := f.check(m, d); err != nil {
+			t.Fatalf("inTheWay(%d): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
 		}
 		if d.Outcome == victims.Preempt && !d.Exhaustive {
 			widened++
@@ -104,48 +92,158 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 	}
 }
 
+// inTheWay is a random world where some pods, or nodes, do not suit the asker.
+func inTheWay(seed uint64) (*model, *filters) {
+	m := generate(seed, 8)
+	m.budgets = append(m.budgets, 0)
+	chance := rand.New(rand.NewPCG(seed, 5))
+	f := &filters{away: map[string]bool{}, never: map[string]bool{}, refuses: map[string]bool{}}
+	for _, p := range m.pods {
+		f.away[p.uid] = chance.IntN(4) == 0
+	}
+	if chance.IntN(3) == 0 {
+		f.never[m.nodes[0].name] = seed%2 == 0
+		f.refuses[m.nodes[0].name] = seed%2 == 1
+	}
+	return m, f
+}
+
+// check is fitsCheck, and that the filters were asked as often as is said.
+func (f *filters) check(m *model, d victims.Decision) error {
+	if d.FitsCalls != f.calls || f.calls > 200 {
+		return fmt.Errorf("%d calls, said are %d", f.calls, d.FitsCalls)
+	}
+	return fitsCheck(m, d)
+}
+
+// TestDeafPlansAreNoticed plants planners that do not hold what is promised where
+// the filters have a say. Each returns false where it does nothing wrong.
+func TestDeafPlansAreNoticed(t *testing.T) {
+	for _, c := range []struct {
+		bug, want string
+		plan      func(m *model, f *filters) (victims.Decision, bool)
+	}{
+		{"asks nobody", "passes false", func(m *model, f *filters) (victims.Decision, bool) {
+			m.fits = nil
+			_, d, _ := real(m, nil)
+			f.model, m.fits = m, f.fits
+			o := newOracle(m)
+			node, set := o.chosen(d)
+			deaf := d.Outcome != victims.Refuse && !o.passes(node, set)
+			f.calls = 0
+			return d, deaf
+		}},
+		{"gives up at the first refusal", "though without", func(m *model, f *filters) (victims.Decision, bool) {
+			if d := f.plan(m, 200); d.Outcome == victims.Refuse {
+				return d, false
+			}
+			f.calls = 0
+			w, ask, p := m.world(nil)
+			p.Fits = func(node string, without []*victims.Pod) victims.Fit {
+				if f.fits(node, uidsOf(without)) == victims.Passes {
+					return victims.Passes
+				}
+				return victims.Never
+			}
+			d := victims.Plan(w, ask, p)
+			o := newOracle(m)
+			all := slices.ContainsFunc(upTo(len(m.nodes)), func(node int) bool {
+				set := o.all(node)
+				return o.law2(o.taken(set), o.contested(node)) && o.passes(node, set)
+			})
+			f.calls = d.FitsCalls
+			return d, d.Outcome == victims.Refuse && all
+		}},
+		{"lets nobody back", "is not needed", func(m *model, f *filters) (victims.Decision, bool) {
+			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) {
+				all := o.all(node)
+				return all, len(all) > len(set) && o.lawful(node, all) && o.passes(node, all)
+			})
+		}},
+		{"takes who is in the way, lawful or not", "lawful false", func(m *model, f *filters) (victims.Decision, bool) {
+			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) })
+		}},
+		{"miscounts", "said are", func(m *model, f *filters) (victims.Decision, bool) {
+			d := f.plan(m, 200)
+			d.FitsCalls--
+			return d, true
+		}},
+	} {
+		noticed := 0
+		for seed := uint64(1); seed <= 8000 && noticed < 20; seed++ {
+			m, f := inTheWay(seed)
+			d, planted := c.plan(m, f)
+			if !planted {
+				continue
+			}
+			if err := f.check(m, d); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("inTheWay(%d): a planner that %s: %v", seed, c.bug, err)
+			}
+			noticed++
+		}
+		if noticed < 20 {
+			t.Errorf("a planner that %s was planted %d times only", c.bug, noticed)
+		}
+	}
+}
+
+// swap changes the victims of a plan.
+func (f *filters) swap(m *model, plant func(o *oracle, node int, set []int) ([]int, bool)) (victims.Decision, bool) {
+	d := f.plan(m, 200)
+	if d.Outcome != victims.Preempt {
+		return d, false
+	}
+	o, calls := newOracle(m), f.calls
+	node, set := o.chosen(d)
+	set, planted := plant(o, node, set)
+	if planted {
+		w, ask, _ := m.world(nil)
+		d = o.decision(w, ask, choice{node: node, victims: set}, true)
+	}
+	d.FitsCalls, f.calls = calls, calls
+	return d, planted
+}
+
+// all are the pods that may go for the asker to run on a node, each alone.
+func (o *oracle) all(node int) []int {
+	s := o.contested(node)
+	return slices.DeleteFunc(upTo(len(o.pods)), func(i int) bool { return o.forbids(i, node, s) != "" })
+}
+
 // fitsCheck judges a decision: it is lawful, makes room, passes the filters,
 // has no idle victim, and exists where all that may go is enough.
 func fitsCheck(m *model, d victims.Decision) error {
 	o := newOracle(m)
-	passes := func(node int, set []int) bool {
-		var gone []string
-		for _, i := range set {
-			if m.pods[i].node == node {
-				gone = append(gone, m.pods[i].uid)
-			}
-		}
-		return o.room(node, set, o.taken(set)) && m.fits(m.nodes[node].name, gone) == victims.Passes
-	}
 	if d.Outcome != victims.Refuse {
-		node := slices.IndexFunc(m.nodes, func(n *mnode) bool { return n.name == d.Node })
-		var set []int
-		for _, v := range d.Victims {
-			set = append(set, slices.IndexFunc(m.pods, func(p *mpod) bool { return p.uid == v.UID }))
-		}
-		if !o.lawful(node, set) || !passes(node, set) {
-			return fmt.Errorf("%s: lawful %v, passes %v", d, o.lawful(node, set), passes(node, set))
+		node, set := o.chosen(d)
+		if !o.lawful(node, set) || !o.passes(node, set) {
+			return fmt.Errorf("%s: lawful %v, passes %v", d, o.lawful(node, set), o.passes(node, set))
 		}
 		for i := range set {
-			if passes(node, slices.Delete(slices.Clone(set), i, i+1)) {
+			if o.passes(node, slices.Delete(slices.Clone(set), i, i+1)) {
 				return fmt.Errorf("%s: %s is not needed", d, m.pods[set[i]].uid)
 			}
 		}
 		return nil
 	}
 	for node := range m.nodes {
-		s := o.contested(node)
-		var all []int
-		for i := range m.pods {
-			if o.forbids(i, node, s) == "" {
-				all = append(all, i)
-			}
-		}
-		if !m.ask.never && o.law2(o.taken(all), s) && passes(node, all) {
+		all := o.all(node)
+		if !m.ask.never && o.law2(o.taken(all), o.contested(node)) && o.passes(node, all) {
 			return fmt.Errorf("refused (%s), though without %v node %s passes", d.Stopped, all, m.nodes[node].name)
 		}
 	}
 	return nil
+}
+
+// passes tells whether the asker runs on a node once a set is gone.
+func (o *oracle) passes(node int, set []int) bool {
+	var gone []string
+	for _, i := range set {
+		if o.pods[i].node == node {
+			gone = append(gone, o.pods[i].uid)
+		}
+	}
+	return o.room(node, set, o.taken(set)) && o.fits(o.nodes[node].name, gone) == victims.Passes
 }
 
 // crowd is a node with many pods of root.b, of which the given ones are in the

@@ -5,10 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -18,36 +17,16 @@ import (
 // lawful, without idle victims and the same in any order; and there is one where
 // the candidates in order of harm make one.
 
-func TestLargeWorlds(t *testing.T) {
-	largeWorlds(t, 400, 1)
-}
+func TestLargeWorlds(t *testing.T) { largeWorlds(t, 400, 1) }
 
 func largeWorlds(t *testing.T, worlds, first uint64) {
 	t.Helper()
 	bounded, several := 0, 0
 	for seed := first; seed < first+worlds; seed++ {
-		m := generate(seed, 60)
-		for i, p := range m.pods { // all different, so that they are not taken together
-			p.request = slices.Clone(p.request)
-			p.request[0] = p.request[0]*100 + int64(i)
-		}
-		m.ask.request[0] *= 300
-		for _, q := range m.queues {
-			for _, quota := range [][]int64{q.guaranteed, q.max} {
-				quota[0] = max(quota[0]*100, quota[0])
-			}
-		}
-		for n, node := range m.nodes {
-			node.allocatable[0] = 0
-			node.allocatable[0] = -m.free(n, 0)
-		}
-		w, d, p := real(m, nil)
-		if err := sound(m, w, d, p); err != nil {
-			t.Fatalf("generate(%d, 60): %v\n%s", seed, err, m)
-		}
-		_, again, _ := real(m, rand.New(rand.NewPCG(seed, 1)))
-		if diff := cmp.Diff(essence(d), essence(again)); diff != "" {
-			t.Fatalf("generate(%d, 60): in another order: %s\n%s", seed, diff, m)
+		m := largeWorld(seed)
+		d, err := sound(m, real, seed)
+		if err != nil {
+			t.Fatalf("largeWorld(%d): %v\n%s", seed, err, m)
 		}
 		if !d.Exhaustive {
 			bounded++
@@ -61,23 +40,45 @@ func largeWorlds(t *testing.T, worlds, first uint64) {
 	}
 }
 
+// largeWorld has up to 60 pods that are all different, so that they are not taken
+// together.
+func largeWorld(seed uint64) *model {
+	m := generate(seed, 60)
+	for i, p := range m.pods {
+		p.request = slices.Clone(p.request)
+		p.request[0] = p.request[0]*100 + int64(i)
+	}
+	m.ask.request[0] *= 300
+	for _, q := range m.queues {
+		for _, quota := range [][]int64{q.guaranteed, q.max} {
+			quota[0] = max(quota[0]*100, quota[0])
+		}
+	}
+	for n, node := range m.nodes {
+		node.allocatable[0] = 0
+		node.allocatable[0] = -m.free(n, 0)
+	}
+	return m
+}
+
 // sound checks a decision that need not be the best.
-func sound(m *model, w *victims.World, d victims.Decision, p victims.Params) error {
+func sound(m *model, plan planner, seed uint64) (victims.Decision, error) {
 	o := newOracle(m)
+	w, d, p := plan(m, nil)
 	if err := victims.Lawful(w, d, p); err != nil {
-		return err
+		return d, fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
-		return err
+		return d, err
 	}
 	if d.Outcome == victims.Refuse && !m.ask.never {
 		for node := range m.nodes {
 			if set := o.greedy(node); set != nil && !d.Exhaustive {
-				return fmt.Errorf("refused (%s), but %v may go on node %d", d.Stopped, set, node)
+				return d, fmt.Errorf("refused (%s), but %v may go on node %d", d.Stopped, set, node)
 			}
 		}
 	}
-	return nil
+	return d, o.repeat(d, plan, seed)
 }
 
 // greedy takes what is lawful, the largest first, until there is room.
@@ -95,6 +96,95 @@ func (o *oracle) greedy(node int) []int {
 		}
 	}
 	return nil
+}
+
+// TestUnsoundPlansAreNoticed plants planners that do not hold in large worlds what
+// is promised there. Each changes what the real one says, and words it in full.
+func TestUnsoundPlansAreNoticed(t *testing.T) {
+	for _, c := range []struct {
+		bug, want string
+		// plant returns other victims, nil for a refusal, and false where it cannot.
+		plant func(o *oracle, node int, set []int) ([]int, bool)
+	}{
+		{"a victim too many", "is not needed", func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, true) }},
+		{"a victim that a law keeps", "Lawful refuses it", func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) }},
+		{"a victim too few", "Lawful refuses it", func(_ *oracle, _ int, set []int) ([]int, bool) { return set[1:], len(set) > 1 }},
+		{"a refusal", "may go on node", func(o *oracle, node int, _ []int) ([]int, bool) { return nil, o.greedy(node) != nil }},
+	} {
+		noticed := 0
+		for seed := uint64(1); seed <= 2000 && noticed < 20; seed++ {
+			m := largeWorld(seed)
+			planted := false
+			_, err := sound(m, func(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victims.Params) {
+				w, d, p := real(m, chance)
+				if d.Outcome == victims.Preempt {
+					o := newOracle(m)
+					node, set := o.chosen(d)
+					if set, planted = c.plant(o, node, set); planted {
+						d = o.decision(w, d.Ask, choice{node: node, victims: set}, set != nil)
+						d.Exhaustive = false
+					}
+				}
+				return w, d, p
+			}, seed)
+			if !planted {
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("largeWorld(%d) with %s: %v", seed, c.bug, err)
+			}
+			noticed++
+		}
+		if noticed < 20 {
+			t.Errorf("%s was planted %d times only", c.bug, noticed)
+		}
+	}
+}
+
+// TestChanceIsNoticedInLargeWorlds plants a planner that decides otherwise where
+// the order is another one.
+func TestChanceIsNoticedInLargeWorlds(t *testing.T) {
+	for seed := uint64(1); seed <= 2000; seed++ {
+		planted := false
+		_, err := sound(largeWorld(seed), func(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victims.Params) {
+			w, d, p := real(m, chance)
+			if planted = len(d.Victims) > 1; chance != nil && planted {
+				d.Victims = d.Victims[1:]
+			}
+			return w, d, p
+		}, seed)
+		if !planted {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "another order") {
+			t.Fatalf("largeWorld(%d): %v", seed, err)
+		}
+		return
+	}
+	t.Fatal("no world has several victims")
+}
+
+// chosen are the node and the victims of a decision.
+func (o *oracle) chosen(d victims.Decision) (node int, set []int) {
+	for _, v := range d.Victims {
+		set = append(set, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
+	}
+	return slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node }), set
+}
+
+// oneMore adds a pod of the node to a set that makes room: one that makes a lawful
+// set of it, or one that a law keeps.
+func (o *oracle) oneMore(node int, set []int, lawful bool) ([]int, bool) {
+	s := o.contested(node)
+	for i, p := range o.pods {
+		if p.node != node || p.queue < 0 || slices.Contains(set, i) || lawful != (o.forbids(i, node, s) == "") {
+			continue
+		}
+		if more := append(slices.Clone(set), i); !lawful || o.lawful(node, more) {
+			return more, true
+		}
+	}
+	return nil, false
 }
 
 // TestAlikePodsAreWeighedTogether: many pods of few shapes are no large world.

@@ -206,3 +206,33 @@ func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bo
 	o.numbers(&d, c.node, c.victims)
 	return d
 }
+
+// TestIdleVictimsAreNoticed plants a victim too many in plans that are lawful and
+// say the right of themselves.
+func TestIdleVictimsAreNoticed(t *testing.T) {
+	noticed := 0
+	for seed := uint64(1); seed <= 6000 && noticed < 100; seed++ {
+		m := generate(seed, 8)
+		o := newOracle(m)
+		best, found := o.best()
+		if !found || len(best.victims) == 0 {
+			continue
+		}
+		more, idle := o.oneMore(best.node, best.victims, true)
+		if !idle {
+			continue
+		}
+		w, ask, p := m.world(nil)
+		d := o.decision(w, ask, choice{node: best.node, victims: more}, true)
+		if err := victims.Lawful(w, d, p); err != nil {
+			t.Fatalf("generate(%d, 8): %v", seed, err)
+		}
+		if err := o.facts(d); err == nil || !strings.Contains(err.Error(), "is not needed") {
+			t.Fatalf("generate(%d, 8): %v", seed, err)
+		}
+		noticed++
+	}
+	if noticed < 100 {
+		t.Errorf("only %d plans had a victim too many", noticed)
+	}
+}
