@@ -17,13 +17,26 @@ type generator struct {
 	m *model
 	// pods is the largest number of pods.
 	pods int
+	// crowded makes worlds in which most pods may go, and most are on one node.
+	crowded bool
 	// bounded is a queue above the ask's whose max the asker is to exceed; 0 for none.
 	bounded int
 }
 
 // generate returns the model of a seed.
 func generate(seed uint64, pods int) *model {
-	g := &generator{rand.New(rand.NewPCG(seed, 7)), &model{}, pods, 0}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 7)), m: &model{}, pods: pods}
+	return g.generate()
+}
+
+// generateCrowd returns the model of a seed in which many pods may go from one
+// node: all but one at most.
+func generateCrowd(seed uint64, pods int) *model {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 8)), m: &model{}, pods: pods, crowded: true}
+	return g.generate()
+}
+
+func (g *generator) generate() *model {
 	g.m.types = append([]string{"vcore"}, [][]string{nil, {"memory"}, {"memory", "gpu"}}[g.IntN(3)]...)
 	if g.chance(60) {
 		g.m.types = append(g.m.types, "pods")
@@ -107,19 +120,23 @@ func (g *generator) request(most int) []int64 {
 
 func (g *generator) whoRuns() {
 	m := g.m
-	for i := range 1 + min(g.IntN(3), g.IntN(3)) {
+	nodes := 1 + min(g.IntN(3), g.IntN(3))
+	if g.crowded && g.chance(60) {
+		nodes = 1
+	}
+	for i := range nodes {
 		m.nodes = append(m.nodes, &mnode{name: fmt.Sprintf("n%d", i)})
 	}
 	for range g.IntN(3) {
 		m.budgets = append(m.budgets, int64(g.IntN(3)))
 	}
-	for i := range 1 + max(g.IntN(g.pods), g.IntN(g.pods)) {
+	for i := range g.many() {
 		p := &mpod{
 			app: fmt.Sprintf("app%d", g.IntN(6)), queue: g.leaf(m.ask.queue), node: g.IntN(len(m.nodes)),
 			request: g.request(3), priority: int32(g.between(-1, 2)), created: g.IntN(4),
 			optedOut: g.chance(25), originator: g.chance(20),
 		}
-		if g.chance(5) {
+		if g.chance(5) && !g.crowded {
 			p.protection = victims.Protection(g.between(1, 5))
 		}
 		for b := range m.budgets {
@@ -141,10 +158,39 @@ func (g *generator) whoRuns() {
 			}
 		}
 		p.uid = fmt.Sprintf("p%02d", g.IntN(80)+i*100)
-		if g.chance(4) {
+		if g.chance(4) && !g.crowded {
 			p.queue, p.protection = -1, victims.Foreign
 		}
+		if g.crowded {
+			g.crowd(p)
+		}
 		m.pods = append(m.pods, p)
+	}
+}
+
+// many is how many pods run.
+func (g *generator) many() int {
+	if g.crowded {
+		return g.pods - min(g.IntN(g.pods), g.IntN(g.pods))
+	}
+	return 1 + max(g.IntN(g.pods), g.IntN(g.pods))
+}
+
+// crowd gives a pod what lets it go.
+func (g *generator) crowd(p *mpod) {
+	if len(g.m.pods) == g.pods-1 { // the last is of the asker's queue
+		p.queue = g.m.ask.queue
+		return
+	}
+	for tries := 0; p.queue == g.m.ask.queue && tries < 9; tries++ {
+		p.queue = g.leaf(g.m.ask.queue)
+	}
+	if g.chance(70) {
+		p.node = 0
+	}
+	p.request = slices.Clone(p.request)
+	for t := range p.request {
+		p.request[t] = max(p.request[t], int64(g.IntN(2)))
 	}
 }
 
@@ -209,7 +255,7 @@ func (g *generator) quotas() {
 	}
 	for i, q := range m.queues {
 		asks := slices.Contains(path, i)
-		guarantees, bounds := g.chance(60) || asks && g.chance(40), g.chance(15) && i > 0
+		guarantees, bounds := g.chance(60) || asks && (g.crowded || g.chance(40)), g.chance(15) && i > 0
 		for t := range m.types {
 			used := g.used(i, t)
 			if guarantees && (g.chance(60) || asks && g.chance(70)) && (i > 0 || g.chance(10)) {

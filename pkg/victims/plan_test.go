@@ -11,10 +11,41 @@ import (
 
 // TestPlanAgainstOracle compares Plan with brute force on random worlds.
 func TestPlanAgainstOracle(t *testing.T) {
-	againstOracle(t, 20_000, 8, 1)
+	againstOracle(t, 20_000, 1, kindOfWorld{"generate(%d, 8)", func(seed uint64) *model { return generate(seed, 8) }}, everyDay)
 }
 
-func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
+// kindOfWorld draws random worlds by their seed; name is how to draw one again.
+type kindOfWorld struct {
+	name string
+	draw func(seed uint64) *model
+}
+
+// upToSixteen are worlds with at most as many candidates as are weighed exactly.
+// In every other one most pods are candidates, on one node.
+var upToSixteen = kindOfWorld{"upToSixteen.draw(%d)", func(seed uint64) *model {
+	if seed%2 == 0 {
+		return generate(seed, 16)
+	}
+	return generateCrowd(seed, 17)
+}}
+
+// sixteen is the same among them.
+var sixteen = map[string]uint64{
+	"candidates 10": 15, "candidates 12": 10, "candidates 14": 5, "candidates 16": 5,
+	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 40, "victims 3": 5,
+	"opted out": 10, "violations": 10, "victims elsewhere": 2,
+	"stopped by law 2": 100, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
+	"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20,
+}
+
+// TestPlanAgainstOracleAmongMany takes a few of the worlds of every night.
+func TestPlanAgainstOracleAmongMany(t *testing.T) {
+	againstOracle(t, 2_000, 1, upToSixteen, sixteen)
+}
+
+// againstOracle plans in worlds of the seeds from first on, on all cores. Shares
+// are how many in 1000 have to be of a kind at least.
+func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares map[string]uint64) {
 	t.Helper()
 	var next atomic.Uint64
 	var wrong atomic.Bool
@@ -29,12 +60,12 @@ func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 				if seed >= first+worlds {
 					break
 				}
-				m := generate(seed, pods)
+				m := kind.draw(seed)
 				o := newOracle(m)
 				want, found := o.best()
 				if err := o.check(want, found, real, seed); err != nil {
 					wrong.Store(true)
-					t.Errorf("generate(%d, %d): %v\n%s", seed, pods, err, m)
+					t.Errorf(kind.name+": %v\n%s", seed, err, m)
 				}
 				mine.count(o, want, found)
 			}
@@ -44,7 +75,8 @@ func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 		})
 	}
 	work.Wait()
-	all.require(t, worlds)
+	all.require(t, worlds, shares)
+	t.Log(all)
 }
 
 // census counts kinds of worlds, so that a generator that makes dull ones is noticed.
@@ -80,20 +112,23 @@ func (c census) add(d census) {
 	}
 }
 
+// everyDay is the share, in thousandths, of kinds of worlds that there has to be
+// at least among small ones.
+var everyDay = map[string]uint64{
+	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2, "candidates 8": 2,
+	"opted out": 10, "violations": 10, "victims elsewhere": 5,
+	"stopped by law 2": 40, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
+	"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20, "stopped by foreign pod": 40,
+	"stopped by pod of a DaemonSet": 20, "stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
+}
+
 // require fails unless there was at least the given share, in thousandths, of
 // each kind of world.
-func (c census) require(t *testing.T, worlds uint64) {
+func (c census) require(t *testing.T, worlds uint64, shares map[string]uint64) {
 	t.Helper()
-	for what, least := range map[string]uint64{
-		"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2,
-		"opted out": 10, "violations": 10, "victims elsewhere": 5,
-		"stopped by law 2": 40, "stopped by law 3": 40, "stopped by law 4": 40, "stopped by law 5": 40, "stopped by law 6": 40,
-		"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20, "stopped by foreign pod": 40, "stopped by pod of a DaemonSet": 20,
-		"stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
-	} {
+	for what, least := range shares {
 		if c[what]*1000 < least*worlds {
 			t.Errorf("%d of %d worlds have %q, want %d in 1000", c[what], worlds, what, least)
 		}
 	}
-	t.Log(c)
 }
