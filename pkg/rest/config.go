@@ -1,10 +1,12 @@
 package rest
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -106,6 +108,38 @@ const defaultDocument = `partitions:
     submitacl: '*'
 `
 
+// documents is the document in force as people are shown it, kept because reading
+// one with thousands of queues takes longer than answering may.
+type documents struct {
+	mu         sync.Mutex // guards the rest, and has one document read at a time
+	spec       *config.Spec
+	yaml, json []byte
+	err        error
+}
+
+// of returns the document of a configuration in both forms.
+func (d *documents) of(spec *config.Spec) (asYAML, asJSON []byte, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.spec != spec {
+		d.spec = spec
+		d.yaml, d.json, d.err = render(spec)
+	}
+	return d.yaml, d.json, d.err
+}
+
+func render(spec *config.Spec) (asYAML, asJSON []byte, err error) {
+	document, err := documentOf(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if asYAML, err = yaml.Marshal(document); err != nil {
+		return nil, nil, err
+	}
+	asJSON, err = json.Marshal(document)
+	return asYAML, asJSON, err
+}
+
 // documentOf reads the document of a configuration, which was found valid before.
 func documentOf(spec *config.Spec) (*Config, error) {
 	document := spec.Document
@@ -124,23 +158,18 @@ func documentOf(spec *config.Spec) (*Config, error) {
 
 // config answers GET config: YAML, or JSON for who accepts that.
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
-	document, err := documentOf(s.inventory.View().Spec)
+	asYAML, asJSON, err := s.documents.of(s.inventory.View().Spec)
 	if err != nil {
 		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
 		return
 	}
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
-		answer(w, document)
-		return
-	}
-	text, err := yaml.Marshal(document)
-	if err != nil {
-		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
+		answer(w, json.RawMessage(asJSON))
 		return
 	}
 	header(w)
 	w.Header().Set("Content-Type", "application/x-yaml; charset=UTF-8")
-	_, _ = w.Write(text)
+	_, _ = w.Write(asYAML)
 }
 
 // Validation is the answer to a document that somebody wants to know about.

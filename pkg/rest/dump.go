@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -35,8 +36,8 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	p.field("clusterInfo", s.clusterList())
 	p.field("containerHistory", s.history.containerSamples())
 	p.field("queues", []*Queue{queueTree(v, queues.RootID, true)})
-	if document, err := documentOf(v.Spec); err == nil {
-		p.field("config", document)
+	if _, document, err := s.documents.of(v.Spec); err == nil {
+		p.field("config", json.RawMessage(document))
 	}
 	p.field("placementRules", []PartitionRules{{Partition: Partition, Rules: rulesOf(v.Spec)}})
 	p.close('}')

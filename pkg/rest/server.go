@@ -35,6 +35,7 @@ type Server struct {
 	inventory *inventory.Inventory
 	health    health
 	history   history
+	documents documents
 	clock     clock.WithTicker
 	started   time.Time
 	clusterID string
@@ -131,18 +132,23 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 		MaxHeaderBytes: 16 << 10,
 	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	go s.sample(ctx)
+	if s.inventory != nil {
+		go s.sample(ctx)
+	}
 	logger.Info("REST is served", "address", listener.Addr().String())
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		logger.Error(err, "REST has stopped", "address", listener.Addr().String())
 	}
 }
 
-// sample counts what there is from time to time.
+// sample counts what there is from time to time, and keeps up with it.
 func (s *Server) sample(ctx context.Context) {
 	ticker := s.clock.NewTicker(sampleInterval)
 	defer ticker.Stop()
 	for {
+		if spec := s.inventory.View().Spec; spec != nil {
+			_, _, _ = s.documents.of(spec) // so that nobody has to wait for it
+		}
 		select {
 		case <-ctx.Done():
 			return

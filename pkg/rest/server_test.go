@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"pgregory.net/rapid"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -206,34 +205,4 @@ func TestLawOfPercentFindsAnOverflow(t *testing.T) {
 		}
 	}
 	t.Error("the law holds for the broken implementation, too")
-}
-
-// BenchmarkQueues answers for 5,000 queues with limits and usage.
-func BenchmarkQueues(b *testing.B) {
-	var document strings.Builder
-	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
-	for i := range 50 {
-		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
-		for j := range 99 {
-			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
-		}
-	}
-	if _, err := config.Parse([]byte(document.String())); err != nil {
-		b.Fatal(err)
-	}
-	c := newCluster(b, document.String())
-	c.node(b, "n", "vcore=100k memory=100Ti pods=10k")
-	for i := range 1000 {
-		c.add(b, fmt.Sprintf("root.p%d.q%d", i%50, i%99), fmt.Sprint("app-", i), "vcore=1 memory=1Gi", "n")
-	}
-	b.ReportAllocs()
-	size := 0
-	for b.Loop() {
-		r, body := c.do(b, http.MethodGet, queuesPath)
-		if r.Code != http.StatusOK {
-			b.Fatal(r.Code)
-		}
-		size = len(body)
-	}
-	b.ReportMetric(float64(size), "bytes/answer")
 }

@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// The cluster of the benchmarks: 5,000 queues, 1,000 nodes and 20,000 pods of
+// 1,000 applications, of which every tenth waits, and a foreign pod on each node.
+const (
+	benchParents, benchLeaves = 50, 99
+	benchNodes                = 1000
+	benchApps                 = 1000
+	benchPods                 = 20000
+)
+
+func benchDocument() string {
+	var document strings.Builder
+	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range benchParents {
+		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
+		for j := range benchLeaves {
+			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
+		}
+	}
+	return document.String()
+}
+
+func benchCluster(b *testing.B) *cluster {
+	c := newCluster(b, benchDocument())
+	for i := range benchNodes {
+		name := fmt.Sprint("node-", i)
+		c.node(b, name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
+		c.store.Upsert(store.Pod{
+			UID: types.UID("agent-" + name), Namespace: "kube-system", Name: "agent-" + name, Node: name, Created: c.now, Foreign: true,
+			Request: amountsOf(b, "vcore=100m memory=64Mi pods=1"), Labels: map[string]string{"app": "agent"},
+		}, c.now)
+	}
+	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
+	for i := range benchPods {
+		c.store.Upsert(benchPod(c, i, request), c.now)
+	}
+	return c
+}
+
+func benchPod(c *cluster, i int, request resources.Vector) store.Pod {
+	app := i % benchApps
+	p := store.Pod{
+		UID: types.UID(fmt.Sprintf("8f7feca3-e777-47f6-b869-%012d", i)), Namespace: "team", Name: fmt.Sprint("pod-", i), Created: c.now,
+		Labels: map[string]string{
+			"applicationId": fmt.Sprint("app-", app), "queue": fmt.Sprintf("root.p%d.q%d", app%benchParents, app%benchLeaves),
+			"app": "sleep", "pod-template-hash": "7cf5877bcb",
+		},
+		Request: request,
+	}
+	if i%10 != 0 {
+		p.Node, p.Scheduled = fmt.Sprint("node-", i%benchNodes), c.now
+	}
+	return p
+}
+
+// benchPages are pages for all routes.
+func benchPages() []string {
+	var out []string
+	for page := range new(Server).routes() {
+		for name, value := range map[string]string{
+			"partition": "default", "queue": "root.p7.q7", "application": "app-7", "node": "node-7", "user": "nobody", "group": "none", "state": "active",
+		} {
+			page = strings.ReplaceAll(page, "{"+name+"}", value)
+		}
+		out = append(out, "/ws/v1/"+page)
+	}
+	return append(out, "/ws/v1/partition/default/applications/rejected", "/ws/v1/partition/default/applications/completed")
+}
+
+// BenchmarkPages answers for everything there is, compressed. Before each answer a
+// pod comes and goes.
+func BenchmarkPages(b *testing.B) {
+	c := benchCluster(b)
+	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
+	for _, page := range benchPages() {
+		b.Run(strings.TrimPrefix(page, "/ws/v1/"), func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for b.Loop() {
+				passing := benchPod(c, benchPods+1, request)
+				c.store.Upsert(passing, c.now)
+				c.store.Delete(passing.UID, c.now)
+				r := httptest.NewRequest(http.MethodGet, page, nil)
+				r.Header.Set("Accept-Encoding", "gzip")
+				w := httptest.NewRecorder()
+				c.http.ServeHTTP(w, r)
+				if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+					b.Fatal(w.Code)
+				}
+				size = w.Body.Len()
+			}
+			b.ReportMetric(float64(size), "bytes/answer")
+		})
+	}
+}
+
+// BenchmarkFirstView takes over 20,000 pods at once.
+func BenchmarkFirstView(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		c := benchCluster(b)
+		b.StartTimer()
+		c.server.inventory.View()
+	}
+}
