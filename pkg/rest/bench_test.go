@@ -86,6 +86,9 @@ func benchPages() []string {
 func BenchmarkPages(b *testing.B) {
 	c := benchCluster(b)
 	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
+	if _, _, err := c.server.documents.of(c.store.Spec()); err != nil {
+		b.Fatal(err)
+	}
 	for _, page := range benchPages() {
 		b.Run(strings.TrimPrefix(page, "/ws/v1/"), func(b *testing.B) {
 			b.ReportAllocs()

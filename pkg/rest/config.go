@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -183,11 +184,12 @@ type Validation struct {
 
 // validate answers POST validate-conf. Nothing is changed.
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
-	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, config.MaxDocumentBytes))
+	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.bodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		problem(w, http.StatusRequestEntityTooLarge, "Document too large", "a document has at most 8 MiB")
+		problem(w, http.StatusRequestEntityTooLarge, "Document too large",
+			fmt.Sprintf("at most %d bytes are looked at here; use kubectl paddock config validate", s.limits.bodyBytes))
 		return
 	case err != nil:
 		problem(w, http.StatusBadRequest, "Document not read", err.Error())

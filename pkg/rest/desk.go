@@ -23,7 +23,7 @@ const (
 // the desk, so a reader that reads slowly, or not at all, keeps nobody from it.
 type desk struct{ seats chan struct{} }
 
-func (s *Server) desk() *desk {
+func newDesk() *desk {
 	return &desk{seats: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
 }
 

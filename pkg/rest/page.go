@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -116,10 +117,18 @@ func (p *page) quote(s string) {
 	p.b = append(p.b, '"')
 }
 
+// asItIs are the bytes that stand for themselves.
+var asItIs = func() (out [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		out[c] = !strings.ContainsRune("\"\\<>&", c)
+	}
+	return out
+}()
+
 // plain tells whether a string can be in quotes as it is.
 func plain(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if !asItIs[s[i]] {
 			return false
 		}
 	}

@@ -36,8 +36,10 @@ func (p *page) tags(pod *inventory.Pod) {
 	}
 	for _, name := range p.sortedNames(pod.Labels) {
 		p.separate()
-		p.quote(tagLabel + name)
-		p.b = append(p.b, ':')
+		p.b = append(p.b, '"')
+		p.b = append(p.b, tagLabel...) // names of labels are plain
+		p.b = append(p.b, name...)
+		p.b = append(p.b, '"', ':')
 		p.quote(pod.Labels[name])
 	}
 	p.textField(tagNamespace, pod.Namespace)

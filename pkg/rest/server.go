@@ -39,6 +39,8 @@ type Server struct {
 	clock     clock.WithTicker
 	started   time.Time
 	clusterID string
+	limits    limits
+	desk      *desk
 	build     map[string]string
 }
 
@@ -50,6 +52,7 @@ func NewServer(o Options) *Server {
 	return &Server{
 		inventory: o.Inventory, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
+		limits: defaultLimits(), desk: newDesk(),
 	}
 }
 
@@ -87,8 +90,11 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 	return routes
 }
 
-// Handler routes the requests.
-func (s *Server) Handler() http.Handler {
+// Handler answers the requests.
+func (s *Server) Handler() http.Handler { return s.desk.wrap(compressed(s.mux())) }
+
+// mux routes the requests.
+func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	for page, handler := range s.routes() {
 		serve(mux, http.MethodGet, "/ws/v1/"+page, handler)
@@ -98,7 +104,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})
-	return s.desk().wrap(compressed(mux))
+	return mux
 }
 
 // serve serves a page for one method; GET is HEAD, too. OPTIONS says which, to
@@ -125,18 +131,13 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 
 // Serve answers requests on the listener until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.Logger) {
-	server := &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 16 << 10,
-	}
+	server := s.limits.server(s.Handler())
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if s.inventory != nil {
 		go s.sample(ctx)
 	}
 	logger.Info("REST is served", "address", listener.Addr().String())
-	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(bounded(listener, s.limits)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		logger.Error(err, "REST has stopped", "address", listener.Addr().String())
 	}
 }

@@ -1,0 +1,311 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const nodesPath = "/ws/v1/partition/default/nodes"
+
+// served is a server on a port of its own.
+type served struct {
+	*cluster
+	address string
+}
+
+func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit(&c.server.limits)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.server.Serve(ctx, listener, klog.Background())
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return served{c, listener.Addr().String()}
+}
+
+// dial opens a connection with a small buffer and sends what is given.
+func (s served) dial(t *testing.T, text string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// closed tells whether the other side closes the connection within ten seconds.
+func closed(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_, err := io.Copy(io.Discard, conn)
+	nerr, ok := err.(net.Error) //nolint:errorlint // it is not wrapped
+	return !ok || !nerr.Timeout()
+}
+
+// crowd puts many pods on one node, so that an answer is larger than any buffer on the way.
+func crowd(t *testing.T, c *cluster) {
+	c.node(t, "n", "vcore=1k pods=100k")
+	request := amountsOf(t, "vcore=1m pods=1")
+	long := strings.Repeat("x", 1000)
+	for i := range 10000 {
+		c.store.Upsert(store.Pod{
+			UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Node: "n", Created: c.now,
+			Labels: map[string]string{"queue": "root.default", "long": long}, Request: request,
+		}, c.now)
+	}
+}
+
+// others tells what somebody gets to know while a reader of the handler reads
+// nothing: a page, and the store.
+func others(t *testing.T, wrap func(*Server, http.Handler) http.Handler) error {
+	c := newCluster(t, "")
+	crowd(t, c)
+	server := httptest.NewServer(wrap(c.server, compressed(c.server.mux())))
+	defer server.CloseClientConnections()
+	s := served{c, strings.TrimPrefix(server.URL, "http://")}
+	for range 4 {
+		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has not begun
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/ws/v1/partitions", nil)
+	if err != nil {
+		return err
+	}
+	answered := make(chan error, 1)
+	go func() {
+		answer, err := http.DefaultClient.Do(r)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		answered <- err
+	}()
+	stored := make(chan struct{})
+	go func() {
+		c.store.Delete("u1", c.now)
+		close(stored)
+	}()
+	select {
+	case <-stored:
+	case <-ctx.Done():
+		return fmt.Errorf("the store is held up: %w", ctx.Err())
+	}
+	return <-answered
+}
+
+func TestReaderThatReadsNothingHoldsUpNobody(t *testing.T) {
+	if err := others(t, func(s *Server, h http.Handler) http.Handler { return s.desk.wrap(h) }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReaderThatReadsNothingHoldsUpWhoStaysAtTheDesk(t *testing.T) {
+	seat := make(chan struct{}, 1)
+	err := others(t, func(_ *Server, h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case seat <- struct{}{}:
+				defer func() { <-seat }()
+				h.ServeHTTP(w, r)
+			case <-r.Context().Done():
+			}
+		})
+	})
+	if err == nil {
+		t.Error("others are answered though a reader keeps the only seat: the test could not fail")
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	d := newDesk()
+	for range cap(d.seats) {
+		d.sit()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	d.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	for range cap(d.seats) {
+		d.stand()
+	}
+	if d.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil)); len(d.seats) != 0 {
+		t.Error("a seat is taken after the answer")
+	}
+}
+
+func TestSlowRequestsAreCut(t *testing.T) {
+	s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.headerTime, l.readTime = 50*time.Millisecond, 100*time.Millisecond })
+	for name, text := range map[string]string{
+		"nothing":  "",
+		"a header": "GET / HTTP/1.1\r\nHost:",
+		"a body":   "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\npart",
+	} {
+		if !closed(s.dial(t, text)) {
+			t.Errorf("a request that stops after %s is waited for", name)
+		}
+	}
+}
+
+func TestSlowReadersAreCut(t *testing.T) {
+	c := newCluster(t, "")
+	crowd(t, c)
+	s := serveCluster(t, c, func(l *limits) { l.writeTime = 200 * time.Millisecond })
+	conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	// The server gives up on its own: what it wrote is cut short.
+	time.Sleep(400 * time.Millisecond)
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	n, _ := io.Copy(io.Discard, conn)
+	whole := httptest.NewRecorder()
+	c.http.ServeHTTP(whole, httptest.NewRequest(http.MethodGet, nodesPath, nil))
+	if n >= int64(whole.Body.Len()) {
+		t.Errorf("a reader that slept got all %d bytes", n)
+	}
+}
+
+func TestLargeRequestsAreRefused(t *testing.T) {
+	s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.bodyBytes = 1000 })
+	for text, want := range map[string]int{
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n":                              http.StatusRequestHeaderFieldsTooLarge,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n" + strings.Repeat("#", 1001): http.StatusRequestEntityTooLarge,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("#", 1000): http.StatusOK,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n#ab\r\n0\r\n\r\n":  http.StatusOK,
+		"BREW /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\n\r\n":                                                     http.StatusMethodNotAllowed,
+		"GET /ws/v1/partition/default/queue/" + strings.Repeat("root.", 1000) + "a HTTP/1.1\r\nHost: x\r\n\r\n":     http.StatusNotFound,
+		"GET /ws/v1/partition/default/queue/root%2Fa%00%23/applications HTTP/1.1\r\nHost: x\r\n\r\n":                http.StatusNotFound,
+	} {
+		conn := s.dial(t, text)
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Errorf("%.40q: %v", text, err)
+			continue
+		}
+		if answer.StatusCode != want {
+			t.Errorf("%.40q: %s, want %d", text, answer.Status, want)
+		}
+		_ = answer.Body.Close()
+	}
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	for name, limit := range map[string]func(*limits){
+		"all":      func(l *limits) { l.connections = 3 },
+		"per host": func(l *limits) { l.perHost = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), limit)
+			const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
+			ask := func(conn net.Conn) error {
+				_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err == nil {
+					_ = answer.Body.Close()
+				}
+				return err
+			}
+			var conns []net.Conn
+			for range 3 {
+				conns = append(conns, s.dial(t, request))
+				if err := ask(conns[len(conns)-1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := ask(s.dial(t, "")); err == nil {
+				t.Error("one more than the limit is answered")
+			}
+			_ = conns[0].Close()
+			for deadline := time.Now().Add(10 * time.Second); ; {
+				conn, err := net.Dial("tcp", s.address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.WriteString(conn, request)
+				err = ask(conn)
+				_ = conn.Close()
+				if err == nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the place of one that is closed is not given to another: ", err)
+				}
+			}
+		})
+	}
+}
+
+func TestAnswersAreCompressed(t *testing.T) {
+	c := referenceCluster(t)
+	ask := func(path, accept string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Accept-Encoding", accept)
+		w := httptest.NewRecorder()
+		c.http.ServeHTTP(w, r)
+		return w
+	}
+	plainly, packed, short := ask(nodesPath, ""), ask(nodesPath, "gzip"), ask("/ws/v1/history/apps", "gzip")
+	if plainly.Header().Get("Content-Encoding") != "" || packed.Header().Get("Content-Encoding") != "gzip" || short.Header().Get("Content-Encoding") != "" {
+		t.Errorf("encodings: %q without asking, %q when asked for, %q of a short answer", plainly.Header(), packed.Header(), short.Header())
+	}
+	unpacked, err := gunzip(packed.Body.Bytes())
+	if err != nil || unpacked != plainly.Body.String() {
+		t.Errorf("compressed answer differs (%v):\n%s\n%s", err, unpacked, plainly.Body)
+	}
+}
+
+func gunzip(packed []byte) (string, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(reader)
+	return string(text), err
+}
+
+func TestPagesOfOtherOriginsMayAsk(t *testing.T) {
+	c := newCluster(t, "")
+	for path, want := range map[string]string{nodesPath: "GET, HEAD, OPTIONS", "/ws/v1/validate-conf": "POST, OPTIONS"} {
+		r, body := c.do(t, http.MethodOptions, path)
+		if r.Code != http.StatusNoContent || len(body) > 0 || r.Header().Get("Access-Control-Allow-Methods") != want ||
+			r.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s: %d %v %q", path, r.Code, r.Header(), body)
+		}
+	}
+}
