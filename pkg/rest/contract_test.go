@@ -1,0 +1,243 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// leftOut are the fields of YuniKorn's interface that are not served, and why. The
+// page docs/rest.md tells people.
+var leftOut = map[string]string{
+	"application.placeholderData":     "gangs are not scheduled here",
+	"application.resourceHistory":     "nobody counts what pods used over time",
+	"application.backoffDeadline":     "applications are not put aside",
+	"request.placeholder":             "gangs are not scheduled here",
+	"request.taskGroupName":           "gangs are not scheduled here",
+	"request.triggeredScaleUp":        "whether an autoscaler acts is not known",
+	"allocation.placeholder":          "gangs are not scheduled here",
+	"allocation.placeholderUsed":      "gangs are not scheduled here",
+	"allocation.taskGroupName":        "gangs are not scheduled here",
+	"node.rackName":                   "racks are not known",
+	"sorting.resourceWeights":         "nodes are scored by the profile",
+	"build.siSHA":                     "there is no scheduler interface",
+	"dump.rmDiagnostics":              "there is no second cache to compare with",
+	"dump.logLevel":                   "each component has its own",
+	"dump.eventStreams":               "events are not served",
+	"config.Extra":                    "it has no queues",
+	"config.DeadlockDetectionEnabled": "locks are not watched",
+	"config.DeadlockTimeoutSeconds":   "locks are not watched",
+}
+
+// added are fields that YuniKorn's interface does not have.
+var added = map[string]string{
+	"application.namespace":    "IDs are unique in a namespace only",
+	"foreign.requestTime":      "its design has it",
+	"node.foreign_allocations": "its design has it",
+	"validation.warnings":      "what would have no effect",
+}
+
+// contract collects what is served.
+type contract struct {
+	kinds  map[string]any
+	served map[string]bool
+	wrong  []string
+}
+
+// check holds a value against its type: a kind of object, "list of" something, or
+// what jsonType says.
+func (c *contract) check(where, kind string, value any) {
+	if of, list := strings.CutPrefix(kind, "list of "); list && c.kinds[of] != nil {
+		values, ok := value.([]any)
+		if !ok {
+			c.wrong = append(c.wrong, fmt.Sprintf("%s: %T is not a %s", where, value, kind))
+		}
+		for _, v := range values {
+			c.check(where, of, v)
+		}
+		return
+	}
+	fields, known := c.kinds[kind].(map[string]any)
+	if !known {
+		if got := jsonType(value); got != kind && kind != "list of queue" && kind != "list of configPartition" {
+			c.wrong = append(c.wrong, fmt.Sprintf("%s: %s, want %s", where, got, kind))
+		}
+		return
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		c.wrong = append(c.wrong, fmt.Sprintf("%s: %T is no object", where, value))
+	}
+	for name, v := range object {
+		field := kind + "." + name
+		c.served[field] = true
+		if of, ok := fields[name].(string); ok {
+			c.check(where+"."+name, of, v)
+		} else if added[field] == "" {
+			c.wrong = append(c.wrong, where+"."+name+": YuniKorn has no such field")
+		}
+	}
+}
+
+// missing are the fields that were never served.
+func (c *contract) missing() []string {
+	var out []string
+	for kind, fields := range c.kinds {
+		for name := range fields.(map[string]any) {
+			if field := kind + "." + name; !c.served[field] {
+				out = append(out, field)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// busyCluster is one in which every field has something to show.
+func busyCluster(t *testing.T) *cluster {
+	c := newCluster(t, `
+partitions:
+- name: default
+  placementrules:
+  - {name: provided, filter: {type: deny, users: [mallory, m], groups: [x, y]}}
+  - {name: tag, value: absent, parent: {name: fixed, value: root.a}, filter: {users: ["d.*"], groups: ["d.*"]}}
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - {name: a, parent: true, queues: [{name: x, resources: {guaranteed: {vcore: 4}}, properties: {preemption.delay: 1s}}]}
+    - name: b
+      limits: [{limit: l, users: [dev1], groups: [dev], maxresources: {vcore: 9}, maxapplications: 9}]
+`)
+	c.server.build = BuildInformation()
+	for _, missing := range []string{"buildDate", "coreSHA", "shimSHA"} {
+		c.server.build[missing] = "the go command writes it into programs, not into tests"
+	}
+	c.server.health.checks = []Check{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
+	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
+	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}
+	add := func(p store.Pod, queue, app string) {
+		p.Name, p.Namespace, p.Created = string(p.UID), "ns", c.now.Add(-time.Second)
+		p.Labels = map[string]string{"queue": queue, "applicationId": app}
+		p.Request = amountsOf(t, "vcore=4 pods=1")
+		if p.Node != "" {
+			p.Scheduled = c.now
+		}
+		c.store.Upsert(p, c.now)
+	}
+	add(store.Pod{UID: "over", Node: "n1"}, "root.b", "over")
+	c.store.Delete("over", c.now)
+	add(store.Pod{UID: "b1", Node: "n1", Annotations: user}, "root.b", "job")
+	add(store.Pod{UID: "b2", Node: "n1", Annotations: user, Priority: -1}, "root.b", "job")
+	add(store.Pod{UID: "f1", Node: "n1", Foreign: true}, "", "")
+	add(store.Pod{UID: "lost", Annotations: map[string]string{placement.KeyUserInfo: `{"user":"mallory","groups":["x"]}`}}, "root.b", "mal")
+	add(store.Pod{UID: "a1"}, "root.a.x", "svc")
+	add(store.Pod{UID: "a2", RequiredNode: "n1"}, "root.a.x", "svc")
+	c.step(2 * time.Second)
+	c.store.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
+	c.server.history.count(c.store.Snapshot(), c.now)
+	c.step(2 * time.Second)
+	attempt, why := c.store.Attempt("a1", "", nil, c.now)
+	if !why.None() {
+		t.Fatal(why)
+	}
+	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if c.store.Claim(types.UID("a1"), &plan, c.now); plan.Outcome != victims.Preempt {
+		t.Fatal(plan.Sentence())
+	}
+	return c
+}
+
+func TestContract(t *testing.T) {
+	c := busyCluster(t)
+	served := contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
+	for page, kind := range map[string]string{
+		"partition/default/applications/active":              "list of application",
+		"partition/default/applications/completed":           "list of application",
+		"partition/default/applications/rejected":            "list of application",
+		"partition/default/queue/root.b/applications":        "list of application",
+		"partition/default/queue/root.b/applications/active": "list of application",
+		"partition/default/application/job":                  "application",
+		"partition/default/queue/root.b/application/job":     "application",
+		"partition/default/queue/root%2eb/application/j%6fb": "application",
+		"partition/default/nodes":                            "list of node",
+		"partition/default/node/n1":                          "node",
+		"partition/default/placementrules":                   "list of rule",
+		"partition/default/usage/users":                      "list of user",
+		"partition/default/usage/user/dev1":                  "user",
+		"partition/default/usage/groups":                     "list of group",
+		"partition/default/usage/group/dev":                  "group",
+		"partitions":                                         "list of partition",
+		"clusters":                                           "list of cluster",
+		"history/apps":                                       "list of appSample",
+		"history/containers":                                 "list of containerSample",
+		"scheduler/node-utilizations":                        "list of utilizations",
+		"scheduler/healthcheck":                              "health",
+		"fullstatedump":                                      "dump",
+		"no/such/page":                                       "problem",
+	} {
+		var value any
+		_, body := c.do(t, http.MethodGet, "/ws/v1/"+page)
+		if err := json.Unmarshal(body, &value); err != nil {
+			t.Fatalf("%s: %v", page, err)
+		}
+		served.check(page, kind, value)
+	}
+	for _, document := range []string{"partitions: []", "partitions: [{name: default, nodesortpolicy: {type: fair}, queues: [{name: root}]}]"} {
+		w := httptest.NewRecorder()
+		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", strings.NewReader(document)))
+		var value any
+		if err := json.Unmarshal(w.Body.Bytes(), &value); err != nil {
+			t.Fatal(err)
+		}
+		served.check("validate-conf", "validation", value)
+	}
+	slices.Sort(served.wrong)
+	for _, problem := range slices.Compact(served.wrong) {
+		t.Error(problem)
+	}
+	known := []string{}
+	for field := range leftOut {
+		known = append(known, field)
+	}
+	slices.Sort(known)
+	if diff := cmp.Diff(known, served.missing()); diff != "" {
+		t.Errorf("fields that are left out (-known +now)\n%s", diff)
+	}
+	for field := range added {
+		if !served.served[field] {
+			t.Errorf("%s is not served", field)
+		}
+	}
+}
+
+// TestContractFindsWhatIsWrong: a wrong type, an unknown field, a missing one.
+func TestContractFindsWhatIsWrong(t *testing.T) {
+	c := contract{served: map[string]bool{}, kinds: map[string]any{
+		"app": map[string]any{"id": "string", "pods": "list of pod", "more": "number"},
+		"pod": map[string]any{"name": "string"},
+	}}
+	c.check("page", "app", map[string]any{"id": 1.0, "other": true, "pods": []any{map[string]any{"name": "p"}, "p"}})
+	slices.Sort(c.wrong)
+	want := []string{"page.id: number, want string", "page.other: YuniKorn has no such field", "page.pods: string is no object"}
+	if diff := cmp.Diff(want, c.wrong); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"app.more"}, c.missing()); diff != "" {
+		t.Error(diff)
+	}
+}
