@@ -3,7 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ type page struct {
 	b     []byte
 	bare  bool // nothing to separate from: after an opening bracket or a key
 	err   error
-	names []string // scratch
+	words []word // scratch
 }
 
 func newPage(w io.Writer) *page { return &page{w: w, bare: true} }
@@ -211,12 +210,19 @@ func (p *page) numbersField(name string, m map[string]int64) {
 	}
 }
 
-// sortedNames are the keys of a map, until the next call.
-func (p *page) sortedNames(m map[string]string) []string {
-	p.names = p.names[:0]
-	for name := range m {
-		p.names = append(p.names, name)
+// word is an entry of a map.
+type word struct{ name, value string }
+
+// sorted are the entries of a map by name, until the next call. Labels are few.
+func (p *page) sorted(m map[string]string) []word {
+	p.words = p.words[:0]
+	for name, value := range m {
+		at := len(p.words)
+		p.words = append(p.words, word{name, value})
+		for ; at > 0 && p.words[at-1].name > name; at-- {
+			p.words[at] = p.words[at-1]
+		}
+		p.words[at] = word{name, value}
 	}
-	slices.Sort(p.names)
-	return p.names
+	return p.words
 }

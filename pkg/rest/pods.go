@@ -34,13 +34,13 @@ func (p *page) tags(pod *inventory.Pod) {
 	case pod.Foreign:
 		p.textField(tagForeign, foreignDefault)
 	}
-	for _, name := range p.sortedNames(pod.Labels) {
+	for _, label := range p.sorted(pod.Labels) {
 		p.separate()
 		p.b = append(p.b, '"')
 		p.b = append(p.b, tagLabel...) // names of labels are plain
-		p.b = append(p.b, name...)
+		p.b = append(p.b, label.name...)
 		p.b = append(p.b, '"', ':')
-		p.quote(pod.Labels[name])
+		p.quote(label.value)
 	}
 	p.textField(tagNamespace, pod.Namespace)
 	p.textField(tagPodName, pod.Name)
