@@ -122,6 +122,7 @@ var cases = []struct {
 	{"law 2 stops", func(c *city) { c.slack, c.want = 900, 20_000 }, victims.Refuse},
 	{"law 2 stops late", func(c *city) { c.slack, c.want = 5000, 60_000 }, victims.Refuse},
 	{"over max", func(c *city) { c.max = true }, victims.Preempt},
+	{"over max refused", func(c *city) { c.slack, c.want, c.max = 5000, 60_000, true }, victims.Refuse},
 }
 
 func BenchmarkPlan(b *testing.B) {

@@ -18,6 +18,14 @@ const (
 	effort = 1 << 15
 )
 
+// lastDigs is how many nodes are searched for any plan at all when the effort is
+// used up. A first set was tried on all of them by then, or, of large pools, on
+// mostSeeds.
+const (
+	lastDigs  = 64
+	mostSeeds = 64
+)
+
 // atOnce is how many promising nodes get a first plan as soon as they are seen, so
 // that there is something good to beat. They are searched when all have been seen.
 const atOnce = 16
@@ -28,7 +36,7 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 		p.MaxFits = defaultMaxFits
 	}
 	s, ok := newScene(w, ask, p)
-	pl := &planner{scene: s, keep: 1, effort: effort, exhaustive: true}
+	pl := &planner{scene: s, keep: 1, poolSize: poolSize, effort: effort, exhaustive: true}
 	switch {
 	case !ok:
 		return pl.refuse(RuleNoQueue)
@@ -44,11 +52,30 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 	for {
 		pl.skim()
 		pl.digLater()
-		if d, decided := pl.choose(); decided {
+		d, decided := pl.choose()
+		switch {
+		case !decided:
+			pl.keep = p.MaxFits
+		case d.Outcome == Refuse && pl.enlarge():
+		default:
 			return d
 		}
-		pl.later, pl.seeded, pl.keep = pl.later[:0], 0, p.MaxFits
+		pl.later, pl.seeded = pl.later[:0], 0
 	}
+}
+
+// enlarge has pools made anew that have more candidates; false if none has any to
+// add.
+func (pl *planner) enlarge() bool {
+	small := slices.ContainsFunc(pl.stances, func(st *stance) bool { return st.pool != nil && !st.pool.whole })
+	if !small || pl.poolSize == largePool {
+		return false
+	}
+	for _, st := range pl.stances {
+		st.pool = nil
+	}
+	pl.poolSize, pl.blocked, pl.tooFew = largePool, false, false
+	return true
 }
 
 func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
@@ -65,7 +92,9 @@ type planner struct {
 	nodes []*Node // by name
 	plans []*plan // best first, one a node
 	keep  int     // how many plans
-	later []visit
+	// poolSize is how many candidates a pool has, unless it takes more.
+	poolSize int
+	later    []visit
 
 	stances []*stance
 	survey  survey
@@ -77,6 +106,7 @@ type planner struct {
 	rejected, ignored [verdicts]int
 	blocked, tooFew   bool // law 2, or too little to free, stopped a set
 	effort, seeded    int
+	last              int // searches for any plan, since the effort is used up
 	exhaustive        bool
 	fits              int     // calls of Fits so far
 	asked             []*Node // whose best plan the filters refused
@@ -173,6 +203,12 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	s.start(sv, pl.mixed, best)
 	s.most = math.MaxInt
 	if !whole || len(pl.mixed) > exactly {
+		if best == nil && pl.effort == 0 {
+			if pl.last++; pl.last > lastDigs {
+				pl.exhaustive = false
+				return
+			}
+		}
 		if best != nil && best.node != sv.node &&
 			(pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
 			pl.exhaustive = false

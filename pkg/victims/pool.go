@@ -6,7 +6,7 @@ import (
 )
 
 // pool is the candidates that may go for a queue over its max, from all nodes
-// (P3): the least harmful, as many as may be needed.
+// (P3): all of them where they are few, else of each leaf the least harmful.
 type pool struct {
 	candidates []candidate
 	// floor is a harm that no plan undercuts; enough is false when not even all
@@ -17,15 +17,19 @@ type pool struct {
 	whole bool
 }
 
-// poolSize is how many candidates a pool has, unless it takes more.
-const poolSize = 32
+// A pool has poolSize candidates, unless it takes more to free what is over. Where
+// no plan is found with it, one of largePool is tried.
+const (
+	poolSize  = 32
+	largePool = 512
+)
 
 // poolFor returns the pool of the survey's stance, made once.
 func (pl *planner) poolFor(sv *survey) *pool {
 	if sv.pool != nil {
 		return sv.pool
 	}
-	for size := poolSize; ; size *= 4 {
+	for size := pl.poolSize; ; size *= 4 {
 		p := pl.newPool(sv, size)
 		p.floor, p.enough = floor(p.candidates, pl.over)
 		if p.enough || p.whole {
@@ -36,41 +40,114 @@ func (pl *planner) poolFor(sv *survey) *pool {
 }
 
 func (pl *planner) newPool(sv *survey, size int) *pool {
-	p := &pool{whole: true}
-	highest := pl.over[0].depth
+	var shelves []*shelf // in the order of their first candidates
+	byLeaf := make([]*shelf, len(sv.outlooks))
 	for _, n := range pl.nodes {
-		d := n.read()
-		from := 0
+		d, from := n.read(), 0
 		for _, run := range d.runs {
 			first := from
 			from = int(run.to)
 			o := sv.outlook(run.leaf)
-			if o.all != mayGo || o.route.lca < highest {
+			if o.all != mayGo || o.route.lca < pl.over[0].depth {
 				continue
 			}
+			id := indexOf(run.leaf)
+			byLeaf = grown(byLeaf, id)
 			for i := first; i < from; i++ {
 				e, request := &d.entries[i], d.request(i)
-				if sv.judge(e, request, o) == mayGo && helps(request, o.route.lca, false, pl.over) {
-					priority := o.lift.apply(int64(e.priority))
-					p.insert(&candidate{e, request, o.route, n, priority, sv.classOf(e), false}, size, pl.scene)
+				if sv.judge(e, request, o) != mayGo || !helps(request, o.route.lca, false, pl.over) {
+					continue
 				}
+				if byLeaf[id] == nil {
+					byLeaf[id] = &shelf{outlook: o}
+					shelves = append(shelves, byLeaf[id])
+				}
+				priority := o.lift.apply(int64(e.priority))
+				byLeaf[id].insert(&candidate{e, request, o.route, n, priority, sv.classOf(e), false}, size, pl.scene)
 			}
 		}
+	}
+	return pl.pooled(shelves, size)
+}
+
+// pooled makes one pool of the shelves. Where all are too many, those of a leaf
+// count that could go together: else many of a leaf that may lose few would leave
+// no place for those of others.
+func (pl *planner) pooled(shelves []*shelf, size int) *pool {
+	p, all := &pool{whole: true}, 0
+	for _, s := range shelves {
+		all += s.seen
+	}
+	for _, s := range shelves {
+		if all > size {
+			s.trim(pl.over)
+		}
+		p.whole = p.whole && s.seen == len(s.candidates)
+		p.candidates = append(p.candidates, s.candidates...)
+	}
+	slices.SortFunc(p.candidates, func(a, b candidate) int { return pl.byHarm(&a, &b) })
+	if len(p.candidates) > size {
+		p.candidates, p.whole = p.candidates[:size], false
 	}
 	return p
 }
 
+// shelf is the candidates of a leaf, the least harmful first.
+type shelf struct {
+	outlook    *outlook
+	candidates []candidate
+	seen       int // with those that were not kept
+}
+
 // insert keeps the least harmful candidates, sorted.
-func (p *pool) insert(c *candidate, size int, s *scene) {
-	if len(p.candidates) == size {
-		p.whole = false
-		if s.byHarm(c, &p.candidates[size-1]) > 0 {
+func (s *shelf) insert(c *candidate, size int, by *scene) {
+	s.seen++
+	if len(s.candidates) == size {
+		if by.byHarm(c, &s.candidates[size-1]) > 0 {
 			return
 		}
-		p.candidates = p.candidates[:size-1]
+		s.candidates = s.candidates[:size-1]
 	}
-	at := sort.Search(len(p.candidates), func(i int) bool { return s.byHarm(&p.candidates[i], c) >= 0 })
-	p.candidates = slices.Insert(p.candidates, at, *c)
+	at := sort.Search(len(s.candidates), func(i int) bool { return by.byHarm(&s.candidates[i], c) >= 0 })
+	s.candidates = slices.Insert(s.candidates, at, *c)
+}
+
+// leastOnShelf is how many candidates are left of a leaf at least.
+const leastOnShelf = 4
+
+// trim drops the most harmful candidates while the others use twice what the leaf
+// may lose (law 2), or free twice what is over.
+func (s *shelf) trim(over []goal) {
+	used := make([]int64, len(s.outlook.room))
+	for i := range s.candidates {
+		for t := range used {
+			used[t] = plus(used[t], s.candidates[i].request.at(t))
+		}
+		if i+1 >= leastOnShelf && (s.exceeds(used) || s.suffices(used, over)) {
+			s.candidates = s.candidates[:i+1]
+			return
+		}
+	}
+}
+
+// exceeds tells whether a leaf cannot lose half of the amounts.
+func (s *shelf) exceeds(used []int64) bool {
+	for t, room := range s.outlook.room {
+		if room != unbounded && used[t]/2 >= room && used[t] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// suffices tells whether half of the amounts is all that is over.
+func (s *shelf) suffices(used []int64, over []goal) bool {
+	for _, g := range over {
+		if g.depth <= s.outlook.route.lca && used[g.typ]/2 < g.amount {
+			return false
+		}
+	}
+	return true
 }
 
 // elsewhere appends the candidates of the pool that are on other nodes than n.

@@ -41,7 +41,7 @@ func (pl *planner) skimNode(n *Node) {
 	}
 	h.victims = max(h.victims, 2)
 	best := pl.toBeat()
-	if best == nil || pl.seeded < atOnce && compareHarm(h, best.harm) < 0 {
+	if best == nil && !pl.spent() || pl.seeded < atOnce && best != nil && compareHarm(h, best.harm) < 0 {
 		pl.seeded++
 		pl.seed(sv)
 		best = pl.toBeat()
@@ -60,6 +60,9 @@ func (pl *planner) skimNode(n *Node) {
 		pl.later = append(pl.later, v)
 	}
 }
+
+// spent tells whether enough nodes were tried with a large pool.
+func (pl *planner) spent() bool { return pl.poolSize == largePool && pl.seeded >= mostSeeds }
 
 // cannotBeat tells whether no plan with several victims of the node is better
 // than the best.
