@@ -35,6 +35,9 @@ func askerNote(w store.Work, going []store.Victim) string {
 	if violations > 0 {
 		fmt.Fprintf(&b, " %s beyond what PodDisruptionBudgets allow.", plural(violations, "disruption is", "disruptions are"))
 	}
+	if d := w.Decision; d != nil && len(d.OverMax) > 0 {
+		fmt.Fprintf(&b, " No queue is to exceed its max (law 7): %s.", d.MaxNote())
+	}
 	b.WriteString(byQueue(going))
 	return b.String()
 }

@@ -4,8 +4,11 @@ package victims
 // where a plan that was not kept might be better than those that are left.
 func (pl *planner) choose() (Decision, bool) {
 	var last *plan // of those that were not kept, none is better
-	if pl.params.Fits != nil && pl.keep < pl.params.MaxFits {
-		last = pl.toBeat()
+	if pl.params.Fits != nil {
+		pl.more = pl.toBeat() != nil
+		if pl.keep < pl.params.MaxFits {
+			last = pl.toBeat()
+		}
 	}
 	for len(pl.plans) > 0 {
 		best := pl.plans[0]
@@ -16,7 +19,7 @@ func (pl *planner) choose() (Decision, bool) {
 			return pl.accept(best), true
 		}
 		if pl.fits >= pl.params.MaxFits {
-			pl.exhaustive = false
+			pl.exhaustive, pl.more = false, true
 			break
 		}
 		pl.plans = pl.plans[1:]

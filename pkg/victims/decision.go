@@ -103,13 +103,16 @@ type Decision struct {
 	FitsCalls int
 	// Named are, of a refusal, the paths of the queues whose change could lift it.
 	Named []string
+	// More is true of a refusal where they could not be asked about all nodes: those
+	// that are not in Unfit are for another plan.
+	More bool
 	// Unfit are the nodes, by name, where they refuse even once all are gone that
 	// may go.
 	Unfit []string
 }
 
 func (pl *planner) decision(o Outcome) Decision {
-	d := Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive, FitsCalls: pl.fits, Unfit: slices.Sorted(slices.Values(pl.unfit))}
+	d := Decision{Ask: pl.ask, Outcome: o, More: o == Refuse && pl.more, Exhaustive: pl.exhaustive, FitsCalls: pl.fits, Unfit: slices.Sorted(slices.Values(pl.unfit))}
 	if len(pl.path) > 0 {
 		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
 	}

@@ -111,6 +111,7 @@ type planner struct {
 	fits              int     // calls of Fits so far
 	asked             []*Node // whose best plan the filters refused
 	unfit             []string
+	more              bool // there are nodes that the filters were not asked about
 
 	contestedNow []int
 	mixed, alone []candidate

@@ -27,16 +27,41 @@ func (d Decision) Sentence() string {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		s := fmt.Sprintf("preempts %s for room on node %s", list(names), d.Node)
+		purpose := "for room on node"
+		if !slices.ContainsFunc(d.Victims, func(v Victim) bool { return v.Node == d.Node }) {
+			purpose = "to run on node"
+		}
+		s := fmt.Sprintf("preempts %s %s %s", list(names), purpose, d.Node)
 		if c, ok := nearest(d.Asks, d.Queue, "", d.Contested); ok {
 			s += fmt.Sprintf(": queue %s uses %s (law 4)", c.Queue, c.amounts())
 		}
 		if d.OptedOut > 0 {
 			s += fmt.Sprintf("; %d opted out, but nothing else was possible (law 1)", d.OptedOut)
 		}
+		if len(d.OverMax) > 0 {
+			s += "; " + d.excess() + ", so that pods below it go (law 7)"
+		}
 		return s
 	}
-	return d.refusal()
+	s := d.refusal()
+	if !d.Exhaustive && !d.More {
+		s += "; not every choice was weighed, so there may be one"
+	}
+	return s
+}
+
+// MaxNote says which queues would be over their max, so that pods below them go,
+// wherever they run (law 7, P3); empty where no max is in the way.
+func (d Decision) MaxNote() string { return d.excess() }
+
+// Kept counts the pods that were looked at and may not go, by rule; empty for none.
+// It is for logs: the numbers change with every pod.
+func (d Decision) Kept() string {
+	var out []string
+	for _, r := range d.Rejected {
+		out = append(out, fmt.Sprintf("%d (%s)", r.Pods, r.Rule))
+	}
+	return strings.Join(out, ", ")
 }
 
 // refusal says which rule stopped the asker, with the queues and numbers.
@@ -68,7 +93,7 @@ func (d Decision) refusal() string {
 		}
 		return "all pods that may go are not enough for " + d.contested() + " on any node"
 	case RuleFilters:
-		return "the filters refuse the nodes that preemption could make room on, whichever pods go"
+		return "the filters refuse the nodes that preemption could make room on, whichever pods go" + d.unfit()
 	case RuleNoQueue:
 		return "the asker's queue is gone"
 	case RuleNeverPreempt:
@@ -79,6 +104,18 @@ func (d Decision) refusal() string {
 		return "no node has pods that could make room"
 	}
 	return "no pod that could make room may go: " + string(d.Stopped)
+}
+
+// unfit names the nodes that the filters refuse.
+func (d Decision) unfit() string {
+	s := ""
+	if len(d.Unfit) > 0 {
+		s = ": " + list(d.Unfit)
+	}
+	if d.More {
+		s += "; other nodes are looked at next"
+	}
+	return s
 }
 
 // lines tells the numbers of the first queue, how many more there are, and where
@@ -139,10 +176,26 @@ func (d Decision) VictimNote(i int) string {
 	if c, ok := nearest(d.Loses, v.Queue, v.Common, v.Uses); ok {
 		s += fmt.Sprintf("; queue %s uses more than its guarantee (%s, law 5)", c.Queue, c.short())
 	}
+	if x, ok := d.overMaxOf(v); ok {
+		s += fmt.Sprintf("; both are below queue %s, which uses %s of max %s %s (law 7)", x.Queue,
+			resources.Format(x.Type, x.Used), resources.Format(x.Type, x.Max), x.Type)
+	}
 	if v.OptedOut {
 		s += "; it opted out, but nothing else was possible (law 1)"
 	}
 	return s
+}
+
+// overMaxOf is the queue over its max that a victim makes room below: the nearest
+// to its leaf.
+func (d Decision) overMaxOf(v *Victim) (Excess, bool) {
+	var best Excess
+	for _, x := range d.OverMax {
+		if within(v.Queue, x.Queue) && len(x.Queue) > len(best.Queue) && slices.Contains(v.Uses, x.Type) {
+			best = x
+		}
+	}
+	return best, best.Queue != ""
 }
 
 // nearest is the change of one of the types in the queue nearest to a leaf, among

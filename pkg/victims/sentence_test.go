@@ -70,6 +70,15 @@ func TestSentences(t *testing.T) {
 			"all pods that may go are not enough: queue root.a uses 0 of max 1 gpu, and the asker requests 2",
 			"",
 		},
+		{"preempt for a max", func(m *model) {
+			m.queues[1].parent, m.queues[1].path = 3, "root.p.a"
+			m.queues[2].parent, m.queues[2].path = 3, "root.p.b"
+			m.queues[3].max[0] = 5
+			m.nodes = append(m.nodes, &mnode{"empty", []int64{4}})
+		},
+			"preempts default/v1 of queue root.p.b on node n to run on node empty: queue root.p.a uses 0 of 2 guaranteed gpu (law 4); queue root.p uses 4 of max 5 gpu, and the asker requests 2, so that pods below it go (law 7)",
+			"preempted for default/asker of queue root.p.a, which is below its guarantee (gpu 0 of 2, law 4), on node empty; queue root.p.b uses more than its guarantee (gpu 4 of 0, law 5); both are below queue root.p, which uses 4 of max 5 gpu (law 7)",
+		},
 		{"too little", func(m *model) { m.ask.request[0] = 9 },
 			"all pods that may go are not enough for gpu on any node",
 			"",

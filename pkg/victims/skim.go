@@ -12,7 +12,7 @@ func (pl *planner) skim() {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // only the name tells nodes without victims apart
 		}
-		if slices.Contains(pl.asked, n) {
+		if slices.Contains(pl.asked, n) || pl.params.Barred != nil && pl.params.Barred(n.Name) {
 			continue
 		}
 		pl.counting = i >= pl.counted

@@ -99,6 +99,9 @@ type Ask struct {
 type Params struct {
 	// StrictGuarantee keeps an asker from carrying its queue over its guarantee (law 4).
 	StrictGuarantee bool
+	// Barred tells of a node whether the asker cannot run there, whatever pods go. Its
+	// pods may go all the same where a max is in the way. Nil means that none is.
+	Barred func(node string) bool
 	// Fits runs the real filters for the asker on a node without some pods. Nil
 	// means that resources are all there is.
 	Fits func(node string, without []*Pod) Fit

@@ -179,14 +179,20 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		return "", why
 	}
 	w := *attempt.World
-	w.Nodes = candidates(&w, statuses, asked)
+	var barred map[string]bool
+	if asked {
+		w.Nodes = candidates(&w, statuses)
+	} else {
+		barred = pl.barred(ctx, state, pod, w.Nodes)
+	}
 	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w}
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
+		Barred:          func(node string) bool { return barred[node] },
 		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
 	})
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
-		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive)
+		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
 	if d.Outcome == victims.Refuse {
 		return "", s.Decline(pod.UID, &d, now)
 	}

@@ -1,6 +1,7 @@
 package preemption_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,47 @@ func TestAMaxInTheWay(t *testing.T) {
 	on, status := c.answer(t, asker)
 	wantAnswer(t, on, status, "n2", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n2")
 	c.wantChosen(t, "v1")
+}
+
+// TestManyNodesRefuse: a plan may ask the filters about a hundred nodes; that more
+// of them refuse does not hide the one that does not.
+func TestManyNodesRefuse(t *testing.T) {
+	var nodes []*corev1.Node
+	var pods []*corev1.Pod
+	for i := range 260 {
+		n := node(fmt.Sprintf("n%03d", i), 1000)
+		n.Labels["last"] = fmt.Sprint(i == 259)
+		nodes = append(nodes, n)
+		v := running(fmt.Sprintf("v%03d", i), n.Name, 1000)
+		v.Labels["queue"] = "root.p.b"
+		pods = append(pods, v)
+	}
+	selective := plugintest.Pod("asker", 100)
+	selective.Labels["queue"] = "root.p.a"
+	selective.Spec.NodeSelector = map[string]string{"last": "true"}
+	below := func(most int) string {
+		return strings.Replace(twoQueues, "    queues:\n    - {name: a,", fmt.Sprintf(
+			"    queues:\n    - {name: p, resources: {max: {vcore: %d}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", most), 1)
+	}
+	for _, most := range []int{260, 1000} { // the max is in the way, or only the nodes are full
+		on, status := newCluster(t, below(most), nodes, pods).answer(t, selective.DeepCopy())
+		wantAnswer(t, on, status, "n259", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n259")
+	}
+
+	// Pods that never go keep the asker off all nodes but the last, in a way that the
+	// filters do not call final.
+	apart := selective.DeepCopy()
+	apart.Spec.NodeSelector = nil
+	apart.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"keeps": "off"}},
+	}}}}
+	for i := range 259 {
+		p := running(fmt.Sprintf("k%03d", i), nodes[i].Name, 0)
+		p.Labels["keeps"], p.Spec.SchedulerName = "off", "somebody"
+		pods = append(pods, p)
+	}
+	on, status := newCluster(t, below(1000), nodes, pods).answer(t, apart)
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "the filters refuse the nodes that preemption could make room on, whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
 }
 
 func TestLeavingPodsAreWaitedFor(t *testing.T) {

@@ -64,7 +64,8 @@ type asks struct {
 	givenUp time.Time // no plan before, whatever happens: the last one failed
 	watches []named
 	over    bool // the cycle that is under way was refused by a quota
-	missed  int  // cycles that failed though the hold was clear
+	sweep   sweep
+	missed  int // cycles that failed though the hold was clear
 	// ended is when the latest hold began that is over. Claims of then, or from
 	// before, are echoes.
 	ended time.Time

@@ -43,7 +43,9 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	s.setInPermit(inPermit)
 	p.asks.triedAt = now
 	s.asking.during = map[named]struct{}{}
-	return &Attempt{Ask: s.askOf(p), World: s.planningWorld(), Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
+	w := s.planningWorld()
+	w.Nodes = p.sweeping().rest(w.Nodes)
+	return &Attempt{Ask: s.askOf(p), World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // mayPlan is the gates before a plan.
@@ -157,11 +159,14 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	}
 	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
+	if p.sweeping().goOn(d) {
+		p.asks.retryAt = now.Add(atMostEvery)
+	}
 	if t := p.twins; t != nil {
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
 	s.arm(p, p.asks.retryAt)
-	s.asking.toil.spend(len(s.scenery.nodes), now)
+	s.asking.toil.spend(len(s.scenery.nodes), d.FitsCalls, now)
 	s.watch(p, s.named(d))
 	s.stirMissed(p)
 	return why

@@ -48,6 +48,7 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	}
 	s.pace.spend(len(chosen), s.preemption, now)
 	p.asks.decision, p.asks.byFilters = d, byFilters
+	p.sweeping().end()
 	placed, _ := s.holds.Of(uid)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
 	return reasons.Reason{}

@@ -103,6 +103,7 @@ func (s *Store) settleStirred(now time.Time) {
 		slices.SortFunc(helped, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 		for _, p := range helped {
 			s.unwatch(p)
+			p.sweeping().end()
 			p.asks.retryAt = latest(p.asks.triedAt.Add(atMostEvery), p.asks.givenUp)
 			if p.twins != nil {
 				p.twins.retryAt = p.asks.retryAt

@@ -39,13 +39,17 @@ const (
 	perNode = 20 * time.Microsecond
 	// credit is what the account holds.
 	credit = time.Second
+	// looksPerCall is how many nodes a plan looks at in the time the filters take for
+	// one.
+	looksPerCall = 20
 	// fewTurns are enough for the order of asking to have a say.
 	fewTurns = 16
 )
 
-// spend pays for a plan that came to nothing.
-func (t *toil) spend(nodes int, now time.Time) {
-	t.paid = latest(t.paid, now.Add(-credit)).Add(time.Duration(nodes) * t.perNode)
+// spend pays for a plan that came to nothing, and for what the filters were asked.
+func (t *toil) spend(nodes, filterCalls int, now time.Time) {
+	looks := nodes + filterCalls*looksPerCall
+	t.paid = latest(t.paid, now.Add(-credit)).Add(time.Duration(looks) * t.perNode)
 	t.tired = t.tired || t.paid.After(now)
 }
 

@@ -33,6 +33,7 @@ type twins struct {
 	// What the last plan for one of them came to, and when the next is worth making.
 	triedAt, retryAt time.Time
 	refused          reasons.Reason
+	sweep            sweep
 }
 
 // twinsKey tells the twins of one application apart.

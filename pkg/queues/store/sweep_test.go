@@ -1,0 +1,101 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// sweepingStore has nodes full of pods that may go, and two askers alike.
+func sweepingStore(t *testing.T, nodes int) *Store {
+	t.Helper()
+	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), Options{})
+	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
+	add := func(name, queue, node string) {
+		s.Upsert(Pod{
+			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch,
+			Labels:  map[string]string{"queue": queue, "applicationId": queue},
+			Request: queuestest.Vector("vcore=1 pods=1"),
+		}, epoch)
+	}
+	for n := range nodes {
+		node := fmt.Sprintf("n%03d", n)
+		s.UpsertNode(node, queuestest.Vector("vcore=1 pods=10"), epoch)
+		add("on-"+node, "root.b", node)
+	}
+	add("first", "root.a", "")
+	add("second", "root.a", "")
+	s.Start(epoch)
+	return s
+}
+
+// Filters that refuse more nodes than a plan may ask them about are asked about
+// the others by the plans that follow, a second later each.
+func TestPlansSweepTheNodes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		plant  func(s *Store)
+		only   int // the node that the filters let pass
+		within time.Duration
+	}{
+		{"the last node", func(*Store) {}, 399, 15 * time.Second},
+		{"nobody", func(*Store) {}, -1, 0},
+		{"a store that forgets", func(s *Store) {
+			for _, p := range s.sortedPods() {
+				p.sweeping().end()
+			}
+		}, 399, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sweepingStore(t, 400)
+			asked := map[string]int{}
+			var placed time.Duration
+			for now := epoch; placed == 0 && now.Before(epoch.Add(40*time.Second)); now = now.Add(100 * time.Millisecond) {
+				s.Tick(now)
+				for _, r := range s.TakeActivations() {
+					a, why := s.Attempt(r.UID, "kind", nil, now)
+					if a == nil {
+						s.Failed(r.UID, "kind", why, now)
+						continue
+					}
+					d := victims.Plan(a.World, a.Ask, victims.Params{Fits: func(node string, _ []*victims.Pod) victims.Fit {
+						if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
+							return victims.Passes
+						}
+						return victims.Fails
+					}})
+					if d.Outcome == victims.Preempt {
+						placed = now.Sub(epoch)
+						if why := s.Claim(r.UID, &d, now); !why.None() {
+							t.Fatal(why)
+						}
+						continue
+					}
+					s.Failed(r.UID, "kind", s.Decline(r.UID, &d, now), now)
+				}
+				if err := s.Check(); err != nil {
+					t.Fatal(err)
+				}
+				c.plant(s)
+			}
+			if placed > c.within || placed == 0 && c.within > 0 {
+				t.Errorf("placed after %v; %d nodes were asked about", placed, len(asked))
+			}
+			if c.name == "nobody" {
+				for node, n := range asked {
+					if n > 16 { // two calls a sweep, and a sweep takes eight seconds and the retry interval
+						t.Fatalf("node %s was asked about %d times", node, n)
+					}
+				}
+				if len(asked) != 400 {
+					t.Errorf("%d nodes were asked about", len(asked))
+				}
+			}
+		})
+	}
+}
