@@ -43,9 +43,10 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	s.setInPermit(inPermit)
 	p.asks.triedAt = now
 	s.asking.during = map[named]struct{}{}
+	ask := s.askOf(p) // before the world: it may bring a type that nothing has had yet
 	w := s.planningWorld()
 	w.Nodes = p.sweeping().rest(w.Nodes)
-	return &Attempt{Ask: s.askOf(p), World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
+	return &Attempt{Ask: ask, World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
 // mayPlan is the gates before a plan.
