@@ -10,7 +10,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -72,10 +71,8 @@ func playHopeless(t *testing.T, s *Store, lasts time.Duration) played {
 				break
 			}
 			for _, r := range refs {
-				why := reasons.Brief(reasons.NoNodeFits)
-				if a, gate := s.Attempt(r.UID, string(r.UID), nil, now); a == nil {
-					why = gate
-				} else {
+				a, why := s.Attempt(r.UID, string(r.UID), nil, now)
+				if a != nil {
 					out.plans[r.UID]++
 					seconds[int(now.Sub(epoch)/time.Second)]++
 					d := victims.Plan(a.World, a.Ask, victims.Params{})
