@@ -26,10 +26,11 @@ type sight struct {
 	gone bool
 }
 
-// chronicle is all that was seen of the pods of a namespace, on one watch.
+// chronicle is all that was seen of the pods of a namespace, by one tail.
 type chronicle struct {
-	env *env
-	mu  sync.Mutex
+	env  *env
+	tail *tail
+	mu   sync.Mutex
 	// sights of each pod, the first one first.
 	sights map[types.UID][]sight
 }
@@ -39,21 +40,12 @@ type chronicle struct {
 func (e *env) keepChronicle() *chronicle {
 	e.Helper()
 	c := &chronicle{env: e, sights: map[types.UID][]sight{}}
-	pods := suite.client.CoreV1().Pods(e.ns)
-	list, err := pods.List(e.Context(), metav1.ListOptions{})
-	e.ok(err)
-	w, err := pods.Watch(e.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	e.ok(err)
-	e.Cleanup(w.Stop)
-	go func() {
-		for event := range w.ResultChan() {
-			if p, isPod := event.Object.(*corev1.Pod); isPod {
-				c.mu.Lock()
-				c.sights[p.UID] = append(c.sights[p.UID], sight{time.Now(), p, event.Type == watch.Deleted})
-				c.mu.Unlock()
-			}
-		}
-	}()
+	c.tail = e.follow(e.listAll(), func(event watch.Event) {
+		p := event.Object.(*corev1.Pod)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sights[p.UID] = append(c.sights[p.UID], sight{time.Now(), p, event.Type == watch.Deleted})
+	})
 	return c
 }
 
@@ -82,15 +74,15 @@ func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
 	return "", time.Time{}
 }
 
-// evicted returns the pods of a group that somebody let go after they were
+// evicted returns the pods of some groups that somebody let go after they were
 // bound, as they were when that was first seen, in that order.
-func (c *chronicle) evicted(of string) []sight {
+func (c *chronicle) evicted(groups ...string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []sight
 	for _, sights := range c.sights {
 		i := slices.IndexFunc(sights, func(s sight) bool { return s.gone || s.pod.DeletionTimestamp != nil })
-		if i >= 0 && sights[i].pod.Spec.NodeName != "" && sights[i].pod.Labels[group] == of {
+		if i >= 0 && sights[i].pod.Spec.NodeName != "" && slices.Contains(groups, sights[i].pod.Labels[group]) {
 			out = append(out, sights[i])
 		}
 	}
@@ -146,6 +138,28 @@ func (c *chronicle) expectEvicted(of string, n int) []sight {
 	return c.evicted(of)
 }
 
+// expectNoMore watches for a while that of some groups together n pods have to
+// go, and looks once more when all of that while was seen.
+func (c *chronicle) expectNoMore(period time.Duration, n int, groups ...string) {
+	e := c.env
+	e.Helper()
+	what := fmt.Sprintf("of %s %d pods are evicted", strings.Join(groups, ", "), n)
+	throughout(e, period, what, func() (bool, string) {
+		seen := c.evicted(groups...)
+		return len(seen) == n, names(seen)
+	})
+	if seen := c.evictedByNow(groups...); len(seen) != n {
+		e.Fatalf("it does not stay so: %s; seen: %s", what, names(seen))
+	}
+}
+
+// evictedByNow is evicted, with all that has happened by now.
+func (c *chronicle) evictedByNow(groups ...string) []sight {
+	c.env.Helper()
+	c.tail.catchUp(c.env.Context(), c.env)
+	return c.evicted(groups...)
+}
+
 func names(sights []sight) string {
 	var list []string
 	for _, s := range sights {
@@ -195,7 +209,8 @@ func (c *chronicle) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueu
 	if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
 		e.Errorf("pod %s was evicted and has conditions %v, want %s", v.pod.Name, last.Status.Conditions, corev1.DisruptionTarget)
 	}
-	e.awaitNote(v.pod, asker.Namespace+"/"+asker.Name, askQueue, victimQueue, "law")
+	e.awaitNote(v.pod, asker.Namespace+"/"+asker.Name+" of queue "+askQueue, "below its guarantee (", ", law 4)",
+		"queue "+victimQueue+" uses more than its guarantee (", ", law 5)")
 }
 
 // awaitPlaced waits until an asker is bound and its hold has ended.

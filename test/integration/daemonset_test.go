@@ -111,10 +111,7 @@ func TestDaemonSetOnAFullCluster(t *testing.T) {
 		c.awaitPlaced(p)
 		e.awaitNote(p, "the only one it can run on", p.Spec.NodeName)
 	}
-	throughout(e, calm, "three pods are evicted", func() (bool, string) {
-		seen := c.evicted("filler")
-		return len(seen) == 3, names(seen)
-	})
+	c.expectNoMore(calm, 3, "filler")
 	e.expectBooks()
 }
 

@@ -49,7 +49,7 @@ func TestPreemptionForOtherThanRoom(t *testing.T) {
 		asker := part.createPod(part.pod(k.name+"-asker", k.name+"-asker", inQueue("root.owed"), k.asker))
 		c.expectEvicted(k.name+"-victim", 1)
 		c.awaitPlaced(asker)
-		if seen := c.evicted(k.name + "-bystander"); len(seen) > 0 {
+		if seen := c.evictedByNow(k.name + "-bystander"); len(seen) > 0 {
 			t.Errorf("%s: pods that were not in the way were evicted: %s", k.name, names(seen))
 		}
 	}
@@ -82,7 +82,7 @@ func TestPreemptionAndBudgets(t *testing.T) {
 	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
 	c.expectEvicted("free", 2)
 	c.awaitPlaced(first)
-	if seen := c.evicted("guarded"); len(seen) > 0 {
+	if seen := c.evictedByNow("guarded"); len(seen) > 0 {
 		t.Errorf("others would have done, and these were evicted: %s", names(seen))
 	}
 	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))

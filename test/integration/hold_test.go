@@ -91,7 +91,7 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 	for _, p := range plain {
 		e.awaitRunning(p)
 	}
-	if seen := c.evicted("victim"); len(seen) != 2 {
+	if seen := c.evictedByNow("victim"); len(seen) != 2 {
 		t.Errorf("evicted were %s, want two", names(seen))
 	}
 	e.expectBooks()
@@ -141,10 +141,10 @@ func TestHoldTimesOut(t *testing.T) {
 			t.Errorf("%s was bound %v after the node was clear, while it was held", p.Name, at.Sub(clear))
 		}
 	}
-	throughout(e, 2*calm, "two pods are evicted, and the asker waits", func() (bool, string) {
-		seen := c.evicted("victim")
-		return len(seen) == 2 && e.get(asker).Spec.NodeName == "", names(seen)
-	})
+	c.expectNoMore(2*calm, 2, "victim")
+	if node := e.get(asker).Spec.NodeName; node != "" {
+		t.Errorf("the asker runs on %s, where it may not", node)
+	}
 	e.expectBooks()
 }
 

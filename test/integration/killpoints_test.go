@@ -88,10 +88,7 @@ func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int)
 	c.awaitPlaced(asker)
 	_, bound := c.boundAt(asker.UID)
 	e.Logf("%s: asker bound %v after the kill", name, bound.Sub(killed).Round(time.Millisecond))
-	throughout(e, calm/2, name+": the victims are those of the plan", func() (bool, string) {
-		seen := c.evicted(name + "-victim")
-		return len(seen) == n, names(seen)
-	})
+	c.expectNoMore(calm/2, n, name+"-victim")
 	claim, _ := c.claim(asker.UID)
 	for _, v := range c.evicted(name + "-victim") {
 		if !slices.Contains(claim.Victims, v.pod.UID) {

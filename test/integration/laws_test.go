@@ -118,14 +118,11 @@ func TestPreemptionRefused(t *testing.T) {
 	for i, k := range cases {
 		e.awaitTold(askers[i], k.says)
 	}
-	throughout(e, 2*calm, "nobody is evicted", func() (bool, string) {
-		for _, k := range cases {
-			if seen := c.evicted(k.name); len(seen) > 0 {
-				return false, k.name + ": " + names(seen)
-			}
-		}
-		return true, ""
-	})
+	var groups []string
+	for _, k := range cases {
+		groups = append(groups, k.name)
+	}
+	c.expectNoMore(2*calm, 0, groups...)
 	e.expectBooks()
 }
 
@@ -139,10 +136,7 @@ func TestPreemptionSwitchedOff(t *testing.T) {
 	e.fill("victim", 4, inQueue("root.borrows"))
 	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
 	e.awaitTold(asker, "partition")
-	throughout(e, 2*calm, "nobody is evicted", func() (bool, string) {
-		seen := c.evicted("victim")
-		return len(seen) == 0, names(seen)
-	})
+	c.expectNoMore(2*calm, 0, "victim")
 	e.configure(lawQueues)
 	c.expectEvicted("victim", 1)
 	c.awaitPlaced(asker)
@@ -164,12 +158,12 @@ func TestOptOut(t *testing.T) {
 	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
 	c.expectEvicted("regular", 2)
 	c.awaitPlaced(first)
-	if seen := append(c.evicted("spared"), c.evicted("spared-too")...); len(seen) > 0 {
+	if seen := c.evictedByNow("spared", "spared-too"); len(seen) > 0 {
 		t.Errorf("others would have done, and these were evicted: %s", names(seen))
 	}
 	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
 	c.awaitPlaced(second)
-	taken := append(c.evicted("spared"), c.evicted("spared-too")...)
+	taken := c.evictedByNow("spared", "spared-too")
 	if len(taken) != 1 {
 		t.Fatalf("evicted were %s, want one of those that opted out", names(taken))
 	}
@@ -188,9 +182,6 @@ func TestPreemptionForMax(t *testing.T) {
 	victims := c.expectEvicted("capped", 1)
 	c.awaitPlaced(asker)
 	c.checkVictim(victims[0], asker, "root.capped.owed", "root.capped.borrows")
-	throughout(e, calm, "one pod is evicted", func() (bool, string) {
-		seen := append(c.evicted("capped"), c.evicted("outside")...)
-		return len(seen) == 1, names(seen)
-	})
+	c.expectNoMore(calm, 1, "capped", "outside")
 	e.expectBooks()
 }

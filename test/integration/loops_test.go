@@ -134,6 +134,10 @@ func TestLoops(t *testing.T) {
 	eventually(t, patience, "preemption has done its work", settled)
 	t.Logf("settled; from now on nothing may happen for %v", stillness)
 	throughout(t, stillness, "preemption has ended", settled)
+	c.tail.catchUp(t.Context(), t)
+	if still, state := settled(); !still {
+		t.Errorf("preemption went on: %s", state)
+	}
 	e.expectBooks()
 }
 

@@ -336,8 +336,8 @@ func (e *env) removePods(ctx context.Context) {
 	})
 }
 
-// moments are when changes of the pods of a namespace were seen, all on one
-// watch, so that they can be compared.
+// moments are when changes of the pods of a namespace were seen, all by one
+// tail, so that they can be compared.
 type moments struct {
 	mu    sync.Mutex
 	bound map[string]time.Time
@@ -349,28 +349,16 @@ type moments struct {
 func (e *env) watchPods() *moments {
 	e.Helper()
 	m := &moments{bound: map[string]time.Time{}, ended: map[string]time.Time{}}
-	pods := suite.client.CoreV1().Pods(e.ns)
-	list, err := pods.List(e.Context(), metav1.ListOptions{})
-	e.ok(err)
+	list := e.listAll()
 	for i := range list.Items {
 		m.note(watch.Event{Type: watch.Added, Object: &list.Items[i]})
 	}
-	w, err := pods.Watch(e.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	e.ok(err)
-	e.Cleanup(w.Stop)
-	go func() {
-		for event := range w.ResultChan() {
-			m.note(event)
-		}
-	}()
+	e.follow(list, m.note)
 	return m
 }
 
 func (m *moments) note(event watch.Event) {
-	p, isPod := event.Object.(*corev1.Pod)
-	if !isPod {
-		return
-	}
+	p := event.Object.(*corev1.Pod)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.bound[p.Name]; !known && p.Spec.NodeName != "" {

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -127,10 +128,7 @@ func TestPreemption(t *testing.T) {
 			t.Errorf("of group %s %d pods run and %d wait, want none to run", of, len(running), len(waiting))
 		}
 	}
-	throughout(e, calm, "three pods are evicted", func() (bool, string) {
-		seen := c.evicted("victim")
-		return len(seen) == 3, names(seen)
-	})
+	c.expectNoMore(calm, 3, "victim")
 	e.expectBooks()
 }
 
@@ -189,13 +187,13 @@ partitions:
 	victims := c.expectEvicted("victim", pods)
 	e.expect("asker", pods, 0, "")
 
-	last := askers[0].CreationTimestamp.Time
-	for _, a := range askers {
-		if a.CreationTimestamp.After(last) {
-			last = a.CreationTimestamp.Time
+	slices.SortFunc(askers, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for i, v := range victims { // one for each asker
+		if early := v.at.Sub(askers[i].CreationTimestamp.Time); early < delay {
+			t.Errorf("%d victims were chosen %v after the creation of as many askers, the delay is %v", i+1, early, delay)
 		}
 	}
-	end := last.Add(delay)
+	end := askers[pods-1].CreationTimestamp.Add(delay)
 	first, all := victims[0].at.Sub(end), victims[pods-1].at.Sub(end)
 	var bound time.Time
 	for _, a := range askers {
@@ -207,9 +205,6 @@ partitions:
 	if all > promise {
 		t.Errorf("the ten victims were chosen %v after the delay, want at most %v", all, promise)
 	}
-	throughout(e, calm, "ten pods are evicted", func() (bool, string) {
-		seen := c.evicted("victim")
-		return len(seen) == pods, names(seen)
-	})
+	c.expectNoMore(calm, pods, "victim")
 	e.expectBooks()
 }

@@ -82,10 +82,7 @@ func TestPlanThatFails(t *testing.T) {
 	e.awaitPod(asker, "holds the node no more", func(p *corev1.Pod) bool { return conditionIs(p, held, corev1.ConditionFalse) })
 	e.awaitNote(asker, kept.Name, "protected")
 	e.awaitPod(kept, "is not to go any more", func(p *corev1.Pod) bool { return !conditionIs(p, corev1.DisruptionTarget, corev1.ConditionTrue) })
-	throughout(t, 5*time.Second, "nobody is evicted", func() (bool, string) {
-		seen := append(c.evicted("older"), c.evicted("kept")...)
-		return len(seen) == 0, names(seen)
-	})
+	c.expectNoMore(5*time.Second, 0, "older", "kept")
 	e.expectBooks()
 	e.checkHealth(t.Context())
 	e.checkAlive(kept)
@@ -112,17 +109,14 @@ func TestPlanThatIsHeldUp(t *testing.T) {
 	eventually(t, patience, "the pod is to go", func() (bool, string) {
 		return len(c.statuses(kept.UID, corev1.DisruptionTarget)) > 0, ""
 	})
-	throughout(t, 2*calm, "it does not go, nor do the older ones", func() (bool, string) {
-		seen := append(c.evicted("older"), c.evicted("kept")...)
-		return len(seen) == 0, names(seen)
-	})
+	c.expectNoMore(2*calm, 0, "older", "kept")
 	t.Logf("while the plan was held up, evicted were: %s", names(append(c.evicted("younger"), c.evicted("youngest")...)))
 	allow()
 	c.expectEvicted("kept", 1)
 	c.expectEvicted("younger", 1)
 	c.expectEvicted("youngest", 1)
 	c.awaitPlaced(asker)
-	if seen := c.evicted("older"); len(seen) > 0 {
+	if seen := c.evictedByNow("older"); len(seen) > 0 {
 		t.Errorf("evicted were also %s", names(seen))
 	}
 	e.expectBooks()

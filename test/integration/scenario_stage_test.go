@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
@@ -372,7 +373,7 @@ func (p *playhouse) awaitREST() {
 // ask makes all askers, and follows what happens from then on.
 func (p *playhouse) ask() {
 	p.Helper()
-	p.follow()
+	p.followPlays()
 	p.ok(each(p.plays, func(c *play) error {
 		var err error
 		c.asker, err = suite.client.CoreV1().Pods(p.ns).Create(p.Context(), c.stage.Asker(&c.Ask), metav1.CreateOptions{})
@@ -380,31 +381,21 @@ func (p *playhouse) ask() {
 	}))
 }
 
-// follow notes what happens to pods, by play.
-func (p *playhouse) follow() {
+// followPlays notes what happens to pods, by play.
+func (p *playhouse) followPlays() {
 	p.Helper()
 	byName := map[string]*play{}
 	for _, c := range p.plays {
 		byName[c.name] = c
 	}
-	list, err := suite.client.CoreV1().Pods(p.ns).List(p.Context(), metav1.ListOptions{Limit: 1})
-	p.ok(err)
-	w, err := suite.client.CoreV1().Pods(p.ns).Watch(p.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-	p.ok(err)
-	p.Cleanup(w.Stop)
-	go func() {
-		for event := range w.ResultChan() {
-			pod, isPod := event.Object.(*corev1.Pod)
-			if !isPod {
-				continue
-			}
-			if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, stage.CompanionSuffix) {
-				c.mu.Lock()
-				c.seen = append(c.seen, event)
-				c.mu.Unlock()
-			}
+	p.tail = p.follow(p.listAll(), func(event watch.Event) {
+		pod := event.Object.(*corev1.Pod)
+		if c := byName[pod.Labels[caseLabel]]; c != nil && !strings.HasSuffix(pod.Name, stage.CompanionSuffix) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.seen = append(c.seen, event)
 		}
-	}()
+	})
 }
 
 // awaitOutcomes waits until all is as the stories say, or it is too late for
@@ -416,6 +407,7 @@ func (p *playhouse) awaitOutcomes() {
 	}
 	await(p.Context(), 2*patience, done) // of all plays
 	await(p.Context(), calm, func() bool { return false })
+	p.tail.catchUp(p.Context(), p)
 }
 
 func sameOutcome(a, b scenario.Outcome) bool {

@@ -99,6 +99,7 @@ type playhouse struct {
 	*env
 	plays []*play
 	nodes []string // names
+	tail  *tail    // of what happens once the askers come
 }
 
 // right are the plays that are to end as the story says.

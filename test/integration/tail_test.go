@@ -1,0 +1,196 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// podSource is where a tail reads from.
+type podSource interface {
+	List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error)
+	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+}
+
+// tail follows the pods of a namespace: every change once, in order, and none
+// missed. The API server ends a watch whenever it likes, above all one whose
+// reader is slow, as on a busy machine; the tail goes on where that one ended.
+// What it cannot go on from is an error: a test that looks for what must not
+// happen would pass over nothing.
+type tail struct {
+	pods podSource
+	from string // the resource version up to which everything was noted
+	note func(watch.Event)
+
+	mu    sync.Mutex // guards what follows
+	seen  map[types.UID]mark
+	ended int // watches that ended
+}
+
+// mark is how far a pod was followed.
+type mark struct {
+	version string
+	gone    bool
+}
+
+// newTail follows pods from a listing on.
+func newTail(pods podSource, list *corev1.PodList, note func(watch.Event)) *tail {
+	t := &tail{pods: pods, from: list.ResourceVersion, note: note, seen: map[types.UID]mark{}}
+	for i := range list.Items {
+		t.seen[list.Items[i].UID] = mark{version: list.Items[i].ResourceVersion}
+	}
+	return t
+}
+
+// run follows until the context ends. An error says that something may have been
+// missed.
+func (t *tail) run(ctx context.Context) error {
+	var failing time.Time // since when no watch could be had
+	for ctx.Err() == nil {
+		before := t.from
+		err := t.readOne(ctx)
+		switch {
+		case ctx.Err() != nil:
+			continue // what the watch says then is that it was stopped
+		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+			return fmt.Errorf("what happened to pods after version %s is not to be had any more: %w", t.from, err)
+		case err == nil || t.from != before:
+			failing = time.Time{}
+		case failing.IsZero():
+			failing = time.Now()
+		case time.Since(failing) > patience:
+			return fmt.Errorf("no watch of pods for %v: %w", patience, err)
+		}
+		t.mu.Lock()
+		t.ended++
+		t.mu.Unlock()
+		if err != nil {
+			time.Sleep(beat)
+		}
+	}
+	return nil
+}
+
+// endings is how many watches ended.
+func (t *tail) endings() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+// readOne reads one watch to its end.
+func (t *tail) readOne(ctx context.Context) error {
+	w, err := t.pods.Watch(ctx, metav1.ListOptions{ResourceVersion: t.from, AllowWatchBookmarks: true})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		if event.Type == watch.Error {
+			return apierrors.FromObject(event.Object)
+		}
+		p, isPod := event.Object.(*corev1.Pod)
+		if !isPod {
+			return fmt.Errorf("the watch of pods has a %T", event.Object)
+		}
+		if event.Type != watch.Bookmark {
+			t.note(event)
+			t.mu.Lock()
+			t.seen[p.UID] = mark{p.ResourceVersion, event.Type == watch.Deleted}
+			t.mu.Unlock()
+		}
+		t.from = p.ResourceVersion
+	}
+	return nil
+}
+
+// behind says what of a listing was not noted yet; empty when all of it was.
+func (t *tail) behind(list *corev1.PodList) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	listed := map[types.UID]bool{}
+	for i := range list.Items {
+		p := &list.Items[i]
+		listed[p.UID] = true
+		seen, known := t.seen[p.UID]
+		if !known {
+			return "pod " + p.Name + " was never seen", nil
+		}
+		order, err := resourceversion.CompareResourceVersion(seen.version, p.ResourceVersion)
+		if err != nil || order < 0 {
+			return fmt.Sprintf("pod %s was seen as of version %s, and is at %s", p.Name, seen.version, p.ResourceVersion), err
+		}
+	}
+	for uid, seen := range t.seen {
+		if seen.gone || listed[uid] {
+			continue
+		}
+		order, err := resourceversion.CompareResourceVersion(seen.version, list.ResourceVersion)
+		if err != nil || order <= 0 {
+			return fmt.Sprintf("the end of pod %s was not seen", uid), err
+		}
+	}
+	return "", nil
+}
+
+// catchUp waits until all that has happened by now is noted.
+func (t *tail) catchUp(ctx context.Context, tb testing.TB) {
+	tb.Helper()
+	list, err := t.pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	eventually(tb, patience, "what happened to pods is seen", func() (bool, string) {
+		missing, err := t.behind(list)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return missing == "", missing
+	})
+}
+
+// follow has every change of the pods of the test noted from a listing on. When
+// the test ends, all that happened must have been noted.
+func (e *env) follow(list *corev1.PodList, note func(watch.Event)) *tail {
+	e.Helper()
+	t := newTail(suite.client.CoreV1().Pods(e.ns), list, note)
+	// Not the context of the test, which ends before what it leaves is looked at.
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := t.run(ctx); err != nil {
+			e.Errorf("the test does not see any more what happens to the pods in namespace %s: %v", e.ns, err)
+		}
+	}()
+	e.Cleanup(func() {
+		defer func() {
+			stop()
+			<-done
+		}()
+		if n := t.endings(); n > 0 {
+			e.Logf("%d watches of pods ended before the test did; what happened was seen all the same", n)
+		}
+		if !e.Failed() {
+			t.catchUp(ctx, e)
+		}
+	})
+	return t
+}
+
+// listAll lists the pods of the test's namespace.
+func (e *env) listAll() *corev1.PodList {
+	e.Helper()
+	list, err := suite.client.CoreV1().Pods(e.ns).List(e.Context(), metav1.ListOptions{})
+	e.ok(err)
+	return list
+}
