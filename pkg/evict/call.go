@@ -28,6 +28,10 @@ const (
 var (
 	// errGone: the pod is gone, or another one has its name.
 	errGone = errors.New("the pod is gone")
+	// errBinding: the pod has left Permit, and has no node yet. Final, for while it
+	// is being bound nobody may delete it; if others have left, it is tried again,
+	// and by then it runs as any other.
+	errBinding = errors.New("the pod is being bound")
 	// errNotLeading: this process does not hold the lease.
 	errNotLeading = errors.New("this process does not lead")
 )
@@ -107,7 +111,7 @@ func (e *Executor) stopped(ctx context.Context, err error) bool {
 
 // final tells whether the API server would give the same answer again.
 func final(err error) bool {
-	return errors.Is(err, errGone) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+	return errors.Is(err, errGone) || errors.Is(err, errBinding) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 

@@ -97,7 +97,7 @@ func newCluster(t *testing.T, pods ...*corev1.Pod) *cluster {
 func pod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
-		Spec:       corev1.PodSpec{SchedulerName: "yunikorn"},
+		Spec:       corev1.PodSpec{SchedulerName: "yunikorn", NodeName: "n1"},
 		Status:     corev1.PodStatus{Conditions: conditions},
 	}
 }
@@ -111,6 +111,15 @@ func pods(names ...string) []*corev1.Pod {
 }
 
 var podsOf = corev1.SchemeGroupVersion.WithResource("pods")
+
+// setNode binds a pod, or makes it one without a node.
+func (c *cluster) setNode(name, node string) {
+	p := c.get(name).DeepCopy()
+	p.Spec.NodeName = node
+	if err := c.tracker.Tracker().Update(podsOf, p, "ns"); err != nil {
+		panic(err)
+	}
+}
 
 // get returns a pod as the API server has it; nil if it has none.
 func (c *cluster) get(name string) *corev1.Pod {

@@ -13,6 +13,7 @@
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold
 //	   │ yes: the victims
 //	each victim: waiting in Permit ──► rejected
+//	             just left Permit ──► spared: a failure that is final
 //	             else DisruptionTarget, DELETE, event
 //	   │
 //	all gone ──► Store.Disrupted, event on the asker

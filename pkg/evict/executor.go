@@ -24,8 +24,9 @@ type Store interface {
 	// TakeWork returns what there is to write, each once, in order.
 	TakeWork() []store.Work
 	// Commit returns who is still to go for the asker, all of them in its claim; or
-	// why nobody is, and then the hold has ended.
-	Commit(asker types.UID, now time.Time) ([]store.Victim, reasons.Reason)
+	// why nobody is, and then the hold has ended. InPermit are the pods that wait
+	// for a Permit plugin.
+	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason)
 	// Disrupted tells that all of them are on their way.
 	Disrupted(asker types.UID, now time.Time)
 	// GiveUp tells that not all of them can go.
@@ -45,6 +46,8 @@ type Executor struct {
 	// false, and nothing happened, if the pod does not wait there. Nil means that
 	// no pod does.
 	Reject func(pod types.UID, message string) bool
+	// InPermit lists the pods that wait in Permit. Nil means that no pod does.
+	InPermit func() []types.UID
 	// Note makes a text fit for an event, Advice a reason with what to do about it.
 	Note   func(text string) string
 	Advice func(why reasons.Reason) string
@@ -122,7 +125,7 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	if e.over(w.UID) || e.stopped(ctx, nil) {
 		return
 	}
-	going, why := e.Store.Commit(w.UID, e.Clock.Now())
+	going, why := e.Store.Commit(w.UID, e.inPermit(), e.Clock.Now())
 	if !why.None() {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
 		return
@@ -137,6 +140,13 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 		e.Store.Disrupted(w.UID, e.Clock.Now())
 		e.tellAsker(w, going)
 	}
+}
+
+func (e *Executor) inPermit() []types.UID {
+	if e.InPermit == nil {
+		return nil
+	}
+	return e.InPermit()
 }
 
 // giveUp tells the store that the plan cannot be carried out, unless its hold is

@@ -236,7 +236,7 @@ func TestKillsFindPlantedBugs(t *testing.T) {
 			found, _ := findings(t, func(ctx context.Context, e *Executor) {
 				e.prepare()
 				for _, w := range e.Store.TakeWork() {
-					going, _ := e.Store.Commit(w.UID, e.Clock.Now())
+					going, _ := e.Store.Commit(w.UID, nil, e.Clock.Now())
 					if bug.carryOut(ctx, e, w, newDisruption(e, w, going)) == nil {
 						e.Store.Disrupted(w.UID, e.Clock.Now())
 					}

@@ -31,6 +31,7 @@ type books struct {
 	going     map[types.UID][]store.Victim
 	off       reasons.Reason // what Commit answers; none for the victims
 	committed []types.UID
+	inPermit  []types.UID // of the last commit
 	disrupted []types.UID
 	givenUp   []string
 	works     map[types.UID]store.Work // the last disruption of an asker
@@ -71,10 +72,10 @@ func (b *books) plan(w store.Work, going ...store.Victim) {
 	b.queue(w)
 }
 
-func (b *books) Commit(asker types.UID, _ time.Time) ([]store.Victim, reasons.Reason) {
+func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]store.Victim, reasons.Reason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.committed = append(b.committed, asker)
+	b.committed, b.inPermit = append(b.committed, asker), inPermit
 	if !b.off.None() {
 		return nil, b.off
 	}

@@ -30,8 +30,9 @@ type victim struct {
 }
 
 // letGo makes a victim go: it turns away one that waits in Permit, and deletes
-// every other. It fails with errGone if the victim is gone, and with errHalted
-// before anything is done that is not wanted any more.
+// every other. It fails with errGone if the victim is gone, with errBinding if it
+// has left Permit and is on its way to its node, and with errHalted before
+// anything is done that is not wanted any more.
 func (d *disruption) letGo(ctx context.Context, v *victim) error {
 	pod, err := d.find(v.Ref)
 	if errors.Is(err, errGone) && v.sent {
@@ -52,14 +53,17 @@ func (d *disruption) letGo(ctx context.Context, v *victim) error {
 	return d.delete(ctx, v)
 }
 
-// reject turns away a victim if it waits in Permit.
+// reject turns away a victim that has no node: it waits in Permit, or did when it
+// was chosen.
 func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
-	if d.Reject == nil {
-		return false, nil
+	if v.pod.Spec.NodeName != "" {
+		return false, nil // it was bound long ago
 	}
 	var rejected bool
 	err := d.step(ctx, func(context.Context) error {
-		rejected = d.Reject(v.UID, v.Note)
+		if rejected = d.Reject != nil && d.Reject(v.UID, v.Note); !rejected {
+			return errBinding
+		}
 		return nil
 	})
 	if rejected {

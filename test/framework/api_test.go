@@ -32,6 +32,8 @@ type podAPI struct {
 
 	// bind, where set, is asked before a pod is bound; its error is the answer.
 	bind func(pod *corev1.Pod, node string) error
+	// patched, where set, is told of pods that are patched before anybody else is.
+	patched func(pod *corev1.Pod)
 }
 
 var podsResource = schema.GroupResource{Resource: "pods"}
@@ -136,6 +138,9 @@ func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error
 	pod := &corev1.Pod{}
 	if err := json.Unmarshal(after, pod); err != nil {
 		return nil, err
+	}
+	if a.patched != nil {
+		a.patched(pod)
 	}
 	a.put(pod, watch.Modified)
 	return pod, nil

@@ -82,6 +82,7 @@ type cluster struct {
 	api       *podAPI
 	probe     *probe
 	process   *process.Process
+	handle    fwk.Handle
 	store     *store.Store
 	scheduler *scheduler.Scheduler
 	stop      func() // stops everything and waits for it
@@ -138,7 +139,7 @@ func (c *cluster) registry(o options) frameworkruntime.Registry {
 		preemption.Name:  preemption.New,
 		reservation.Name: reservation.New,
 		probeName: func(ctx context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			c.process = process.For(ctx, h)
+			c.process, c.handle = process.For(ctx, h), h
 			return c.probe, nil
 		},
 	}
@@ -182,7 +183,7 @@ profiles:
       enabled: [{name: QueuePreemption}, {name: DynamicResources}%[6]s]
       disabled: [{name: "*"}]
     reserve: {enabled: [{name: NodeReservation}, {name: Probe}]}
-    permit: {enabled: [{name: NodeReservation}]}
+    permit: {enabled: [{name: NodeReservation}, {name: Probe}]}
     preBind: {enabled: [{name: Probe}]}
     postBind: {enabled: [{name: NodeReservation}]}
   pluginConfig: *args

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,10 @@ type probe struct {
 	// cycle, where set, is told of every cycle before our plugins are.
 	cycle func(pod *corev1.Pod)
 
+	// permit, where set, says which pods of queues wait in Permit until they are
+	// allowed in the name of the probe.
+	permit func(pod *corev1.Pod) bool
+
 	// preBind, where set, is told of every pod of a queue before it is bound.
 	preBind func(pod *corev1.Pod)
 
@@ -36,6 +41,7 @@ type probe struct {
 var (
 	_ fwk.PreFilterPlugin   = &probe{}
 	_ fwk.ReservePlugin     = &probe{}
+	_ fwk.PermitPlugin      = &probe{}
 	_ fwk.PreBindPlugin     = &probe{}
 	_ fwk.EnqueueExtensions = &probe{}
 )
@@ -74,6 +80,13 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 }
 
 func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+
+func (p *probe) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+	if p.permit != nil && p.permit(pod) {
+		return fwk.NewStatus(fwk.Wait), time.Hour
+	}
+	return nil, 0
+}
 
 func (p *probe) PreBindPreFlight(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status {
 	if p.preBind == nil {

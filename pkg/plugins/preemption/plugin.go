@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -174,7 +173,7 @@ func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, why reasons.Reason) (*fw
 // is held from then on, empty for none, and what people are told.
 func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, asked bool) (string, reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
-	attempt, why := s.Attempt(pod.UID, kind, pl.inPermit(), now)
+	attempt, why := s.Attempt(pod.UID, kind, process.InPermit(pl.handle), now)
 	if attempt == nil {
 		return "", why
 	}
@@ -200,12 +199,4 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		return "", why
 	}
 	return d.Node, s.Explain(pod.UID)
-}
-
-// inPermit lists the pods that a Permit plugin holds back: they have no container
-// yet, and may be victims as upstream's preemption has it.
-func (pl *Plugin) inPermit() []types.UID {
-	var uids []types.UID
-	pl.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) { uids = append(uids, w.GetPod().UID) })
-	return uids
 }

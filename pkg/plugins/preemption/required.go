@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -23,7 +24,7 @@ import (
 // if it is held for the pod from then on, and what people are told.
 func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
-	attempt, why := s.AttemptRequired(pod.UID, pl.inPermit(), pl.process.Clock.Now())
+	attempt, why := s.AttemptRequired(pod.UID, process.InPermit(pl.handle), pl.process.Clock.Now())
 	if attempt == nil {
 		return "", why
 	}

@@ -23,18 +23,37 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s *store.Store, log
 		Recorder: func(profile string) clientevents.EventRecorder { return p.recorder(profile, h.EventRecorder()) },
 		Leading:  p.Leader.Leading,
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
+		InPermit: func() []types.UID { return InPermit(h) },
 		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}
 	go executor.Run(ctx)
 }
 
-// reject turns away a pod that waits for a Permit plugin. Waiting pods are common
+// InPermit lists the pods that a Permit plugin holds back: they have no container
+// yet, and may be victims as upstream's preemption has it. Waiting pods are common
 // to all profiles of a scheduler.
+func InPermit(h fwk.Handle) []types.UID {
+	var uids []types.UID
+	h.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if waits(w) {
+			uids = append(uids, w.GetPod().UID)
+		}
+	})
+	return uids
+}
+
+// waits tells whether somebody has still to allow the pod. If not it is about to
+// leave Permit, though it is listed there.
+func waits(w fwk.WaitingPod) bool { return len(w.GetPendingPlugins()) > 0 }
+
+// reject turns away a pod that waits for a Permit plugin. It is false where the
+// pod does not, or may have been allowed at the same moment: the one who waits for
+// the verdict hears what was said first.
 func reject(h fwk.Handle, uid types.UID, message string) bool {
 	w := h.GetWaitingPod(uid)
-	if w == nil {
+	if w == nil || !waits(w) {
 		return false
 	}
 	w.Reject("QueuePreemption", message)
-	return true
+	return waits(w)
 }

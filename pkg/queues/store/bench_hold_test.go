@@ -94,7 +94,7 @@ func BenchmarkReclaim(b *testing.B) {
 					b.Fatalf("%s: %s %s", r.Name, d, why)
 				}
 				going += len(d.Victims)
-				if _, why := s.Commit(r.UID, now); !why.None() {
+				if _, why := s.Commit(r.UID, nil, now); !why.None() {
 					b.Fatal(why)
 				}
 			}

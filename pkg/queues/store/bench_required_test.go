@@ -63,7 +63,7 @@ func makeRoomFor(b *testing.B, s *Store, p Pod, now time.Time) []Victim {
 	if held, why := s.Settle(p.UID, &d, now); !held || d.Outcome != victims.Preempt {
 		b.Fatal(d, why)
 	}
-	going, why := s.Commit(p.UID, now)
+	going, why := s.Commit(p.UID, nil, now)
 	if !why.None() || len(going) != 1 {
 		b.Fatal(going, why)
 	}

@@ -75,10 +75,12 @@ func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
 // Commit judges a plan again, on the state of now. If it still holds, the asker
 // is bound to its node from now on, and the victims that have not been deleted
 // are returned. If not, the plan is off, the hold has ended, and the reason says
-// why.
-func (s *Store) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason) {
+// why. InPermit are the pods that wait for a Permit plugin now: one that left it
+// since the plan was made is being bound, and never a victim.
+func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
+	s.setInPermit(inPermit)
 	p := s.pods[asker]
 	h, ok := s.holds.Of(asker)
 	if p == nil || p.app == nil && !p.Foreign || !ok {

@@ -40,8 +40,8 @@ func (r *minutes) Decline(uid types.UID, d *victims.Decision, now time.Time) rea
 	return why
 }
 
-func (r *minutes) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason) {
-	going, why := r.Store.Commit(asker, now)
+func (r *minutes) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
+	going, why := r.Store.Commit(asker, inPermit, now)
 	r.note("commit "+string(asker), fmt.Sprint(going, why))
 	return going, why
 }

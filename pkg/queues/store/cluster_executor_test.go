@@ -112,6 +112,9 @@ func (l *workLane) do(c *cluster, fails int) bool {
 	}
 	v := l.going[0]
 	l.going = l.going[1:]
+	if o := c.object(v.UID); o != nil && o.stage == binding && !c.site(v.UID).permit {
+		fails = 0 // it left Permit a moment ago, and is being bound
+	}
 	if fails == 0 {
 		c.live.GiveUp(w.UID, reasons.New(reasons.HoldGivenUp, "%s cannot be deleted", v.Name), c.now)
 		return true
@@ -125,10 +128,11 @@ func (l *workLane) commit(c *cluster, asker *object) bool {
 	held, ok := c.store.Holds().Of(l.asker)
 	var verdict error
 	needless := false
+	c.lookInPermit()
 	if ok {
 		verdict, needless = c.lawful(asker, held), c.needless(asker, held)
 	}
-	going, why := c.live.Commit(l.asker, c.now)
+	going, why := c.live.Commit(l.asker, c.inPermit, c.now)
 	l.going, l.commits = going, true
 	switch {
 	case !ok:

@@ -23,7 +23,7 @@ type strife struct {
 
 var strifeKinds = []string{
 	"create", "create", "create", "running", "running", "foreign", "deliver", "deliver", "repeat", "drop", "see", "learn",
-	"activate", "lose", "pop", "cycle", "conclude", "error", "bind", "bind fails", "hint", "back", "tick", "tick", "tick",
+	"activate", "lose", "pop", "cycle", "conclude", "error", "bind", "bind fails", "permit", "hint", "back", "tick", "tick", "tick",
 	"schedule", "schedule", "schedule", "schedule", "schedule", "schedule", "schedule", "schedule", "schedule", "schedule",
 	"work", "work", "work", "write", "write", "write", "write", "write", "write", "reap", "reap",
 	"remove", "deleting", "finish", "resize", "relabel", "edit", "steal", "ungate", "fit",
@@ -311,6 +311,7 @@ func (c *cluster) moveOne(m move) {
 		"learn":      func(o *object) bool { return o.last != nil },
 		"bind":       func(o *object) bool { return o.stage == binding },
 		"bind fails": func(o *object) bool { return o.stage == binding },
+		"permit":     func(o *object) bool { return o.stage == binding && c.site(o.UID).permit },
 		"hint":       func(o *object) bool { return o.stage == held },
 		"back":       func(o *object) bool { return o.stage == backoff },
 		"remove":     func(o *object) bool { return !o.gone && (o.Deleting || m.n == 0) },
@@ -340,6 +341,8 @@ func (c *cluster) moveOne(m move) {
 		c.learn(o)
 	case "bind":
 		c.bind(o, false)
+	case "permit": // it may go on, and is bound soon
+		c.site(o.UID).permit = false
 	case "bind fails":
 		c.bind(o, true)
 	case "fit":

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ var crookedBugs = []string{
 	"a victim counts twice", "victims stay for the books", "nobody judges again", "plans are called off",
 	"holds outlive their askers", "releases are lost", "claims are lost", "claims grow", "nobody asks again",
 	"victims are waited for in vain", "plans are made on what was", "foreign pods are forgotten", "cordons are lost",
-	"held nodes are used", "binding pods may go", "a standby is deaf",
+	"held nodes are used", "binding pods may go", "who left Permit may go",
+	"a standby is deaf",
 }
 
 func (f *crooked) locked(do func()) {
@@ -85,11 +87,14 @@ func (f *crooked) Claim(uid types.UID, d *victims.Decision, now time.Time) reaso
 	return why
 }
 
-func (f *crooked) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason) {
+func (f *crooked) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
+	if f.bug == "who left Permit may go" {
+		inPermit = slices.Collect(maps.Keys(f.waitingInPermit))
+	}
 	p := f.pods[asker]
 	h, ok := f.holds.Of(asker)
 	if !ok || p == nil {
-		return f.Store.Commit(asker, now)
+		return f.Store.Commit(asker, inPermit, now)
 	}
 	switch f.bug {
 	case "nobody judges again":
@@ -106,7 +111,7 @@ func (f *crooked) Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reas
 		f.GiveUp(asker, why, now)
 		return nil, why
 	}
-	return f.Store.Commit(asker, now)
+	return f.Store.Commit(asker, inPermit, now)
 }
 
 func (f *crooked) Delete(uid types.UID, now time.Time) {

@@ -344,12 +344,7 @@ func (c *cluster) unreserve(o *object) {
 
 // plan is PostFilter up to the plan.
 func (c *cluster) plan(o *object, asked bool, candidates []string) {
-	c.inPermit = nil
-	for _, other := range c.objects {
-		if other.stage == binding && c.site(other.UID).permit {
-			c.inPermit = append(c.inPermit, other.UID)
-		}
-	}
+	c.lookInPermit()
 	c.pending = &planned{o: o, asked: asked, saw: c.changes}
 	attempt, _ := c.live.Attempt(o.UID, o.kind, c.inPermit, c.now)
 	if attempt == nil {
@@ -364,6 +359,16 @@ func (c *cluster) plan(o *object, asked bool, candidates []string) {
 	}
 	d := victims.Plan(&w, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict, Fits: c.fitsFor(o, &w)})
 	c.pending.decision = &d
+}
+
+// lookInPermit lists the pods that wait in Permit, as the store is about to be told.
+func (c *cluster) lookInPermit() {
+	c.inPermit = nil
+	for _, o := range c.objects {
+		if o.stage == binding && c.site(o.UID).permit {
+			c.inPermit = append(c.inPermit, o.UID)
+		}
+	}
 }
 
 func (c *cluster) fitsFor(o *object, w *victims.World) func(string, []*victims.Pod) victims.Fit {

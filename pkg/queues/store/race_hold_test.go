@@ -78,7 +78,7 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 		if w.Kind != WorkDisrupt {
 			continue
 		}
-		going, why := a.Commit(w.UID, now)
+		going, why := a.Commit(w.UID, nil, now)
 		if !why.None() {
 			continue
 		}

@@ -111,7 +111,7 @@ func (s *script) may(node string, names []string) string {
 }
 
 func (s *script) commit(p *Pod) string {
-	going, why := s.store.Commit(p.UID, s.now)
+	going, why := s.store.Commit(p.UID, nil, s.now)
 	if !why.None() {
 		return "off: " + why.String()
 	}

@@ -49,7 +49,7 @@ type maker interface {
 	Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
 	Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
 	TakeWork() []Work
-	Commit(asker types.UID, now time.Time) ([]Victim, reasons.Reason)
+	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason)
 	Disrupted(asker types.UID, now time.Time)
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
 }
