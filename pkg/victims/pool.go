@@ -33,6 +33,7 @@ func (pl *planner) poolFor(sv *survey) *pool {
 		p := pl.newPool(sv, size)
 		p.floor, p.enough = floor(p.candidates, pl.over)
 		if p.enough || p.whole {
+			pl.exhaustive = pl.exhaustive && p.whole // one that was left out might be younger
 			sv.pool = p
 			return p
 		}
