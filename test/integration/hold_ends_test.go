@@ -1,0 +1,126 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// half is a hold whose room is made by half: an asker of two cores, one victim
+// that is gone and one that takes its time.
+type half struct {
+	*env
+	c           *chronicle
+	node        string
+	asker, slow *corev1.Pod
+}
+
+// makeHalf makes a node of four cores and such a hold there. The other two pods
+// of the node would be the next to go.
+func makeHalf(t *testing.T, leaves time.Duration) *half {
+	t.Helper()
+	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"))}
+	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+	h.c = h.keepChronicle()
+	h.fill("stays", 2, inQueue("root.borrows"))
+	// The youngest, and applications of their own: the first to go.
+	h.slow = h.createLater(h.pod("slow", "slow", inQueue("root.borrows"), stopsAfter(leaves)))
+	quick := h.createPod(h.pod("quick", "quick", inQueue("root.borrows")))
+	h.awaitRunning(h.slow)
+	h.awaitRunning(quick)
+	h.asker = h.createPod(h.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	h.c.expectEvicted("slow", 1)
+	h.c.expectEvicted("quick", 1)
+	h.awaitGone(quick)
+	return h
+}
+
+// awaitEnd waits until a hold of the asker ended for a reason, and people are told.
+func (h *half) awaitEnd(why reasons.Code, says string) {
+	h.Helper()
+	var seen []string
+	eventually(h, patience, "the hold ends: "+string(why), func() (bool, string) {
+		seen = nil
+		for _, c := range h.c.statuses(h.asker.UID, held) {
+			if c.Status == corev1.ConditionFalse && c.Reason == string(why) && strings.Contains(c.Message, h.node) {
+				return true, ""
+			}
+			seen = append(seen, fmt.Sprintf("%s %s", c.Status, c.Reason))
+		}
+		return false, strings.Join(seen, ", ")
+	})
+	h.awaitNote(h.asker, says, h.node)
+}
+
+// TestHoldSuperseded checks what a pod that can run there only may do to a hold:
+// it takes the room that was made, the asker is told, and makes room anew.
+func TestHoldSuperseded(t *testing.T) {
+	h := makeHalf(t, 4*time.Second)
+	h.createDaemonSet("agent", inQueue("root.other"))
+	h.expect("agent", 1, 0, "")
+	h.roomWasTaken("a pod that can run on node " + h.node + " only takes the room")
+}
+
+// TestHoldTakenByAForeignScheduler checks the same for a pod that somebody else
+// puts there, who does not know of holds.
+func TestHoldTakenByAForeignScheduler(t *testing.T) {
+	h := makeHalf(t, 4*time.Second)
+	foreign := h.createPod(h.pod("foreign", "foreign", ofProfile("somebody-else"), func(p *corev1.Pod) { p.Spec.NodeName = h.node }))
+	h.awaitRunning(foreign)
+	h.roomWasTaken("others took the room")
+	gone := h.c.first(h.slow.UID, func(s sight) bool { return s.gone || s.pod.Status.Phase == corev1.PodFailed })
+	over := h.c.first(h.asker.UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionFalse) })
+	if gone == nil || over.at.Before(gone.at) {
+		t.Errorf("the hold ended while a victim was there, which might have left more room")
+	}
+}
+
+// roomWasTaken checks what happens when others have one of the two cores.
+func (h *half) roomWasTaken(says string) {
+	h.Helper()
+	h.awaitEnd(reasons.HoldSuperseded, says)
+	h.c.expectEvicted("stays", 1)
+	h.c.awaitPlaced(h.asker)
+	if n := len(h.c.statuses(h.asker.UID, held)); n != 4 {
+		h.Errorf("condition %s had %d values, want True, False, True, False", held, n)
+	}
+	h.c.expectNoMore(calm, 3, "stays", "slow", "quick")
+	h.expectBooks()
+}
+
+// TestHoldOfANodeThatGoes checks that a hold ends with its node, and that the
+// asker may run on another one from then on, and not before.
+func TestHoldOfANodeThatGoes(t *testing.T) {
+	h := makeHalf(t, 20*time.Second)
+	second := h.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
+	h.ok(suite.cluster.RemoveNodes(t.Context(), h.node))
+	h.awaitEnd(reasons.HoldNodeGone, "held for the pod no more")
+	placed := h.c.awaitPlaced(h.asker)
+	if placed.Spec.NodeName != second {
+		t.Errorf("the asker runs on %s, want %s", placed.Spec.NodeName, second)
+	}
+}
+
+// TestHoldOfANodeThatIsCordoned checks that a hold ends when its node takes no
+// pods any more, that nobody else goes for the asker there, and that it gets the
+// room when the node takes pods again.
+func TestHoldOfANodeThatIsCordoned(t *testing.T) {
+	h := makeHalf(t, 2*time.Second)
+	h.setNode(h.node, `{"spec":{"unschedulable":true}}`)
+	h.awaitEnd(reasons.HoldNodeUnschedulable, "held for the pod no more")
+	h.awaitGone(h.slow)
+	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
+	if node := h.get(h.asker).Spec.NodeName; node != "" {
+		t.Errorf("the asker runs on %s, which is cordoned", node)
+	}
+	h.setNode(h.node, `{"spec":{"unschedulable":false}}`)
+	h.awaitRunning(h.asker)
+	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
+	h.expectBooks()
+}
