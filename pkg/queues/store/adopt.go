@@ -80,6 +80,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		return
 	}
 	placed, _ := s.holds.Of(p.UID)
+	p.asks.decidedAt = decidedAt(placed.Decision)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
 		s.supersede(s.nodes[placed.Node], now)

@@ -74,8 +74,9 @@ type asks struct {
 	decision  *victims.Decision
 	byFilters bool
 	required  *required.Decision // of a pod that requires a node
-	// toldAt is when people were told last what such a pod waits for.
-	toldAt time.Time
+	// toldAt is when people were told last what such a pod waits for, decidedAt when
+	// the last decision was made.
+	toldAt, decidedAt time.Time
 	// awaits is its node, when a change of that may help; sawNode the generation of
 	// it that the last decision was made on. It is hopeless if the pod would not have
 	// fitted even without all who may go.

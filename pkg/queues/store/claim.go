@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +59,15 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 // decisionID names a decision: whom it was for, and when.
 func decisionID(asker types.UID, now time.Time) string {
 	return fmt.Sprintf("%s-%d", asker, now.UnixNano())
+}
+
+// decidedAt is when a decision was made, by its name; zero if that does not say.
+func decidedAt(decision string) time.Time {
+	nanos, err := strconv.ParseInt(decision[strings.LastIndex(decision, "-")+1:], 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
 }
 
 // stillThere returns the victims of a decision if they are as they were.

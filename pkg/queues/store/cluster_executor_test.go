@@ -89,6 +89,8 @@ func (l *workLane) do(c *cluster, fails int) bool {
 		return true
 	}
 	switch {
+	case w.Kind == WorkTell:
+		return true
 	case w.Kind == WorkRelease:
 		if asker.Claim != nil && !asker.Claim.Since.After(w.Hold.Since) {
 			asker.Claim = nil
@@ -129,6 +131,10 @@ func (l *workLane) commit(c *cluster, asker *object) bool {
 	var verdict error
 	needless := false
 	c.lookInPermit()
+	if ok && held.Required {
+		l.going, l.commits = c.commitRequired(asker, held), true
+		return l.going != nil
+	}
 	if ok {
 		verdict, needless = c.lawful(asker, held), c.needless(asker, held)
 	}

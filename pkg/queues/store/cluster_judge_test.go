@@ -38,7 +38,9 @@ func (c *cluster) mirrored(o *object) mirror {
 	case m.Node != "":
 		m.on, m.bound = m.Node, true
 	case m.Foreign:
-		return mirror{}
+		if !m.mayAskForeign() {
+			return mirror{}
+		}
 	case st != nil && st.node != "":
 		// What was told since counts once it is bound.
 		deleting := m.Deleting
@@ -60,6 +62,10 @@ func (c *cluster) mirrors() []mirror {
 	}
 	return out
 }
+
+// asks tells whether the scheduler has the pod: it is of a queue, or a peer's that
+// requires a node.
+func (o *object) asks() bool { return !o.Foreign || o.Peer && o.RequiredNode != "" }
 
 // holds are all holds but that of one asker, by asker.
 func (c *cluster) holds(except types.UID) []reservations.Hold {
@@ -129,7 +135,7 @@ func (p *portrait) charge() {
 		})
 	}
 	for _, h := range p.others {
-		if p.pendingMirror(h.Asker) {
+		if p.pendingMirror(h.Asker) && !p.object(h.Asker).Foreign {
 			p.draft.Update(p.leafOf(h.Asker), func(u *queues.Usage) { u.Arriving = u.Arriving.Add(h.Request) })
 		}
 	}
@@ -197,10 +203,10 @@ func (p *portrait) pod(m *mirror) *victims.Pod {
 		v.Protection = victims.Leaving
 	case m.Static:
 		v.Protection = victims.Static
-	case m.Foreign:
-		v.Protection = victims.Foreign
 	case m.RequiredNode != "":
 		v.Protection = victims.DaemonSet
+	case m.Foreign:
+		v.Protection = victims.Foreign
 	case !m.bound && !slices.Contains(p.inPermit, m.UID):
 		v.Protection = victims.Binding
 	}

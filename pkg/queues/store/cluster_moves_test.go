@@ -31,6 +31,9 @@ var strifeKinds = []string{
 	"reload", "restart", "stand by", "take over", "invite", "quiet",
 }
 
+// daemonKinds are the moves of every second history.
+var daemonKinds = append(slices.Clone(strifeKinds), "daemon", "daemon", "daemon", "taint")
+
 // chance is where the numbers of a random history come from.
 type chance struct{ *rand.Rand }
 
@@ -49,6 +52,10 @@ func newStrife(seed int) strife {
 		RetryInterval: r.seconds(2, 15), Round: r.seconds(1, 3), MaxVictims: r.from(0, 0, 1, 2),
 		StrictGuarantee: r.of(3), IgnorePodOptOut: r.of(3), HoldTimeout: r.seconds(10, 60),
 	}}
+	kinds := strifeKinds
+	if seed%2 == 1 {
+		kinds, l.options.Required = daemonKinds, r.daemonSettings()
+	}
 	for i := range r.from(1, 2, 2, 3) {
 		m := one("node")
 		m.a = i
@@ -61,7 +68,7 @@ func newStrife(seed int) strife {
 		l.moves = append(l.moves, one("create"), one("schedule"), one("schedule"))
 	}
 	for range r.from(20, 60, 60, 200) {
-		l.moves = append(l.moves, one(strifeKinds[r.IntN(len(strifeKinds))]))
+		l.moves = append(l.moves, one(kinds[r.IntN(len(kinds))]))
 	}
 	for range 3 {
 		l.specs = append(l.specs, r.contended())
@@ -172,7 +179,7 @@ func (c *cluster) makeMove(m move, specs []*config.Spec) {
 	case "conclude":
 		c.conclude()
 	case "error": // of a plugin that is not ours
-		if o := c.popped; o != nil && c.pending == nil && m.n < 3 {
+		if o := c.popped; o != nil && c.pending == nil && c.settling == nil && m.n < 3 {
 			c.popped = nil
 			c.giveUp(o, backoff)
 		}
@@ -182,6 +189,13 @@ func (c *cluster) makeMove(m move, specs []*config.Spec) {
 	case "work":
 		c.executor.take(c)
 	case "write":
+		if m.n < 3 { // victims may leave Permit just before
+			for _, o := range c.objects {
+				if st := c.site(o.UID); o.stage == binding && c.isChosen(o) {
+					st.permit = false
+				}
+			}
+		}
 		c.executor.step(c, m.a, m.n*m.n+m.b%3)
 	case "quiet":
 		c.quiet()
@@ -210,7 +224,7 @@ func (c *cluster) makeMove(m move, specs []*config.Spec) {
 			c.takeOver()
 			c.resumed(claims)
 		}
-	case "create", "running", "foreign":
+	case "create", "running", "foreign", "daemon":
 		c.create(m)
 	default:
 		if !c.moveScene(m) {
@@ -227,7 +241,7 @@ func (c *cluster) schedule(m move) {
 			c.deliver(o)
 		}
 		c.learn(o)
-		if o.stage == unseen && !o.gone && !o.Foreign {
+		if o.stage == unseen && !o.gone && o.asks() {
 			c.gate(o)
 		}
 	}
@@ -236,7 +250,7 @@ func (c *cluster) schedule(m move) {
 	if m.n > 1 {
 		c.conclude()
 	}
-	if o := c.some(m.a, func(o *object) bool { return o.stage == binding && m.n > 4 }); o != nil {
+	if o := c.some(m.a, func(o *object) bool { return o.stage == binding && m.n > 4 && !c.site(o.UID).permit }); o != nil {
 		c.bind(o, false)
 	}
 }
@@ -267,6 +281,12 @@ func (c *cluster) moveScene(m move) bool {
 			n.cordoned = !n.cordoned
 			c.changes++
 			c.both(func(l live) { l.SetNodeSchedulable(name, !n.cordoned, c.now) })
+		}
+	case "taint":
+		if n != nil {
+			n.tainted = !n.tainted
+			c.changes++
+			c.both(func(l live) { l.NodeChanged(name, c.now) })
 		}
 	case "delete node":
 		if n != nil && m.n < 3 {
@@ -307,7 +327,7 @@ func (c *cluster) moveOne(m move) {
 		"deliver":    func(o *object) bool { return len(o.events) > 0 },
 		"repeat":     func(o *object) bool { return o.last != nil },
 		"drop":       func(o *object) bool { return len(o.events) > 1 },
-		"see":        func(o *object) bool { return o.stage == unseen && own(o) },
+		"see":        func(o *object) bool { return o.stage == unseen && !o.gone && o.asks() },
 		"learn":      func(o *object) bool { return o.last != nil },
 		"bind":       func(o *object) bool { return o.stage == binding },
 		"bind fails": func(o *object) bool { return o.stage == binding },
@@ -356,6 +376,12 @@ func (c *cluster) moveOne(m move) {
 	}
 }
 
+// isChosen tells whether a pod is to go for another one.
+func (c *cluster) isChosen(o *object) bool {
+	p := c.store.pods[o.UID]
+	return p != nil && p.chosenBy != ""
+}
+
 // edit changes the truth of a pod.
 func (c *cluster) edit(o *object, m move) {
 	switch m.kind {
@@ -381,7 +407,9 @@ func (c *cluster) edit(o *object, m move) {
 			o.Labels = l
 		}
 	case "steal":
-		o.Node = c.anyNode(m.b)
+		if o.Node = c.anyNode(m.b); o.RequiredNode != "" {
+			o.Node = o.RequiredNode
+		}
 	case "ungate":
 		o.Gated = false
 	}
@@ -417,6 +445,10 @@ func (c *cluster) create(m move) {
 	if m.a%5 == 0 && len(c.objects) > 0 {
 		o.Owners = []types.UID{c.objects[m.b%len(c.objects)].UID}
 	}
+	if m.kind == "daemon" {
+		c.daemon(o, m)
+		return
+	}
 	if m.kind != "create" {
 		if o.Node = c.nodeWithRoom(o.Request); o.Node == "" {
 			return
@@ -425,7 +457,7 @@ func (c *cluster) create(m move) {
 	}
 	switch {
 	case m.kind == "foreign":
-		o.Foreign, o.Static, o.Labels = true, m.n == 0, nil
+		o.Foreign, o.Static, o.Labels, o.Peer = true, m.n == 0, nil, m.n%3 == 0
 	case m.kind == "running" && m.b%16 == 3:
 		o.RequiredNode = o.Node
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // In any history the books are right, plans are made on the world as it is,
@@ -18,7 +19,7 @@ import (
 // what is written and nothing else, and at rest nobody waits who could run, or
 // for whom others could make room.
 func TestClusterProperty(t *testing.T) {
-	for seed := range 150 {
+	for seed := range 200 {
 		if err := newStrife(seed).run(sound); err != nil {
 			small, reason := newStrife(seed).smallest(sound)
 			t.Fatalf("seed %d: %v\nin short: %v\n%+v", seed, err, reason, small.moves)
@@ -38,6 +39,8 @@ var crookedBugs = []string{
 	"victims are waited for in vain", "plans are made on what was", "foreign pods are forgotten", "cordons are lost",
 	"held nodes are used", "binding pods may go", "who left Permit may go",
 	"a standby is deaf",
+	"a max binds no DaemonSet", "who is before is forgotten", "nobody judges DaemonSets again", "changes of nodes are not noticed",
+	"decisions for DaemonSets are lost",
 }
 
 func (f *crooked) locked(do func()) {
@@ -96,8 +99,11 @@ func (f *crooked) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	if !ok || p == nil {
 		return f.Store.Commit(asker, inPermit, now)
 	}
+	if h.Required != (f.bug == "nobody judges DaemonSets again") {
+		return f.Store.Commit(asker, inPermit, now)
+	}
 	switch f.bug {
-	case "nobody judges again":
+	case "nobody judges again", "nobody judges DaemonSets again":
 		var out []Victim
 		f.locked(func() {
 			for _, v := range f.left(&h) {
@@ -112,6 +118,27 @@ func (f *crooked) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 		return nil, why
 	}
 	return f.Store.Commit(asker, inPermit, now)
+}
+
+func (f *crooked) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason) {
+	a, why := f.Store.AttemptRequired(uid, inPermit, now)
+	if a == nil {
+		return a, why
+	}
+	switch f.bug {
+	case "a max binds no DaemonSet":
+		a.Ask.OverMax = ""
+	case "who is before is forgotten":
+		a.Node.Before, a.Before = nil, nil
+	}
+	return a, why
+}
+
+func (f *crooked) Settle(uid types.UID, d *required.Decision, now time.Time) (bool, reasons.Reason) {
+	if f.bug == "decisions for DaemonSets are lost" && d.Outcome == victims.Preempt {
+		return true, reasons.New(reasons.MakingRoom, "or so it says")
+	}
+	return f.Store.Settle(uid, d, now)
 }
 
 func (f *crooked) Delete(uid types.UID, now time.Time) {
@@ -185,6 +212,18 @@ func (f *crooked) Tick(now time.Time) {
 		f.locked(func() {
 			for _, p := range f.pods {
 				p.asks.retryAt = now.Add(time.Hour)
+			}
+		})
+	}
+	if f.bug == "changes of nodes are not noticed" {
+		f.locked(func() {
+			for _, n := range f.nodes {
+				for _, p := range n.askers {
+					p.asks.sawNode = n.generation
+					if p.state == cooling && !p.asks.holds {
+						f.setDeadline(p, now.Add(time.Hour))
+					}
+				}
 			}
 		})
 	}

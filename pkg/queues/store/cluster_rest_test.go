@@ -54,14 +54,20 @@ func (c *cluster) resumed(claims map[types.UID]reservations.Claim) {
 	}
 	for _, asker := range slices.Sorted(maps.Keys(claims)) {
 		claim := claims[asker]
-		if n := c.nodes[claim.Node]; n == nil || n.cordoned || c.pathOf(asker) == "" {
+		if n := c.nodes[claim.Node]; n == nil || n.cordoned || c.pathOf(asker) == "" && !c.object(asker).Foreign {
 			continue
 		}
 		h, ok := c.store.Holds().Of(asker)
+		if !ok && c.heldByRequired(claim.Node) && c.object(asker).RequiredNode == "" {
+			continue // superseded
+		}
 		if !ok {
 			c.fault("%s has a claim on node %s and holds nothing", asker, claim.Node)
 		}
 		for _, uid := range claim.Victims {
+			if h.Required {
+				break // it decides anew at once, and a claim of another may have gone before
+			}
 			if m := c.mirrored(c.object(uid)); ok && m.on != "" && !slices.Contains(h.Chosen, uid) && !taken[uid] {
 				c.fault("%s is in the claim of %s and may stay", uid, asker)
 			}
@@ -120,7 +126,9 @@ func (c *cluster) judge() error {
 		errs = append(errs, fmt.Errorf("%d slots are taken", c.store.window.taken))
 	}
 	for _, h := range c.holds("") {
-		errs = append(errs, fmt.Errorf("%s holds node %s still", h.Name, h.Node))
+		if !h.Required || !h.Patient {
+			errs = append(errs, fmt.Errorf("%s holds node %s still", h.Name, h.Node))
+		}
 	}
 	for _, p := range c.store.sortedPods() {
 		if p.leaves() {
@@ -128,12 +136,12 @@ func (c *cluster) judge() error {
 		}
 	}
 	for _, o := range c.objects {
-		if o.pending() && !o.Foreign {
+		if o.pending() && o.asks() && c.store.pods[o.UID] != nil {
 			if err := c.stranded(o); err != nil {
 				errs = append(errs, fmt.Errorf("pod %s (%s, in the scheduler's queue: %s): %w", o.Name, c.store.pods[o.UID].state, o.stage, err))
 			}
 		}
-		if o.Claim != nil && !o.gone && !o.Terminal {
+		if _, held := c.store.Holds().Of(o.UID); o.Claim != nil && !o.gone && !o.Terminal && !held && o.known() {
 			errs = append(errs, fmt.Errorf("pod %s carries a claim of a hold that is over", o.Name))
 		}
 	}
@@ -143,6 +151,9 @@ func (c *cluster) judge() error {
 // stranded tells whether a pod that could run, or make others go, does not.
 func (c *cluster) stranded(o *object) error {
 	p := c.store.pods[o.UID]
+	if o.RequiredNode != "" && (p.app != nil || o.Foreign) {
+		return c.strandedThere(o)
+	}
 	if p.app == nil {
 		if c.store.Explain(o.UID).None() {
 			return errors.New("has no queue and nobody says why")
@@ -182,8 +193,8 @@ func (c *cluster) clear() error {
 	if u := s.Snapshot().Root().Usage; !sameUsage(u, queues.Usage{}) {
 		return fmt.Errorf("root has %+v", u)
 	}
-	if s.holds.Held() || len(s.asking.watching) > 0 || s.asking.due.Len() > 0 || s.asking.current != nil || len(s.pods) > 0 {
-		return fmt.Errorf("held %v, watching %d, due %d, pods %d", s.holds.Held(), len(s.asking.watching), s.asking.due.Len(), len(s.pods))
+	if s.holds.Held() || len(s.asking.watching) > 0 || s.asking.due.Len() > 0 || s.asking.current != nil || len(s.pods) > 0 || len(s.owned) > 0 {
+		return fmt.Errorf("held %v, watching %d, due %d, pods %d, owners %d", s.holds.Held(), len(s.asking.watching), s.asking.due.Len(), len(s.pods), len(s.owned))
 	}
 	for name, n := range s.nodes {
 		if c.nodes[name] == nil || len(n.pods) > 0 {

@@ -28,6 +28,7 @@ type cluster struct {
 	changes  int               // of the cache
 	sites    map[types.UID]*site
 	pending  *planned
+	settling *settling
 	inPermit []types.UID // as the store was told last
 	executor executor
 	standby  *Store // of a process that does not lead; nil for none
@@ -40,6 +41,7 @@ type cluster struct {
 type place struct {
 	allocatable resources.Vector
 	cordoned    bool
+	tainted     bool // no pod of a DaemonSet tolerates it
 }
 
 // site is what the scheduler knows of a pod of its own.
@@ -82,7 +84,7 @@ func (c *cluster) restart() {
 
 // forgetScheduler begins with a scheduler and an executor that know nothing.
 func (c *cluster) forgetScheduler() {
-	c.cache, c.sites, c.pending, c.popped = map[types.UID]Pod{}, map[types.UID]*site{}, nil, nil
+	c.cache, c.sites, c.pending, c.popped, c.settling = map[types.UID]Pod{}, map[types.UID]*site{}, nil, nil, nil
 	c.inPermit, c.executor = nil, executor{}
 	c.changes++
 }
@@ -190,6 +192,8 @@ func (c *cluster) learn(o *object) bool {
 		c.cache[o.UID] = pod
 	case !on && known:
 		delete(c.cache, o.UID)
+	case !on && o.stage == finished && c.site(o.UID).node != "": // it was bound and ended at once
+		c.site(o.UID).node = ""
 	default:
 		return false
 	}
@@ -230,9 +234,9 @@ const (
 func (c *cluster) filter(o *object, node string) filterAnswer {
 	n := c.nodes[node]
 	switch {
-	case n.cordoned || c.misfit(o):
+	case n.cordoned || n.tainted && o.RequiredNode != "" || c.misfit(o) || o.RequiredNode != "" && o.RequiredNode != node:
 		return unsuited
-	case !c.careless() && !c.store.Holds().MayUse(node, o.UID, false).OK:
+	case !c.careless() && !c.store.Holds().MayUse(node, o.UID, o.RequiredNode == node).OK:
 		return isHeld
 	case !c.free(node, nil).Covers(o.Request):
 		return tooFull
@@ -271,14 +275,15 @@ func (c *cluster) holders(node string) []reservations.Hold { return c.store.hold
 // cycle runs the scheduling cycle of the pod that was popped, up to its plan.
 func (c *cluster) cycle(random int) {
 	o := c.popped
-	if o == nil || c.pending != nil {
+	if o == nil || c.pending != nil || c.settling != nil {
 		return
 	}
-	_, v, _ := c.live.Judge(o.UID, c.seen)
-	if !v.OK() {
-		c.live.Refused(o.UID, c.now)
-		c.plan(o, false, nil)
-		return
+	if !o.Foreign {
+		if _, v, _ := c.live.Judge(o.UID, c.seen); !v.OK() {
+			c.live.Refused(o.UID, c.now)
+			c.failed(o, false, nil)
+			return
+		}
 	}
 	var candidates []string
 	names := slices.Sorted(maps.Keys(c.nodes))
@@ -295,25 +300,39 @@ func (c *cluster) cycle(random int) {
 			candidates = append(candidates, name)
 		}
 	}
-	c.plan(o, true, candidates)
+	c.failed(o, true, candidates)
+}
+
+// failed begins PostFilter.
+func (c *cluster) failed(o *object, asked bool, candidates []string) {
+	if o.RequiredNode != "" {
+		c.decide(o, asked)
+		return
+	}
+	c.plan(o, asked, candidates)
 }
 
 func (c *cluster) assume(o *object, node string, random int) {
 	c.popped = nil
 	before := c.store.Holds()
-	if v := c.live.Assume(o.UID, node, c.now); !v.OK() {
-		c.giveUp(o, held)
-		return
+	if !o.Foreign {
+		if v := c.live.Assume(o.UID, node, c.now); !v.OK() {
+			c.giveUp(o, held)
+			return
+		}
+		if p := c.store.pods[o.UID]; p == nil || p.state == bound {
+			o.stage = binding // by somebody else
+			return
+		}
 	}
-	if p := c.store.pods[o.UID]; p == nil || p.state == bound {
-		o.stage = binding // by somebody else
-		return
-	}
-	if !before.MayUse(node, o.UID, false).OK {
+	if !before.MayUse(node, o.UID, o.RequiredNode == node).OK {
 		c.fault("%s is on node %s, which is held", o.Name, node)
 	}
 	st := c.site(o.UID)
-	st.node, st.permit, st.assumed = node, random%3 == 0, c.mirrored(o).Pod
+	st.node, st.permit, st.assumed = node, random%2 == 0 && !o.Foreign, c.mirrored(o).Pod
+	if o.Foreign {
+		st.assumed = o.Pod
+	}
 	o.stage = binding
 	c.progress++
 }
@@ -324,7 +343,7 @@ func (c *cluster) bind(o *object, fails bool) {
 	if o.stage != binding {
 		return
 	}
-	if !c.live.Recheck(o.UID).OK() || fails || !o.pending() || c.nodes[st.node] == nil {
+	if !o.Foreign && !c.live.Recheck(o.UID).OK() || fails || !o.pending() || c.nodes[st.node] == nil {
 		c.unreserve(o)
 		return
 	}
@@ -334,7 +353,9 @@ func (c *cluster) bind(o *object, fails bool) {
 }
 
 func (c *cluster) unreserve(o *object) {
-	c.live.Forget(o.UID, c.now)
+	if !o.Foreign {
+		c.live.Forget(o.UID, c.now)
+	}
 	if st := c.site(o.UID); st.node != "" {
 		st.node = ""
 		c.changes++
@@ -385,6 +406,7 @@ func (c *cluster) fitsFor(o *object, w *victims.World) func(string, []*victims.P
 
 // conclude is PostFilter from the plan on.
 func (c *cluster) conclude() {
+	c.settleNode()
 	p := c.pending
 	if p == nil {
 		return
@@ -443,7 +465,7 @@ func (c *cluster) quietOne(o *object) (moved bool) {
 	moved = c.learn(o) || moved
 	before := o.stage
 	switch {
-	case o.Foreign:
+	case o.Foreign && !o.asks():
 	case o.stage == unseen && !o.gone, o.stage == backoff, o.stage == held && o.failed && c.site(o.UID).saw != c.changes:
 		c.site(o.UID).saw = c.changes
 		c.gate(o)

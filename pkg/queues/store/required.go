@@ -100,7 +100,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	node, before := s.requiredView(n, p)
 	ask := &required.Ask{Ask: s.askOf(p), OverMax: s.overMax(p)}
 	if h, ok := s.holds.Of(p.UID); ok {
-		ask.Held = now.Sub(h.Since)
+		ask.Held = max(now.Sub(h.Since), 0)
 	}
 	node.Types = s.scenery.types // amounts may have added to them
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}

@@ -44,7 +44,7 @@ func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time
 			chosen = append(chosen, uid)
 		}
 	}
-	s.rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: decisionID(p.UID, now)}, now)
+	s.rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: s.decide(p, now)}, now)
 	s.tell(p, WorkRecord, nil, now)
 	s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
 }

@@ -61,7 +61,7 @@ func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Rea
 // were chosen.
 func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := requiredReason(d), time.Time{}
-	h := reservations.Hold{Patient: d.Stopped != "", Decision: decisionID(p.UID, now)}
+	h := reservations.Hold{Patient: d.Stopped != "", Decision: s.decide(p, now)}
 	if h.Patient {
 		h.Note = d.Waiting()
 	}
@@ -99,6 +99,12 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	return true, why
 }
 
+// decide names a decision for a pod, unlike those before it.
+func (s *Store) decide(p *pod, now time.Time) string {
+	p.asks.decidedAt = latest(now, p.asks.decidedAt.Add(1))
+	return decisionID(p.UID, p.asks.decidedAt)
+}
+
 // stillOn returns the victims of a decision if they are as they were.
 func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
@@ -117,7 +123,7 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 	old, held := s.holds.Of(p.UID)
 	switch {
 	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, latest(now, p.asks.ended.Add(1)), true, chosen
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, s.newestOn(d.Node, latest(now, p.asks.ended.Add(1))), true, chosen
 		if err := s.placeHold(p, h); err != nil {
 			return err
 		}
@@ -149,6 +155,15 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 func sameUIDs(a, b []types.UID) bool {
 	a = slices.Compact(slices.Sorted(slices.Values(a)))
 	return slices.Equal(a, b)
+}
+
+// newestOn is a time not before the given one that is later than the beginnings of
+// all holds of a node: who holds it last is last, as its decision had it.
+func (s *Store) newestOn(node string, at time.Time) time.Time {
+	for _, h := range s.holds.Holders(node) {
+		at = latest(at, h.Since.Add(1))
+	}
+	return at
 }
 
 // tell has written what became of the hold of an asker.

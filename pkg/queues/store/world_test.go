@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // live is what the world calls of a store; a planted bug stands in between.
@@ -39,6 +40,7 @@ type live interface {
 type maker interface {
 	UpsertNode(name string, allocatable resources.Vector, now time.Time)
 	SetNodeSchedulable(name string, schedulable bool, now time.Time)
+	NodeChanged(name string, now time.Time)
 	DeleteNode(name string, now time.Time)
 	UpsertPriorityClass(name string, optOut bool, now time.Time)
 	UpsertBudget(b Budget, now time.Time)
@@ -48,6 +50,8 @@ type maker interface {
 	Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason)
 	Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
 	Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason
+	AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason)
+	Settle(uid types.UID, d *required.Decision, now time.Time) (bool, reasons.Reason)
 	TakeWork() []Work
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason)
 	Disrupted(asker types.UID, now time.Time)
@@ -161,7 +165,7 @@ func (w *world) gate(o *object) {
 	switch {
 	case o.gone || o.Node != "" || o.Terminal:
 		o.stage = finished
-	case o.Gated || !w.live.Gate(o.UID, w.now).None():
+	case o.Gated || !o.Foreign && !w.live.Gate(o.UID, w.now).None():
 		o.stage = held
 	default:
 		o.stage, o.failed = active, false
