@@ -53,7 +53,7 @@ func daemonsInDefault(s *settings) {
 	twoProfiles(s)
 	s.defaultPlugins = map[string]any{
 		"preFilter":  pluginSet(false, "QueuePreemption"),
-		"postFilter": pluginSet(true, "QueuePreemption", "DynamicResources", "DefaultPreemption"),
+		"postFilter": pluginSet(true, "DynamicResources", "QueuePreemption", "DefaultPreemption"),
 	}
 }
 

@@ -141,7 +141,16 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	if node != "" { // the store has it parked
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
-	return pl.endCycle(pod, asked, why)
+	if !requires {
+		return pl.endCycle(pod, asked, why)
+	}
+	// Nobody else is to make room: upstream's preemption, which may come next, knows
+	// neither holds nor whom they spare (D4).
+	result, status := pl.endCycle(pod, asked, why)
+	if why.Code != reasons.MakingRoom && why.Code != reasons.WaitingForRoom {
+		result = framework.NewPostFilterResultWithNominatedNode("")
+	}
+	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
 
 // quotas are the reasons of a refusal that holds until a queue, a user or a group

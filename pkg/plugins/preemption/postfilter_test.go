@@ -152,12 +152,6 @@ func TestTheRealFiltersJudge(t *testing.T) {
 	spread.Labels["spread"] = "me"
 	alike := running("v1", "n1", 100)
 	alike.Labels["spread"] = "me"
-	withDisk := func(p *corev1.Pod) *corev1.Pod {
-		p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{
-			GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"},
-		}}}
-		return p
-	}
 	for _, c := range []struct {
 		name   string
 		nodes  []*corev1.Node

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
@@ -32,6 +33,13 @@ func daemon(name, node string, milliCPU int64) *corev1.Pod {
 
 func withPort(p *corev1.Pod, port int32) *corev1.Pod {
 	p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP}}
+	return p
+}
+
+func withDisk(p *corev1.Pod) *corev1.Pod {
+	p.Spec.Volumes = []corev1.Volume{{Name: "d", VolumeSource: corev1.VolumeSource{
+		GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"},
+	}}}
 	return p
 }
 
@@ -107,13 +115,36 @@ func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
 	asker := daemon("asker", "n1", 50)
 	asker.Spec.SchedulerName = "somebody-else"
 	on, status := c.answer(t, asker)
-	if on != "" || status.Code() != fwk.Unschedulable {
+	if on != "" || status.Code() != fwk.UnschedulableAndUnresolvable {
 		t.Errorf("%q, %v", on, status)
 	}
 	c.wantWentFor(t)
 }
 
-// TestTheRealFiltersJudgeTheOnlyNode: ports and taints decide in the end.
+// TestNobodyElsePreemptsForIt: where pods of default-scheduler have their room made
+// here, a refusal is the end of it. DefaultPreemption, which comes next in that
+// profile, would take pods that never go for a DaemonSet (D4).
+func TestNobodyElsePreemptsForIt(t *testing.T) {
+	kept := prioritized(daemon("kept", "n1", 100), -5)
+	kept.Spec.NodeName = "n1"
+	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
+		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{kept})
+		asker := daemon("asker", "n1", 50)
+		asker.Spec.SchedulerName = profile
+		asker.Status.NominatedNodeName = "n1" // of earlier times
+		state, statuses := c.fail(t, asker)
+		result, status := c.RunPostFilterPlugins(t.Context(), state, asker, statuses)
+		if status.Plugin() != preemption.Name || !strings.Contains(status.Message(), "RoomImpossible") {
+			t.Errorf("%s: %s says %q", profile, status.Plugin(), status.Message())
+		}
+		if result == nil || result.Mode() != fwk.ModeOverride || result.NominatedNodeName != "" {
+			t.Errorf("%s: the nomination is %+v", profile, result)
+		}
+		c.wantWentFor(t)
+	}
+}
+
+// TestTheRealFiltersJudgeTheOnlyNode: ports, volumes and taints decide in the end.
 func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 	tainted := node("n1", 400)
 	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
@@ -132,6 +163,8 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 			withPort(daemon("asker", "n1", 100), 80), "n1", "MakingRoom", []string{"v2"}},
 		{"the port of a pod that may not go", node("n1", 400), []*corev1.Pod{withPort(prioritized(running("v2", "n1", 100), 7), 80)},
 			withPort(daemon("asker", "n1", 100), 80), "", "RoomImpossible", nil},
+		{"a volume", node("n1", 400), []*corev1.Pod{running("v1", "n1", 100), withDisk(running("v2", "n1", 100))},
+			withDisk(daemon("asker", "n1", 100)), "n1", "MakingRoom", []string{"v2"}},
 		{"a taint", tainted, []*corev1.Pod{running("v1", "n1", 400)}, daemon("asker", "n1", 100), "", "RoomImpossible", nil},
 		{"a pod of higher priority", node("n1", 100), []*corev1.Pod{prioritized(running("v1", "n1", 100), 7)},
 			daemon("asker", "n1", 100), "", "higher priority than the asker's: 1", nil},
@@ -139,11 +172,7 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cl := newCluster(t, twoQueues, []*corev1.Node{c.node}, c.pods)
 			on, status := cl.answer(t, c.asker)
-			code := fwk.UnschedulableAndUnresolvable
-			if c.on == "" {
-				code = fwk.Unschedulable
-			}
-			wantAnswer(t, on, status, c.on, code, c.text)
+			wantAnswer(t, on, status, c.on, fwk.UnschedulableAndUnresolvable, c.text)
 			cl.wantWentFor(t, c.chosen...)
 			if held := cl.store.Holds().Held(); held != (c.on != "") {
 				t.Errorf("held: %v", held)
@@ -166,7 +195,7 @@ func TestThoseBeforeAreCounted(t *testing.T) {
 	c.wantWentFor(t, "v2") // it covers the need as v3 does, and is first by its UID
 	// Its port is taken by the first one, which may not go.
 	on, status := c.answer(t, withPort(daemon("third", "n1", 50), 80))
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "RoomImpossible")
+	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 	on, status = c.answer(t, prioritized(withPort(daemon("urgent", "n1", 50), 80), 9))
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom")
 	c.wantWentFor(t)
@@ -212,7 +241,7 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
 	c.wantWentFor(t, "v1", "v2")
 	on, status = c.answer(t, daemon("larger", "n1", 300))
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "RoomImpossible")
+	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 }
 
 // TestNominationsMakeWay: who was nominated to the node does not count as if it
@@ -247,7 +276,7 @@ func TestOverMaxOfADaemonSet(t *testing.T) {
 	asker.Labels["queue"] = "root.c"
 	c.now = time.Now()
 	on, status := c.answer(t, asker)
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "OverMax: queue root.c")
+	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "OverMax: queue root.c")
 	c.wantWentFor(t)
 	if why := c.store.Explain(asker.UID); why.Code != "OverMax" {
 		t.Errorf("it waits for %v", why)

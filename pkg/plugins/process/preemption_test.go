@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 func preemptionArgs() *config.QueuePreemptionArgs {
@@ -33,7 +36,11 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	if err := p.ConfigurePreemption(other); err == nil || !strings.Contains(err.Error(), "QueuePreemption differ between profiles") {
 		t.Errorf("other ones: %v", err)
 	}
-	holds := &config.NodeReservationArgs{ReservationTimeout: metav1.Duration{Duration: time.Minute}}
+	holds := &config.NodeReservationArgs{
+		ReservationTimeout: metav1.Duration{Duration: time.Minute}, PreemptionStartDelay: metav1.Duration{Duration: 3 * time.Second},
+		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
+		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true,
+	}
 	if err := p.ConfigureReservation(holds); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +54,13 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	got := p.Store().Preemption()
 	if got.RetryInterval != 7*time.Second || got.Round != 2*time.Second || got.MaxVictims != 3 || !got.IgnorePodOptOut || got.HoldTimeout != time.Minute {
 		t.Errorf("the store has %+v", got)
+	}
+	want := required.Params{
+		StartDelay: 3 * time.Second, Selection: []required.Selection{required.Multiple, required.Single},
+		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: required.YuniKorn, PreemptForeign: true,
+	}
+	if diff := cmp.Diff(want, got.Required); diff != "" {
+		t.Errorf("decisions for DaemonSet pods are made with other settings (-want +got)\n%s", diff)
 	}
 }
 
