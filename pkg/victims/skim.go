@@ -12,7 +12,7 @@ func (pl *planner) skim() {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // only the name tells nodes without victims apart
 		}
-		if slices.Contains(pl.asked, n) || pl.params.Barred != nil && pl.params.Barred(n.Name) {
+		if slices.Contains(pl.asked, n) {
 			continue
 		}
 		pl.counting = i >= pl.counted
@@ -24,6 +24,9 @@ func (pl *planner) skim() {
 
 func (pl *planner) skimNode(n *Node) {
 	sv := pl.look(n, false)
+	if pl.params.Barred != nil && pl.hasHope(sv) && pl.params.Barred(n.Name) {
+		return
+	}
 	if len(sv.goals) == 0 {
 		p := &plan{}
 		p.set(sv, nil, harmless)
@@ -59,6 +62,18 @@ func (pl *planner) skimNode(n *Node) {
 		}
 		pl.later = append(pl.later, v)
 	}
+}
+
+// hasHope tells whether there may be a plan on a node: others need not be asked
+// about.
+func (pl *planner) hasHope(sv *survey) bool {
+	switch {
+	case len(sv.goals) == 0:
+		return true
+	case len(pl.over) == 0:
+		return len(sv.candidates) > 0
+	}
+	return pl.poolFor(sv).enough
 }
 
 // spent tells whether enough nodes were tried with a large pool.

@@ -100,7 +100,8 @@ type Params struct {
 	// StrictGuarantee keeps an asker from carrying its queue over its guarantee (law 4).
 	StrictGuarantee bool
 	// Barred tells of a node whether the asker cannot run there, whatever pods go. Its
-	// pods may go all the same where a max is in the way. Nil means that none is.
+	// pods may go all the same where a max is in the way. It is asked about a node only
+	// if the laws leave hope for it. Nil means that none is barred.
 	Barred func(node string) bool
 	// Fits runs the real filters for the asker on a node without some pods. Nil
 	// means that resources are all there is.

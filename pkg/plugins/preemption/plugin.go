@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -187,16 +188,17 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		return "", why
 	}
 	w := *attempt.World
-	var barred map[string]bool
+	var barred func(node string) bool
 	if asked {
 		w.Nodes = candidates(&w, statuses)
-	} else {
-		barred = pl.barred(ctx, state, pod, w.Nodes)
+	} else { // most plans that the laws refuse never need to know
+		list := sync.OnceValue(func() map[string]bool { return pl.barred(ctx, state, pod, w.Nodes) })
+		barred = func(node string) bool { return list()[node] }
 	}
 	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w}
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
-		Barred:          func(node string) bool { return barred[node] },
+		Barred:          barred,
 		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
 	})
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),

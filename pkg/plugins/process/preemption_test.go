@@ -38,7 +38,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	}
 	holds := &config.NodeReservationArgs{
 		ReservationTimeout: metav1.Duration{Duration: time.Minute}, PreemptionStartDelay: metav1.Duration{Duration: 3 * time.Second},
-		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
+		VictimSelection:        []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
 		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true,
 	}
 	if err := p.ConfigureReservation(holds); err != nil {
