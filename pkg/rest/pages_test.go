@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // podArgs are the arguments of a pod in testdata/pages.
@@ -99,6 +100,18 @@ func TestPages(t *testing.T) {
 				c.store.Delete(types.UID("uid-"+name), c.now)
 			case "preempt":
 				return c.preempt(t, d)
+			case "require":
+				return c.require(t, d)
+			case "commit", "disrupted", "giveup":
+				return c.execute(t, d)
+			case "wait":
+				var d0 string
+				d.ScanArgs(t, "for", &d0)
+				by, err := time.ParseDuration(d0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.step(by)
 			case "get", "post":
 				return c.page(t, d)
 			default:
@@ -129,15 +142,50 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 		return why.String() + "\n"
 	}
 	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if plan.Outcome != victims.Preempt {
-		return plan.Sentence() + "\n"
+	if plan.Outcome == victims.Refuse {
+		return c.store.Decline(uid, &plan, c.now).Text + "\n"
 	}
 	c.store.Claim(uid, &plan, c.now)
 	return "ok\n"
 }
 
+// require decides about the only node that a pod can run on.
+func (c *cluster) require(t *testing.T, d *datadriven.TestData) string {
+	var name string
+	d.ScanArgs(t, "name", &name)
+	uid := types.UID("uid-" + name)
+	attempt, why := c.store.AttemptRequired(uid, nil, c.now)
+	if !why.None() {
+		return why.String() + "\n"
+	}
+	plan := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	held, why := c.store.Settle(uid, &plan, c.now)
+	return fmt.Sprintf("held %t: %s\n", held, why.Text)
+}
+
+// execute tells what the executor does for a pod.
+func (c *cluster) execute(t *testing.T, d *datadriven.TestData) string {
+	var name string
+	d.ScanArgs(t, "name", &name)
+	uid := types.UID("uid-" + name)
+	switch d.Cmd {
+	case "commit":
+		going, why := c.store.Commit(uid, nil, c.now)
+		if !why.None() {
+			return why.Text + "\n"
+		}
+		return fmt.Sprintf("%d go\n", len(going))
+	case "disrupted":
+		c.store.Disrupted(uid, c.now)
+	default:
+		c.store.GiveUp(uid, reasons.New(reasons.HoldGivenUp, "%s", d.Input), c.now)
+	}
+	return "ok\n"
+}
+
 // page asks for a page and renders the answer.
 func (c *cluster) page(t *testing.T, d *datadriven.TestData) string {
+	c.record.Take()
 	r := httptest.NewRequest(strings.ToUpper(d.Cmd), d.CmdArgs[0].String(), strings.NewReader(d.Input))
 	if d.HasArg("json") {
 		r.Header.Set("Accept", "application/json")

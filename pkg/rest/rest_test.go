@@ -20,12 +20,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // cluster is a store and a server that shows it.
 type cluster struct {
 	store  *store.Store
+	record *record.Record
 	server *Server
 	http   http.Handler
 	clock  *clocktesting.FakeClock
@@ -40,7 +42,9 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.configure(t, document)
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
+	c.store.OpenJournal()
+	c.record = record.New(c.store, record.Options{})
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Record: c.record, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
 	c.http = c.server.Handler()
 	return c
 }

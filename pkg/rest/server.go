@@ -13,6 +13,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
 // DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
@@ -22,6 +23,8 @@ const DefaultClusterID = "mycluster"
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
+	// Record is what was decided; nil where nobody recorded it.
+	Record *record.Record
 	// Checks are run when somebody asks for the health.
 	Checks []Check
 	// Clock tells the time; nil for the real one.
@@ -33,6 +36,7 @@ type Options struct {
 // Server answers requests from views.
 type Server struct {
 	inventory *inventory.Inventory
+	record    *record.Record
 	health    health
 	history   history
 	documents documents
@@ -50,7 +54,7 @@ func NewServer(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	return &Server{
-		inventory: o.Inventory, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
+		inventory: o.Inventory, record: o.Record, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(),
 	}
@@ -90,6 +94,15 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 	return routes
 }
 
+// ownRoutes are the pages below /api/v1, which YuniKorn does not have; all are
+// read with GET.
+func (s *Server) ownRoutes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"decisions": s.decisions,
+		"holds":     s.holds,
+	}
+}
+
 // Handler answers the requests.
 func (s *Server) Handler() http.Handler { return s.desk.wrap(compressed(s.mux())) }
 
@@ -98,6 +111,9 @@ func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
 	for page, handler := range s.routes() {
 		serve(mux, http.MethodGet, "/ws/v1/"+page, handler)
+	}
+	for page, handler := range s.ownRoutes() {
+		serve(mux, http.MethodGet, "/api/v1/"+page, handler)
 	}
 	serve(mux, http.MethodGet, "/debug/fullstatedump", s.fullStateDump)
 	serve(mux, http.MethodPost, "/ws/v1/validate-conf", s.validate)

@@ -46,6 +46,7 @@ var table = map[string]Ring{
 	"pkg/informer":          Live,
 	"pkg/inventory":         Live,
 	"pkg/evict":             Live,
+	"pkg/record":            Live,
 	"pkg/leader":            Live,
 	"pkg/plugins":           Adapters,
 	"pkg/rest":              Adapters,

@@ -28,6 +28,7 @@ import (
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -50,6 +51,7 @@ var (
 // Process is what the plugins of one scheduler share.
 type Process struct {
 	store   atomic.Pointer[store.Store]
+	record  atomic.Pointer[record.Record]
 	managed atomic.Pointer[map[string]bool]
 	Clock   clock.WithTicker
 	Leader  *leader.Gate
@@ -138,14 +140,18 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err != nil {
 		return err
 	}
-	if err := serveREST(ctx, args.RESTAddress, s, watcher, logger); err != nil {
+	s.OpenJournal()
+	decided := record.New(s, record.Options{})
+	if err := serveREST(ctx, args.RESTAddress, s, watcher, decided, logger); err != nil {
 		return err
 	}
 	metrics.Register()
 	p.managed.Store(&managed)
+	p.record.Store(decided)
 	p.store.Store(s)
 	p.args = args
 	p.applyPreemption()
+	go decided.Run(ctx)
 	go source.Run(ctx)
 	go watcher.Run(ctx)
 	go announcer.run(ctx, p.Clock)
@@ -193,7 +199,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func serveREST(ctx context.Context, address string, s *store.Store, w *informer.Watcher, logger klog.Logger) error {
+func serveREST(ctx context.Context, address string, s *store.Store, w *informer.Watcher, decided *record.Record, logger klog.Logger) error {
 	if address == "" {
 		return nil
 	}
@@ -202,7 +208,7 @@ func serveREST(ctx context.Context, address string, s *store.Store, w *informer.
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
 	}
 	server := rest.NewServer(rest.Options{
-		Inventory: inventory.New(s), Build: rest.BuildInformation(),
+		Inventory: inventory.New(s), Record: decided, Build: rest.BuildInformation(),
 		Checks: []rest.Check{
 			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
 			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
@@ -224,3 +230,7 @@ func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logg
 	}
 	go reporter.Run(ctx)
 }
+
+// Record returns what was decided about pods for which others were to make room;
+// nil before Configure.
+func (p *Process) Record() *record.Record { return p.record.Load() }

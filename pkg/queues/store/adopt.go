@@ -76,11 +76,14 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	}
 	if end != "" {
 		p.asks.ended = h.Since
+		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
+		s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
 		return
 	}
 	placed, _ := s.holds.Of(p.UID)
 	p.asks.decidedAt = decidedAt(placed.Decision)
+	s.enterStep(p, Step{Kind: StepTakenUp, Hold: placed, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
 		s.supersede(s.nodes[placed.Node], now)

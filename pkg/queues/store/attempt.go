@@ -159,6 +159,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		return reasons.Brief(reasons.Starting)
 	}
 	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
 	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
 	if p.sweeping().goOn(d) {
 		p.asks.retryAt = now.Add(atMostEvery)

@@ -23,13 +23,23 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	defer s.unlock(now)
 	s.asking.during = nil
 	p, known := s.pods[uid]
-	switch {
-	case !known || p.app == nil:
+	if !known || p.app == nil {
 		return reasons.Brief(reasons.Starting)
+	}
+	why := s.claim(p, d, now)
+	if !why.None() {
+		s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
+	}
+	return why
+}
+
+// claim does so for a pod of a queue.
+func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason {
+	switch {
 	case p.state.allocated():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
 	case p.asks.holds:
-		h, _ := s.holds.Of(uid)
+		h, _ := s.holds.Of(p.UID)
 		return makingRoom(&h)
 	}
 	if _, why := s.unusable(d.Node); !why.None() {
@@ -44,20 +54,21 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	}
 	byFilters := !s.lacks(p, s.nodes[d.Node], nil)
 	since := latest(now, p.asks.ended.Add(1)) // the hold before it, if any, is told apart by it
-	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: decisionID(uid, since)}
+	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: DecisionID(p.UID, since)}
 	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	s.pace.spend(len(chosen), s.preemption, now)
 	p.asks.decision, p.asks.byFilters = d, byFilters
 	p.sweeping().end()
-	placed, _ := s.holds.Of(uid)
+	placed, _ := s.holds.Of(p.UID)
+	s.enterStep(p, Step{Kind: StepHeld, Hold: placed, Decision: d, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
 	return reasons.Reason{}
 }
 
-// decisionID names a decision: whom it was for, and when.
-func decisionID(asker types.UID, now time.Time) string {
+// DecisionID names a decision: whom it was for, and when.
+func DecisionID(asker types.UID, now time.Time) string {
 	return fmt.Sprintf("%s-%d", asker, now.UnixNano())
 }
 
@@ -117,6 +128,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	for _, v := range left {
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h)})
 	}
+	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
 	return out, reasons.Reason{}
 }
 
@@ -190,7 +202,11 @@ func (s *Store) Disrupted(asker types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
-		if h, ok := s.holds.Of(asker); ok && h.Patient {
+		h, ok := s.holds.Of(asker)
+		if ok {
+			s.enterStep(p, Step{Kind: StepDisrupted, Hold: h}, now)
+		}
+		if ok && h.Patient {
 			return // it has a time of its own, or waits for its node to change
 		}
 		s.wakeHolder(p, now)

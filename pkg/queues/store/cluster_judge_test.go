@@ -365,7 +365,7 @@ func showQueues(b *strings.Builder, v queues.View, q *queues.Queue) {
 
 // check judges the state after every move.
 func (c *cluster) check() error {
-	errs := append([]error{c.store.Check()}, c.faults...)
+	errs := append([]error{c.store.Check(), c.readJournals()}, c.faults...)
 	if c.standby != nil {
 		if err := c.standby.Check(); err != nil {
 			errs = append(errs, fmt.Errorf("standby: %w", err))

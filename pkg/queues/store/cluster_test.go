@@ -33,6 +33,7 @@ type cluster struct {
 	executor executor
 	standby  *Store // of a process that does not lead; nil for none
 
+	diary    diary
 	progress int // what happened that does not happen again and again
 	faults   []error
 }
@@ -125,6 +126,7 @@ func (c *cluster) both(f func(l live)) {
 // standBy begins a process that follows what happens.
 func (c *cluster) standBy() {
 	c.standby = New(c.spec, clusterOptions)
+	c.standby.OpenJournal()
 	c.standby.SetStandby(true, c.now)
 	c.tellNodes(c.standby)
 	for _, o := range c.objects {

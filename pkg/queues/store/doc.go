@@ -65,7 +65,8 @@
 // # Readers
 //
 // What changed is marked for one reader, who fetches it in small bites; see
-// register.go and package inventory.
+// register.go and package inventory. What was decided about askers is in a journal;
+// see journal.go and package record.
 //
 // # Locks
 //

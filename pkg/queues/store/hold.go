@@ -108,6 +108,7 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 		return
 	}
 	s.holdsChanged()
+	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
 	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
 	s.leaveNode(p)
 	for _, uid := range h.Chosen {

@@ -154,6 +154,8 @@ type Rest struct {
 	Queues  *queues.Snapshot
 	Holds   *reservations.View
 	Spec    *config.Spec
+	// HoldTimeout is how long a hold lasts after its last victim is gone.
+	HoldTimeout time.Duration
 	// Finished are the last applications that ended, the oldest first.
 	Finished []*AppRecord
 }
@@ -187,7 +189,7 @@ func (s *Store) TakeChanges(limit int) Changes {
 	if r.empty() {
 		c.Rest = &Rest{
 			Started: s.started, Queues: s.snapshot.Load(), Holds: s.heldView.Load(), Spec: s.spec,
-			Finished: r.finishedInOrder(),
+			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finishedInOrder(),
 		}
 	}
 	return c

@@ -22,6 +22,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	if err := s.rejudgeRequired(p, left, now); err != nil {
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
 		s.callOff(p, h, left, now)
+		s.enterStep(p, Step{Kind: StepCalledOff, Hold: *h, Reason: why}, now)
 		if p.state == parked || p.state == cooling {
 			p.reason = why
 		}
@@ -33,6 +34,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	for _, v := range left {
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h)})
 	}
+	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
 	return out, reasons.Reason{}
 }
 

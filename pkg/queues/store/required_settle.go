@@ -37,6 +37,11 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 	default:
 		held, why = s.holdRequired(p, d, now)
 	}
+	kind := StepRefused
+	if held {
+		kind = StepHeld
+	}
+	s.enterStep(p, Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // what changed since is what was done here
 		p.asks.sawNode = n.generation
 	}
@@ -102,7 +107,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 // decide names a decision for a pod, unlike those before it.
 func (s *Store) decide(p *pod, now time.Time) string {
 	p.asks.decidedAt = latest(now, p.asks.decidedAt.Add(1))
-	return decisionID(p.UID, p.asks.decidedAt)
+	return DecisionID(p.UID, p.asks.decidedAt)
 }
 
 // stillOn returns the victims of a decision if they are as they were.

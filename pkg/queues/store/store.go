@@ -117,6 +117,7 @@ type Store struct {
 	activate []Ref
 	reports  reports
 	register register
+	journal  journal
 	seq      uint64
 }
 
@@ -154,6 +155,7 @@ func New(spec *config.Spec, options Options) *Store {
 		early:      reservations.NewLedger(),
 		asking:     newAsking(),
 		work:       work{ready: make(chan struct{}, 1)},
+		journal:    journal{ready: make(chan struct{}, 1)},
 		optedOut:   map[string]bool{},
 		budgets:    map[budgetName]*budget{},
 		budgetsOf:  map[string][]*budget{},
@@ -258,6 +260,7 @@ func (s *Store) unlock(now time.Time) {
 	s.register.stamp(now)
 	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
+	s.journal.signal()
 	s.mu.Unlock()
 	if toWrite {
 		select {

@@ -117,6 +117,7 @@ func newWorld(spec *config.Spec, plant func(*Store) live) *world {
 // restart replaces scheduler and store; only the truth is left.
 func (w *world) restart() {
 	w.store = New(w.spec, Options{Window: 2, MaxWindow: 8})
+	w.store.OpenJournal()
 	w.live = w.plant(w.store)
 	w.popped = nil
 	for _, o := range w.objects {

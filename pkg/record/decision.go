@@ -1,0 +1,254 @@
+package record
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// Kind says by which rules was decided.
+type Kind string
+
+// The kinds. Queue: a queue below its guarantee takes it back (laws 1 to 7).
+// Required: a pod that can run on one node only needs that (D1 to D8).
+const (
+	Queue    Kind = "queue"
+	Required Kind = "required"
+)
+
+// Decision is what was decided about one asker at one moment, with the numbers it
+// was judged by, and what became of it. Immutable. Amounts are in base units, as
+// in package resources.
+type Decision struct {
+	// ID is unique.
+	ID string `json:"id"`
+	// Time is when it was made; Last when it was made again with the same outcome
+	// and reason, and Times how often it was made in all.
+	Time  time.Time `json:"time"`
+	Last  time.Time `json:"last"`
+	Times int       `json:"times"`
+	Asker Pod       `json:"asker"`
+	// Queue is the asker's leaf; empty for a pod of no queue.
+	Queue string `json:"queue,omitempty"`
+	Kind  Kind   `json:"kind"`
+	// Outcome is preempt (the victims go), hold (a node is held and nobody goes) or
+	// refuse (nothing is done).
+	Outcome victims.Outcome `json:"outcome"`
+	// TakenUp is true where the decision was made by an earlier process: only its
+	// node and who is to go are known.
+	TakenUp bool `json:"takenUp,omitempty"`
+	// Node is the node that is held, or would have been.
+	Node string `json:"node,omitempty"`
+	// Reason and Message are what people are told.
+	Reason  reasons.Code `json:"reason,omitempty"`
+	Message string       `json:"message"`
+	// Contested are the types that the asker lacks.
+	Contested []string `json:"contested,omitempty"`
+	Victims   []Victim `json:"victims,omitempty"`
+	// Numbers are what the laws were asked about.
+	Numbers []Number `json:"numbers,omitempty"`
+	// Rejected counts the pods that could not be victims, by rule.
+	Rejected []Rejection `json:"rejected,omitempty"`
+	// OptedOut counts victims that had opted out, Violations disruptions beyond what
+	// PodDisruptionBudgets allow.
+	OptedOut   int   `json:"optedOut,omitempty"`
+	Violations int64 `json:"budgetViolations,omitempty"`
+	// Unfit are nodes where the filters refuse whoever goes.
+	Unfit []string `json:"unfitNodes,omitempty"`
+	// FilterCalls is how often the real filters were asked. Incomplete is true when
+	// not every choice was weighed.
+	FilterCalls int  `json:"filterCalls"`
+	Incomplete  bool `json:"incomplete,omitempty"`
+	// Stages are what became of it, in order.
+	Stages []Stage `json:"stages"`
+}
+
+// Pod names a pod.
+type Pod struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+func podOf(r store.Ref) Pod { return Pod{Namespace: r.Namespace, Name: r.Name, UID: r.UID} }
+
+// Victim is a pod that is to go.
+type Victim struct {
+	Pod
+	// Queue is its leaf; empty for a pod of no queue, and where that is not known any more.
+	Queue    string           `json:"queue,omitempty"`
+	Node     string           `json:"node,omitempty"`
+	Requests map[string]int64 `json:"requests,omitempty"`
+	Priority int32            `json:"priority"`
+	// Effective and AskerEffective are the priorities that law 6 compared.
+	Effective      *int64 `json:"effectivePriority,omitempty"`
+	AskerEffective *int64 `json:"askerEffectivePriority,omitempty"`
+	OptedOut       bool   `json:"optedOut,omitempty"`
+	Originator     bool   `json:"originator,omitempty"`
+	// Class is what it is to its application (D5), of a decision of kind required.
+	Class string `json:"class,omitempty"`
+	// Note is what people are told on the victim.
+	Note string `json:"note,omitempty"`
+}
+
+// Number is what one rule was asked about: one type of one queue or, for D7, of the
+// node. What is absent plays no part.
+type Number struct {
+	// Law is "2", "4", "5", "7" or "D7".
+	Law      string `json:"law"`
+	Queue    string `json:"queue,omitempty"`
+	Resource string `json:"resource"`
+	// Used is used before, Taken what the victims free, Asked what the asker adds.
+	Used       *int64 `json:"used,omitempty"`
+	Taken      *int64 `json:"taken,omitempty"`
+	Asked      *int64 `json:"asked,omitempty"`
+	Guaranteed *int64 `json:"guaranteed,omitempty"`
+	Max        *int64 `json:"max,omitempty"`
+	// Free is what the node has left, Short what is missing there.
+	Free  *int64 `json:"free,omitempty"`
+	Short *int64 `json:"short,omitempty"`
+}
+
+// Rejection counts the pods that a rule excluded.
+type Rejection struct {
+	Rule string `json:"rule"`
+	Pods int    `json:"pods"`
+}
+
+// The stages of a decision, in order.
+const (
+	// StageHeld: the node is held from now on.
+	StageHeld = "held"
+	// StageTakenUp: the hold of an earlier process was taken up.
+	StageTakenUp = "taken up"
+	// StageCommitted: judged again on the state of then, the victims are let go.
+	StageCommitted = "committed"
+	// StageDisrupted: all victims are on their way.
+	StageDisrupted = "disrupted"
+	// StageCalledOff: judged again, nobody goes; the node stays held.
+	StageCalledOff = "called off"
+)
+
+// Stage is what happened to a decision at a time. The last stage of a hold is named
+// after the end of that: bound, deleted, superseded, node gone, node
+// unschedulable, timed out or given up.
+type Stage struct {
+	Stage   string       `json:"stage"`
+	Time    time.Time    `json:"time"`
+	Reason  reasons.Code `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+}
+
+// decisionOf is the decision that a step carries, without stages.
+func decisionOf(s *store.Step) *Decision {
+	d := &Decision{
+		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: podOf(s.Ref), Queue: s.Queue, Kind: Queue,
+		Outcome: victims.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
+	}
+	switch {
+	case s.Decision != nil:
+		d.addQueue(s.Decision, s.Types)
+	case s.Required != nil:
+		d.addRequired(s.Required, s.Types)
+	case s.Hold.Required:
+		d.Kind = Required
+	}
+	switch {
+	case s.Kind == store.StepRefused:
+		d.Outcome, d.Victims, d.OptedOut, d.Violations, d.Message = victims.Refuse, nil, 0, 0, s.Reason.Text
+	case len(d.Victims) > 0, s.Kind == store.StepTakenUp && len(s.Hold.Chosen) > 0:
+		d.Outcome = victims.Preempt
+	default:
+		d.Outcome = victims.Hold
+	}
+	return d
+}
+
+// addQueue adds what queue preemption decided.
+func (d *Decision) addQueue(q *victims.Decision, types []string) {
+	d.Node, d.Contested, d.OptedOut, d.Violations = q.Node, q.Contested, q.OptedOut, q.Violations
+	d.Unfit, d.FilterCalls, d.Incomplete = q.Unfit, q.FitsCalls, !q.Exhaustive
+	if q.Queue != "" {
+		d.Queue = q.Queue
+	}
+	d.Message = q.Sentence()
+	for i := range q.Victims {
+		v := &q.Victims[i]
+		d.Victims = append(d.Victims, Victim{
+			Pod: podOfVictim(v.Pod), Queue: v.Queue, Node: v.Node, Requests: amounts(v.Request, types), Priority: v.Pod.Priority,
+			Effective: &v.Below, AskerEffective: &v.AskBelow, OptedOut: v.OptedOut, Originator: v.Originator, Note: q.VictimNote(i),
+		})
+	}
+	d.addChanges("2", q.Changes)
+	d.addChanges("4", q.Asks)
+	d.addChanges("5", q.Loses)
+	for _, x := range q.OverMax {
+		d.Numbers = append(d.Numbers, Number{
+			Law: "7", Queue: x.Queue, Resource: x.Type, Used: number(x.Used), Asked: number(x.Asked), Taken: number(x.Taken), Max: number(x.Max),
+		})
+	}
+	d.reject(q.Rejected)
+}
+
+func (d *Decision) addChanges(law string, changes []victims.Change) {
+	for _, c := range changes {
+		d.Numbers = append(d.Numbers, Number{
+			Law: law, Queue: c.Queue, Resource: c.Type,
+			Used: number(c.Used), Taken: number(c.Taken), Asked: number(c.Asked), Guaranteed: number(c.Guaranteed),
+		})
+	}
+}
+
+// addRequired adds what was decided about the only node that a pod can run on.
+func (d *Decision) addRequired(r *required.Decision, types []string) {
+	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = Required, r.Node, r.OptedOut, r.Violations, r.FitsCalls
+	if r.Outcome != required.Fits {
+		d.Message = r.Sentence()
+	}
+	for i := range r.Victims {
+		v := &r.Victims[i]
+		d.Victims = append(d.Victims, Victim{
+			Pod: podOfVictim(v.Pod.Pod), Node: r.Node, Requests: amounts(v.Request, types), Priority: v.Priority,
+			OptedOut: v.OptedOut, Originator: v.Originator, Class: v.Class.String(), Note: r.VictimNote(i),
+		})
+	}
+	for _, n := range r.Need {
+		d.Numbers = append(d.Numbers, Number{Law: "D7", Resource: n.Type, Asked: number(n.Request), Free: number(n.Free), Short: number(n.Short)})
+		if n.Short > 0 {
+			d.Contested = append(d.Contested, n.Type)
+		}
+	}
+	d.reject(r.Rejected)
+}
+
+func (d *Decision) reject(list []victims.Rejection) {
+	for _, r := range list {
+		d.Rejected = append(d.Rejected, Rejection{Rule: string(r.Rule), Pods: r.Pods})
+	}
+}
+
+func podOfVictim(p *victims.Pod) Pod {
+	return Pod{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
+}
+
+func number(a resources.Amount) *int64 {
+	n := int64(a)
+	return &n
+}
+
+// amounts names the types of amounts.
+func amounts(a victims.Amounts, names []string) map[string]int64 {
+	out := make(map[string]int64, len(a))
+	for t, amount := range a {
+		if amount != 0 && t < len(names) {
+			out[names[t]] = amount
+		}
+	}
+	return out
+}

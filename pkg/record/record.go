@@ -1,0 +1,230 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// Options bound what is remembered; 0 means the default.
+type Options struct {
+	// Decisions by which a node was held (1,000), refusals (1,000), and holds that
+	// ended (1,000).
+	Decisions, Refusals, Ended int
+}
+
+const defaultKept = 1000
+
+// Source is where the steps come from; a store, whose journal is open.
+type Source interface {
+	Steps() <-chan struct{}
+	TakeSteps() (steps []store.Step, lost int)
+}
+
+// Record is what was decided. Make one with New.
+type Record struct {
+	source    Source
+	followers []func(*store.Step)
+
+	mu        sync.Mutex // guards the rest
+	decisions ring[*Decision]
+	refusals  ring[*Decision]
+	ended     ring[EndedHold]
+	places    map[string]place     // of decisions, by ID
+	latest    map[types.UID]string // the last decision about an asker
+	current   map[types.UID]string // the decision that its hold is from
+	refused   uint64               // counts refusals
+	lost      int64
+}
+
+// place is where a decision is.
+type place struct {
+	in *ring[*Decision]
+	at int
+}
+
+// EndedHold is a hold that is over.
+type EndedHold struct {
+	reservations.Hold
+	// Queue is the asker's leaf; empty for a pod of no queue.
+	Queue string
+	At    time.Time
+	End   reservations.End
+	// Reason is what people were told; none for a pod that was bound.
+	Reason reasons.Reason
+}
+
+// New returns a record of what a source does from now on.
+func New(source Source, o Options) *Record {
+	return &Record{
+		source:    source,
+		decisions: newRing[*Decision](o.Decisions), refusals: newRing[*Decision](o.Refusals), ended: newRing[EndedHold](o.Ended),
+		places: map[string]place{}, latest: map[types.UID]string{}, current: map[types.UID]string{},
+	}
+}
+
+// Follow has a function told of every step, in order, by one goroutine, after the
+// record knows it. The step is not to be changed. Call it before Run.
+func (r *Record) Follow(f func(*store.Step)) { r.followers = append(r.followers, f) }
+
+// Run records until the context ends.
+func (r *Record) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.source.Steps():
+			r.Take()
+		}
+	}
+}
+
+// Take records what there is. Only Run calls it, or whoever does not.
+func (r *Record) Take() {
+	steps, lost := r.source.TakeSteps()
+	r.mu.Lock()
+	r.lost += int64(lost)
+	r.mu.Unlock()
+	for i := range steps {
+		r.add(&steps[i])
+		for _, f := range r.followers {
+			f(&steps[i])
+		}
+	}
+}
+
+// Lost is how many steps were not recorded since there were too many at a time.
+func (r *Record) Lost() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
+}
+
+// Query says which decisions are wanted; an empty field means any.
+type Query struct {
+	// Namespace and Pod are those of the asker, Queue its leaf or a queue above it.
+	Namespace, Pod, Queue string
+	// Limit is how many at most; 0 or less means all.
+	Limit int
+}
+
+// Wants tells whether something about an asker of a queue is wanted.
+func (q *Query) Wants(asker Pod, queue string) bool {
+	return (q.Namespace == "" || q.Namespace == asker.Namespace) && (q.Pod == "" || q.Pod == asker.Name) &&
+		(q.Queue == "" || q.Queue == queue || len(queue) > len(q.Queue) && queue[:len(q.Queue)+1] == q.Queue+".")
+}
+
+// Decisions returns the decisions that are wanted, those made last first.
+func (r *Record) Decisions(q Query) []*Decision {
+	all := r.all()
+	slices.SortFunc(all, func(a, b *Decision) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.ID, a.ID)) })
+	out := make([]*Decision, 0, min(len(all), max(q.Limit, 0)))
+	for _, d := range all {
+		if q.Wants(d.Asker, d.Queue) {
+			if out = append(out, d); len(out) == q.Limit {
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (r *Record) all() []*Decision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append(slices.Clone(r.decisions.list), r.refusals.list...)
+}
+
+// Last returns the last decision about a pod; nil if none is remembered.
+func (r *Record) Last(pod types.UID) *Decision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.decision(r.latest[pod])
+}
+
+// decision returns a decision by its ID; nil if it is not remembered.
+func (r *Record) decision(id string) *Decision {
+	p, ok := r.places[id]
+	if !ok {
+		return nil
+	}
+	return p.in.list[p.at]
+}
+
+// Decision returns a decision by its ID, such as that of a hold; nil if it is not
+// remembered.
+func (r *Record) Decision(id string) *Decision {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.decision(id)
+}
+
+// Ended returns the holds that ended and are wanted, the last first.
+func (r *Record) Ended(q Query) []EndedHold {
+	r.mu.Lock()
+	all := r.ended.inOrder()
+	r.mu.Unlock()
+	slices.Reverse(all)
+	out := make([]EndedHold, 0, min(len(all), max(q.Limit, 0)))
+	for i := range all {
+		h := &all[i]
+		if q.Wants(Pod{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, h.Queue) {
+			if out = append(out, *h); len(out) == q.Limit {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// EndedOf returns the hold of a pod that ended last, and whether one is remembered.
+func (r *Record) EndedOf(pod types.UID) (EndedHold, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.ended.inOrder()
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Asker == pod {
+			return all[i], true
+		}
+	}
+	return EndedHold{}, false
+}
+
+// ring has the last of something.
+type ring[T any] struct {
+	list []T
+	next int // where the following one goes, once it is full
+	size int
+}
+
+func newRing[T any](size int) ring[T] {
+	if size <= 0 {
+		size = defaultKept
+	}
+	return ring[T]{size: size}
+}
+
+// add adds one; where it is, and the one that had the place.
+func (r *ring[T]) add(v T) (at int, old T, replaced bool) {
+	if len(r.list) < r.size {
+		r.list = append(r.list, v)
+		return len(r.list) - 1, old, false
+	}
+	at, old = r.next, r.list[r.next]
+	r.list[at] = v
+	r.next = (r.next + 1) % r.size
+	return at, old, true
+}
+
+// inOrder lists all, the oldest first.
+func (r *ring[T]) inOrder() []T {
+	return append(slices.Clone(r.list[r.next:]), r.list[:r.next]...)
+}

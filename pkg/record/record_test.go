@@ -1,0 +1,376 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// journal is a source that is told its steps.
+type journal struct {
+	ready chan struct{}
+	steps []store.Step
+	lost  int
+}
+
+func (j *journal) Steps() <-chan struct{} { return j.ready }
+
+func (j *journal) TakeSteps() ([]store.Step, int) {
+	steps, lost := j.steps, j.lost
+	j.steps, j.lost = nil, 0
+	return steps, lost
+}
+
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// story is a record and the source it has.
+type story struct {
+	*Record
+	journal *journal
+	now     time.Time
+}
+
+func newStory(o Options) *story {
+	j := &journal{ready: make(chan struct{}, 1)}
+	return &story{Record: New(j, o), journal: j, now: began}
+}
+
+func refOf(name string) store.Ref {
+	return store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
+}
+
+// step has something happen a second later.
+func (s *story) step(kind store.StepKind, asker string, change func(*store.Step)) {
+	s.now = s.now.Add(time.Second)
+	step := store.Step{Kind: kind, Ref: refOf(asker), At: s.now, Queue: "root.a"}
+	if change != nil {
+		change(&step)
+	}
+	s.journal.steps = append(s.journal.steps, step)
+	s.Take()
+}
+
+func (s *story) refuse(asker, node string, code reasons.Code) {
+	s.step(store.StepRefused, asker, func(step *store.Step) {
+		step.Reason = reasons.New(code, "no %d", s.now.Second())
+		step.Decision = &victims.Decision{Outcome: victims.Refuse, Node: node, Exhaustive: true, Rejected: []victims.Rejection{{Rule: victims.Law5, Pods: s.now.Second()}}}
+	})
+}
+
+func ask(name string) *victims.Ask {
+	return &victims.Ask{UID: "uid-" + name, Namespace: "ns", Name: name}
+}
+
+func pod(name string, requests ...int64) *victims.Pod {
+	return &victims.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Request: requests, Priority: -3, OptedOut: true, Originator: true}
+}
+
+// hold has a node held by a decision by which some go.
+func (s *story) hold(asker, id string, going ...string) {
+	s.step(store.StepHeld, asker, func(step *store.Step) {
+		d := &victims.Decision{Ask: ask(asker), Queue: "root.a.b", Outcome: victims.Hold, Node: "n1", Exhaustive: true}
+		for _, name := range going {
+			d.Outcome = victims.Preempt
+			d.Victims = append(d.Victims, victims.Victim{Pod: pod(name, 0, 5), Node: "n1", Queue: "root.c", Below: 7, AskBelow: 8})
+			step.Hold.Chosen = append(step.Hold.Chosen, types.UID("uid-"+name))
+		}
+		step.Decision, step.Types = d, []string{"vcore", "memory"}
+		step.Hold.Asker, step.Hold.Node, step.Hold.Decision, step.Hold.Since = step.UID, "n1", id, step.At
+		step.Hold.Namespace, step.Hold.Name = "ns", asker
+		step.Reason = reasons.New(reasons.MakingRoom, "room")
+	})
+}
+
+func (s *story) end(asker string, end reservations.End, why reasons.Reason) {
+	s.step(store.StepEnded, asker, func(step *store.Step) {
+		step.Ended, step.Reason = end, why
+		step.Hold = reservations.Hold{Asker: step.UID, Namespace: "ns", Name: asker, Node: "n1"}
+	})
+}
+
+// ids lists decisions.
+func ids(list []*Decision) []string {
+	var out []string
+	for _, d := range list {
+		out = append(out, d.ID)
+	}
+	return out
+}
+
+func stages(d *Decision) []string {
+	var out []string
+	for _, s := range d.Stages {
+		out = append(out, s.Stage)
+	}
+	return out
+}
+
+func TestTheWayOfADecision(t *testing.T) {
+	s := newStory(Options{})
+	s.hold("a", "d1", "v")
+	first := s.Last("uid-a")
+	s.step(store.StepCommitted, "a", nil)
+	s.step(store.StepDisrupted, "a", nil)
+	s.end("a", reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late"))
+	d := s.Last("uid-a")
+	if diff := cmp.Diff([]string{"held", "committed", "disrupted", "timed out"}, stages(d)); diff != "" {
+		t.Error(diff)
+	}
+	if last := d.Stages[3]; last.Reason != reasons.HoldTimedOut || last.Message != "late" || !last.Time.Equal(began.Add(4*time.Second)) {
+		t.Errorf("the last stage is %+v", last)
+	}
+	if len(first.Stages) != 1 {
+		t.Errorf("what a reader had changed: %v", first.Stages)
+	}
+	seven, eight := int64(7), int64(8)
+	want := []Victim{{
+		Pod: Pod{"ns", "v", "uid-v"}, Queue: "root.c", Node: "n1", Requests: map[string]int64{"memory": 5}, Priority: -3,
+		Effective: &seven, AskerEffective: &eight, OptedOut: true, Originator: true, Note: d.Victims[0].Note,
+	}}
+	if diff := cmp.Diff(want, d.Victims); diff != "" || d.Victims[0].Note == "" {
+		t.Errorf("victims %s", diff)
+	}
+	if d.Outcome != victims.Preempt || d.Queue != "root.a.b" || d.Kind != Queue || d.Reason != reasons.MakingRoom {
+		t.Errorf("%+v", d)
+	}
+	e, ok := s.EndedOf("uid-a")
+	if !ok || e.End != reservations.TimedOut || e.Reason.Text != "late" {
+		t.Errorf("ended %+v, %t", e, ok)
+	}
+	s.step(store.StepDisrupted, "a", nil) // late: it belongs to no hold
+	if got := len(s.Last("uid-a").Stages); got != 4 {
+		t.Errorf("%d stages after the end", got)
+	}
+}
+
+// TestARefusalRepeated takes the place of the one before it, with its numbers; one
+// for another reason, or about another node, does not.
+func TestARefusalRepeated(t *testing.T) {
+	s := newStory(Options{})
+	s.refuse("a", "", reasons.PreemptionRefused)
+	s.refuse("b", "", reasons.PreemptionRefused)
+	s.refuse("a", "", reasons.PreemptionRefused)
+	d := s.Last("uid-a")
+	if d.Times != 2 || !d.Time.Equal(began.Add(time.Second)) || !d.Last.Equal(began.Add(3*time.Second)) || d.Message != "no 8" || d.Rejected[0].Pods != 8 {
+		t.Errorf("%+v", d)
+	}
+	s.refuse("a", "n2", reasons.PreemptionRefused)
+	s.refuse("a", "n2", reasons.PreemptionPaced)
+	s.hold("a", "d1", "v")
+	s.refuse("a", "n2", reasons.PreemptionPaced)
+	if got := ids(s.Decisions(Query{Pod: "a"})); len(got) != 5 || got[1] != "d1" {
+		t.Errorf("%v", got)
+	}
+	if got := s.Last("uid-a"); got.Outcome != victims.Refuse || got.Times != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestARefusalOfAPlan: what may not be done now has no victims.
+func TestARefusalOfAPlan(t *testing.T) {
+	s := newStory(Options{})
+	s.step(store.StepRefused, "a", func(step *store.Step) {
+		step.Decision = &victims.Decision{Ask: ask("a"), Outcome: victims.Preempt, Node: "n1", OptedOut: 1, Victims: []victims.Victim{{Pod: pod("v")}}}
+		step.Reason = reasons.New(reasons.PreemptionPaced, "later")
+	})
+	if d := s.Last("uid-a"); d.Outcome != victims.Refuse || len(d.Victims) > 0 || d.OptedOut > 0 || d.Message != "later" || !d.Incomplete {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestAHoldThatGoesOn: a decision that adds nobody is the same one made again.
+func TestAHoldThatGoesOn(t *testing.T) {
+	s := newStory(Options{})
+	requires := func(id string, stopped victims.Rule, going ...string) {
+		s.step(store.StepHeld, "a", func(step *store.Step) {
+			d := &required.Decision{Ask: &required.Ask{Ask: ask("a")}, Node: "n1", Outcome: victims.Hold, Stopped: stopped, Need: []required.Need{
+				{Type: "vcore", Request: 5, Free: -1, Short: 6}, {Type: "pods", Request: 1, Free: 3},
+			}}
+			for _, name := range going {
+				d.Outcome = victims.Preempt
+				d.Victims = append(d.Victims, required.Victim{Pod: &required.Pod{Pod: pod(name, 5)}, Class: required.OptedOut, ForRoom: true})
+			}
+			step.Required, step.Types, step.Queue = d, []string{"vcore"}, ""
+			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: id, Required: true}
+		})
+	}
+	requires("d1", required.RuleNoVictims)
+	requires("d1", required.RuleNoVictims)
+	d := s.Last("uid-a")
+	if d.Times != 2 || d.Outcome != victims.Hold || d.Kind != Required || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
+		t.Errorf("%+v", d)
+	}
+	if n := d.Numbers[0]; n.Law != "D7" || *n.Asked != 5 || *n.Free != -1 || *n.Short != 6 || n.Used != nil {
+		t.Errorf("%+v", n)
+	}
+	requires("d2", "", "v")
+	s.step(store.StepCommitted, "a", func(step *store.Step) {
+		step.Going = []store.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
+	})
+	requires("d2", "") // who was chosen is on the way
+	s.step(store.StepCalledOff, "a", func(step *store.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
+	d = s.Last("uid-a")
+	if diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d)); diff != "" || d.ID != "d2" || len(d.Victims) != 1 {
+		t.Errorf("%+v\n%s", d, diff)
+	}
+	if v := d.Victims[0]; v.Queue != "root.c" || v.Note != "go" || v.Class != "opted out" || v.Requests["vcore"] != 5 {
+		t.Errorf("%+v", v)
+	}
+	if got := ids(s.Decisions(Query{})); !slices.Equal(got, []string{"d2", "d1"}) {
+		t.Errorf("%v", got)
+	}
+	if s.Decision("d1") == nil || s.Decision("d3") != nil {
+		t.Error("decisions by ID")
+	}
+}
+
+// TestAHoldTakenUp: of a decision of an earlier process it is known who goes; of
+// one of this process, everything.
+func TestAHoldTakenUp(t *testing.T) {
+	s := newStory(Options{})
+	takeUp := func() {
+		s.step(store.StepTakenUp, "a", func(step *store.Step) {
+			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d0", Chosen: []types.UID{"uid-v", "uid-w"}, Required: true}
+			step.Reason = reasons.New(reasons.MakingRoom, "room")
+		})
+	}
+	takeUp()
+	s.step(store.StepCommitted, "a", func(step *store.Step) { step.Going = []store.Victim{{Ref: refOf("w"), Node: "n1"}} })
+	d := s.Last("uid-a")
+	if !d.TakenUp || d.Outcome != victims.Preempt || d.Kind != Required || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
+		t.Errorf("%+v", d)
+	}
+	takeUp()
+	if diff := cmp.Diff([]string{"taken up", "committed", "taken up"}, stages(s.Last("uid-a"))); diff != "" {
+		t.Error(diff)
+	}
+	s.end("a", reservations.Bound, reasons.Reason{})
+	s.hold("a", "d1", "v")
+	s.step(store.StepTakenUp, "a", func(step *store.Step) {
+		step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: "d1"}
+	})
+	if d := s.Last("uid-a"); d.TakenUp || len(d.Victims) != 1 || !slices.Equal(stages(d), []string{"held", "taken up"}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestRingsForget: the oldest go, refusals push no decisions out, and what is
+// forgotten leaves nothing behind.
+func TestRingsForget(t *testing.T) {
+	s := newStory(Options{Decisions: 2, Refusals: 3, Ended: 2})
+	for i := range 5 {
+		name := fmt.Sprint(i)
+		s.hold(name, "d"+name, "v")
+		s.end(name, reservations.Bound, reasons.Reason{})
+		s.refuse(name, "", reasons.PreemptionRefused)
+	}
+	want := []string{"uid-4-refused-5", "d4", "uid-3-refused-4", "d3", "uid-2-refused-3"}
+	if diff := cmp.Diff(want, ids(s.Decisions(Query{}))); diff != "" {
+		t.Error(diff)
+	}
+	if s.Last("uid-1") != nil || s.Last("uid-2") == nil || s.Decision("d2") != nil || s.Decision("d4") == nil {
+		t.Error("what is forgotten is found, or the other way round")
+	}
+	if len(s.places) != 5 || len(s.latest) != 3 || len(s.current) != 0 {
+		t.Errorf("%d places, %d latest, %d current", len(s.places), len(s.latest), len(s.current))
+	}
+	if got := s.Ended(Query{}); len(got) != 2 || got[0].Name != "4" || got[1].Name != "3" {
+		t.Errorf("%+v", got)
+	}
+	if _, ok := s.EndedOf("uid-1"); ok {
+		t.Error("a forgotten end is found")
+	}
+	s.step(store.StepCommitted, "0", nil) // of a decision that is forgotten
+}
+
+func TestQueries(t *testing.T) {
+	s := newStory(Options{})
+	s.hold("x", "d1")
+	s.hold("y", "d2")
+	for _, c := range []struct {
+		q    Query
+		want int
+	}{
+		{Query{}, 2},
+		{Query{Limit: 1}, 1},
+		{Query{Namespace: "ns"}, 2},
+		{Query{Namespace: "other"}, 0},
+		{Query{Pod: "x"}, 1},
+		{Query{Queue: "root"}, 2},
+		{Query{Queue: "root.a"}, 2},
+		{Query{Queue: "root.a.b"}, 2},
+		{Query{Queue: "root.a.b.c"}, 0},
+		{Query{Queue: "roo"}, 0},
+	} {
+		if got := len(s.Decisions(c.q)); got != c.want {
+			t.Errorf("%+v: %d decisions, want %d", c.q, got, c.want)
+		}
+	}
+	s.end("x", reservations.Bound, reasons.Reason{})
+	s.end("y", reservations.Bound, reasons.Reason{})
+	if got := s.Ended(Query{Limit: 1}); len(got) != 1 || got[0].Name != "y" {
+		t.Errorf("%+v", got)
+	}
+	if got := s.Ended(Query{Pod: "x", Queue: "root.a"}); len(got) != 1 || got[0].Name != "x" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRunTellsFollowers: every step, in order, once the record knows it; and what
+// was lost is counted.
+func TestRunTellsFollowers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{ready: make(chan struct{}, 1), lost: 3}
+		r := New(j, Options{})
+		var told []store.StepKind
+		r.Follow(func(s *store.Step) {
+			if r.Last(s.UID) == nil {
+				t.Error("a follower hears of it before the record")
+			}
+			told = append(told, s.Kind)
+		})
+		s := &story{Record: New(&journal{}, Options{}), journal: j, now: began}
+		s.hold("a", "d1") // into the journal, for another record takes nothing from it
+		s.step(store.StepCommitted, "a", nil)
+		go r.Run(t.Context())
+		j.ready <- struct{}{}
+		synctest.Wait()
+		if !slices.Equal(told, []store.StepKind{store.StepHeld, store.StepCommitted}) || r.Lost() != 3 {
+			t.Errorf("told %v, lost %d", told, r.Lost())
+		}
+	})
+}
+
+// TestAmounts: types that came later than the decision are none of its own.
+func TestAmounts(t *testing.T) {
+	d := Decision{}
+	d.addQueue(&victims.Decision{
+		Ask: ask("a"), Outcome: victims.Preempt, Exhaustive: true,
+		Changes: []victims.Change{{Queue: "root.c", Type: "vcore", Used: 4, Taken: 2, Guaranteed: 1}},
+		Asks:    []victims.Change{{Queue: "root.a", Type: "vcore", Asked: 2, Guaranteed: 4}},
+		Loses:   []victims.Change{{Queue: "root.c", Type: "vcore", Used: 4}},
+		OverMax: []victims.Excess{{Queue: "root", Type: "vcore", Used: 6, Asked: 2, Taken: 2, Max: resources.Amount(7)}},
+	}, nil)
+	var laws []string
+	for _, n := range d.Numbers {
+		laws = append(laws, n.Law)
+	}
+	if !slices.Equal(laws, []string{"2", "4", "5", "7"}) || *d.Numbers[3].Max != 7 || d.Numbers[3].Guaranteed != nil || *d.Numbers[0].Taken != 2 {
+		t.Errorf("%v %+v", laws, d.Numbers)
+	}
+	if got := amounts(victims.Amounts{0, 2, 3}, []string{"a", "b"}); len(got) != 1 || got["b"] != 2 {
+		t.Errorf("%v", got)
+	}
+}

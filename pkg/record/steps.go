@@ -1,0 +1,154 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// add records a step.
+func (r *Record) add(s *store.Step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch s.Kind {
+	case store.StepRefused:
+		r.refuse(s)
+	case store.StepHeld:
+		r.hold(s)
+	case store.StepTakenUp:
+		r.takeUp(s)
+	case store.StepCommitted:
+		r.stage(s, StageCommitted)
+	case store.StepDisrupted:
+		r.stage(s, StageDisrupted)
+	case store.StepCalledOff:
+		r.stage(s, StageCalledOff)
+	case store.StepEnded:
+		r.end(s)
+	}
+}
+
+// refuse records a refusal, in the place of the same one before it.
+func (r *Record) refuse(s *store.Step) {
+	d := decisionOf(s)
+	d.Stages = []Stage{}
+	if last := r.decision(r.latest[s.UID]); last != nil && last.Outcome == victims.Refuse && last.Reason == d.Reason && last.Node == d.Node {
+		d.ID, d.Time, d.Times = last.ID, last.Time, last.Times+1
+		r.put(d)
+		return
+	}
+	r.refused++
+	d.ID = fmt.Sprintf("%s-refused-%d", s.UID, r.refused)
+	r.insert(&r.refusals, d)
+}
+
+// hold records a decision by which a node is held. One that adds nobody to those
+// who go is the same decision, made again.
+func (r *Record) hold(s *store.Step) {
+	d := decisionOf(s)
+	old := r.decision(d.ID)
+	switch {
+	case old == nil:
+		d.Stages = []Stage{{Stage: StageHeld, Time: s.At}}
+		r.insert(&r.decisions, d)
+	case len(d.Victims) == 0 && len(old.Victims) > 0: // it goes on as decided
+		d = old
+	default:
+		d.Time, d.Times, d.Stages, d.TakenUp = old.Time, old.Times+1, old.Stages, false
+		r.put(d)
+	}
+	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
+}
+
+// takeUp records the hold of an earlier process.
+func (r *Record) takeUp(s *store.Step) {
+	d := r.decision(s.Hold.Decision)
+	if d == nil {
+		d = decisionOf(s)
+		d.TakenUp, d.Stages = true, []Stage{}
+		for _, uid := range s.Hold.Chosen {
+			d.Victims = append(d.Victims, Victim{Pod: Pod{UID: uid}})
+		}
+		r.insert(&r.decisions, d)
+	}
+	r.latest[s.UID], r.current[s.UID] = d.ID, d.ID
+	r.stage(s, StageTakenUp)
+}
+
+// stage adds a stage to the decision that a hold is from.
+func (r *Record) stage(s *store.Step, name string) {
+	old := r.decision(r.current[s.UID])
+	if old == nil {
+		return
+	}
+	d := *old
+	d.Stages = append(slices.Clone(old.Stages), Stage{Stage: name, Time: s.At, Reason: code(s, name), Message: message(s, name)})
+	if s.Kind == store.StepCommitted {
+		d.name(s.Going)
+	}
+	r.put(&d)
+}
+
+// code and message say why, where it is not as decided.
+func code(s *store.Step, stage string) reasons.Code {
+	if stage == StageTakenUp {
+		return ""
+	}
+	return s.Reason.Code
+}
+
+func message(s *store.Step, stage string) string {
+	if stage == StageTakenUp {
+		return ""
+	}
+	return s.Reason.Text
+}
+
+// name completes what is known of victims: of those of an earlier process nothing
+// was but their UID.
+func (d *Decision) name(going []store.Victim) {
+	d.Victims = slices.Clone(d.Victims)
+	for _, g := range going {
+		for i := range d.Victims {
+			if v := &d.Victims[i]; v.UID == g.UID {
+				v.Pod, v.Queue, v.Node, v.Note = podOf(g.Ref), g.Queue, g.Node, g.Note
+			}
+		}
+	}
+}
+
+// end records that a hold is over.
+func (r *Record) end(s *store.Step) {
+	r.stage(s, string(s.Ended))
+	r.ended.add(EndedHold{Hold: s.Hold, Queue: s.Queue, At: s.At, End: s.Ended, Reason: s.Reason})
+	delete(r.current, s.UID)
+}
+
+// insert adds a decision to a ring; the one that had its place is forgotten.
+func (r *Record) insert(in *ring[*Decision], d *Decision) {
+	at, old, replaced := in.add(d)
+	if replaced {
+		delete(r.places, old.ID)
+		r.forget(old.Asker.UID, old.ID)
+	}
+	r.places[d.ID] = place{in, at}
+	r.latest[d.Asker.UID] = d.ID
+}
+
+// forget forgets a decision of an asker, if it is the last one.
+func (r *Record) forget(asker types.UID, id string) {
+	if r.latest[asker] == id {
+		delete(r.latest, asker)
+	}
+}
+
+// put replaces a decision by a changed copy.
+func (r *Record) put(d *Decision) {
+	p := r.places[d.ID]
+	p.in.list[p.at] = d
+}

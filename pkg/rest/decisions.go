@@ -1,0 +1,70 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/paddock-scheduler/paddock/pkg/record"
+)
+
+// defaultLimit is how many decisions, and holds that ended, are shown where nobody
+// says how many.
+const defaultLimit = 100
+
+// Decisions is the answer of GET /api/v1/decisions.
+type Decisions struct {
+	// Decisions are those made last, the last first.
+	Decisions []*record.Decision `json:"decisions"`
+	// Lost is how many steps were not recorded because there were too many at a time.
+	Lost int64 `json:"lost,omitempty"`
+}
+
+// decisions answers GET /api/v1/decisions.
+func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
+	q, err := queryOf(r.URL.Query())
+	switch {
+	case err != nil:
+		problem(w, http.StatusBadRequest, "Bad query", err.Error())
+		return
+	case s.record == nil:
+		problem(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
+		return
+	}
+	header(w)
+	p := newPage(w)
+	p.open('{')
+	p.key("decisions")
+	p.open('[')
+	for _, d := range s.record.Decisions(q) {
+		if p.failed() {
+			break
+		}
+		p.value(d)
+	}
+	p.close(']')
+	p.numberField("lost", s.record.Lost())
+	p.close('}')
+	_ = p.done()
+}
+
+// queryOf reads which decisions or holds are wanted.
+func queryOf(v url.Values) (record.Query, error) {
+	q := record.Query{Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: v.Get("queue"), Limit: defaultLimit}
+	for name := range v {
+		switch name {
+		case "namespace", "pod", "queue", "limit":
+		default:
+			return q, fmt.Errorf("there is no parameter %q; there are namespace, pod, queue and limit", name)
+		}
+	}
+	if text := v.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n <= 0 {
+			return q, fmt.Errorf("limit is %q; it is the number of entries that are wanted, 1 or more", text)
+		}
+		q.Limit = n
+	}
+	return q, nil
+}
