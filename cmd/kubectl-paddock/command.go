@@ -56,8 +56,8 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-const long = `Shows queues as the scheduler sees them, and checks and compares configurations.
-It reads and never writes.
+const long = `Shows queues and preemption as the scheduler sees them, and checks and compares
+configurations. It reads and never writes.
 
 "config" needs no cluster. The other commands ask the scheduler: through the API
 server by default, with your own rights (get on services/proxy), or directly at
@@ -87,7 +87,7 @@ func newCommand(s streams) *cobra.Command {
 	config := &cobra.Command{Use: "config", Short: "Check and compare queue configurations"}
 	group(config)
 	config.AddCommand(newValidate(), newDiff(conn))
-	cmd.AddCommand(config, newQueues(conn), newTop(conn))
+	cmd.AddCommand(config, newQueues(conn), newTop(conn), newDecisions(conn), newHolds(conn))
 	return cmd
 }
 

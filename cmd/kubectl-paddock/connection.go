@@ -23,6 +23,12 @@ const (
 	configPath = "/ws/v1/config"
 )
 
+// Where it has what YuniKorn's does not.
+const (
+	decisionsPath = "/api/v1/decisions"
+	holdsPath     = "/api/v1/holds"
+)
+
 // maxAnswer bounds what is read of an answer, in bytes; 5,000 queues need about 5 MiB.
 const maxAnswer = 64 << 20
 
@@ -50,11 +56,27 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 
 // get returns the body at a path of the REST interface.
 func (c *connection) get(ctx context.Context, path string) ([]byte, error) {
+	return c.query(ctx, path, nil)
+}
+
+// read reads the answer to a query at a path.
+func (c *connection) read(ctx context.Context, path string, query url.Values, into any) error {
+	body, err := c.query(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	return decode(body, path, into)
+}
+
+// query returns the body of the answer to a query at a path.
+func (c *connection) query(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	client, target, err := c.target()
 	if err != nil {
 		return nil, err
 	}
-	status, body, err := c.fetch(ctx, client, target.JoinPath(path).String())
+	target = target.JoinPath(path)
+	target.RawQuery = query.Encode()
+	status, body, err := c.fetch(ctx, client, target.String())
 	switch {
 	case err != nil && c.server != "":
 		return nil, fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+

@@ -33,6 +33,9 @@ import (
 //	nodes              what the nodes of that scheduler hold: type=amount ...
 //	pods QUEUE         what the pods of a queue use or, with pending, ask for; the queue
 //	                   is made where it is missing
+//	preempts STAGE     $SERVER is a scheduler in which room is made for pod ns/a: it did not
+//	                   come to that yet (refused), somebody is chosen (planned), leaves
+//	                   (leaving), is gone (clear), or the pod runs (bound)
 //	answer STATUS      $SERVER is something that answers every request like this
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
@@ -80,6 +83,8 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		s.draft.SetCapacity(queuestest.Vector(d.Input))
 	case "pods":
 		s.pods(t, d)
+	case "preempts":
+		s.serve(t, preempts(t, d.CmdArgs[0].Key))
 	case "answer":
 		s.serve(t, answers(d.CmdArgs[0].Key, d.Input))
 	case "silent":

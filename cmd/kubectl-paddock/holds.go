@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+func newHolds(conn *connection) *cobra.Command {
+	var output *format
+	var which about
+	var ended bool
+	cmd := &cobra.Command{
+		Use:   "holds",
+		Short: "Show which nodes are held for whom, and until when",
+		Long: `Shows the nodes that are held for pods, whom these wait for, and until when.
+With --ended, the last holds that are over, and why they ended.`,
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := which.query()
+			if err != nil {
+				return err
+			}
+			var list rest.Holds
+			if err := conn.read(cmd.Context(), holdsPath, query, &list); err != nil {
+				return err
+			}
+			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error {
+				if ended {
+					return printEnded(w, list.Ended)
+				}
+				return printHolds(w, list.Holds)
+			})
+		},
+	}
+	output = addOutput(cmd)
+	which.addFlags(cmd, "holds")
+	cmd.Flags().BoolVar(&ended, "ended", false, "show those that are over")
+	return cmd
+}
+
+func printHolds(w io.Writer, list []rest.Hold) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No node is held.")
+		return err
+	}
+	t := newTable("NODE", "POD", "QUEUE", "KIND", "STATE", "SINCE", "UNTIL", "WAITS FOR")
+	for i := range list {
+		h := &list[i]
+		until := "-"
+		if h.Until != nil {
+			until = moment(*h.Until)
+		}
+		t.add(h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), h.State, moment(h.Since), until, waitsFor(h))
+	}
+	return t.write(w)
+}
+
+// waitsFor names who has still to leave; who was leaving anyway says so.
+func waitsFor(h *rest.Hold) string {
+	var names []string
+	for _, l := range h.WaitsFor {
+		name := named(record.Pod{Namespace: l.Namespace, Name: l.Name, UID: l.UID})
+		if !l.Chosen {
+			name += " (leaves anyway)"
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 && h.Note != "" {
+		return h.Note
+	}
+	return few(names)
+}
+
+func printEnded(w io.Writer, list []rest.EndedHold) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No hold has ended.")
+		return err
+	}
+	t := newTable("ENDED", "NODE", "POD", "QUEUE", "KIND", "SINCE", "END", "MESSAGE")
+	for i := range list {
+		h := &list[i]
+		t.add(moment(h.Ended), h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), moment(h.Since), string(h.End), orDash(h.Message))
+	}
+	return t.write(w)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+const preemptingQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: fair
+      resources: {guaranteed: {vcore: 4}}
+      properties: {preemption.delay: 1s}
+    - name: greedy
+      resources: {guaranteed: {vcore: 1}}
+`
+
+// preempting is a scheduler's store in which room is made.
+type preempting struct {
+	*store.Store
+	now time.Time
+}
+
+// preempts is the REST interface of a scheduler in which room was made for pod
+// ns/a as far as a stage says. A DaemonSet pod holds another node,
+// which somebody leaves anyway.
+func preempts(t *testing.T, stage string) http.Handler {
+	spec, err := config.Parse([]byte(preemptingQueues))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &preempting{store.New(spec, store.Options{}), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	p.OpenJournal()
+	p.Start(p.now)
+	decided := record.New(p, record.Options{})
+	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
+	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
+	p.pod(store.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
+	p.pod(store.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
+	p.pod(store.Pod{Name: "left", Node: "n2", Deleting: true}, "root.fair", "vcore=1")
+	for _, name := range []string{"g1", "g2", "g3", "g4"} {
+		p.pod(store.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
+	}
+	p.pod(store.Pod{Name: "big"}, "root.fair", "vcore=9")
+	p.pod(store.Pod{Name: "a"}, "root.fair", "vcore=2")
+	p.pass(2 * time.Second)
+	p.plan("big")
+	p.pass(20 * time.Second)
+	p.plan("big")
+	p.require("ds")
+	p.makeRoom(stage)
+	decided.Take()
+	return rest.NewServer(rest.Options{Inventory: inventory.New(p.Store), Record: decided}).Handler()
+}
+
+// makeRoom makes room for ns/a as far as a stage says.
+func (p *preempting) makeRoom(stage string) {
+	todo := slices.Index([]string{"refused", "planned", "leaving", "clear", "bound"}, stage)
+	p.pass(time.Second)
+	if todo >= 1 {
+		p.plan("a")
+	}
+	if todo < 2 {
+		return
+	}
+	p.pass(time.Second)
+	going, _ := p.Commit("uid-a", nil, p.now)
+	p.Disrupted("uid-a", p.now)
+	for _, v := range going {
+		p.pass(time.Second)
+		if todo >= 3 {
+			p.Delete(v.UID, p.now)
+		}
+	}
+	if todo >= 4 {
+		p.pass(time.Second)
+		p.pod(store.Pod{Name: "a", Node: "n1"}, "root.fair", "vcore=2")
+	}
+}
+
+func (p *preempting) pass(d time.Duration) {
+	p.now = p.now.Add(d)
+	p.Tick(p.now)
+}
+
+func (p *preempting) pod(pod store.Pod, queue, request string) {
+	pod.UID, pod.Namespace, pod.Created = types.UID("uid-"+pod.Name), "ns", p.now
+	pod.Labels = map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: queue}
+	pod.Request = queuestest.Vector(request + " pods=1")
+	p.Upsert(pod, p.now)
+}
+
+// plan makes a plan for a pod and puts it into force.
+func (p *preempting) plan(name string) {
+	uid := types.UID("uid-" + name)
+	attempt, _ := p.Attempt(uid, "", nil, p.now)
+	if attempt == nil {
+		return
+	}
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if d.Outcome == victims.Refuse {
+		p.Decline(uid, &d, p.now)
+		return
+	}
+	p.Claim(uid, &d, p.now)
+}
+
+// require decides about the only node that a pod can run on.
+func (p *preempting) require(name string) {
+	uid := types.UID("uid-" + name)
+	attempt, _ := p.AttemptRequired(uid, nil, p.now)
+	d := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	p.Settle(uid, &d, p.now)
+}
