@@ -31,11 +31,15 @@ type Inventory struct {
 	pods      map[types.UID]*Pod
 	apps      map[uint64]*application
 	nodes     map[string]*node
+	named     map[podName]*Pod // of several pods of one name, the youngest
 	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
 	stale     stale
 	view      *View
 }
+
+// podName is how people name a pod.
+type podName struct{ namespace, name string }
 
 // application is an application that is put together anew when it is stale.
 type application struct {
@@ -67,7 +71,7 @@ type stale struct {
 func New(source Source) *Inventory {
 	return &Inventory{
 		source: source, pods: map[types.UID]*Pod{}, apps: map[uint64]*application{}, nodes: map[string]*node{},
-		unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
+		named: map[podName]*Pod{}, unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
 	}
 }
 
@@ -83,6 +87,14 @@ func (i *Inventory) View() *View {
 			return i.view
 		}
 	}
+}
+
+// Find returns the pod of a name as it is now; nil if there is none.
+func (i *Inventory) Find(namespace, name string) *Pod {
+	i.View()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.named[podName{namespace, name}]
 }
 
 // Whys says of each pod why it does not run; none for those that do.
@@ -131,6 +143,9 @@ func (i *Inventory) apply(c *store.Changes) {
 // putIn adds a pod wherever it belongs.
 func (i *Inventory) putIn(p *Pod) {
 	i.pods[p.UID] = p
+	if name := (podName{p.Namespace, p.Name}); i.named[name] == nil || oldestFirst(i.named[name], p) < 0 {
+		i.named[name] = p
+	}
 	if p.App != 0 {
 		a := i.appOf(p.App)
 		a.pods[p.UID] = p
@@ -157,6 +172,9 @@ func (i *Inventory) takeOut(p *Pod) {
 		return
 	}
 	delete(i.pods, p.UID)
+	if name := (podName{p.Namespace, p.Name}); i.named[name] == p {
+		delete(i.named, name)
+	}
 	if a := i.apps[p.App]; a != nil {
 		delete(a.pods, p.UID)
 		i.touchApp(a)

@@ -45,18 +45,27 @@ var Granted = Verdict{At: NoQueue}
 // over its max hinders only asks that request the type.
 func Admit(v View, leaf ID, ask resources.Vector, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
-		if q.Max.IsUnlimited() {
-			continue
-		}
-		used := q.Allocated
-		if on == OnCommitted {
-			used = q.Committed()
-		}
-		if !q.Max.Allows(used, ask) {
-			return Verdict{At: q.ID, Reason: overMax(q, used, ask, on)}
+		if why := AdmitAt(q, ask, on); !why.None() {
+			return Verdict{At: q.ID, Reason: why}
 		}
 	}
 	return Granted
+}
+
+// AdmitAt is the part that one queue below root has in Admit: why its own max
+// refuses the ask; none if it does not.
+func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
+	if q.Max.IsUnlimited() {
+		return reasons.Reason{}
+	}
+	used := q.Allocated
+	if on == OnCommitted {
+		used = q.Committed()
+	}
+	if q.Max.Allows(used, ask) {
+		return reasons.Reason{}
+	}
+	return overMax(q, used, ask, on)
 }
 
 func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {

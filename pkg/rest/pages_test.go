@@ -91,6 +91,9 @@ func TestPages(t *testing.T) {
 					created[a.name] = c.now
 				}
 				c.store.Upsert(a.pod(t, created[a.name], c.now), c.now)
+				if d.HasArg("stuck") {
+					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.NoNodeFits, "no node could take the pod"), c.now)
+				}
 				if a.failed != "" {
 					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.BackingOff, "%s", a.failed), c.now)
 				}

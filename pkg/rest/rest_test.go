@@ -44,7 +44,7 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.clock = clocktesting.NewFakeClock(c.now)
 	c.store.OpenJournal()
 	c.record = record.New(c.store, record.Options{})
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Record: c.record, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
 	c.http = c.server.Handler()
 	return c
 }

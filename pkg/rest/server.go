@@ -27,6 +27,8 @@ type Options struct {
 	Record *record.Record
 	// Checks are run when somebody asks for the health.
 	Checks []Check
+	// Explainer says what is known of one pod; nil for a server that cannot say.
+	Explainer Explainer
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
 	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
@@ -37,6 +39,7 @@ type Options struct {
 type Server struct {
 	inventory *inventory.Inventory
 	record    *record.Record
+	explainer Explainer
 	health    health
 	history   history
 	documents documents
@@ -54,7 +57,7 @@ func NewServer(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	return &Server{
-		inventory: o.Inventory, record: o.Record, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
+		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(),
 	}
@@ -100,6 +103,8 @@ func (s *Server) ownRoutes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"decisions": s.decisions,
 		"holds":     s.holds,
+
+		"pods/{namespace}/{name}/explain": s.explain,
 	}
 }
 

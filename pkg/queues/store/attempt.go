@@ -51,45 +51,63 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 
 // mayPlan is the gates before a plan.
 func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
-	leaf := s.draft.Queue(p.app.leaf)
-	switch {
-	case p.NeverPreempts:
-		return reasons.Brief(reasons.PreemptionNever)
-	case !s.spec.PreemptionEnabled:
-		return reasons.Brief(reasons.PreemptionDisabled)
+	if why := s.never(p); !why.None() {
+		return why
 	}
 	if p.asks.holds {
 		if why := s.keepsHold(p, now); !why.None() {
 			return why
 		}
 	}
+	why, again := s.gate(p, now)
+	if !again.IsZero() {
+		if why.Code != reasons.PreemptionPaced {
+			p.asks.retryAt = again
+		}
+		s.arm(p, again)
+	}
+	return why
+}
+
+// never says why no plan is ever made for a pod, as things are configured.
+func (s *Store) never(p *pod) reasons.Reason {
+	switch {
+	case p.NeverPreempts:
+		return reasons.Brief(reasons.PreemptionNever)
+	case !s.spec.PreemptionEnabled:
+		return reasons.Brief(reasons.PreemptionDisabled)
+	}
+	return reasons.Reason{}
+}
+
+// gate says why no plan is made for a pod now, and when one may be; zero where
+// that is not a matter of time.
+func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time) {
+	leaf := s.draft.Queue(p.app.leaf)
 	if end := s.delayEnd(p); end.After(now) {
 		if !s.mayAsk(p) { // nobody will look at the pod when the delay ends
 			return reasons.New(reasons.PreemptionRefused,
-				"neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
+				"neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
-			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now))
+			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now)), time.Time{}
 	}
 	if v := s.judgeLimits(p); !v.OK() {
-		return v.Reason
+		return v.Reason, time.Time{}
 	}
 	if p.asks.givenUp.After(now) {
-		return p.asks.refused
+		return p.asks.refused, time.Time{}
 	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
-		p.asks.retryAt = tried.Add(atMostEvery)
-		s.arm(p, p.asks.retryAt)
-		return refused
+		return refused, tried.Add(atMostEvery)
 	}
 	if at := s.pace.until(1, s.preemption, now); at.After(now) {
-		return s.paced(p, at)
+		return s.full(), at
 	}
 	if at := s.asking.toil.until(now); at.After(now) {
-		s.arm(p, at)
-		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again")
+		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
 	}
-	return reasons.Reason{}
+	return reasons.Reason{}, time.Time{}
 }
 
 // lastRefused is when and why a plan for the pod, or one of its twins, came to
@@ -119,6 +137,11 @@ func (s *Store) judgeLimits(p *pod) queues.Verdict {
 
 func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
 	s.arm(p, until)
+	return s.full()
+}
+
+// full is why no more pods are preempted in this round.
+func (s *Store) full() reasons.Reason {
 	return reasons.New(reasons.PreemptionPaced, "at most %d pods may be preempted within %v; the pod is planned for in the next round",
 		s.preemption.MaxVictims, s.preemption.Round)
 }

@@ -180,6 +180,7 @@ func (s *script) after(out string) string {
 		}
 		fmt.Fprintf(&b, "admitted: %s\n", strings.Join(names, " "))
 	}
+	s.explainAll(&b) // which changes nothing, or what scripts print would be different
 	if err := s.store.Check(); err != nil {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			fmt.Fprintf(&b, "!! %s\n", line)

@@ -105,3 +105,32 @@ func TestHeapNeedsToBeTold(t *testing.T) {
 		t.Errorf("first is %+v", *first)
 	}
 }
+
+// Leading gives what sorting gives, and looks at little more than that.
+func TestLeadingProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		looked := 0
+		h := ranking.New(less)
+		var all []*item
+		for id, value := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 40).Draw(t, "values") {
+			i := &item{value: value, id: id, at: ranking.Outside}
+			h.Update(i, true)
+			all = append(all, i)
+		}
+		slices.SortFunc(all, func(a, b *item) int { return map[bool]int{true: -1, false: 1}[less(a, b)] })
+		bound, most := rapid.IntRange(0, 10).Draw(t, "bound"), rapid.IntRange(0, 40).Draw(t, "most")
+		got, whole := h.Leading(func(i *item) bool { looked++; return i.value < bound }, most)
+		want := all[:0:0]
+		for _, i := range all {
+			if i.value < bound {
+				want = append(want, i)
+			}
+		}
+		if cut := want[:min(most, len(want))]; !slices.Equal(got, cut) || whole != (len(want) <= most) {
+			t.Fatalf("%d items, all: %t; want %d of %d", len(got), whole, len(cut), len(want))
+		}
+		if looked > len(got)+1 {
+			t.Fatalf("%d looks for %d items", looked, len(got))
+		}
+	})
+}

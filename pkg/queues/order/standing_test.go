@@ -1,0 +1,150 @@
+package order_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+)
+
+// Who is said to be before an ask is who is taken before it from its leaf, and
+// nobody is before the first ask of all.
+func TestStandingProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		standings, leaves, popped := drawnStandings(histories().Draw(t, "history"))
+		if err := checkStandings(standings, leaves, popped); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestStandingPropertyFindsPlantedBugs(t *testing.T) {
+	for name, plant := range map[string]func(standings map[string]order.Standing, popped []string){
+		"wrong order": func(_ map[string]order.Standing, popped []string) { slices.Reverse(popped) },
+		"one too few": func(m map[string]order.Standing, p []string) { s := m[p[len(p)-1]]; s.Asks--; m[p[len(p)-1]] = s },
+		"sibling added": func(m map[string]order.Standing, p []string) {
+			s := m[p[0]]
+			s.Levels[0].Before = []queues.ID{1}
+			m[p[0]] = s
+		},
+		"out of it": func(m map[string]order.Standing, p []string) { m[p[0]] = order.Standing{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 2000 {
+				standings, leaves, popped := drawnStandings(histories().Example(seed))
+				if len(popped) < 2 {
+					continue
+				}
+				plant(standings, popped)
+				if checkStandings(standings, leaves, popped) != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// drawnStandings returns the standing and the leaf of each ask, and then all that
+// are in the order as they are taken.
+func drawnStandings(h history) (standings map[string]order.Standing, leaves map[string]queues.ID, popped []string) {
+	r := newRunner(h.spec, "")
+	for _, s := range h.steps {
+		r.step(s)
+	}
+	standings, leaves = map[string]order.Standing{}, map[string]queues.ID{}
+	for m, a := range r.asks {
+		standings[a.UID()], leaves[a.UID()] = r.index.Standing(a), m.app.leaf
+	}
+	return standings, leaves, popAll(r.index)
+}
+
+func checkStandings(standings map[string]order.Standing, leaves map[string]queues.ID, popped []string) error {
+	for uid, s := range standings {
+		if s.In != slices.Contains(popped, uid) {
+			return fmt.Errorf("%s: in the order: %t", uid, s.In)
+		}
+	}
+	for i, uid := range popped {
+		before := []string{}
+		for _, other := range popped[:i] {
+			if leaves[other] == leaves[uid] {
+				before = append(before, other)
+			}
+		}
+		s := standings[uid]
+		if s.Asks != len(before) || !slices.Equal(s.First, before[:min(5, len(before))]) || s.InAll != len(popped) {
+			return fmt.Errorf("%s: before it in its leaf are %v, not %d of %d: %v", uid, before, s.Asks, s.InAll, s.First)
+		}
+		ahead := s.Asks
+		for _, l := range s.Levels {
+			ahead += len(l.Before)
+		}
+		// A queue that became a parent hands out its own asks first.
+		if i == 0 && ahead > 0 && len(before) > 0 {
+			return fmt.Errorf("%s is the first, and %d are before it", uid, ahead)
+		}
+		if i == 0 && ahead > 0 || i > 0 && ahead == 0 && leaves[uid] == leaves[popped[0]] {
+			return fmt.Errorf("%s, at %d, has %d before it", uid, i, ahead)
+		}
+	}
+	return nil
+}
+
+// flat is an index with two leaves, in each of which asks are pushed by their
+// application, priority and age in seconds.
+func flat(t *testing.T) (push func(leaf, app, uid string, priority int32, age int) *order.Ask, x *order.Index) {
+	t.Helper()
+	draft := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b"))
+	x = order.NewIndex()
+	for q := range draft.All() {
+		x.SetQueue(q.ID, q.Settings)
+	}
+	apps := map[string]*order.App{}
+	return func(leaf, app, uid string, priority int32, age int) *order.Ask {
+		q, _ := draft.Find("root." + leaf)
+		if apps[leaf+app] == nil {
+			apps[leaf+app] = x.NewApp(q.ID, app, epoch, order.Class{})
+		}
+		return x.Push(apps[leaf+app], order.AskKey{UID: uid, Priority: priority, Created: epoch.Add(-time.Duration(age) * time.Second)}, queuestest.Vector("vcore=1"))
+	}, x
+}
+
+// What a standing looks at is bounded: it says that there are more.
+func TestStandingOfVeryMany(t *testing.T) {
+	push, x := flat(t)
+	var last *order.Ask
+	for i := range 2000 {
+		last = push("a", fmt.Sprint("app", i%100), fmt.Sprintf("ask%04d", i), 0, -i)
+	}
+	if s := x.Standing(last); !s.More || s.Asks > 300 || s.First != nil || s.InLeaf != 2000 {
+		t.Errorf("more: %t, %d asks of %d, first %v", s.More, s.Asks, s.InLeaf, s.First)
+	}
+}
+
+func TestStandingByHand(t *testing.T) {
+	push, x := flat(t)
+	push("b", "other", "elsewhere", 9, 0)
+	push("a", "one", "early", 0, 5)
+	late := push("a", "one", "late", 0, 1)
+	push("a", "two", "urgent", 1, 1)
+	push("a", "two", "behind", 0, 9)
+	want := order.Standing{
+		In: true, Apps: 2, Asks: 2, First: []string{"urgent", "early"}, InLeaf: 4, InAll: 5,
+		Levels: []order.Place{{Queue: 1, Before: []queues.ID{2}, Of: 2}},
+	}
+	if diff := cmp.Diff(want, x.Standing(late)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	x.Block(late.Group(), queues.Verdict{At: 1})
+	if s := x.Standing(late); s.In {
+		t.Errorf("blocked, and in the order: %+v", s)
+	}
+}

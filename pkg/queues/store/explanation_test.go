@@ -1,0 +1,78 @@
+package store
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// explainAll asks about every pod, and says where the answers contradict the store.
+func (s *script) explainAll(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		uid := s.pods[name].UID
+		x, known := s.store.Explanation(uid, s.now)
+		if known != (s.store.pods[uid] != nil) {
+			fmt.Fprintf(w, "!! %s is known: %t\n", name, known)
+			continue
+		}
+		if known {
+			for _, problem := range contradictions(s.store.pods[uid], x) {
+				fmt.Fprintf(w, "!! %s: %s\n", name, problem)
+			}
+		}
+	}
+}
+
+// contradictions are what an explanation gets wrong about a pod.
+func contradictions(p *pod, x *Explanation) []string {
+	var out []string
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	pending := p.app != nil && !p.state.allocated()
+	wrong(x.State != p.state.String(), "state %s, not %s", x.State, p.state)
+	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
+	wrong((x.Hold != nil) != p.asks.holds, "a hold is explained: %t", x.Hold != nil)
+	wrong((x.App != nil) != (p.app != nil), "an application is explained: %t", x.App != nil)
+	wrong((x.Standing != nil) != (p.state == waiting), "a place in the order is explained: %t", x.Standing != nil)
+	wrong(x.Standing != nil && x.Standing.In && x.Why.Code != reasons.InOrder, "it is in the order, and waits for %s", x.Why)
+	wrong(p.state == waiting && x.Why.None(), "it waits and nothing says why")
+	wrong(p.Foreign && x.Placement != nil, "a foreign pod was placed")
+	wrong((x.ChosenBy != nil) != (p.chosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
+	if x.Room != nil && !p.asks.holds && p.RequiredNode == "" {
+		early := p.Created.Add(time.Second).After(x.Room.DelayEnds)
+		wrong(early && x.Room.Why.Code == reasons.PreemptionDelayed, "delayed, and the delay is over at %v", x.Room.DelayEnds)
+	}
+	return out
+}
+
+func TestContradictionsAreFound(t *testing.T) {
+	p := &pod{Pod: Pod{UID: "p"}, state: waiting, app: &app{}}
+	right := func() *Explanation {
+		return &Explanation{
+			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},
+			Standing: &Standing{Standing: order.Standing{In: true}},
+		}
+	}
+	if got := contradictions(p, right()); len(got) > 0 {
+		t.Fatal(got)
+	}
+	for name, plant := range map[string]func(x *Explanation){
+		"state": func(x *Explanation) { x.State = "bound" }, "room": func(x *Explanation) { x.Room = nil },
+		"app": func(x *Explanation) { x.App = nil }, "order": func(x *Explanation) { x.Standing = nil },
+		"why": func(x *Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *Explanation) { x.ChosenBy = &Ref{} },
+	} {
+		x := right()
+		if plant(x); len(contradictions(p, x)) == 0 {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}

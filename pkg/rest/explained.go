@@ -1,0 +1,227 @@
+package rest
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// The states of a pod, as people are shown them.
+const (
+	podStarting = "starting" // the scheduler is not ready
+	podGated    = "gated"    // by scheduling gates of its own
+	podRejected = "rejected" // it has no queue
+	podWaiting  = "waiting"  // for its turn, or for a quota
+	podTried    = "tried"    // the scheduler has it
+	podStuck    = "stuck"    // no node took it
+	podBacksOff = "backing off"
+	podHolds    = "holds a node"
+	podBinding  = "binding"
+	podRuns     = "has a node"
+	podLeaves   = "leaving"
+)
+
+func explanationOf(x *store.Explanation) *Explanation {
+	p := x.Pod
+	out := &Explanation{
+		PodName: podName(p.Ref), State: podState(x), Reason: reasonOf(whyOf(x)),
+		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
+		Request: vectorOf(p.Request), Attempts: p.Attempts, LastAttempt: timeText(p.Tried), Limits: reasonOf(x.Limited),
+	}
+	switch {
+	case p.Foreign && p.Static:
+		out.Foreign = foreignStatic
+	case p.Foreign:
+		out.Foreign = foreignDefault
+	default:
+		out.Queue = queueFound(x)
+	}
+	if x.App != nil {
+		out.Quota = quotaOf(x.Queues, x.App.Leaf, p.Request, p.Node == "")
+		out.Window = &Window{x.Window, x.Taken}
+	}
+	if x.Standing != nil {
+		out.Order = orderOf(x)
+	}
+	if x.Hold != nil {
+		out.Hold = heldNode(x)
+	}
+	if x.Room != nil && x.Hold == nil {
+		out.Room = &ExplainedRoom{
+			Reason: reasonOf(x.Room.Why), LastRefusal: reasonOf(x.Room.Refused), LastPlan: timeText(x.Room.Tried),
+			DelayEnds: timeText(x.Room.DelayEnds), NextLook: timeText(x.Room.Next),
+		}
+	}
+	if x.ChosenBy != nil {
+		name := podName(*x.ChosenBy)
+		out.MakesRoomFor = &name
+	}
+	out.Summary = summary(x, out)
+	out.ToDo = toDo(out)
+	return out
+}
+
+// whyOf is why a pod does not run, or has to leave.
+func whyOf(x *store.Explanation) reasons.Reason {
+	if x.ChosenBy != nil {
+		return reasons.New(reasons.Preempted, "the pod leaves node %s to make room for pod %s/%s", x.Pod.Node, x.ChosenBy.Namespace, x.ChosenBy.Name)
+	}
+	return x.Why
+}
+
+func podState(x *store.Explanation) string {
+	p := x.Pod
+	switch {
+	case x.ChosenBy != nil || p.Deleting:
+		return podLeaves
+	case x.State == "bound":
+		return podRuns
+	case x.State == "assumed":
+		return podBinding
+	case x.Hold != nil:
+		return podHolds
+	}
+	switch x.State {
+	case "unplaced":
+		return unplacedState(x.Why.Code)
+	case "admitted":
+		return podTried
+	case "parked":
+		return podStuck
+	case "cooling":
+		return podBacksOff
+	}
+	return podWaiting
+}
+
+func unplacedState(code reasons.Code) string {
+	switch code {
+	case reasons.SchedulingGated:
+		return podGated
+	case reasons.Starting, reasons.ConfigurationInvalid, reasons.ConfigurationUnreadable:
+		return podStarting
+	}
+	return podRejected
+}
+
+// summary says in a sentence how things are.
+func summary(x *store.Explanation, out *Explanation) string {
+	who := fmt.Sprintf("Pod %s/%s", out.Namespace, out.Name)
+	switch out.State {
+	case podLeaves:
+		if out.Reason == nil {
+			return fmt.Sprintf("%s has been deleted and is still on node %s.", who, out.Node)
+		}
+	case podRuns, podBinding:
+		if out.Foreign != "" {
+			return fmt.Sprintf("%s is on node %s and of another scheduler: it is in no queue, and its node is the fuller by it.", who, out.Node)
+		}
+		if out.State == podBinding {
+			return fmt.Sprintf("%s was given node %s, which the API server does not know yet.", who, out.Node)
+		}
+		return fmt.Sprintf("%s has node %s, in queue %s.", who, out.Node, x.Pod.Queue)
+	case podTried:
+		return fmt.Sprintf("%s was let through, and the scheduler is looking for a node for it.", who)
+	case podHolds:
+		if out.Reason == nil {
+			return fmt.Sprintf("%s holds node %s and is about to be placed there.", who, out.Hold.Node)
+		}
+	}
+	if out.Reason == nil {
+		return fmt.Sprintf("%s: %s.", who, out.State)
+	}
+	return fmt.Sprintf("%s: %s: %s", who, out.State, out.Reason.Message)
+}
+
+// toDo is what would have to change for the pod to run, or to stay.
+func toDo(out *Explanation) []string {
+	list := []*Reason{out.Reason, out.Limits}
+	if out.Room != nil && roomMatters(out) {
+		list = append(list, out.Room.Reason, out.Room.LastRefusal)
+	}
+	return remedies(list...)
+}
+
+// roomMatters tells whether others might make room for a pod: no node took it, or
+// the max of a queue above its leaf is used up.
+func roomMatters(out *Explanation) bool {
+	switch out.State {
+	case podStuck, podBacksOff:
+		return true
+	case podWaiting:
+		overMax := out.Reason != nil && out.Reason.Code == string(reasons.OverMax)
+		return overMax && len(out.Quota) > 0 && out.Quota[len(out.Quota)-1].Refuses == nil
+	}
+	return false
+}
+
+func queueFound(x *store.Explanation) *ExplainedQueue {
+	out := &ExplainedQueue{
+		Path: x.Pod.Queue, Application: x.Identity.Application, User: x.Identity.User.Name,
+		Groups: x.Identity.User.Groups, Named: x.Identity.Queue,
+	}
+	if x.App != nil {
+		out.Application, out.User, out.Groups, out.LimitedGroup = x.App.ID, x.App.User, x.App.Groups, x.App.Group
+	}
+	if x.Placement == nil {
+		return out
+	}
+	out.FoundBy, out.Rules = x.Placement.Rule, stepsOf(x.Placement.Trace)
+	switch {
+	case out.Path == "" || out.Path == x.Placement.Path:
+	case x.Placement.Path == "":
+		out.Note = "the application keeps the queue of its first pod; by now the rules would refuse it: " + x.Unplaced.String()
+	default:
+		out.Note = fmt.Sprintf("the application keeps the queue of its first pod; by now the rules would give it %s", x.Placement.Path)
+	}
+	return out
+}
+
+func stepsOf(trace []placement.Step) []PlacingRule {
+	var out []PlacingRule
+	for _, step := range trace {
+		out = append(out, PlacingRule{Rule: step.Rule, Queue: step.Queue, Code: string(step.Code), Message: step.Why})
+	}
+	return out
+}
+
+func orderOf(x *store.Explanation) *ExplainedOrder {
+	s := x.Standing
+	out := &ExplainedOrder{Waits: s.In}
+	if s.Next.UID != "" {
+		next := podName(s.Next)
+		out.Next = &next
+	}
+	if !s.In {
+		return out
+	}
+	out.PodsBefore, out.ApplicationsBefore, out.AtLeast, out.First = s.Asks, s.Apps, s.More, podNames(s.First)
+	out.InLeaf, out.InAll = s.InLeaf, s.InAll
+	for _, l := range s.Levels {
+		place := QueuePlace{Queue: pathOf(x.Queues, l.Queue), Place: len(l.Before) + 1, Of: l.Of, AtLeast: l.More}
+		for _, id := range l.Before {
+			place.Before = append(place.Before, pathOf(x.Queues, id))
+		}
+		out.Queues = append(out.Queues, place)
+	}
+	return out
+}
+
+// pathOf is the path of a queue; empty for one that is gone.
+func pathOf(s *queues.Snapshot, id queues.ID) string {
+	if q := s.Queue(id); q != nil {
+		return q.Path
+	}
+	return ""
+}
+
+func heldNode(x *store.Explanation) *ExplainedHold {
+	h := x.Hold
+	return &ExplainedHold{
+		Node: h.Node, Since: timeText(h.Since), Required: h.Required, Committed: h.Committed, Decision: h.Decision,
+		WaitsFor: podNames(x.Awaited), ClearSince: timeText(h.ClearSince), Note: h.Note,
+	}
+}

@@ -1,0 +1,69 @@
+package rest
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// QueueQuota is what one queue of a pod's path says of it.
+type QueueQuota struct {
+	Queue      string           `json:"queue"`
+	Guaranteed map[string]int64 `json:"guaranteed,omitempty"`
+	Max        map[string]int64 `json:"max,omitempty"`
+	// Allocated is used; Leaving is the part of it that is about to go, Arriving what
+	// askers that hold a node will use, Admitted what was let through and has no node
+	// yet, Pending all that waits.
+	Allocated map[string]int64 `json:"allocated,omitempty"`
+	Leaving   map[string]int64 `json:"leaving,omitempty"`
+	Arriving  map[string]int64 `json:"arriving,omitempty"`
+	Admitted  map[string]int64 `json:"admitted,omitempty"`
+	Pending   map[string]int64 `json:"pending,omitempty"`
+	// Headroom is max - allocated of the queue alone, in the types that have a max.
+	Headroom            map[string]int64 `json:"headroom,omitempty"`
+	RunningApplications int              `json:"runningApplications"`
+	MaxApplications     uint64           `json:"maxApplications,omitempty"`
+	// UnderGuarantee are the types that the pod requests and of which the queue
+	// uses less than it is guaranteed: what law 4 goes by.
+	UnderGuarantee []string `json:"underGuarantee,omitempty"`
+	// Refuses is why its max refuses the pod as things are; nil if it does not.
+	Refuses *Reason `json:"refuses,omitempty"`
+}
+
+// quotaOf are the queues from root to a leaf; judged tells whether the request is
+// still to be admitted.
+func quotaOf(s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
+	var out []QueueQuota
+	if s.Queue(leaf) == nil {
+		return nil // it went since
+	}
+	for q := range s.Ancestors(leaf) {
+		out = append(out, queueQuota(s, q, request, judged))
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, judged bool) QueueQuota {
+	most := maxOf(s, q)
+	out := QueueQuota{
+		Queue: q.Path, Guaranteed: amountsOrNone(q.Guaranteed.Map()), Max: amountsOrNone(most.Map()),
+		Allocated: vectorOf(q.Allocated), Leaving: vectorOf(q.Leaving), Arriving: vectorOf(q.Arriving),
+		Admitted: vectorOf(q.Admitted), Pending: vectorOf(q.Pending), Headroom: amountsOrNone(most.Headroom(q.Allocated).Map()),
+		RunningApplications: max(q.Running, 0), MaxApplications: q.MaxApplications,
+	}
+	if !judged || q.IsRoot() {
+		return out
+	}
+	expected := q.Expected()
+	for name, least := range q.Guaranteed.All() {
+		if request.Get(name) > 0 && expected.Get(name) < least {
+			out.UnderGuarantee = append(out.UnderGuarantee, name)
+		}
+	}
+	if why := queues.AdmitAt(q, request, queues.OnAllocated); !why.None() {
+		out.Refuses = &Reason{Code: string(why.Code), Message: why.Text}
+	}
+	return out
+}

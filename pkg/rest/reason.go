@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Reason is a reason of the table, with the sentence of the case.
+type Reason struct {
+	Code string `json:"code"`
+	// Message has the numbers and names of the case; Meaning and Remedy are the same
+	// for all cases: what the code means, and what to do.
+	Message string `json:"message"`
+	Meaning string `json:"meaning,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// reasonOf is a reason as people are shown it; nil for none.
+func reasonOf(r reasons.Reason) *Reason {
+	if r.None() {
+		return nil
+	}
+	entry, _ := reasons.Explain(r.Code)
+	return &Reason{Code: string(r.Code), Message: r.Text, Meaning: entry.Meaning, Remedy: entry.Remedy}
+}
+
+// remedies are what to do about the reasons, each once, in order.
+func remedies(list ...*Reason) []string {
+	var out []string
+	for _, r := range list {
+		if r != nil && r.Remedy != "" && !slices.Contains(out, r.Remedy) {
+			out = append(out, r.Remedy)
+		}
+	}
+	return out
+}
+
+// PodName names a pod.
+type PodName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid,omitempty"`
+}
+
+func podNames(refs []store.Ref) []PodName {
+	var out []PodName
+	for _, r := range refs {
+		out = append(out, podName(r))
+	}
+	return out
+}
+
+func podName(r store.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
+
+// timeText is a time as Kubernetes writes it; empty for none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func vectorOf(v resources.Vector) map[string]int64 {
+	if v.IsZero() {
+		return nil
+	}
+	return amounts(v.Map())
+}
+
+func amountsOrNone(m map[string]resources.Amount) map[string]int64 {
+	if len(m) == 0 {
+		return nil
+	}
+	return amounts(m)
+}
