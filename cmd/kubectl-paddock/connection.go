@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	clientrest "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
 // Where the REST interface has the tree of queues, and the configuration in force.
@@ -83,10 +85,34 @@ func (c *connection) query(ctx context.Context, path string, query url.Values) (
 			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
 	case err != nil:
 		return nil, err
+	case status == http.StatusNotFound && isMissing(body):
+		return nil, &missingError{message(body)}
 	case status != http.StatusOK:
 		return nil, c.refused(status, body)
 	}
 	return body, nil
+}
+
+// missingError is the scheduler's own word that it knows no such pod.
+type missingError struct{ told string }
+
+func (e *missingError) Error() string { return e.told }
+
+// isMissing tells whether the body of a 404 is the scheduler's word about a pod.
+func isMissing(body []byte) bool {
+	var p rest.Problem
+	return json.Unmarshal(body, &p) == nil && p.Message == rest.PodNotFound
+}
+
+// namespace is that of the kubeconfig's context; default where there is none.
+func (c *connection) namespace() string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	namespace, _, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).Namespace()
+	if err != nil || namespace == "" {
+		return "default"
+	}
+	return namespace
 }
 
 // fetch returns the status and the body of an answer.

@@ -36,6 +36,9 @@ import (
 //	preempts STAGE     $SERVER is a scheduler in which room is made for pod ns/a: it did not
 //	                   come to that yet (refused), somebody is chosen (planned), leaves
 //	                   (leaving), is gone (clear), or the pod runs (bound)
+//	live               the same on a whole scheduler, whose pods are:
+//	pod NAME QUEUE     one that requests type=amount ...; node=NAME where it has a node, stuck
+//	                   where no node took it
 //	answer STATUS      $SERVER is something that answers every request like this
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
@@ -59,6 +62,7 @@ func TestScripts(t *testing.T) {
 // session is what the commands of one file share.
 type session struct {
 	draft   *queues.Draft
+	store   *store.Store // of a whole scheduler
 	handler http.Handler // of $SERVER
 	url     string
 }
@@ -85,6 +89,10 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		s.pods(t, d)
 	case "preempts":
 		s.serve(t, preempts(t, d.CmdArgs[0].Key))
+	case "live":
+		s.live(t, d)
+	case "pod":
+		s.pod(t, d)
 	case "answer":
 		s.serve(t, answers(d.CmdArgs[0].Key, d.Input))
 	case "silent":

@@ -9,7 +9,8 @@
 //   - server.go has the routes; each answers from a function in queues.go,
 //     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,
 //     health.go or dump.go. What YuniKorn does not have is below /api/v1, in
-//     decisions.go and holds.go.
+//     decisions.go, holds.go and explain.go; explained.go, quota.go and reason.go are
+//     what the last one uses.
 //   - page.go writes JSON as it is made, pods.go what there are many of.
 //   - desk.go bounds how many answers are made at a time, and compresses them.
 package rest

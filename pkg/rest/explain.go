@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
 // Explainer says what is known of a pod; a store.
@@ -49,6 +50,10 @@ type Explanation struct {
 	Room   *ExplainedRoom  `json:"makingRoom,omitempty"`
 	// MakesRoomFor is the pod for which it is to go.
 	MakesRoomFor *PodName `json:"makesRoomFor,omitempty"`
+	// LastDecision and LastHold are what was decided about it last, and its last hold
+	// that is over; nil for none since the process began, or where that was forgotten.
+	LastDecision *record.Decision `json:"lastDecision,omitempty"`
+	LastHold     *EndedHold       `json:"lastHold,omitempty"`
 }
 
 // ExplainedQueue is a pod's queue and how it was found.
@@ -142,6 +147,9 @@ type ExplainedRoom struct {
 	NextLook    string  `json:"nextLook,omitempty"`
 }
 
+// PodNotFound is the message of the problem that the scheduler knows no such pod.
+const PodNotFound = "Pod not found"
+
 // explain answers GET /api/v1/pods/{namespace}/{name}/explain.
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
@@ -151,10 +159,24 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	if p := s.inventory.Find(namespace, name); p != nil {
 		if x, known := s.explainer.Explanation(p.UID, s.clock.Now()); known {
-			answer(w, explanationOf(x))
+			out := explanationOf(x)
+			s.remember(out, p.UID)
+			answer(w, out)
 			return
 		}
 	}
-	problem(w, http.StatusNotFound, "Pod not found", fmt.Sprintf("the scheduler knows no pod %s/%s: there is none, or it has ended, "+
+	problem(w, http.StatusNotFound, PodNotFound, fmt.Sprintf("the scheduler knows no pod %s/%s: there is none, or it has ended, "+
 		"or it is for another scheduler to place. Look at: kubectl get pod -n %s %s", namespace, name, namespace, name))
+}
+
+// remember adds what the record has of a pod.
+func (s *Server) remember(out *Explanation, uid types.UID) {
+	if s.record == nil {
+		return
+	}
+	out.LastDecision = s.record.Last(uid)
+	if e, ended := s.record.EndedOf(uid); ended {
+		over := endedHoldOf(&e)
+		out.LastHold = &over
+	}
 }

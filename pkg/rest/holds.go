@@ -185,10 +185,14 @@ func (s *Server) endedHolds(q record.Query) []EndedHold {
 		return out
 	}
 	for _, e := range s.record.Ended(q) {
-		out = append(out, EndedHold{
-			Asker: record.Pod{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
-			Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
-		})
+		out = append(out, endedHoldOf(&e))
 	}
 	return out
+}
+
+func endedHoldOf(e *record.EndedHold) EndedHold {
+	return EndedHold{
+		Asker: record.Pod{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
+		Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
+	}
 }

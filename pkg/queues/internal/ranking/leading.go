@@ -5,10 +5,7 @@ package ranking
 // items of the order and for none that follow. What it costs grows with what it
 // returns, not with the heap.
 func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) {
-	var frontier []int // places whose item is next to be looked at; those above them are taken
-	if len(r.items) > 0 {
-		frontier = append(frontier, 0)
-	}
+	frontier := r.below(nil, -1) // places whose item is next to be looked at; those above them are taken
 	for len(frontier) > 0 {
 		best := 0
 		for i := range frontier {
@@ -16,21 +13,24 @@ func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) 
 				best = i
 			}
 		}
-		at := frontier[best]
-		if !holds(r.items[at]) {
+		at, last := frontier[best], len(frontier)-1
+		switch {
+		case !holds(r.items[at]):
 			return leading, true
-		}
-		if len(leading) == most {
+		case len(leading) == most:
 			return leading, false
 		}
 		leading = append(leading, r.items[at])
-		frontier[best] = frontier[len(frontier)-1]
-		frontier = frontier[:len(frontier)-1]
-		for _, below := range []int{2*at + 1, 2*at + 2} {
-			if below < len(r.items) {
-				frontier = append(frontier, below)
-			}
-		}
+		frontier[best] = frontier[last]
+		frontier = r.below(frontier[:last], at)
 	}
 	return leading, true
+}
+
+// below appends the places right below one; the first of all is below -1.
+func (r *Heap[T]) below(to []int, at int) []int {
+	for next := max(0, 2*at+1); next <= 2*at+2 && next < len(r.items); next++ {
+		to = append(to, next)
+	}
+	return to
 }
