@@ -1,3 +1,12 @@
-// Package metrics registers our metrics with component-base, so that they are
-// on the scheduler's own /metrics beside upstream's.
+// Package metrics is what is on the scheduler's own /metrics beside upstream's,
+// registered with component-base.
+//
+//   - table.go lists every metric: its name, type, labels and what it is. Everything
+//     else takes it from there, docs/metrics.md too.
+//   - cluster.go and queues.go make the gauges when somebody scrapes, in the
+//     goroutine that serves the scrape, from snapshots that take no lock. Nothing is
+//     set while pods are scheduled. How many queues have series is bounded.
+//   - guarantee.go looks once a second for how long queues are under their
+//     guarantee while pods wait that preemption could lawfully serve.
+//   - config.go has what is counted when the configuration is read.
 package metrics

@@ -40,6 +40,7 @@ var table = map[string]Ring{
 	"pkg/queues/placement":  Model,
 	"pkg/queues/order":      Decisions,
 	"pkg/queues/forecast":   Decisions,
+	"pkg/queues/unmet":      Decisions,
 	"pkg/victims":           Decisions,
 	"pkg/reservations":      Decisions,
 	"pkg/queues/store":      Live,

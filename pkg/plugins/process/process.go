@@ -145,7 +145,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err := serveREST(ctx, args.RESTAddress, s, watcher, decided, logger); err != nil {
 		return err
 	}
-	metrics.Register()
+	p.measure(ctx, s)
 	p.managed.Store(&managed)
 	p.record.Store(decided)
 	p.store.Store(s)
@@ -216,6 +216,14 @@ func serveREST(ctx context.Context, address string, s *store.Store, w *informer.
 	})
 	go server.Serve(ctx, listener, logger)
 	return nil
+}
+
+// measure starts what is on the scheduler's /metrics.
+func (p *Process) measure(ctx context.Context, s *store.Store) {
+	metrics.Register()
+	metrics.Follow(s)
+	guarantees := &metrics.Guarantees{Source: s, Leading: p.Leader.Leading, Clock: p.Clock}
+	go guarantees.Run(ctx)
 }
 
 // report starts telling people why pods wait.

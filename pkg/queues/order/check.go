@@ -3,8 +3,10 @@ package order
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // Check verifies that the index is what its asks and settings make it: every
@@ -12,7 +14,7 @@ import (
 // or blocked and not both. It looks at everything and is for tests and
 // diagnosis.
 func (x *Index) Check() error {
-	leaves := 0
+	leaves, refused := 0, map[reasons.Code]int{}
 	for _, n := range x.nodes {
 		if n == nil {
 			continue
@@ -23,6 +25,14 @@ func (x *Index) Check() error {
 		if n.groups.Len() > 0 {
 			leaves++
 		}
+		for _, g := range n.known {
+			if g.blockedAt != nil {
+				refused[g.verdict.Reason.Code] += g.asks
+			}
+		}
+	}
+	if !maps.Equal(refused, x.refused) {
+		return fmt.Errorf("order: %v asks counted as refused, %v found", x.refused, refused)
 	}
 	if leaves != x.leavesWithWork {
 		return fmt.Errorf("order: %d queues with work counted, %d found", x.leavesWithWork, leaves)

@@ -150,8 +150,10 @@ func (x *Index) Block(g *Group, v queues.Verdict) {
 	in := g.blockedAt == nil
 	if !in {
 		delete(g.blockedAt.blocked, g)
+		x.refuse(g, -g.asks)
 	}
 	g.blockedAt, g.verdict = x.nodes[v.At], v
+	x.refuse(g, g.asks)
 	g.blockedAt.blocked[g] = struct{}{}
 	if in {
 		x.rank(g, -g.asks)
@@ -164,6 +166,7 @@ func (x *Index) Unblock(g *Group) {
 		return
 	}
 	delete(g.blockedAt.blocked, g)
+	x.refuse(g, -g.asks)
 	g.blockedAt, g.verdict = nil, queues.Granted
 	x.rank(g, g.asks)
 }
@@ -194,7 +197,9 @@ func (x *Index) regroup(b *batch, delta int) {
 	g.asks += delta
 	if g.blockedAt == nil {
 		x.rank(g, delta)
+		return
 	}
+	x.refuse(g, delta)
 }
 
 // leaveGroup takes a batch, which had n asks, out of its group.
@@ -206,11 +211,21 @@ func (x *Index) leaveGroup(b *batch, n int) {
 	if g.asks == 0 {
 		delete(g.leaf.known, g.id)
 	}
-	switch {
-	case g.blockedAt == nil:
+	if g.blockedAt == nil {
 		x.rank(g, -n)
-	case g.asks == 0:
+		return
+	}
+	x.refuse(g, -n)
+	if g.asks == 0 {
 		delete(g.blockedAt.blocked, g)
+	}
+}
+
+// refuse notes that delta asks more of a blocked group are refused.
+func (x *Index) refuse(g *Group, delta int) {
+	code := g.verdict.Reason.Code
+	if x.refused[code] += delta; x.refused[code] == 0 {
+		delete(x.refused, code)
 	}
 }
 

@@ -3,6 +3,7 @@ package order
 import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -14,6 +15,8 @@ type Index struct {
 	// stale is set when the capacity changed: every share may be different.
 	stale          bool
 	leavesWithWork int
+	// refused counts the asks of blocked groups by the reason of the verdict.
+	refused map[reasons.Code]int
 }
 
 // node is a queue in the order.
@@ -38,7 +41,7 @@ type node struct {
 func (n *node) Place() *int { return &n.at }
 
 // NewIndex returns an index without any queue.
-func NewIndex() *Index { return &Index{} }
+func NewIndex() *Index { return &Index{refused: map[reasons.Code]int{}} }
 
 // Has tells whether the index knows the queue with exactly these settings.
 func (x *Index) Has(id queues.ID, s *queues.Settings) bool {

@@ -32,6 +32,7 @@ type app struct {
 	groups    []string // of the user, as the first pod had them
 	submitted time.Time
 	ordered   *order.App
+	standing  *standing
 	twins     map[twinsKey]*twins // nil before one of its pods found no node
 
 	living ranking.Heap[*entry] // its pods that are not about to be deleted, the oldest first
@@ -78,6 +79,7 @@ func (s *Store) join(a *app, p *pod) {
 func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
 	s.live(p, false)
+	s.census.untally(p)
 	p.app = nil
 	a.pods--
 	if a.pods > 0 {
@@ -95,6 +97,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
 	if len(s.leaves[a.leaf]) == 0 {
 		delete(s.leaves, a.leaf)
+		delete(s.census.leaves, a.leaf)
 		s.noteEmpty(a.leaf, now)
 	}
 	s.release(a.leaf)
@@ -123,7 +126,7 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	a := &app{
 		name: name, leaf: leaf, groups: groups, submitted: submitted,
 		owner:  queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
-		living: ranking.New(elderFirst),
+		living: ranking.New(elderFirst), standing: s.census.of(leaf),
 	}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps[name] = a

@@ -38,6 +38,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		s.joinTwins(p, kind)
 	}
 	if why := s.mayPlan(p, now); !why.None() {
+		s.say(p, why.Code, now)
 		return nil, why
 	}
 	s.setInPermit(inPermit)
@@ -183,6 +184,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	}
 	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
+	s.say(p, why.Code, now)
 	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
 	if p.sweeping().goOn(d) {
 		p.asks.retryAt = now.Add(atMostEvery)

@@ -28,6 +28,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
+	errs = append(errs, s.checkCensus()...)
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}

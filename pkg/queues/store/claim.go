@@ -50,6 +50,7 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 		return why
 	}
 	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
+		s.say(p, reasons.PreemptionPaced, now)
 		return s.paced(p, at)
 	}
 	byFilters := !s.lacks(p, s.nodes[d.Node], nil)
@@ -220,6 +221,7 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
 		s.endHold(p, reservations.GivenUp, why, now)
+		s.say(p, reasons.HoldGivenUp, now)
 		p.asks.refused, p.asks.triedAt = why, now
 		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
 		p.asks.givenUp = p.asks.retryAt

@@ -67,6 +67,7 @@ func (s *Store) add(event Pod, now time.Time) {
 	p := newPod(event)
 	s.pods[p.UID] = p
 	s.unplaced[p.UID] = p
+	s.tally(p)
 	s.changed(p)
 	s.reports.expect(p, now)
 	if s.started {
@@ -104,6 +105,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.keys.Delete(p.UID)
 	delete(s.pods, p.UID)
 	delete(s.unplaced, p.UID)
+	s.census.untally(p)
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
 	s.register.forgetPod(p)
@@ -216,6 +218,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	p.Pod = event
 	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
+	s.tally(p)
 	if s.started {
 		s.place(p, now)
 	}

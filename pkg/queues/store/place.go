@@ -30,6 +30,7 @@ func (s *Store) placeAll(now time.Time) {
 // place gives an unplaced pod its application and queue, or the reason why it
 // has none.
 func (s *Store) place(p *pod, now time.Time) {
+	defer s.tally(p)
 	if p.Gated && p.Node == "" {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
 		return

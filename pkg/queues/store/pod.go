@@ -144,6 +144,8 @@ type pod struct {
 	asks     asks             // what it knows of making room
 	counted  []types.UID      // of a foreign pod: the owners that it is counted for
 
+	tallied tallied // what it counts as in the census
+
 	report report
 
 	shown  *PodRecord // what readers were told last; nil for nothing

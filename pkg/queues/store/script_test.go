@@ -15,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -81,7 +82,10 @@ import (
 //
 //	tick D                      lets time pass, Tick included; wait D leaves Tick out
 //	reports [N]                 prints what is to be told now, at most N
-//	show pods|usage|settings|window|limits|holds
+//	show pods|usage|settings|window|limits|holds|gated
+//	look                        prints which queues have lawful unmet demand now, how long
+//	                            that of others took that have none any more, and the
+//	                            sums so far
 //	recount                     compares the store with the script's pods
 //
 // Every command also prints which pods are let through by it ("admitted: ..."),
@@ -107,6 +111,7 @@ type script struct {
 	now   time.Time
 	pods  map[string]*Pod
 	unfit map[string]bool // nodes where the filters refuse
+	meter *unmet.Meter
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -134,7 +139,7 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
-	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}}
+	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}, meter: unmet.NewMeter()}
 	if started {
 		s.store.Start(s.now)
 	}
@@ -220,6 +225,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.reports(words)
 	case "show":
 		return s.show(t, d, words[0])
+	case "look":
+		return s.look()
 	case "recount":
 		return s.recount()
 	case "work":
@@ -470,6 +477,8 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return s.limits()
 	case "holds":
 		return s.holds()
+	case "gated":
+		return s.gated()
 	}
 	d.Fatalf(t, "cannot show %s", what)
 	return ""

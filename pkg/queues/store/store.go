@@ -118,6 +118,7 @@ type Store struct {
 	reports  reports
 	register register
 	journal  journal
+	census   census
 	seq      uint64
 }
 
@@ -161,6 +162,7 @@ func New(spec *config.Spec, options Options) *Store {
 		budgetsOf:  map[string][]*budget{},
 		owned:      map[types.UID]int{},
 		reports:    newReports(),
+		census:     newCensus(),
 	}
 	s.heldView.Store(s.holds.View())
 	s.indexQueues()

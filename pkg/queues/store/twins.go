@@ -72,6 +72,7 @@ func (s *Store) enter(p *pod, to state) {
 	from := p.state
 	p.state = to
 	s.changed(p)
+	s.tally(p)
 	if t := p.twins; t != nil {
 		s.recount(t, from, -1)
 		s.recount(t, to, 1)

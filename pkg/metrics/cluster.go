@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"k8s.io/component-base/metrics"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// Source is what the gauges are made from whenever somebody scrapes; a store.
+type Source interface {
+	// Snapshot and Holds take no lock.
+	Snapshot() *queues.Snapshot
+	Holds() *reservations.View
+	// Gated takes the lock of the store for a moment that does not grow with the
+	// cluster.
+	Gated() map[reasons.Code]int
+}
+
+// collector makes the gauges of a source, of one moment per kind, in the
+// goroutine that serves the scrape.
+type collector struct {
+	metrics.BaseStableCollector
+	source atomic.Pointer[Source]
+}
+
+func (c *collector) follow(s Source) {
+	if s == nil {
+		c.source.Store(nil)
+		return
+	}
+	c.source.Store(&s)
+}
+
+var (
+	resourceDesc     = describe(queueResource)
+	applicationsDesc = describe(queueApplications)
+	shownDesc        = describe(queuesShown)
+	hiddenDesc       = describe(queuesHidden)
+	unmetDesc        = describe(unmetGuarantee)
+	gatedDesc        = describe(gatedPods)
+	holdsDesc        = describe(holdsNow)
+)
+
+// DescribeWithStability serves the registry.
+func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
+	for _, d := range []*metrics.Desc{resourceDesc, applicationsDesc, shownDesc, hiddenDesc, unmetDesc, gatedDesc, holdsDesc} {
+		ch <- d
+	}
+}
+
+// CollectWithStability serves the registry.
+func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
+	source := c.source.Load()
+	if source == nil {
+		return
+	}
+	snapshot := (*source).Snapshot()
+	shown, hidden := choose(snapshot)
+	gauge(ch, shownDesc, float64(len(shown)))
+	gauge(ch, hiddenDesc, float64(hidden))
+	for _, q := range shown {
+		collectQueue(ch, snapshot, q)
+	}
+	collectUnmet(ch, shown)
+	collectHolds(ch, (*source).Holds())
+	for reason, n := range (*source).Gated() {
+		gauge(ch, gatedDesc, float64(n), string(reason))
+	}
+}
+
+func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...string) {
+	ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
+}
+
+// collectHolds counts the held nodes once for each pod that holds them. All four
+// are there, so that 0 is seen.
+func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
+	kinds := []string{"queue", "required"}
+	states := []string{"clearing", "clear"}
+	var count [2][2]int
+	for _, h := range v.All() {
+		k, s := 0, 0
+		if h.Required {
+			k = 1
+		}
+		if h.Clear() {
+			s = 1
+		}
+		count[k][s]++
+	}
+	for k, kind := range kinds {
+		for s, state := range states {
+			gauge(ch, holdsDesc, float64(count[k][s]), kind, state)
+		}
+	}
+}

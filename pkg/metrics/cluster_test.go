@@ -1,0 +1,327 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// newStore is a store that has started and is shown.
+func newStore(tb testing.TB, tree string) *store.Store {
+	tb.Helper()
+	spec := queuestest.MustTree(tb, tree)
+	var err error
+	if spec.Rules, err = queuestest.Rules("provided"); err != nil {
+		tb.Fatal(err)
+	}
+	s := store.New(spec, store.Options{InitialBackoff: -1})
+	s.Start(now)
+	Register()
+	Follow(s)
+	totals.Store(nil)
+	tb.Cleanup(func() { Follow(nil); totals.Store(nil) })
+	return s
+}
+
+func add(s *store.Store, name, queue, request, node string) {
+	s.Upsert(store.Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Node: node,
+		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector(request + " pods=1"),
+	}, now)
+}
+
+const busyTree = `root
+  a guaranteed.vcore=2 guaranteed.gpu=1 max.memory=64 maxapps=7 props=preemption.delay:1s
+  b`
+
+func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
+	tb.Helper()
+	attempt, why := s.Attempt(asker, "", nil, at)
+	if attempt == nil {
+		tb.Fatal(why)
+	}
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if why := s.Claim(asker, &d, at); !why.None() {
+		tb.Fatal(why)
+	}
+}
+
+func compare(t *testing.T, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(legacyregistry.DefaultGatherer, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestQueuesAndHolds(t *testing.T) {
+	s := newStore(t, busyTree)
+	s.UpsertNode("n1", queuestest.Vector("vcore=1 memory=64 pods=9"), now)
+	add(s, "b1", "root.b", "vcore=1", "n1")
+	s.Upsert(store.Pod{
+		UID: "a1", Namespace: "ns", Name: "a1", Created: now, Priority: 9, Labels: map[string]string{"queue": "root.a"},
+		Request: queuestest.Vector("vcore=1 memory=8 pods=1"),
+	}, now)
+	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), now)
+	preempt(t, s, "a1", now.Add(2*time.Second))
+	compare(t, `
+# HELP paddock_holds [ALPHA] Nodes held for pods, by whom they are held for, and whether those that make room are gone.
+# TYPE paddock_holds gauge
+paddock_holds{kind="queue",state="clear"} 0
+paddock_holds{kind="queue",state="clearing"} 1
+paddock_holds{kind="required",state="clear"} 0
+paddock_holds{kind="required",state="clearing"} 0
+# HELP paddock_queue_applications [ALPHA] Applications of a queue and those below it: all that have pods, those that count as running, and how many may.
+# TYPE paddock_queue_applications gauge
+paddock_queue_applications{queue="root",state="all"} 2
+paddock_queue_applications{queue="root",state="running"} 1
+paddock_queue_applications{queue="root.a",state="all"} 1
+paddock_queue_applications{queue="root.a",state="max"} 7
+paddock_queue_applications{queue="root.a",state="running"} 0
+paddock_queue_applications{queue="root.b",state="all"} 1
+paddock_queue_applications{queue="root.b",state="running"} 1
+# HELP paddock_queue_resource [ALPHA] What a queue is guaranteed, may use at most, uses and waits for: cores of vcore, bytes of memory and storage, else counts.
+# TYPE paddock_queue_resource gauge
+paddock_queue_resource{queue="root",resource="memory",state="allocated"} 0
+paddock_queue_resource{queue="root",resource="memory",state="arriving"} 8
+paddock_queue_resource{queue="root",resource="memory",state="max"} 64
+paddock_queue_resource{queue="root",resource="memory",state="pending"} 8
+paddock_queue_resource{queue="root",resource="pods",state="allocated"} 1
+paddock_queue_resource{queue="root",resource="pods",state="arriving"} 1
+paddock_queue_resource{queue="root",resource="pods",state="leaving"} 1
+paddock_queue_resource{queue="root",resource="pods",state="max"} 9
+paddock_queue_resource{queue="root",resource="pods",state="pending"} 1
+paddock_queue_resource{queue="root",resource="vcore",state="allocated"} 1
+paddock_queue_resource{queue="root",resource="vcore",state="arriving"} 1
+paddock_queue_resource{queue="root",resource="vcore",state="leaving"} 1
+paddock_queue_resource{queue="root",resource="vcore",state="max"} 1
+paddock_queue_resource{queue="root",resource="vcore",state="pending"} 1
+paddock_queue_resource{queue="root.a",resource="gpu",state="allocated"} 0
+paddock_queue_resource{queue="root.a",resource="gpu",state="guaranteed"} 1
+paddock_queue_resource{queue="root.a",resource="gpu",state="pending"} 0
+paddock_queue_resource{queue="root.a",resource="memory",state="allocated"} 0
+paddock_queue_resource{queue="root.a",resource="memory",state="arriving"} 8
+paddock_queue_resource{queue="root.a",resource="memory",state="max"} 64
+paddock_queue_resource{queue="root.a",resource="memory",state="pending"} 8
+paddock_queue_resource{queue="root.a",resource="pods",state="allocated"} 0
+paddock_queue_resource{queue="root.a",resource="pods",state="arriving"} 1
+paddock_queue_resource{queue="root.a",resource="pods",state="pending"} 1
+paddock_queue_resource{queue="root.a",resource="vcore",state="allocated"} 0
+paddock_queue_resource{queue="root.a",resource="vcore",state="arriving"} 1
+paddock_queue_resource{queue="root.a",resource="vcore",state="guaranteed"} 2
+paddock_queue_resource{queue="root.a",resource="vcore",state="pending"} 1
+paddock_queue_resource{queue="root.b",resource="memory",state="allocated"} 0
+paddock_queue_resource{queue="root.b",resource="memory",state="pending"} 0
+paddock_queue_resource{queue="root.b",resource="pods",state="allocated"} 1
+paddock_queue_resource{queue="root.b",resource="pods",state="leaving"} 1
+paddock_queue_resource{queue="root.b",resource="pods",state="pending"} 0
+paddock_queue_resource{queue="root.b",resource="vcore",state="allocated"} 1
+paddock_queue_resource{queue="root.b",resource="vcore",state="leaving"} 1
+paddock_queue_resource{queue="root.b",resource="vcore",state="pending"} 0
+`, "paddock_queue_resource", "paddock_queue_applications", "paddock_holds")
+}
+
+func TestGatedPods(t *testing.T) {
+	s := newStore(t, "root\n  a max.vcore=1\n  p parent")
+	add(s, "running", "root.a", "vcore=1", "n1")
+	add(s, "over", "root.a", "vcore=1", "")
+	add(s, "lost", "root.p", "vcore=1", "")
+	compare(t, `
+# HELP paddock_gated_pods [ALPHA] Pods of queues that are kept out of the scheduler's own queue, by the reason.
+# TYPE paddock_gated_pods gauge
+paddock_gated_pods{reason="OverMax"} 1
+paddock_gated_pods{reason="QueueNotLeaf"} 1
+`, "paddock_gated_pods")
+}
+
+func TestGuarantees(t *testing.T) {
+	s := newStore(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b guaranteed.vcore=1")
+	ended := func() uint64 {
+		return series(t)["paddock_time_to_guarantee_seconds"][0].GetHistogram().GetSampleCount()
+	}
+	before := ended()
+	clock, leads := clocktesting.NewFakeClock(now), true
+	g := &Guarantees{Source: s, Leading: func() bool { return leads }, Clock: clock}
+	pass := func(d time.Duration) {
+		clock.Step(d)
+		g.look(clock.Now())
+	}
+	want := func(lines string) {
+		t.Helper()
+		compare(t, `
+# HELP paddock_queue_unmet_guarantee_seconds_total [ALPHA] For how long a queue was under its guarantee while pods waited whom preemption could lawfully serve, by what they waited for.
+# TYPE paddock_queue_unmet_guarantee_seconds_total counter
+`+lines, "paddock_queue_unmet_guarantee_seconds_total")
+	}
+	g.look(now)
+	add(s, "a1", "root.a", "vcore=1", "")
+	add(s, "b1", "root.b", "vcore=1", "")
+	pass(time.Second)
+	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
+	pass(2 * time.Second)
+	pass(3 * time.Second)
+	s.Upsert(store.Pod{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Node: "n1", Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
+	pass(time.Second)
+	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
+paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 4
+paddock_queue_unmet_guarantee_seconds_total{queue="root.b",reason="InOrder"} 6
+`)
+	if after := ended(); after != before+1 {
+		t.Errorf("%d waits ended, want one", after-before)
+	}
+	leads = false // the other process counts now
+	pass(time.Hour)
+	leads = true
+	pass(time.Hour)
+	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  c")
+	s.Delete("b1", clock.Now())
+	s.Configure(spec, clock.Now())
+	s.Tick(clock.Now().Add(time.Minute))
+	pass(time.Second)
+	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
+paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 5
+`)
+}
+
+// TestGuaranteesRun lets it run by its clock.
+func TestGuaranteesRun(t *testing.T) {
+	s := newStore(t, "root\n  a guaranteed.vcore=2")
+	add(s, "a1", "root.a", "vcore=1", "")
+	clock := clocktesting.NewFakeClock(now)
+	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock}
+	done := make(chan struct{})
+	go func() { defer close(done); g.Run(t.Context()) }()
+	deadline := time.After(time.Minute)
+	for totals.Load() == nil || len(*totals.Load()) == 0 {
+		select {
+		case <-deadline:
+			t.Fatal("nothing was measured")
+		case <-time.After(time.Millisecond):
+			clock.Step(lookInterval)
+		}
+	}
+}
+
+// manyQueues is a tree with so many leaves below one parent, and as many parents.
+func manyQueues(leaves int) string {
+	var b strings.Builder
+	b.WriteString("root\n")
+	for i := range leaves / 100 {
+		fmt.Fprintf(&b, "  p%02d parent guaranteed.vcore=200 max.vcore=1000 max.memory=1000\n", i)
+		for j := range 99 {
+			fmt.Fprintf(&b, "    q%02d guaranteed.vcore=2 guaranteed.memory=4 max.vcore=100 max.memory=1000\n", j)
+		}
+	}
+	return b.String()
+}
+
+func series(tb testing.TB) map[string][]*dto.Metric {
+	tb.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[string][]*dto.Metric{}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), Subsystem+"_") {
+			out[f.GetName()] = f.GetMetric()
+		}
+	}
+	return out
+}
+
+func TestSeriesAreBounded(t *testing.T) {
+	s := newStore(t, manyQueues(2000))
+	add(s, "shown", "root.p00.q00", "vcore=1", "")
+	add(s, "hidden", "root.p19.q98", "vcore=1", "")
+	clock := clocktesting.NewFakeClock(now)
+	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock}
+	g.look(now)
+	g.look(now.Add(time.Second))
+	got := series(t)
+	var queues []string
+	for _, m := range got["paddock_queue_applications"] {
+		if q := label(m, "queue"); label(m, "state") == "all" {
+			queues = append(queues, q)
+		}
+	}
+	if len(queues) != mostQueues || !slices.Contains(queues, "root.p19") || slices.Contains(queues, "root.p19.q98") {
+		t.Errorf("%d queues are shown, the last is %s", len(queues), queues[len(queues)-1])
+	}
+	if n := got["paddock_queues_shown"][0].GetGauge().GetValue(); n != mostQueues {
+		t.Errorf("%v are said to be shown", n)
+	}
+	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 2000+1-mostQueues {
+		t.Errorf("%v are said to be hidden", n)
+	}
+	var waits []string
+	for _, m := range got["paddock_queue_unmet_guarantee_seconds_total"] {
+		waits = append(waits, label(m, "queue"))
+	}
+	if want := []string{"other", "root.p00", "root.p00.q00", "root.p19"}; !slices.Equal(waits, want) {
+		t.Errorf("unmet are %v, want %v", waits, want)
+	}
+}
+
+func label(m *dto.Metric, name string) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == name {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
+
+func TestNothingToShow(t *testing.T) {
+	newStore(t, "root")
+	Follow(nil)
+	if got := series(t); got["paddock_queue_resource"] != nil {
+		t.Errorf("shown without a source: %v", got)
+	}
+}
+
+// BenchmarkScrape is a scrape of everything, with so many queues, all of which
+// have pods.
+func BenchmarkScrape(b *testing.B) {
+	for _, queues := range []int{500, 5000} {
+		s := newStore(b, manyQueues(queues))
+		for i := range queues {
+			add(s, fmt.Sprint("pod-", i), fmt.Sprintf("root.p%02d.q%02d", i/100, i%99), "vcore=1", "n1")
+		}
+		b.Run(fmt.Sprint("queues=", queues), func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for b.Loop() {
+				size = scrape(b)
+			}
+			b.ReportMetric(float64(size), "bytes/scrape")
+		})
+	}
+}
+
+// scrape asks for /metrics as Prometheus does and returns the size of the answer.
+func scrape(tb testing.TB) int {
+	tb.Helper()
+	w := httptest.NewRecorder()
+	legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		tb.Fatal(w.Code)
+	}
+	return w.Body.Len()
+}

@@ -1,0 +1,102 @@
+package metrics
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/unmet"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// lookInterval is how often it is looked which queues have lawful unmet demand.
+const lookInterval = time.Second
+
+// Guarantees measures for how long queues have lawful unmet demand. Fill the
+// fields, then call Run once.
+type Guarantees struct {
+	Source interface {
+		Snapshot() *queues.Snapshot
+		WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code
+	}
+	// Leading tells whether this process is the one that makes room: one that stands
+	// by measures nothing, or the time would be counted twice.
+	Leading func() bool
+	Clock   clock.WithTicker
+
+	meter *unmet.Meter
+	tree  uint64 // generation of the queues at the last look
+}
+
+// totals is what was measured so far; nil for nothing.
+var totals atomic.Pointer[[]unmet.Total]
+
+// Run looks once a second until the context ends.
+func (g *Guarantees) Run(ctx context.Context) {
+	ticker := g.Clock.NewTicker(lookInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			g.look(g.Clock.Now())
+		}
+	}
+}
+
+func (g *Guarantees) look(now time.Time) {
+	if g.meter == nil {
+		g.meter = unmet.NewMeter()
+	}
+	if !g.Leading() {
+		g.meter.Pause()
+		return
+	}
+	s := g.Source.Snapshot()
+	found := unmet.Find(s, func(leaves []*queues.Queue) []reasons.Code { return g.Source.WaitsFor(leaves, now) })
+	for _, took := range g.meter.Look(now, found) {
+		timeToGuaranteeSeconds.Observe(took.Seconds())
+	}
+	if s.TreeGeneration() != g.tree {
+		g.tree = s.TreeGeneration()
+		g.meter.Keep(func(path string) bool { _, there := s.Find(path); return there })
+	}
+	measured := g.meter.Totals()
+	totals.Store(&measured)
+}
+
+// otherQueues stands for the queues that have no series of their own.
+const otherQueues = "other"
+
+// collectUnmet shows what was measured of the queues that are shown, and of all
+// others together.
+func collectUnmet(ch chan<- metrics.Metric, shown []*queues.Queue) {
+	measured := totals.Load()
+	if measured == nil {
+		return
+	}
+	own := make(map[string]bool, len(shown))
+	for _, q := range shown {
+		own[q.Path] = true
+	}
+	others := map[reasons.Code]time.Duration{}
+	for _, t := range *measured {
+		if !own[t.Queue] {
+			others[t.Reason] += t.Time
+			continue
+		}
+		counter(ch, unmetDesc, t.Time.Seconds(), t.Queue, string(t.Reason))
+	}
+	for code, t := range others {
+		counter(ch, unmetDesc, t.Seconds(), otherQueues, string(code))
+	}
+}
+
+func counter(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...string) {
+	ch <- metrics.NewLazyConstMetric(d, metrics.CounterValue, value, labels...)
+}

@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/component-base/metrics"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// mostQueues is how many queues have series of their own. A queue has about a
+// dozen; with more than this, Prometheus is the one that has to be paid for. Those
+// that are nearer to root come first, so what is left out is in the numbers of a
+// queue that is shown.
+const mostQueues = 1000
+
+// choose returns the queues that are shown: all, or as many as may be, by depth
+// and then path, so that the same ones are shown at every scrape. Hidden counts
+// the others.
+func choose(s *queues.Snapshot) (shown []*queues.Queue, hidden int) {
+	type placed struct {
+		*queues.Queue
+		depth int
+	}
+	depth := map[queues.ID]int{}
+	var all []placed
+	for q := range s.All() { // parents come first
+		depth[q.ID] = depth[q.Parent] + 1
+		all = append(all, placed{q, depth[q.ID]})
+	}
+	if len(all) > mostQueues {
+		slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.Path, b.Path)) })
+		hidden = len(all) - mostQueues
+		all = all[:mostQueues]
+	}
+	for _, q := range all {
+		shown = append(shown, q.Queue)
+	}
+	return shown, hidden
+}
+
+// everyType are the types for which every queue says what it uses.
+var everyType = []string{resources.CPU, resources.Memory, resources.Pods}
+
+// typesOf are the types that a queue says something about: those of every queue,
+// those it has a quota for, and those that are used or waited for in it.
+func typesOf(q *queues.Queue) []string {
+	types := slices.Clone(everyType)
+	add := func(name string) {
+		if !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+	}
+	for name := range q.Guaranteed.All() {
+		add(name)
+	}
+	for name := range q.Max.All() {
+		add(name)
+	}
+	for _, v := range []resources.Vector{q.Allocated, q.Pending} {
+		for name, amount := range v.All() {
+			if amount != 0 {
+				add(name)
+			}
+		}
+	}
+	return types
+}
+
+// collectQueue shows a queue. A limit that it does not have, and leaving and
+// arriving pods where there are none, have no series.
+func collectQueue(ch chan<- metrics.Metric, s *queues.Snapshot, q *queues.Queue) {
+	limit := q.Max
+	if q.IsRoot() {
+		limit = resources.LimitFrom(s.Capacity().Map())
+	}
+	for _, name := range typesOf(q) {
+		show := func(amount resources.Amount, state string) {
+			gauge(ch, resourceDesc, inUnits(name, amount), q.Path, name, state)
+		}
+		show(q.Allocated.Get(name), "allocated")
+		show(q.Pending.Get(name), "pending")
+		if g, ok := q.Guaranteed.Get(name); ok {
+			show(g, "guaranteed")
+		}
+		if most, ok := limit.Get(name); ok {
+			show(most, "max")
+		}
+		if amount := q.Leaving.Get(name); amount != 0 {
+			show(amount, "leaving")
+		}
+		if amount := q.Arriving.Get(name); amount != 0 {
+			show(amount, "arriving")
+		}
+	}
+	gauge(ch, applicationsDesc, float64(q.Applications), q.Path, "all")
+	gauge(ch, applicationsDesc, float64(q.Running), q.Path, "running")
+	if q.MaxApplications > 0 {
+		gauge(ch, applicationsDesc, float64(q.MaxApplications), q.Path, "max")
+	}
+}
+
+// inUnits is an amount in the unit that people and Prometheus use: cores, where we
+// count thousandths of them; bytes; else a count.
+func inUnits(name string, amount resources.Amount) float64 {
+	if name == resources.CPU {
+		return float64(amount) / 1000
+	}
+	return float64(amount)
+}

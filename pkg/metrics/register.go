@@ -1,0 +1,27 @@
+package metrics
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+var (
+	registerOnce sync.Once
+	cluster      = &collector{}
+	// From a second to about an hour.
+	timeToGuaranteeSeconds = newHistogram(timeToGuarantee, metrics.ExponentialBuckets(1, 2, 13))
+)
+
+// Register makes the metrics known; it may be called more than once.
+func Register() {
+	registerOnce.Do(func() {
+		legacyregistry.MustRegister(reloadSuccess, reloadTimestamp, reloadFailures, timeToGuaranteeSeconds)
+		legacyregistry.CustomMustRegister(cluster)
+	})
+}
+
+// Follow has the gauges show a source from now on. There is one scheduler in a
+// process, so the last one counts; nil shows nothing.
+func Follow(s Source) { cluster.follow(s) }

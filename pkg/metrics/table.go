@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"slices"
+
+	"k8s.io/component-base/metrics"
+)
+
+// Subsystem is the first part of the names of our metrics.
+const Subsystem = "paddock"
+
+// Kind is the type of a metric, as Prometheus calls it.
+type Kind string
+
+// The kinds.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Entry describes a metric to people: a line of docs/metrics.md.
+type Entry struct {
+	// Name is without the subsystem.
+	Name   string
+	Kind   Kind
+	Labels []string
+	// Help is a sentence.
+	Help string
+}
+
+// FullName is the name on /metrics.
+func (e Entry) FullName() string { return Subsystem + "_" + e.Name }
+
+// Table lists every metric once, in the order of docs/metrics.md.
+func Table() []Entry { return slices.Clone(table) }
+
+// The names, without the subsystem.
+const (
+	queueResource     = "queue_resource"
+	queueApplications = "queue_applications"
+	queuesShown       = "queues_shown"
+	queuesHidden      = "queues_hidden"
+	unmetGuarantee    = "queue_unmet_guarantee_seconds_total"
+	timeToGuarantee   = "time_to_guarantee_seconds"
+	gatedPods         = "gated_pods"
+	holdsNow          = "holds"
+	reloadOK          = "config_last_reload_success"
+	reloadTime        = "config_last_reload_success_timestamp_seconds"
+	reloadsFailed     = "config_reload_failures_total"
+)
+
+var table = []Entry{
+	{queueResource, Gauge, []string{"queue", "resource", "state"},
+		"What a queue is guaranteed, may use at most, uses and waits for: cores of vcore, bytes of memory and storage, else counts."},
+	{queueApplications, Gauge, []string{"queue", "state"},
+		"Applications of a queue and those below it: all that have pods, those that count as running, and how many may."},
+	{queuesShown, Gauge, nil, "Queues that have series of their own."},
+	{queuesHidden, Gauge, nil, "Queues that have no series of their own, because there are too many queues; those above them include them."},
+	{unmetGuarantee, Counter, []string{"queue", "reason"},
+		"For how long a queue was under its guarantee while pods waited whom preemption could lawfully serve, by what they waited for."},
+	{timeToGuarantee, Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
+	{gatedPods, Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
+	{holdsNow, Gauge, []string{"kind", "state"}, "Nodes held for pods, by whom they are held for, and whether those that make room are gone."},
+	{reloadOK, Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
+	{reloadTime, Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
+	{reloadsFailed, Counter, nil, "How often the queue configuration was read and could not be used."},
+}
+
+// entry is the line of the table with a name; a name that it does not have is a
+// mistake of this package.
+func entry(name string) Entry {
+	i := slices.IndexFunc(table, func(e Entry) bool { return e.Name == name })
+	if i < 0 {
+		panic("metrics: " + name + " is not in the table")
+	}
+	return table[i]
+}
+
+func describe(name string) *metrics.Desc {
+	e := entry(name)
+	return metrics.NewDesc(e.FullName(), e.Help, e.Labels, nil, metrics.ALPHA, "")
+}
+
+func newGauge(name string) *metrics.Gauge {
+	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: Subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
+}
+
+func newCounter(name string) *metrics.Counter {
+	return metrics.NewCounter(&metrics.CounterOpts{Subsystem: Subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
+}
+
+func newHistogram(name string, buckets []float64) *metrics.Histogram {
+	return metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: Subsystem, Name: name, Help: entry(name).Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	})
+}

@@ -1,0 +1,35 @@
+package order
+
+import (
+	"maps"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Refused counts the asks that are blocked, by the reason.
+func (x *Index) Refused() map[reasons.Code]int { return maps.Clone(x.refused) }
+
+// OverMaxAbove counts the asks of a queue that the max of a queue above it
+// blocks. It looks at each group of the queue.
+func (x *Index) OverMaxAbove(id queues.ID) int {
+	n, asks := x.nodes[id], 0
+	for _, g := range n.known {
+		if g.blockedAt != nil && g.blockedAt != n && g.verdict.Reason.Code == reasons.OverMax {
+			asks += g.asks
+		}
+	}
+	return asks
+}
+
+// RefusedOf counts the asks of a queue that any queue blocks. It looks at each
+// group of the queue.
+func (x *Index) RefusedOf(id queues.ID) int {
+	asks := 0
+	for _, g := range x.nodes[id].known {
+		if g.blockedAt != nil {
+			asks += g.asks
+		}
+	}
+	return asks
+}

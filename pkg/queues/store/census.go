@@ -1,0 +1,155 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// census counts pending pods of queues, so that who wants to know how many there
+// are need not look at them. A pod counts as what it is when it takes a state, or
+// is given or refused a queue.
+type census struct {
+	total    [bound + 1]int       // by state; those with a node are not counted
+	unplaced map[reasons.Code]int // those without a queue, by why
+	leaves   map[queues.ID]*standing
+}
+
+// standing is how the pods of a leaf are getting on for which queue preemption may
+// make room: not those of DaemonSets, nor those that never preempt.
+type standing struct {
+	in [bound + 1]int // by state
+	// said is what became of the latest plan, or of the wish for one.
+	said said
+}
+
+// tallied is what one pod counts as.
+type tallied struct {
+	state    state
+	code     reasons.Code // of one without a queue
+	standing *standing    // nil where it does not count for that
+	in       bool
+}
+
+func newCensus() census {
+	return census{unplaced: map[reasons.Code]int{}, leaves: map[queues.ID]*standing{}}
+}
+
+// of returns the standing of a leaf that has, or is about to have, applications.
+func (c *census) of(leaf queues.ID) *standing {
+	if c.leaves[leaf] == nil {
+		c.leaves[leaf] = &standing{}
+	}
+	return c.leaves[leaf]
+}
+
+// tally counts a pod as what it is now.
+func (s *Store) tally(p *pod) {
+	now := tallyOf(p)
+	if now == p.tallied {
+		return
+	}
+	s.census.untally(p)
+	p.tallied = now
+	s.census.add(now, 1)
+}
+
+// tallyOf is what a pod is to count as.
+func tallyOf(p *pod) tallied {
+	if p.Foreign || p.state.allocated() {
+		return tallied{}
+	}
+	t := tallied{state: p.state, in: true}
+	switch {
+	case p.state == unplaced:
+		t.code = p.reason.Code
+	case p.app != nil && !p.NeverPreempts && p.RequiredNode == "":
+		t.standing = p.app.standing
+	}
+	return t
+}
+
+// untally counts a pod no more.
+func (c *census) untally(p *pod) {
+	c.add(p.tallied, -1)
+	p.tallied = tallied{}
+}
+
+func (c *census) add(t tallied, n int) {
+	if !t.in {
+		return
+	}
+	c.total[t.state] += n
+	if t.standing != nil {
+		t.standing.in[t.state] += n
+	}
+	if t.state != unplaced {
+		return
+	}
+	if c.unplaced[t.code] += n; c.unplaced[t.code] == 0 {
+		delete(c.unplaced, t.code)
+	}
+}
+
+// Gated counts the pods of queues that are kept out of the scheduler's queue, by
+// the reason. Those that wait a moment before they are tried again are one number,
+// whether they hold a node or not. What it costs does not grow with the cluster.
+func (s *Store) Gated() map[reasons.Code]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[reasons.Code]int{}
+	add := func(code reasons.Code, n int) {
+		if n > 0 {
+			out[code] += n
+		}
+	}
+	for code, n := range s.census.unplaced {
+		if code == "" { // before the start
+			code = s.notStarted().Code
+		}
+		add(code, n)
+	}
+	byTwins := s.census.total[waiting] - s.index.Eligible()
+	for code, n := range s.index.Refused() {
+		add(code, n)
+		byTwins -= n
+	}
+	add(reasons.NoNodeFits, byTwins)
+	add(reasons.InOrder, s.index.Eligible())
+	add(reasons.BackingOff, s.census.total[cooling])
+	return out
+}
+
+// checkCensus verifies the census against all pods.
+func (s *Store) checkCensus() []error {
+	want := newCensus()
+	var errs []error
+	for _, p := range s.pods {
+		t := tallyOf(p)
+		if p.tallied != t {
+			errs = append(errs, fmt.Errorf("pod %s/%s: counted as %+v, is %+v", p.Namespace, p.Name, p.tallied, t))
+		}
+		if t.standing != nil {
+			t.standing = want.of(p.app.leaf)
+		}
+		want.add(t, 1)
+	}
+	if want.total != s.census.total || !maps.Equal(want.unplaced, s.census.unplaced) {
+		errs = append(errs, fmt.Errorf("census: counted %v and %v, found %v and %v", s.census.total, s.census.unplaced, want.total, want.unplaced))
+	}
+	for leaf, st := range s.census.leaves {
+		if st.in != want.of(leaf).in {
+			errs = append(errs, fmt.Errorf("census of queue %d: counted %v, found %v", leaf, st.in, want.of(leaf).in))
+		}
+		if s.leaves[leaf] == nil {
+			errs = append(errs, fmt.Errorf("census of queue %d, which has no applications", leaf))
+		}
+	}
+	if len(want.leaves) > len(s.census.leaves) {
+		errs = append(errs, errors.New("census: a queue is missing"))
+	}
+	return errs
+}

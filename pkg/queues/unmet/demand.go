@@ -1,0 +1,108 @@
+package unmet
+
+import (
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Demand is a queue with lawful unmet demand, and what that waits for.
+type Demand struct {
+	// Queue is its path.
+	Queue  string
+	Reason reasons.Code
+}
+
+// byNearness are the reasons, those first with which demand is served soonest.
+var byNearness = []reasons.Code{
+	reasons.MakingRoom, reasons.InOrder, reasons.PreemptionPaced, reasons.PreemptionDelayed,
+	reasons.HoldGivenUp, reasons.PreemptionRefused, reasons.PreemptionDisabled,
+}
+
+// Reasons lists what demand may wait for.
+func Reasons() []reasons.Code { return slices.Clone(byNearness) }
+
+// candidate is a leaf with pods that wait, and the queues of its path whose
+// guarantee they would be charged to.
+type candidate struct {
+	leaf  *queues.Queue
+	under []queues.ID
+}
+
+// Find returns the queues with lawful unmet demand, parents first, then by name.
+// WaitsFor says of each leaf what its pods wait for; no reason means that none of
+// them counts. Where leaves below a queue wait for different things, what is
+// nearest to being served stands for the queue.
+func Find(s *queues.Snapshot, waitsFor func(leaves []*queues.Queue) []reasons.Code) []Demand {
+	found := candidates(s)
+	if len(found) == 0 {
+		return nil
+	}
+	leaves := make([]*queues.Queue, len(found))
+	for i, c := range found {
+		leaves[i] = c.leaf
+	}
+	reason := map[queues.ID]reasons.Code{}
+	for i, code := range waitsFor(leaves) {
+		if code == "" {
+			continue
+		}
+		for _, id := range found[i].under {
+			reason[id] = nearer(reason[id], code)
+		}
+	}
+	if len(reason) == 0 {
+		return nil
+	}
+	var out []Demand
+	for q := range s.All() {
+		if code, is := reason[q.ID]; is {
+			out = append(out, Demand{Queue: q.Path, Reason: code})
+		}
+	}
+	return out
+}
+
+// nearer returns the reason that is nearer to being served; the first is empty for
+// none.
+func nearer(a, b reasons.Code) reasons.Code {
+	if a == "" || slices.Index(byNearness, b) < slices.Index(byNearness, a) {
+		return b
+	}
+	return a
+}
+
+func candidates(s *queues.Snapshot) []candidate {
+	var out []candidate
+	for q := range s.All() {
+		if !q.Leaf || q.Pending.IsZero() {
+			continue
+		}
+		if under := underGuarantee(s, q); len(under) > 0 {
+			out = append(out, candidate{q, under})
+		}
+	}
+	return out
+}
+
+// underGuarantee returns the queues of a leaf's path that are under a guarantee
+// which the leaf's pods could be charged to.
+func underGuarantee(s *queues.Snapshot, leaf *queues.Queue) []queues.ID {
+	var under []queues.ID
+	for name, pending := range leaf.Pending.All() {
+		if pending <= 0 {
+			continue
+		}
+		for q := range s.Ancestors(leaf.ID) {
+			guaranteed, guarantees := q.Guaranteed.Get(name)
+			if q.IsRoot() || guarantees && q.Used().Get(name) >= guaranteed {
+				break
+			}
+			if guarantees && !slices.Contains(under, q.ID) {
+				under = append(under, q.ID)
+			}
+		}
+	}
+	return under
+}

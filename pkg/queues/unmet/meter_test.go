@@ -1,0 +1,122 @@
+package unmet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+
+var (
+	aDelayed = Demand{"root.a", reasons.PreemptionDelayed}
+	aRoom    = Demand{"root.a", reasons.MakingRoom}
+	bRefused = Demand{"root.b", reasons.PreemptionRefused}
+)
+
+// look is one of a story.
+type look struct {
+	at    float64
+	found []Demand
+	ended []time.Duration
+}
+
+// story is two queues; one is served after 8.5 seconds.
+var story = []look{
+	{0, nil, nil},
+	{1, []Demand{aDelayed}, nil},
+	{4, []Demand{aDelayed, bRefused}, nil},
+	{6, []Demand{aRoom, bRefused}, nil},
+	{9.5, []Demand{bRefused}, []time.Duration{8500 * time.Millisecond}},
+	{9.5, []Demand{bRefused}, nil}, // no time has passed
+	{9, []Demand{bRefused}, nil},   // a clock that was set back
+	{10, nil, []time.Duration{6 * time.Second}},
+}
+
+var told = []Total{
+	{aRoom, 3500 * time.Millisecond},
+	{aDelayed, 5 * time.Second},
+	{bRefused, 6 * time.Second},
+}
+
+type meter interface {
+	Look(now time.Time, found []Demand) []time.Duration
+	Totals() []Total
+}
+
+func tell(m meter) ([]Total, [][]time.Duration) {
+	var ended [][]time.Duration
+	for _, l := range story {
+		ended = append(ended, m.Look(at(l.at), l.found))
+	}
+	return m.Totals(), ended
+}
+
+func TestMeter(t *testing.T) {
+	m := NewMeter()
+	totals, ended := tell(m)
+	if diff := cmp.Diff(told, totals); diff != "" {
+		t.Errorf("totals (-want):\n%s", diff)
+	}
+	for i, l := range story {
+		if diff := cmp.Diff(l.ended, ended[i]); diff != "" {
+			t.Errorf("at %v: ended (-want):\n%s", l.at, diff)
+		}
+	}
+}
+
+// early adds the time that passed to what is found at its end.
+type early struct{ *Meter }
+
+func (e early) Look(now time.Time, found []Demand) []time.Duration {
+	e.found = found
+	return e.Meter.Look(now, found)
+}
+
+// late does not see that a reason changed.
+type late struct{ *Meter }
+
+func (l late) Look(now time.Time, found []Demand) []time.Duration {
+	before := l.found
+	ended := l.Meter.Look(now, found)
+	for i := range l.found {
+		for _, d := range before {
+			if d.Queue == l.found[i].Queue {
+				l.found[i] = d
+			}
+		}
+	}
+	return ended
+}
+
+func TestPlantedBugsOfTheMeterAreFound(t *testing.T) {
+	for name, m := range map[string]meter{"early": early{NewMeter()}, "late": late{NewMeter()}} {
+		if totals, _ := tell(m); cmp.Equal(told, totals) {
+			t.Errorf("not found: %s", name)
+		}
+	}
+}
+
+func TestMeterForgets(t *testing.T) {
+	m := NewMeter()
+	m.Look(at(0), []Demand{aDelayed, bRefused})
+	m.Look(at(2), []Demand{aDelayed, bRefused})
+	m.Pause() // another process leads
+	if ended := m.Look(at(100), []Demand{aDelayed}); ended != nil {
+		t.Errorf("ended while it was not looked at: %v", ended)
+	}
+	m.Look(at(101), []Demand{aDelayed, bRefused})
+	if diff := cmp.Diff([]Total{{aDelayed, 3 * time.Second}, {bRefused, 2 * time.Second}}, m.Totals()); diff != "" {
+		t.Errorf("after a pause (-want):\n%s", diff)
+	}
+	m.Keep(func(queue string) bool { return queue == "root.b" })
+	ended := m.Look(at(103), []Demand{bRefused})
+	if diff := cmp.Diff([]Total{{bRefused, 4 * time.Second}}, m.Totals()); diff != "" || ended != nil {
+		t.Errorf("after root.a was removed: ended %v, totals (-want):\n%s", ended, diff)
+	}
+}
