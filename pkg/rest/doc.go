@@ -11,6 +11,7 @@
 //     health.go or dump.go. What YuniKorn does not have is below /api/v1, in
 //     decisions.go, holds.go and explain.go; explained.go, quota.go and reason.go are
 //     what the last one uses.
+//   - events.go and stream.go show what happened, from the log of package eventlog.
 //   - page.go writes JSON as it is made, pods.go what there are many of.
 //   - desk.go bounds how many answers are made at a time, and compresses them.
 package rest

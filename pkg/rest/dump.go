@@ -39,6 +39,9 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	if _, document, err := s.documents.of(v.Spec); err == nil {
 		p.field("config", json.RawMessage(document))
 	}
+	if open := s.streams.list(); len(open) > 0 {
+		p.field("eventStreams", open)
+	}
 	p.field("placementRules", []PartitionRules{{Partition: Partition, Rules: rulesOf(v.Spec)}})
 	p.close('}')
 	_ = p.done()

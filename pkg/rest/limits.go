@@ -18,6 +18,10 @@ type limits struct {
 	bodyBytes   int64
 	// connections are all that are open at a time, perHost those from one address.
 	connections, perHost int
+	// streams are all that are open at a time, streamsPerHost those of one address;
+	// streamTime is how long a reader may take for the lines that are sent at once.
+	streams, streamsPerHost int
+	streamTime              time.Duration
 }
 
 func defaultLimits() limits {
@@ -25,6 +29,7 @@ func defaultLimits() limits {
 		headerTime: 5 * time.Second, readTime: 10 * time.Second, writeTime: time.Minute, idleTime: time.Minute,
 		headerBytes: 16 << 10, bodyBytes: 2 << 20,
 		connections: 256, perHost: 64,
+		streams: 100, streamsPerHost: 15, streamTime: 10 * time.Second,
 	}
 }
 

@@ -34,6 +34,7 @@ func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
 	if err != nil {
 		t.Fatal(err)
 	}
+	listener = narrow{listener}
 	limit(&c.server.limits)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -43,6 +44,17 @@ func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return served{c, listener.Addr().String()}
+}
+
+// narrow accepts connections with small buffers.
+type narrow struct{ net.Listener }
+
+func (n narrow) Accept() (net.Conn, error) {
+	conn, err := n.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(4096)
+	}
+	return conn, err
 }
 
 // dial opens a connection with a small buffer and sends what is given.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -39,12 +40,13 @@ func newCluster(t testing.TB, document string) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.store = store.New(config.Default(), store.Options{})
+	log := eventlog.New(c.store, eventlog.Size)
 	c.configure(t, document)
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
 	c.store.OpenJournal()
 	c.record = record.New(c.store, record.Options{})
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
 	c.http = c.server.Handler()
 	return c
 }

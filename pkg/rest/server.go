@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -25,6 +27,8 @@ type Options struct {
 	Inventory *inventory.Inventory
 	// Record is what was decided; nil where nobody recorded it.
 	Record *record.Record
+	// Events is what happened; nil where nobody records it.
+	Events *eventlog.Log
 	// Checks are run when somebody asks for the health.
 	Checks []Check
 	// Explainer says what is known of one pod; nil for a server that cannot say.
@@ -48,6 +52,9 @@ type Server struct {
 	clusterID string
 	limits    limits
 	desk      *desk
+	events    *eventlog.Log
+	streams   streams
+	instance  string
 	build     map[string]string
 }
 
@@ -59,7 +66,7 @@ func NewServer(o Options) *Server {
 	return &Server{
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
-		limits: defaultLimits(), desk: newDesk(),
+		limits: defaultLimits(), desk: newDesk(), events: o.Events, instance: string(uuid.NewUUID()),
 	}
 }
 
@@ -74,6 +81,7 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 		"partitions":                  s.partitions,
 		"scheduler/healthcheck":       s.healthcheck,
 		"scheduler/node-utilizations": s.nodeUtilizations,
+		"events/batch":                s.eventBatch,
 		"fullstatedump":               s.fullStateDump,
 	}
 	for page, handler := range map[string]http.HandlerFunc{
@@ -108,8 +116,14 @@ func (s *Server) ownRoutes() map[string]http.HandlerFunc {
 	}
 }
 
-// Handler answers the requests.
-func (s *Server) Handler() http.Handler { return s.desk.wrap(compressed(s.mux())) }
+// Handler answers the requests. Streams are never finished, so they are not made at
+// the desk as a whole, and not compressed.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	serve(mux, http.MethodGet, "/ws/v1/events/stream", s.eventStream)
+	mux.Handle("/", s.desk.wrap(compressed(s.mux())))
+	return mux
+}
 
 // mux routes the requests.
 func (s *Server) mux() http.Handler {
@@ -156,6 +170,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if s.inventory != nil {
 		go s.sample(ctx)
+	}
+	if s.events != nil {
+		go s.events.Run(ctx, s.clock, logger)
 	}
 	logger.Info("REST is served", "address", listener.Addr().String())
 	if err := server.Serve(bounded(listener, s.limits)); err != nil && !errors.Is(err, http.ErrServerClosed) {

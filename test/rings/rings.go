@@ -45,6 +45,7 @@ var table = map[string]Ring{
 	"pkg/reservations":      Decisions,
 	"pkg/queues/store":      Live,
 	"pkg/informer":          Live,
+	"pkg/eventlog":          Live,
 	"pkg/inventory":         Live,
 	"pkg/evict":             Live,
 	"pkg/record":            Live,

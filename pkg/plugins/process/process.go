@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -208,7 +209,7 @@ func serveREST(ctx context.Context, address string, s *store.Store, w *informer.
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
 	}
 	server := rest.NewServer(rest.Options{
-		Inventory: inventory.New(s), Record: decided, Explainer: s, Build: rest.BuildInformation(),
+		Inventory: inventory.New(s), Record: decided, Explainer: s, Events: eventlog.New(s, eventlog.Size), Build: rest.BuildInformation(),
 		Checks: []rest.Check{
 			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
 			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},

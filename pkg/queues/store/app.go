@@ -55,6 +55,7 @@ type app struct {
 	marked          int
 	accepted, began time.Time
 	mostUsed        resources.Vector
+	told            *AppName // its name in the chronicle
 	// warned is set once somebody is to be told that its gang is ignored.
 	warned bool
 }
@@ -65,6 +66,9 @@ func (s *Store) join(a *app, p *pod) {
 	a.pods++
 	p.held = p.Request
 	s.charge(a, charge{pending: p.held})
+	if p.asked = p.Node == ""; p.asked {
+		s.notePod(Asked, p)
+	}
 	s.live(p, !p.Deleting)
 	if p.Created.Before(a.submitted) {
 		a.submitted = p.Created
@@ -80,7 +84,10 @@ func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
 	s.live(p, false)
 	s.census.untally(p)
-	p.app = nil
+	if p.asked {
+		s.notePod(AskGone, p)
+	}
+	p.app, p.asked = nil, false
 	a.pods--
 	if a.pods > 0 {
 		return
@@ -88,6 +95,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	a.running = false
 	s.count(a)
 	s.register.forgetApp(a)
+	s.noteApp(AppRemoved, a)
 	if s.apps[a.name] == a {
 		delete(s.apps, a.name)
 	}
@@ -109,6 +117,7 @@ func (s *Store) leaveForGood(p *pod, now time.Time) {
 	a := p.app
 	if a.pods == 1 {
 		s.register.finish(s.recordOfApp(a), now)
+		s.noteApp(AppCompleted, a)
 	}
 	s.leave(p, now)
 }
@@ -136,6 +145,8 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	s.leaves[leaf][a] = struct{}{}
 	delete(s.emptied, leaf)
 	s.register.enroll(a)
+	s.rename(a)
+	s.noteApp(AppAdded, a)
 	s.draft.Update(leaf, func(u *queues.Usage) { u.Applications++ })
 	return a
 }

@@ -151,6 +151,7 @@ func (s *Store) reledger() {
 		for a := range apps {
 			a.owner.Group = queues.GroupFor(s.draft, a.leaf, a.groups)
 			s.register.apps.add(a)
+			s.rename(a)
 			s.index.SetClass(a.ordered, s.class(a))
 			s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { addApp(u, a) })
 		}

@@ -66,7 +66,8 @@
 //
 // What changed is marked for one reader, who fetches it in small bites; see
 // register.go and package inventory. What was decided about askers is in a journal;
-// see journal.go and package record.
+// see journal.go and package record. What happened is noted for yet another reader;
+// see chronicle.go and package eventlog.
 //
 // # Locks
 //

@@ -152,14 +152,24 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 
 // resize follows a change of what an allocated pod uses, however it came about.
 func (s *Store) resize(p *pod, event Pod, now time.Time) {
-	moved := p.on == nil || p.on.name != event.Node
+	elsewhere := p.on == nil || p.on.name != event.Node
+	if elsewhere {
+		s.notePod(Released, p)
+	}
 	s.renewPod(p, event)
-	if !p.held.Equal(event.Request) {
-		s.charge(p.app, charge{allocated: event.Request.Sub(p.held)})
+	more := event.Request.Sub(p.held)
+	if !more.IsZero() {
+		s.charge(p.app, charge{allocated: more})
 		p.held = event.Request
-		moved = true
 		s.release(p.app.leaf)
 	}
+	switch {
+	case elsewhere:
+		s.notePod(Allocated, p)
+	case !more.IsZero():
+		s.chronicle.note(Happening{Kind: Resized, App: p.app.told, Amount: more})
+	}
+	moved := elsewhere || !more.IsZero()
 	if moved {
 		s.settleOn(p, event.Node, p.held)
 		s.wakeHolders(event.Node, "", now)

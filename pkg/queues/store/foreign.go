@@ -45,7 +45,7 @@ func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
 		s.enter(p, bound)
 	}
 	s.renewForeign(p, event)
-	s.settleOn(p, event.Node, event.Request)
+	s.moveForeign(p, event.Node)
 	if left {
 		s.touchPod(p)
 	}
@@ -53,6 +53,18 @@ func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
 	s.follow(p, now)
 	if p.RequiredNode != "" {
 		s.supersede(p.on, now)
+	}
+}
+
+// moveForeign puts a foreign pod on its node.
+func (s *Store) moveForeign(p *pod, node string) {
+	came := p.on == nil || p.on.name != node
+	if came && p.on != nil {
+		s.noteForeign(ForeignWent, p)
+	}
+	s.settleOn(p, node, p.Request)
+	if came {
+		s.noteForeign(ForeignCame, p)
 	}
 }
 
@@ -101,6 +113,9 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.disarm(p)
 	s.countForeign(p, -1)
 	delete(s.pods, p.UID)
+	if node != nil {
+		s.noteForeign(ForeignWent, p)
+	}
 	s.settleOn(p, "", resources.Vector{})
 	s.register.forgetPod(p)
 	s.gone(p.UID, now)

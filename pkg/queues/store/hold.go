@@ -41,6 +41,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 		return err
 	}
 	s.holdsChanged()
+	s.noteHold(HoldBegan, &h)
 	for _, uid := range h.Chosen {
 		s.choose(s.pods[uid], p)
 	}
@@ -109,6 +110,7 @@ func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now ti
 	}
 	s.holdsChanged()
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
+	s.noteHold(HoldEnded, &h)
 	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
 	s.leaveNode(p)
 	for _, uid := range h.Chosen {

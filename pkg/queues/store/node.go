@@ -82,7 +82,12 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 		return
 	}
 	s.setCapacity(s.capacity.Sub(n.allocatable).Add(allocatable))
+	kind := NodeChanged
+	if !n.known {
+		kind = NodeCame
+	}
 	n.known, n.allocatable = true, allocatable
+	s.noteNode(kind, n)
 	s.register.changedNode(n)
 	s.touch(n)
 	s.wakeHolders(n.name, "", now)
@@ -97,6 +102,9 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 		return
 	}
 	s.setCapacity(s.capacity.Sub(n.allocatable))
+	if n.known {
+		s.noteNode(NodeWent, n)
+	}
 	n.known, n.cordoned, n.allocatable = false, false, resources.Vector{}
 	s.register.changedNode(n)
 	s.touch(n)
@@ -112,6 +120,11 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 	n := s.nodeOf(name)
 	if n.cordoned != !schedulable {
 		s.touch(n)
+		kind := NodeClosed
+		if schedulable {
+			kind = NodeOpened
+		}
+		s.chronicle.note(Happening{Kind: kind, Node: name})
 	}
 	n.cordoned = !schedulable
 	s.register.changedNode(n)

@@ -36,12 +36,12 @@ func (s *Store) place(p *pod, now time.Time) {
 		return
 	}
 	if why := tooLarge(p.Request); !why.None() && p.Node == "" {
-		p.reason = why
+		s.refuse(p, why)
 		return
 	}
 	a, gang, reason := s.appFor(p)
 	if a == nil {
-		p.reason = reason
+		s.refuse(p, reason)
 		return
 	}
 	delete(s.unplaced, p.UID)

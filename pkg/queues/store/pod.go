@@ -142,6 +142,7 @@ type pod struct {
 	chosenBy types.UID        // the asker it is to go for; empty for none
 	elder    *entry           // in app.living
 	asks     asks             // what it knows of making room
+	asked    bool             // it came into its application without a node
 	counted  []types.UID      // of a foreign pod: the owners that it is counted for
 
 	tallied tallied // what it counts as in the census
@@ -306,6 +307,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	p.held = p.Request
 	s.charge(p.app, c)
 	s.settleOn(p, node, p.held)
+	s.notePod(Allocated, p)
 	s.weigh(p)
 	s.dueAnew = s.dueAnew || p.asks.holds
 	p.app.allocations++
@@ -318,6 +320,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 // leaveAllocated takes back what an assumed or bound pod is charged. Nobody need
 // wait for it to leave its node.
 func (s *Store) leaveAllocated(p *pod) {
+	s.notePod(Released, p)
 	p.chosenBy = ""
 	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.settleOn(p, "", resources.Vector{})

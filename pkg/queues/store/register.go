@@ -93,6 +93,7 @@ func (r *register) enroll(a *app) {
 func (s *Store) begin(a *app) {
 	if !a.running {
 		a.running = true
+		s.noteApp(AppRuns, a)
 		s.register.unsaid = append(s.register.unsaid, a)
 	}
 }

@@ -129,6 +129,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 			out = append(out, report)
 		}
 	}
+	s.chronicle.end(s.snapshot.Load(), now)
 	return out
 }
 
@@ -158,9 +159,12 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	t.told, t.toldAt, t.cause = code, now, s.causeOf(p)
 	out = Report{Ref: p.Ref()}
+	text := "the pod was let through"
 	if code != "" {
 		out.Reason = s.explain(p)
+		text = out.Reason.Text
 	}
+	s.noteSaid(Told, p, text)
 	return true, out
 }
 

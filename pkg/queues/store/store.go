@@ -114,12 +114,13 @@ type Store struct {
 	// application by which originators are known.
 	owned map[types.UID]int
 
-	activate []Ref
-	reports  reports
-	register register
-	journal  journal
-	census   census
-	seq      uint64
+	activate  []Ref
+	reports   reports
+	register  register
+	journal   journal
+	chronicle chronicle
+	census    census
+	seq       uint64
 }
 
 // Ref names a pod for the caller.
@@ -216,6 +217,7 @@ func (s *Store) Start(now time.Time) {
 	s.adoptAll(now)
 	s.vacated = append(s.vacated, s.early.Nodes()...) // what was not taken up is free again
 	s.early, s.heldAnew = nil, true
+	s.chronicle.begin()
 	s.ready.Store(true)
 }
 
@@ -260,6 +262,7 @@ func (s *Store) unlock(now time.Time) {
 	s.fill(now)
 	s.publish()
 	s.register.stamp(now)
+	s.chronicle.end(s.snapshot.Load(), now)
 	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
 	s.journal.signal()

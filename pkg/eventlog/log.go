@@ -1,0 +1,147 @@
+package eventlog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const (
+	// Size is how many records are kept, as YuniKorn has it: about 10 MB.
+	Size = 100_000
+	// interval is how often the chronicle is taken when nobody asks.
+	interval = 200 * time.Millisecond
+	// bufferKept is the largest buffer, in happenings, that is used again.
+	bufferKept = 1 << 13
+)
+
+// Source is where a chronicle comes from; a store. Nobody else takes it.
+type Source interface {
+	KeepChronicle()
+	TakeChronicle(empty store.Chronicle) store.Chronicle
+}
+
+// Log is the last records. Make one with New.
+type Log struct {
+	source Source
+
+	taking sync.Mutex // guards what is used to make records; taken before mu
+	empty  store.Chronicle
+	made   []Record
+	queues *queues.Snapshot // as the records so far have them; nil before Start
+
+	mu      sync.RWMutex  // guards the rest
+	ring    []Record      // the record with number n is at n % size
+	next    uint64        // number of the next record
+	changed chan struct{} // closed with the next record
+	size    int
+}
+
+// New returns a log of at most size records that follows the source from its start on.
+func New(source Source, size int) *Log {
+	source.KeepChronicle()
+	return &Log{source: source, size: size, changed: make(chan struct{})}
+}
+
+// Run takes what happened until the context ends.
+func (l *Log) Run(ctx context.Context, ticker clock.WithTicker, logger klog.Logger) {
+	t := ticker.NewTicker(interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C():
+			if lost := l.Collect(); lost > 0 {
+				logger.Info("The event log was too slow: some things that happened have no record", "lost", lost)
+			}
+		}
+	}
+}
+
+// Collect makes records of what happened since the last call. It returns how much
+// has none because it was too much for the chronicle, since it last said so.
+func (l *Log) Collect() (lost int) {
+	l.taking.Lock()
+	defer l.taking.Unlock()
+	j := l.source.TakeChronicle(l.empty)
+	l.made = l.made[:0]
+	begin := 0
+	for _, m := range j.Moments {
+		l.moment(&m, j.Happenings[begin:m.End])
+		begin = m.End
+	}
+	l.add(l.made)
+	clear(l.made)
+	lost = j.Lost
+	if j.Reset(); cap(j.Happenings) > bufferKept {
+		j, l.made = store.Chronicle{}, nil
+	}
+	l.empty = j
+	return lost
+}
+
+// add puts records at the end of the ring.
+func (l *Log) add(records []Record) {
+	if len(records) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range records {
+		if len(l.ring) < l.size {
+			l.ring = append(l.ring, r)
+		} else {
+			l.ring[l.next%uint64(l.size)] = r
+		}
+		l.next++
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// lowest is the number of the first record that is kept.
+func (l *Log) lowest() uint64 { return l.next - uint64(len(l.ring)) }
+
+// Bounds are the numbers of the first record that is kept and of the one that comes
+// next; the same if there are none.
+func (l *Log) Bounds() (lowest, next uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.lowest(), l.next
+}
+
+// Range returns at most limit records from the one with the number first on; none
+// if that one is not kept any more, or did not happen yet. It also returns the bounds
+// of that moment.
+func (l *Log) Range(first uint64, limit int) (records []Record, lowest, next uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.from(nil, first, limit), l.lowest(), l.next
+}
+
+// from appends the records to a list. The caller holds mu.
+func (l *Log) from(out []Record, first uint64, limit int) []Record {
+	if first < l.lowest() || first >= l.next {
+		return out
+	}
+	for n := first; n < l.next && n-first < uint64(limit); n++ {
+		out = append(out, l.ring[n%uint64(l.size)])
+	}
+	return out
+}
+
+// Next appends to a list at most limit records from the one with the number first
+// on. If there are none yet, the channel is closed when there are. It is false for
+// a reader that was overtaken: its next record is not kept any more.
+func (l *Log) Next(out []Record, first uint64, limit int) (records []Record, more <-chan struct{}, ok bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.from(out, first, limit), l.changed, first >= l.lowest()
+}

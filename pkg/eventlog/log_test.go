@@ -1,0 +1,294 @@
+package eventlog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func cores(n resources.Amount) resources.Vector {
+	return resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: n})
+}
+
+func spec(t testing.TB, queues string) *config.Spec {
+	t.Helper()
+	out, err := config.Parse([]byte("partitions:\n- name: default\n  placementrules: [{name: provided, create: true}]\n  queues:\n  - {name: root, submitacl: '*', queues: [" + queues + "]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// logged is a store with its log.
+type logged struct {
+	*store.Store
+	log  *Log
+	read uint64
+	now  time.Time
+}
+
+func newLogged(t testing.TB, queues string, size int) *logged {
+	s := store.New(spec(t, queues), store.Options{QueueGrace: time.Second})
+	l := &logged{Store: s, log: New(s, size), now: epoch}
+	s.UpsertNode("old", cores(8000), epoch)
+	s.Start(epoch)
+	return l
+}
+
+func (l *logged) pod(uid, queue, app, node string) {
+	l.Upsert(store.Pod{
+		UID: types.UID(uid), Namespace: "ns", Name: uid, Created: l.now, Node: node, Request: cores(4000),
+		Labels:      map[string]string{"queue": queue, "applicationId": app},
+		Annotations: map[string]string{placement.KeyUserInfo: `{"user":"eva","groups":["dev"]}`},
+	}, l.now)
+}
+
+// news are the records since the last call, a line each.
+func (l *logged) news(t testing.TB) []string {
+	t.Helper()
+	if lost := l.log.Collect(); lost > 0 {
+		t.Fatalf("%d lost", lost)
+	}
+	records, _, next := l.log.Range(l.read, 1000)
+	l.read = next
+	var out []string
+	for _, r := range records {
+		line := fmt.Sprintf("%d/%d/%d %s", r.Type, r.Change, r.Detail, r.Object)
+		for _, more := range []string{r.Reference, r.Message} {
+			if more != "" {
+				line += " | " + more
+			}
+		}
+		if !r.Amount.IsZero() {
+			line += " | " + r.Amount.String()
+		}
+		out = append(out, line)
+		if r.Nanos != l.now.UnixNano() {
+			t.Errorf("%s: time %d, want %d", line, r.Nanos, l.now.UnixNano())
+		}
+	}
+	return out
+}
+
+func (l *logged) want(t testing.TB, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, l.news(t)); diff != "" {
+		t.Errorf("records (-want +got)\n%s", diff)
+	}
+	l.now = l.now.Add(time.Second)
+}
+
+// TestRecords is the life of a few pods, in YuniKorn's numbers.
+func TestRecords(t *testing.T) {
+	l := newLogged(t, "{name: a}, {name: b, limits: [{limit: l, users: ['*'], groups: [dev], maxapplications: 9}]}", Size)
+	l.want(t) // nothing of what was there
+	l.pod("p", "root.b", "job", "")
+	l.want(t, "2/2/203 job", "4/2/405 root.b | job", "5/1/602 dev | job", "2/1/204 job", "2/2/201 job | p | pods=1 vcore=4000")
+	l.Assume("p", "old", l.now)
+	l.want(t, "3/2/303 old | p | pods=1 vcore=4000", "5/2/603 eva | root.b | pods=1 vcore=4000", "5/2/604 dev | root.b | pods=1 vcore=4000", "2/2/200 job | p | pods=1 vcore=4000")
+	l.Forget("p", l.now)
+	l.want(t, "5/3/603 eva | root.b | pods=1 vcore=4000", "5/3/604 dev | root.b | pods=1 vcore=4000", "2/3/500 job | p | pods=1 vcore=4000", "3/3/303 old | p | pods=1 vcore=4000")
+	l.pod("p", "root.b", "job", "old")
+	l.want(t, "3/2/303 old | p | pods=1 vcore=4000", "5/2/603 eva | root.b | pods=1 vcore=4000", "5/2/604 dev | root.b | pods=1 vcore=4000", "2/2/200 job | p | pods=1 vcore=4000", "2/1/206 job")
+	l.Delete("p", l.now)
+	l.want(t, "5/3/603 eva | root.b | pods=1 vcore=4000", "5/3/604 dev | root.b | pods=1 vcore=4000", "2/3/500 job | p | pods=1 vcore=4000", "3/3/303 old | p | pods=1 vcore=4000",
+		"2/1/208 job", "2/3/100 job | p | pods=1 vcore=4000", "5/3/602 dev | job", "4/3/405 root.b | job", "2/3/0 job")
+}
+
+func TestRecordsOfNodesAndForeignPods(t *testing.T) {
+	l := newLogged(t, "{name: a}", Size)
+	l.UpsertNode("new", cores(1000), l.now)
+	l.want(t, "3/2/0 new | the node is known to the scheduler now | pods=1 vcore=1000", "4/1/403 root | pods=2 vcore=9000")
+	l.UpsertNode("new", cores(2000), l.now)
+	l.want(t, "3/1/304 new | pods=1 vcore=2000", "4/1/403 root | pods=2 vcore=10000")
+	l.SetNodeSchedulable("new", true, l.now)
+	l.want(t)
+	l.SetNodeSchedulable("new", false, l.now)
+	l.want(t, "3/1/302 new | schedulable: false")
+	l.SetNodeSchedulable("new", true, l.now)
+	l.want(t, "3/1/302 new | schedulable: true")
+	l.Upsert(store.Pod{UID: "s", Foreign: true, Static: true, Node: "new", Request: cores(10)}, l.now)
+	l.Upsert(store.Pod{UID: "f", Foreign: true, Node: "new", Request: cores(20)}, l.now)
+	l.Upsert(store.Pod{UID: "f", Foreign: true, Node: "new", Request: cores(30)}, l.now)
+	l.want(t, "3/2/303 new | s | foreign allocation: static | pods=1 vcore=10", "3/2/303 new | f | foreign allocation: default | pods=1 vcore=20")
+	l.Delete("f", l.now)
+	l.want(t, "3/3/303 new | f | foreign allocation: default | pods=1 vcore=30")
+	l.DeleteNode("new", l.now)
+	l.want(t, "3/3/300 new | the node is gone", "4/1/403 root | pods=1 vcore=8000")
+}
+
+func TestRecordsOfQueues(t *testing.T) {
+	l := newLogged(t, "{name: a}, {name: b}", Size)
+	l.want(t)
+	l.pod("p", "root.d.e", "job", "")
+	l.want(t, "4/2/401 root.d", "4/2/401 root.d.e", "2/2/203 job", "4/2/405 root.d.e | job", "2/1/204 job", "2/2/201 job | p | pods=1 vcore=4000")
+	l.Delete("p", l.now)
+	l.news(t)
+	l.now = l.now.Add(time.Minute)
+	l.Tick(l.now)
+	l.want(t, "4/3/401 root.d", "4/3/401 root.d.e")
+	l.Configure(spec(t, "{name: a, resources: {guaranteed: {vcore: 1}}}, {name: b, queues: [{name: c, resources: {max: {vcore: 3}}, limits: [{limit: l, users: [u], maxapplications: 1}]}]}"), l.now)
+	l.want(t, "4/1/404 root.a | vcore=1000", "4/1/402 root.b | leaf queue: false", "4/2/0 root.b.c", "4/1/403 root.b.c | vcore=3000", "5/1/600 u | root.b.c")
+	l.Configure(spec(t, "{name: a}, {name: b, queues: [{name: c, resources: {max: {vcore: 4}}, limits: [{limit: l, groups: [g], maxapplications: 1}]}]}"), l.now)
+	l.want(t, "4/1/404 root.a", "4/1/403 root.b.c | vcore=4000", "5/1/601 g | root.b.c", "5/3/600 u | root.b.c")
+}
+
+func TestRecordsOfRefusals(t *testing.T) {
+	l := newLogged(t, "{name: a, queues: [{name: x}]}", Size)
+	l.pod("p", "root.a", "job", "")
+	l.pod("p", "root.a", "job", "")
+	got := l.news(t)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "2/1/202 job | p | ") {
+		t.Errorf("%q, want one 2/1/202", got)
+	}
+	l.now = l.now.Add(2 * time.Second)
+	if reports := l.NextReports(l.now, 9); len(reports) != 1 {
+		t.Fatalf("%v", reports)
+	}
+	got = l.news(t)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "1/0/0 p | ") {
+		t.Errorf("%q, want one 1/0/0, of what people were told", got)
+	}
+}
+
+func TestRecordsOfPreemption(t *testing.T) {
+	l := newLogged(t, "{name: a, resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1s}}, {name: b, properties: {preemption.delay: 1s}}", Size)
+	l.UpsertNode("old", resources.VectorOf(resources.Entry{Name: "pods", Amount: 9}, resources.Entry{Name: "vcore", Amount: 8000}), l.now)
+	l.pod("b1", "root.b", "fill", "old")
+	l.pod("b2", "root.b", "fill", "old")
+	l.pod("a1", "root.a", "want", "")
+	l.now = l.now.Add(2 * time.Second)
+	l.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), l.now)
+	l.now = l.now.Add(2 * time.Second)
+	l.Tick(l.now)
+	attempt, why := l.Attempt("a1", "", nil, l.now)
+	if !why.None() {
+		t.Fatal(why)
+	}
+	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	l.log.Collect()
+	_, l.read = l.log.Bounds()
+	if why := l.Claim("a1", &plan, l.now); !why.None() {
+		t.Fatal(why)
+	}
+	l.want(t, "3/2/306 old | a1 | pods=1 vcore=4000")
+	victim := plan.Victims[0].UID
+	if v, why := l.Commit("a1", nil, l.now); len(v) != 1 {
+		t.Fatal(why)
+	}
+	got := l.news(t)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "1/0/0 "+victim+" | fill | preempted for ns/a1 of queue root.a") {
+		t.Errorf("%q", got)
+	}
+	l.Delete(types.UID(victim), l.now)
+	got = l.news(t)
+	if !slices.Contains(got, "2/3/501 fill | "+victim+" | pods=1 vcore=4000") {
+		t.Errorf("%q has no 501", got)
+	}
+	l.now = l.now.Add(time.Second)
+	l.pod("a1", "root.a", "want", "old")
+	if got = l.news(t); !slices.Contains(got, "3/3/306 old | a1 | pods=1 vcore=4000") {
+		t.Errorf("%q has no end of the hold", got)
+	}
+}
+
+func TestRing(t *testing.T) {
+	l := New(store.New(config.Default(), store.Options{}), 4)
+	numbers := func(first uint64, limit int) (out []int64, lowest, next uint64) {
+		records, lowest, next := l.Range(first, limit)
+		for _, r := range records {
+			out = append(out, r.Nanos)
+		}
+		return out, lowest, next
+	}
+	check := func(first uint64, limit int, want []int64, wantLowest, wantNext uint64) {
+		t.Helper()
+		got, lowest, next := numbers(first, limit)
+		if !slices.Equal(got, want) || lowest != wantLowest || next != wantNext {
+			t.Errorf("from %d, %d: %v of [%d, %d), want %v of [%d, %d)", first, limit, got, lowest, next, want, wantLowest, wantNext)
+		}
+	}
+	check(0, 9, nil, 0, 0)
+	for n := range int64(3) {
+		l.add([]Record{{Nanos: n}})
+	}
+	check(0, 9, []int64{0, 1, 2}, 0, 3)
+	check(1, 1, []int64{1}, 0, 3)
+	check(3, 9, nil, 0, 3)
+	_, more, ok := l.Next(nil, 3, 9)
+	if !ok {
+		t.Error("who is up to date is not overtaken")
+	}
+	l.add([]Record{{Nanos: 3}, {Nanos: 4}, {Nanos: 5}, {Nanos: 6}, {Nanos: 7}, {Nanos: 8}})
+	<-more
+	check(5, 9, []int64{5, 6, 7, 8}, 5, 9)
+	check(4, 9, nil, 5, 9)
+	check(1<<63, 9, nil, 5, 9)
+	if got, _, ok := l.Next(nil, 3, 9); ok || len(got) > 0 {
+		t.Error("who was overtaken is not told so")
+	}
+	if got, _, ok := l.Next(nil, 7, 9); !ok || len(got) != 2 {
+		t.Error("who is behind gets the rest")
+	}
+}
+
+// TestRunSaysWhatIsLost also ends with its context.
+func TestRunSaysWhatIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(&flood{}, 10)
+		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			l.Run(t.Context(), clock.RealClock{}, logger)
+		}()
+		time.Sleep(interval + time.Millisecond)
+		synctest.Wait()
+		said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+		if !strings.Contains(said, "lost=7") {
+			t.Errorf("%q", said)
+		}
+		if _, next := l.Bounds(); next != 1 {
+			t.Errorf("%d records, want the one there is", next)
+		}
+	})
+}
+
+// flood is a source that lost something.
+type flood struct{ taken bool }
+
+func (f *flood) KeepChronicle() {}
+func (f *flood) TakeChronicle(empty store.Chronicle) store.Chronicle {
+	if f.taken {
+		return empty
+	}
+	f.taken = true
+	return store.Chronicle{Happenings: []store.Happening{{Kind: store.NodeOpened, Node: "n"}}, Moments: []store.Moment{{At: epoch, End: 1}}, Lost: 7}
+}
+
+func TestLongMessagesAreCut(t *testing.T) {
+	if got := short(strings.Repeat("x", maxMessage)); len(got) != maxMessage {
+		t.Error("cut though it fits")
+	}
+	got := short(strings.Repeat("x", maxMessage-1) + "é")
+	if got != strings.Repeat("x", maxMessage-1) {
+		t.Errorf("%d bytes, ends in %q", len(got), got[len(got)-3:])
+	}
+}

@@ -1,0 +1,311 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// story is what a reader of the chronicle believes to be so.
+type story struct {
+	Placed   map[types.UID]string // node of each pod, of a queue or foreign
+	Asked    map[types.UID]bool
+	Apps     map[string]string // what each application uses
+	Held     map[types.UID]string
+	Nodes    map[string]string // what each can hold
+	Closed   map[string]bool
+	Capacity string
+	Queues   map[string]bool
+
+	used map[string]resources.Vector
+}
+
+func nameInChronicle(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
+
+// storyOf is what is so.
+func storyOf(s *Store) story {
+	out := story{
+		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
+		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.capacity.String(), Queues: map[string]bool{},
+		used: map[string]resources.Vector{},
+	}
+	for uid, p := range s.pods {
+		if p.on != nil {
+			out.Placed[uid] = p.on.name
+		}
+		if p.asked {
+			out.Asked[uid] = true
+		}
+	}
+	for _, apps := range s.leaves {
+		for a := range apps {
+			name := nameInChronicle(a.told)
+			out.used[name] = out.used[name].Add(a.used.Allocated)
+			out.Apps[name] = out.used[name].String()
+		}
+	}
+	for _, h := range s.holds.View().All() {
+		out.Held[h.Asker] = h.Node
+	}
+	for name, n := range s.nodes {
+		if n.known {
+			out.Nodes[name] = n.allocatable.String()
+		}
+		if n.cordoned {
+			out.Closed[name] = true
+		}
+	}
+	for q := range s.Snapshot().All() {
+		out.Queues[q.Path] = true
+	}
+	return out
+}
+
+// tell follows one happening; an error says why it cannot have happened.
+func (y *story) tell(h *Happening) error {
+	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *h, h.App) }
+	switch h.Kind {
+	case AppAdded:
+		y.Apps[nameInChronicle(h.App)] = y.used[nameInChronicle(h.App)].String()
+	case AppRemoved:
+		name := nameInChronicle(h.App)
+		if _, there := y.Apps[name]; !there || !y.used[name].IsZero() {
+			return wrong("an application goes that was not there, or uses something")
+		}
+		delete(y.Apps, name)
+	case Asked, AskGone:
+		if y.Asked[h.Pod] != (h.Kind == AskGone) {
+			return wrong("an ask comes twice, or goes and was not there")
+		}
+		if y.Asked[h.Pod] = true; h.Kind == AskGone {
+			delete(y.Asked, h.Pod)
+		}
+	case Allocated, ForeignCame:
+		if y.Placed[h.Pod] != "" || h.Node == "" {
+			return wrong("a pod is placed twice, or nowhere")
+		}
+		y.Placed[h.Pod] = h.Node
+		y.use(h, h.Amount)
+	case Released, ForeignWent:
+		if y.Placed[h.Pod] != h.Node || h.Node == "" {
+			return wrong("a pod goes from where it was not")
+		}
+		delete(y.Placed, h.Pod)
+		y.use(h, minus(h.Amount))
+	case Resized:
+		y.use(h, h.Amount)
+	case HoldBegan:
+		y.Held[h.Pod] = h.Node
+	case HoldEnded:
+		if y.Held[h.Pod] != h.Node {
+			return wrong("a hold ends that was not there")
+		}
+		delete(y.Held, h.Pod)
+	case NodeCame, NodeChanged:
+		if _, there := y.Nodes[h.Node]; there != (h.Kind == NodeChanged) {
+			return wrong("a node comes twice, or changes and was not there")
+		}
+		y.Nodes[h.Node] = h.Amount.String()
+	case NodeWent:
+		delete(y.Nodes, h.Node)
+		delete(y.Closed, h.Node)
+	case NodeClosed:
+		y.Closed[h.Node] = true
+	case NodeOpened:
+		delete(y.Closed, h.Node)
+	case CapacityChanged:
+		y.Capacity = h.Amount.String()
+	case AppRuns, AppCompleted, AppRefused, Chosen, Told:
+	}
+	return nil
+}
+
+func (y *story) use(h *Happening, more resources.Vector) {
+	if h.App != nil {
+		name := nameInChronicle(h.App)
+		y.used[name] = y.used[name].Add(more)
+		y.Apps[name] = y.used[name].String()
+	}
+}
+
+// reader is a store whose chronicle somebody reads.
+type reader struct {
+	*Store
+	story story
+	spare Chronicle
+	bug   string
+	calls int
+	wrong error
+}
+
+func (r *reader) Start(now time.Time) {
+	r.KeepChronicle()
+	r.Store.Start(now)
+	r.story = storyOf(r.Store)
+}
+
+func (r *reader) TakeActivations() []Ref {
+	taken := r.Store.TakeActivations()
+	if r.Started() && r.wrong == nil {
+		r.wrong = r.read()
+	}
+	return taken
+}
+
+// read follows the chronicle and compares.
+func (r *reader) read() error {
+	j := r.TakeChronicle(r.spare)
+	if r.calls++; r.bug != "" {
+		j.Happenings = slices.Clone(j.Happenings)
+		for i := range j.Happenings {
+			if h := &j.Happenings[i]; h.Kind == planted[r.bug] {
+				*h = Happening{Kind: Told} // nobody noted it
+			}
+		}
+	}
+	at := 0
+	for _, m := range j.Moments {
+		for i := range j.Happenings[at:m.End] {
+			if err := r.story.tell(&j.Happenings[at+i]); err != nil {
+				return err
+			}
+		}
+		if at = m.End; m.Queues != nil {
+			clear(r.story.Queues)
+			for q := range m.Queues.All() {
+				r.story.Queues[q.Path] = true
+			}
+		}
+	}
+	if at != len(j.Happenings) {
+		return fmt.Errorf("%d happenings are of no moment", len(j.Happenings)-at)
+	}
+	j.Reset()
+	r.spare = j
+	is := storyOf(r.Store)
+	is.used, r.story.used = nil, maps.Clone(r.story.used)
+	was := r.story
+	if was.used = nil; !reflect.DeepEqual(was, is) {
+		return fmt.Errorf("the chronicle tells\n%+v\nand so it is\n%+v", was, is)
+	}
+	return nil
+}
+
+var planted = map[string]Happened{
+	"applications are not announced": AppAdded, "ends of applications are kept back": AppRemoved, "asks are lost": Asked,
+	"placements are lost": Allocated, "ends of pods are lost": Released, "sizes are lost": Resized,
+	"foreign pods are not seen": ForeignCame, "ends of foreign pods are lost": ForeignWent, "holds are lost": HoldBegan,
+	"ends of holds are lost": HoldEnded, "nodes are not announced": NodeCame, "closed nodes look open": NodeClosed,
+	"capacity is lost": CapacityChanged,
+}
+
+// tellsAll lives a life and says where the chronicle differed from the store.
+func tellsAll(run func(func(*Store) live) error, bug string) error {
+	var readers []*reader
+	err := run(func(s *Store) live {
+		r := &reader{Store: s, bug: bug}
+		if s.Started() { // of a process that stood by
+			s.chronicle = chronicle{wanted: true, open: true}
+			r.story = storyOf(s)
+		}
+		readers = append(readers, r)
+		return r
+	})
+	for _, r := range readers {
+		if r.wrong != nil {
+			return r.wrong
+		}
+	}
+	return err
+}
+
+func TestChronicleTellsAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		if err := tellsAll(lives().Draw(t, "life").run, ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestChronicleTellsOfWhoMakesRoom(t *testing.T) {
+	for seed := range 40 {
+		if err := tellsAll(newStrife(seed).run, ""); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func TestChronicleWithPlantedBugs(t *testing.T) {
+	for _, bug := range slices.Sorted(maps.Keys(planted)) {
+		t.Run(bug, func(t *testing.T) {
+			for seed := range 100 {
+				if tellsAll(newStrife(seed).run, bug) != nil || tellsAll(lives().Example(seed).run, bug) != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}
+
+// oneByOne is a store to which n pods came and went.
+func oneByOne(s *Store, n int) {
+	for i := range n {
+		uid := types.UID(fmt.Sprint("u", i))
+		s.Upsert(Pod{UID: uid, Node: "n", Foreign: true, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
+		s.Delete(uid, epoch)
+	}
+}
+
+// TestNobodyTakesTheChronicle: it is not kept unless somebody asked, and bounded
+// where nobody comes.
+func TestNobodyTakesTheChronicle(t *testing.T) {
+	s := New(config.Default(), Options{})
+	s.Start(epoch)
+	oneByOne(s, 10)
+	if j := s.TakeChronicle(Chronicle{}); len(j.Happenings)+len(j.Moments)+j.Lost > 0 {
+		t.Errorf("kept though nobody wanted it: %+v", j)
+	}
+	s = New(config.Default(), Options{})
+	s.KeepChronicle()
+	oneByOne(s, 10)
+	s.Start(epoch)
+	oneByOne(s, chronicleLimit/2+5)
+	j := s.TakeChronicle(Chronicle{})
+	if len(j.Happenings) != chronicleLimit || j.Lost != 10 || j.Moments[len(j.Moments)-1].End != chronicleLimit {
+		t.Errorf("%d happenings in %d moments, %d lost; want %d, and 10 lost", len(j.Happenings), len(j.Moments), j.Lost, chronicleLimit)
+	}
+	if j.Reset(); len(j.Moments)+len(j.Happenings)+j.Lost > 0 || cap(j.Happenings) == 0 {
+		t.Errorf("after Reset: %d, %d, %d", len(j.Moments), len(j.Happenings), j.Lost)
+	}
+}
+
+// TestNotingAllocatesNothing once there are buffers.
+func TestNotingAllocatesNothing(t *testing.T) {
+	s := New(config.Default(), Options{})
+	s.KeepChronicle()
+	s.Start(epoch)
+	snap := s.Snapshot()
+	spare := Chronicle{}
+	got := testing.AllocsPerRun(100, func() {
+		for range 100 {
+			s.chronicle.note(Happening{Kind: Allocated, Pod: "u", Node: "n"})
+			s.chronicle.end(snap, epoch)
+		}
+		taken := s.TakeChronicle(spare)
+		taken.Reset()
+		spare = taken
+	})
+	if got > 0 {
+		t.Errorf("%v allocations for 100 happenings", got)
+	}
+}

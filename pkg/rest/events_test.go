@@ -1,0 +1,143 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const batchPath = "/ws/v1/events/batch"
+
+// batch is an answer of events/batch.
+type batch struct {
+	InstanceUUID        string
+	LowestID, HighestID uint64
+	EventRecords        []event
+}
+
+// event is a record as readers have it.
+type event struct {
+	Type      int    `json:"type"`
+	Object    string `json:"objectID"`
+	Message   string `json:"message"`
+	Nanos     int64  `json:"timestampNano"`
+	Change    int    `json:"eventChangeType"`
+	Detail    int    `json:"eventChangeDetail"`
+	Reference string `json:"referenceID"`
+	Resource  struct {
+		Resources map[string]struct{ Value int64 }
+	} `json:"resource"`
+}
+
+func (c *cluster) batch(t *testing.T, query string) batch {
+	t.Helper()
+	r, body := c.do(t, http.MethodGet, batchPath+query)
+	var out batch
+	if err := json.Unmarshal(body, &out); err != nil || r.Code != http.StatusOK {
+		t.Fatalf("%d, %v: %s", r.Code, err, body)
+	}
+	return out
+}
+
+// foreign has n foreign pods come.
+func (c *cluster) foreign(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		c.pods++
+		c.store.Upsert(store.Pod{
+			UID: types.UID(fmt.Sprint("f", c.pods)), Namespace: "ns", Foreign: true, Node: "n", Request: amountsOf(t, "vcore=1 pods=1"),
+		}, c.now)
+	}
+}
+
+func TestEventBatch(t *testing.T) {
+	c := newCluster(t, "")
+	empty := c.batch(t, "")
+	if _, err := time.Parse(time.RFC3339, empty.InstanceUUID); err == nil || len(empty.InstanceUUID) != 36 || empty.EventRecords == nil ||
+		empty.LowestID != 0 || empty.HighestID != 0 {
+		t.Errorf("before anything happened: %+v", empty)
+	}
+	c.foreign(t, 5)
+	all := c.batch(t, "")
+	if all.LowestID != 0 || all.HighestID != 4 || all.InstanceUUID != empty.InstanceUUID {
+		t.Errorf("%+v", all)
+	}
+	want := event{Type: 3, Object: "n", Message: "foreign allocation: default", Nanos: c.now.UnixNano(), Change: 2, Detail: 303, Reference: "f1"}
+	want.Resource.Resources = map[string]struct{ Value int64 }{"vcore": {1000}, "pods": {1}}
+	if diff := cmp.Diff(want, all.EventRecords[0]); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for query, want := range map[string][]string{
+		"?count=2": {"f1", "f2"}, "?start=3": {"f4", "f5"}, "?start=1&count=1": {"f2"}, "?start=5": {}, "?start=18446744073709551615": {},
+		"?count=18446744073709551615&start=4": {"f5"},
+	} {
+		got := c.batch(t, query)
+		pods := []string{}
+		for _, e := range got.EventRecords {
+			pods = append(pods, e.Reference)
+		}
+		if !slices.Equal(pods, want) || got.LowestID != 0 || got.HighestID != 4 {
+			t.Errorf("%s: %v of %d to %d, want %v of 0 to 4", query, pods, got.LowestID, got.HighestID, want)
+		}
+	}
+	for _, query := range []string{"?count=0", "?count=-1", "?count=x", "?start=-1", "?start=1.5"} {
+		if r, body := c.do(t, http.MethodGet, batchPath+query); r.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", query, r.Code, body)
+		}
+	}
+}
+
+func TestEventBatchIsBounded(t *testing.T) {
+	c := newCluster(t, "")
+	c.server.events = eventlog.New(c.store, batchSize+5)
+	c.foreign(t, batchSize+10)
+	all := c.batch(t, "?count=1000000")
+	if len(all.EventRecords) != batchSize || all.LowestID != 5 || all.HighestID != batchSize+9 || all.EventRecords[0].Reference != "f6" {
+		t.Errorf("%d records of %d to %d", len(all.EventRecords), all.LowestID, all.HighestID)
+	}
+	if old := c.batch(t, "?start=4"); len(old.EventRecords) != 0 || old.LowestID != 5 {
+		t.Errorf("%d records that are not kept any more", len(old.EventRecords))
+	}
+}
+
+func TestNobodyRecordsEvents(t *testing.T) {
+	c := newCluster(t, "")
+	c.server.events = nil
+	for _, path := range []string{batchPath, "/ws/v1/events/stream"} {
+		if r, body := c.do(t, http.MethodGet, path); r.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", path, r.Code, body)
+		}
+	}
+}
+
+// TestRecordsAreYuniKorns: each combination of numbers is one that its interface has.
+func TestRecordsAreYuniKorns(t *testing.T) {
+	known := readJSON(t, "testdata/events.json")
+	c := busyCluster(t)
+	seen := map[string]bool{}
+	for _, e := range c.batch(t, "").EventRecords {
+		changes, _ := known[fmt.Sprint(e.Type)].(map[string]any)
+		details, _ := changes[fmt.Sprint(e.Change)].([]any)
+		if !slices.Contains(details, any(float64(e.Detail))) {
+			t.Errorf("YuniKorn has no records %d/%d/%d", e.Type, e.Change, e.Detail)
+		}
+		if e.Object == "" || e.Nanos == 0 {
+			t.Errorf("record without object or time: %+v", e)
+		}
+		seen[fmt.Sprint(e.Type)] = true
+	}
+	for kind := range known {
+		if kind != "1" && !seen[kind] {
+			t.Errorf("no record of type %s", kind)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package rest
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+)
+
+// streamBite is how many records a stream takes at a time.
+const streamBite = 100
+
+// EventStream is a stream that is being read, in a dump.
+type EventStream struct {
+	// Name is the address of the reader.
+	Name      string
+	CreatedAt time.Time
+}
+
+// streams are those that are open.
+type streams struct {
+	mu   sync.Mutex // guards the rest
+	open []*EventStream
+}
+
+// enter adds a stream; false if there are as many as may be, or as many of this reader.
+func (s *streams) enter(stream *EventStream, l *limits) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := 0
+	for _, other := range s.open {
+		if other.Name == stream.Name {
+			same++
+		}
+	}
+	if len(s.open) >= l.streams || same >= l.streamsPerHost {
+		return false
+	}
+	s.open = append(s.open, stream)
+	return true
+}
+
+func (s *streams) leave(stream *EventStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(other *EventStream) bool { return other == stream })
+}
+
+// list returns the streams, the first opened first.
+func (s *streams) list() []EventStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]EventStream, 0, len(s.open))
+	for _, stream := range s.open {
+		out = append(out, *stream)
+	}
+	return out
+}
+
+// eventStream answers GET events/stream: a line about this process, then a record a
+// line as things happen, after the last count ones that happened before. The
+// stream ends when its reader goes away, does not take a few lines within some
+// seconds, or is overtaken by the ring of records.
+func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
+	if !s.recorded(w) {
+		return
+	}
+	count, ok := number(w, r, "count", 0, 0)
+	if !ok {
+		return
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	stream := &EventStream{Name: host, CreatedAt: s.clock.Now()}
+	if !s.streams.enter(stream, &s.limits) {
+		w.Header().Set("Retry-After", "10")
+		problem(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
+		return
+	}
+	defer s.streams.leave(stream)
+	header(w)
+	if r.Method == http.MethodHead {
+		return
+	}
+	s.events.Collect()
+	lowest, next := s.events.Bounds()
+	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
+	_ = sender.connection.SetReadDeadline(time.Time{}) // nothing more is to be read
+	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
+}
+
+// sender writes one stream.
+type sender struct {
+	server     *Server
+	connection *http.ResponseController
+	w          http.ResponseWriter
+	text       bytes.Buffer
+	records    []eventlog.Record
+}
+
+// follow sends records from the one with the number first on, until the end.
+func (s *sender) follow(done <-chan struct{}, first uint64) {
+	s.make(func() {
+		p := newPage(&s.text)
+		p.open('{')
+		p.textField("InstanceUUID", s.server.instance)
+		p.close('}')
+		_ = p.done() // to memory
+	})
+	for err := s.send(); err == nil; err = s.send() {
+		records, more, kept := s.server.events.Next(s.records[:0], first, streamBite)
+		if s.records = records; !kept {
+			return
+		}
+		if len(records) == 0 {
+			select {
+			case <-done:
+				return
+			case <-more:
+			}
+			continue
+		}
+		first += uint64(len(records))
+		s.make(func() {
+			for i := range records {
+				p := newPage(&s.text)
+				p.event(&records[i])
+				_ = p.done()
+			}
+		})
+	}
+}
+
+// make makes lines, at the desk.
+func (s *sender) make(lines func()) {
+	s.server.desk.sit()
+	defer s.server.desk.stand()
+	lines()
+}
+
+// send sends the lines there are; the reader has to take them in time.
+func (s *sender) send() error {
+	if s.text.Len() == 0 {
+		return nil
+	}
+	if err := s.connection.SetWriteDeadline(time.Now().Add(s.server.limits.streamTime)); err != nil {
+		return err
+	}
+	_, err := s.w.Write(s.text.Bytes())
+	s.text.Reset()
+	if err != nil {
+		return err
+	}
+	return s.connection.Flush()
+}

@@ -1,0 +1,219 @@
+package rest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+)
+
+const streamPath = "/ws/v1/events/stream"
+
+// streaming is a stream that somebody reads.
+type streaming struct {
+	net.Conn
+	answer *http.Response
+	lines  *bufio.Reader
+}
+
+func (s served) stream(t *testing.T, query string) streaming {
+	t.Helper()
+	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
+	if err != nil {
+		t.Fatal(err)
+	}
+	return streaming{conn, answer, bufio.NewReader(answer.Body)}
+}
+
+func (s streaming) line(t *testing.T) (out struct {
+	InstanceUUID string
+	ReferenceID  string
+}) {
+	t.Helper()
+	line, err := s.lines.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("%v after %q", err, line)
+	}
+	if err := json.Unmarshal(line, &out); err != nil {
+		t.Fatalf("%v in %q", err, line)
+	}
+	return out
+}
+
+func quietly(*limits) {}
+
+func TestEventStream(t *testing.T) {
+	c := newCluster(t, "")
+	s := serveCluster(t, c, func(l *limits) { l.readTime, l.writeTime = 100*time.Millisecond, 100*time.Millisecond })
+	c.foreign(t, 3)
+	stream := s.stream(t, "?count=2")
+	if stream.answer.StatusCode != http.StatusOK || stream.answer.Header.Get("Content-Type") != "application/json; charset=UTF-8" ||
+		stream.answer.Header.Get("Content-Encoding") != "" {
+		t.Errorf("%s %v", stream.answer.Status, stream.answer.Header)
+	}
+	if got := stream.line(t).InstanceUUID; got != c.batch(t, "").InstanceUUID {
+		t.Errorf("instance %q", got)
+	}
+	for _, want := range []string{"f2", "f3"} {
+		if got := stream.line(t).ReferenceID; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	time.Sleep(250 * time.Millisecond) // longer than any other request may take
+	for range 3 {
+		c.foreign(t, 1)
+		c.server.events.Collect()
+		if got, want := stream.line(t).ReferenceID, fmt.Sprint("f", c.pods); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	news := s.stream(t, "")
+	news.line(t)
+	c.foreign(t, 1)
+	c.server.events.Collect()
+	if got := news.line(t).ReferenceID; got != "f7" {
+		t.Errorf("without count: %s first, want what happens from now on", got)
+	}
+	for method, want := range map[string]int{http.MethodHead: http.StatusOK, http.MethodPost: http.StatusMethodNotAllowed, http.MethodOptions: http.StatusNoContent} {
+		if r, _ := c.do(t, method, streamPath); r.Code != want {
+			t.Errorf("%s: %d, want %d", method, r.Code, want)
+		}
+	}
+	if r, _ := c.do(t, http.MethodGet, streamPath+"?count=x"); r.Code != http.StatusBadRequest {
+		t.Errorf("count=x: %d", r.Code)
+	}
+}
+
+// eventually tries until it holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	for name, limit := range map[string]func(*limits){
+		"all":      func(l *limits) { l.streams = 3 },
+		"per host": func(l *limits) { l.streamsPerHost = 3 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveCluster(t, newCluster(t, ""), limit)
+			var open []streaming
+			for range 3 {
+				open = append(open, s.stream(t, ""))
+				open[len(open)-1].line(t)
+			}
+			if code := s.stream(t, "").answer.StatusCode; code != http.StatusServiceUnavailable {
+				t.Errorf("one more than the limit: %d", code)
+			}
+			_ = open[0].Close()
+			eventually(t, "the place of one that was closed is not given to another", func() bool {
+				return s.stream(t, "").answer.StatusCode == http.StatusOK
+			})
+		})
+	}
+}
+
+func TestStreamsAreInTheDump(t *testing.T) {
+	c := newCluster(t, "")
+	s := serveCluster(t, c, quietly)
+	s.stream(t, "").line(t)
+	_, body := c.do(t, http.MethodGet, "/ws/v1/fullstatedump")
+	served := contract{kinds: readJSON(t, "testdata/contract.json"), served: map[string]bool{}}
+	var dump any
+	if err := json.Unmarshal(body, &dump); err != nil {
+		t.Fatal(err)
+	}
+	if served.check("dump", "dump", dump); len(served.wrong) > 0 || !served.served["stream.Name"] || !served.served["stream.CreatedAt"] {
+		t.Errorf("%q, %s", served.wrong, body)
+	}
+}
+
+// flood has more happen than the buffers on the way to a reader hold.
+func flood(t *testing.T, c *cluster, until func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !until(); {
+		c.foreign(t, 1000)
+		c.server.events.Collect()
+		if time.Now().After(deadline) {
+			t.Fatal("they are never cut", c.pods, len(c.server.streams.list()))
+		}
+	}
+}
+
+// TestReadersThatDoNotReadAreCut: they hold up neither each other nor the store,
+// nor who asks for something else.
+func TestReadersThatDoNotReadAreCut(t *testing.T) {
+	c := newCluster(t, "")
+	c.node(t, "n", "vcore=1 pods=1")
+	s := serveCluster(t, c, func(l *limits) { l.streamTime = 4 * time.Second })
+	for range 10 {
+		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	eventually(t, "streams do not begin", func() bool { return len(c.server.streams.list()) == 10 })
+	reads := s.stream(t, "")
+	reads.line(t)
+	_ = reads.SetReadDeadline(time.Time{})
+	var seen atomic.Int64
+	go func() {
+		for lines := bufio.NewScanner(reads.lines); lines.Scan(); {
+			seen.Add(1)
+		}
+	}()
+	flood(t, c, func() bool {
+		eventually(t, "who reads is kept waiting", func() bool { return seen.Load() > int64(c.pods)-2000 })
+		return len(c.server.streams.list()) == 1
+	})
+	if r, err := http.Get("http://" + s.address + batchPath + "?count=1"); err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("others are not answered: %v", err)
+	} else {
+		_ = r.Body.Close()
+	}
+	if len(c.server.desk.seats) != 0 {
+		t.Error("a stream keeps its seat")
+	}
+}
+
+// TestNobodyIsCutWithoutALimit is why the readers above are cut.
+func TestNobodyIsCutWithoutALimit(t *testing.T) {
+	c := newCluster(t, "")
+	s := serveCluster(t, c, func(l *limits) { l.streamTime = time.Hour })
+	s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	eventually(t, "the stream does not begin", func() bool { return len(c.server.streams.list()) == 1 })
+	for range 10 {
+		c.foreign(t, 1000)
+		c.server.events.Collect()
+	}
+	if len(c.server.streams.list()) != 1 {
+		t.Error("a reader is cut for another reason than its slowness: the test above proves nothing")
+	}
+}
+
+// TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
+func TestReadersThatAreOvertakenAreCut(t *testing.T) {
+	c := newCluster(t, "")
+	c.server.events = eventlog.New(c.store, 1000)
+	s := serveCluster(t, c, quietly)
+	stream := s.stream(t, "")
+	stream.line(t)
+	flood(t, c, func() bool { return len(c.server.streams.list()) == 0 }) // nobody reads meanwhile
+	_ = stream.SetReadDeadline(time.Now().Add(30 * time.Second))
+	rest, err := io.ReadAll(stream.lines)
+	lines := strings.Split(strings.TrimSpace(string(rest)), "\n")
+	if last := lines[len(lines)-1]; err != nil || !json.Valid([]byte(last)) {
+		t.Errorf("%v, the last line is %q", err, last)
+	}
+}
