@@ -32,10 +32,12 @@ PLAIN_PACKAGES = $$(hack/test-packages.sh plain)
 
 GO_BUILD = go build -ldflags "$$PADDOCK_LDFLAGS"
 LINTER := bin/tools/golangci-lint
+# The chart, the kustomizations and the image: a module of its own.
+RELEASE := tools/release
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: ## Build bin/scheduler and bin/kubectl-paddock.
@@ -51,7 +53,7 @@ run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choo
 test: lint unit integration ## Everything that must pass before a change goes in.
 
 .PHONY: unit
-unit: unit-race unit-plain ## Unit tests.
+unit: unit-race unit-plain unit-release ## Unit tests.
 
 .PHONY: unit-race
 unit-race: ## Unit tests with the race detector, but for packages that link the API server.
@@ -60,6 +62,10 @@ unit-race: ## Unit tests with the race detector, but for packages that link the 
 .PHONY: unit-plain
 unit-plain: ## Unit tests of the packages that link the API server.
 	packages="$(PLAIN_PACKAGES)"; if [[ -n $$packages ]]; then go test $$packages; fi
+
+.PHONY: unit-release
+unit-release: ## Tests of the chart, the kustomizations and the image.
+	cd $(RELEASE) && go test ./...
 
 .PHONY: quick
 quick: ## Unit tests without the race detector, for the inner loop.
@@ -77,11 +83,22 @@ nightly: ## All tests, the long ones too.
 bench: ## Benchmarks; BENCH selects.
 	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./pkg/...
 
+.PHONY: render
+render: ## Make manifests/install and the chart's copies from the rest of manifests.
+	cd $(RELEASE) && go run . render --manifests ../../manifests
+
+.PHONY: image
+image: ## The container image as OCI archive, and its SBOM, in bin/image: ARCH=, IMAGE= choose.
+	cd $(RELEASE) && go run . image --root ../.. --out ../../bin/image --arch "$(or $(ARCH),$(shell go env GOARCH))" \
+		--version "$(VERSION)" --revision "$(COMMIT)" --created "$(shell git log -1 --format=%ct 2>/dev/null || echo 0)" \
+		--reference "$(or $(IMAGE),ghcr.io/paddock-scheduler/scheduler:$(VERSION))" --ldflags "$$PADDOCK_LDFLAGS"
+
 .PHONY: lint
 lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.
 	hack/update-codegen.sh --check
 	go vet ./...
 	$(LINTER) run --allow-parallel-runners ./...
+	cd $(RELEASE) && go vet ./... && ../../$(LINTER) run --allow-parallel-runners --config ../../.golangci.yaml ./...
 
 $(LINTER): tools/go.mod tools/go.sum
 	cd tools && go build -o ../$(LINTER) github.com/golangci/golangci-lint/v2/cmd/golangci-lint

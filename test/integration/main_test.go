@@ -77,6 +77,8 @@ func startSuite(dir string) error {
 		Dir: dir, Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
 		NodeSpec: localcluster.NodeSpec{NamePrefix: shared, CPU: "32", Memory: "128Gi", Labels: map[string]string{pool: shared}},
 		Progress: func(s string) { fmt.Println("integration:", s) },
+		// A beta that is off by default; see TestSetSchedulerName.
+		APIServerArgs: []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"},
 	})
 	if err != nil {
 		var died *localcluster.DiedError

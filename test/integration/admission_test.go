@@ -1,0 +1,425 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clientrest "k8s.io/client-go/rest"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+)
+
+// policed is a namespace of a cluster with the policies.
+type policed struct {
+	*testing.T
+	ns string
+}
+
+// applyPolicies applies objects, and removes them when the test ends.
+func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	a := newApplier(t)
+	t.Cleanup(func() {
+		for _, o := range objects {
+			if err := a.delete(context.Background(), o); err != nil {
+				t.Error(err)
+			}
+		}
+		// The API server hears of it a moment later, and the next test may make such pods.
+		pod := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
+		pod.Name = "free"
+		eventually(t, patience, "the policies are gone", func() (bool, string) {
+			_, err := suite.client.CoreV1().Pods(metav1.NamespaceDefault).Create(context.Background(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return err == nil, fmt.Sprint(err)
+		})
+	})
+	for _, o := range objects {
+		if _, err := a.apply(t.Context(), o, false); err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	if warnings := a.warned(); len(warnings) > 0 {
+		t.Errorf("the API server warns: %q", warnings)
+	}
+}
+
+// newPoliced makes a namespace with annotations.
+func newPoliced(t *testing.T, ns string, annotations map[string]string) policed {
+	t.Helper()
+	e := &env{T: t, id: ns}
+	e.namespace(ns, annotations)
+	t.Cleanup(func() {
+		if err := suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return policed{t, ns}
+}
+
+// as is a client of a user, or of a service account like "system:serviceaccount:ns:name".
+func (p policed) as(user string) kubernetes.Interface {
+	p.Helper()
+	access := suite.cluster.AdminConfig()
+	access.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {
+		ns, _, _ := strings.Cut(account, ":")
+		access.Impersonate.Groups = append(access.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:"+ns)
+	}
+	client, err := kubernetes.NewForConfig(access)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return client
+}
+
+// allow binds a ClusterRole to a user in the namespace.
+func (p policed) allow(user, role string) {
+	p.Helper()
+	_, err := suite.client.RbacV1().RoleBindings(p.ns).Create(p.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// marks are labels and annotations, by "label KEY" or "annotation KEY".
+type marks map[string]string
+
+const (
+	markInfo        = "annotation " + placement.KeyUserInfo
+	markUsername    = "label " + placement.KeyUsername
+	markQueue       = "label " + placement.KeyQueue
+	markQueueNote   = "annotation " + placement.KeyQueue
+	markLegacyQueue = "label " + placement.KeyLegacyQueue
+	markApp         = "label " + placement.KeyApplicationID
+	markAppNote     = "annotation " + placement.KeyApplicationID
+)
+
+func (m marks) meta() metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Labels: map[string]string{"app": "x"}, Annotations: map[string]string{}}
+	for key, value := range m {
+		if name, is := strings.CutPrefix(key, "label "); is {
+			out.Labels[name] = value
+		} else {
+			out.Annotations[strings.TrimPrefix(key, "annotation ")] = value
+		}
+	}
+	return out
+}
+
+func podSpec(scheduler string) corev1.PodSpec {
+	return corev1.PodSpec{
+		SchedulerName: scheduler, RestartPolicy: corev1.RestartPolicyNever, NodeSelector: map[string]string{pool: "nobody"},
+		Containers: []corev1.Container{{Name: "c", Image: "none"}},
+	}
+}
+
+// make asks for an object of a kind whose pods have these marks, as a user; it is
+// not really made.
+func (p policed) make(user, kind string, m marks) error {
+	p.Helper()
+	client, dry := p.as(user), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	name := metav1.ObjectMeta{Name: "x"}
+	template := corev1.PodTemplateSpec{ObjectMeta: m.meta(), Spec: podSpec(profile)}
+	always := *template.DeepCopy()
+	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
+	var err error
+	switch kind {
+	case "Pod":
+		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: template.Spec}
+		pod.Name = "x"
+		_, err = client.CoreV1().Pods(p.ns).Create(p.Context(), pod, dry)
+	case "Deployment":
+		_, err = client.AppsV1().Deployments(p.ns).Create(p.Context(), &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, dry)
+	case "DaemonSet":
+		_, err = client.AppsV1().DaemonSets(p.ns).Create(p.Context(), &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}, dry)
+	case "StatefulSet":
+		_, err = client.AppsV1().StatefulSets(p.ns).Create(p.Context(), &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: always}}, dry)
+	case "ReplicaSet":
+		_, err = client.AppsV1().ReplicaSets(p.ns).Create(p.Context(), &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: always}}, dry)
+	case "ReplicationController":
+		_, err = client.CoreV1().ReplicationControllers(p.ns).Create(p.Context(), &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: selector.MatchLabels, Template: &always}}, dry)
+	case "Job":
+		_, err = client.BatchV1().Jobs(p.ns).Create(p.Context(), &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: template}}, dry)
+	case "CronJob":
+		_, err = client.BatchV1().CronJobs(p.ns).Create(p.Context(), &batchv1.CronJob{ObjectMeta: name, Spec: batchv1.CronJobSpec{
+			Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
+		}}, dry)
+	default:
+		p.Fatalf("kind %s", kind)
+	}
+	return err
+}
+
+// expectAnswer compares an answer with what is wanted: part of the message of a
+// refusal, or nothing.
+func (p policed) expectAnswer(what string, err error, says string) {
+	p.Helper()
+	switch {
+	case says == "" && err != nil:
+		p.Errorf("%s: refused: %v", what, err)
+	case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
+		p.Errorf("%s: got %v, want a refusal with %q", what, err, says)
+	}
+}
+
+// awaitPolicies waits until the policies refuse something with these words: the
+// API server hears of policies and roles a moment after they are made.
+func (p policed) awaitPolicies(says string, refused func() error) {
+	p.Helper()
+	eventually(p, patience, "the policies are in force", func() (bool, string) {
+		err := refused()
+		return err != nil && strings.Contains(err.Error(), says), fmt.Sprint(err)
+	})
+}
+
+const aliceInfo = `{"user":"alice","groups":["staff"]}`
+
+// TestWhoMaySetTheUser is a table of requests: who makes what, with which user of
+// the pods, and what the API server says.
+func TestWhoMaySetTheUser(t *testing.T) {
+	applyPolicies(t, installed(t, "admission.yaml"))
+	p := newPoliced(t, "policed-user", nil)
+	const anybody, trusted = "bob", "operator"
+	for _, user := range []string{anybody, trusted} {
+		p.allow(user, "admin")
+	}
+	p.allow(trusted, "paddock-set-user")
+	info := marks{markInfo: aliceInfo}
+	p.awaitPolicies("bob may not say", func() error { return p.make(anybody, "Pod", info) })
+	eventually(t, patience, "the operator may", func() (bool, string) {
+		err := p.make(trusted, "Pod", info)
+		return err == nil, fmt.Sprint(err)
+	})
+	const (
+		replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
+		mayNot      = "bob may not say whose pods these are"
+		looks       = `must look like {"user":"name","groups":["group"]}`
+	)
+	kinds := []string{"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
+	for _, kind := range kinds {
+		p.expectAnswer(kind+" of nobody", p.make(anybody, kind, nil), "")
+		p.expectAnswer(kind+" with user.info", p.make(anybody, kind, info), mayNot)
+		p.expectAnswer(kind+" with username", p.make(anybody, kind, marks{markUsername: "alice"}), mayNot)
+		p.expectAnswer(kind+" by the operator", p.make(trusted, kind, info), "")
+		p.expectAnswer(kind+" by the operator, wrong", p.make(trusted, kind, marks{markInfo: `alice`}), looks)
+	}
+	p.expectAnswer("empty user.info", p.make(anybody, "Pod", marks{markInfo: ""}), "")
+	p.expectAnswer("a pod by a controller", p.make(replicaSets, "Pod", info), "")
+	p.expectAnswer("a pod by an administrator", func() error {
+		pod := &corev1.Pod{ObjectMeta: info.meta(), Spec: podSpec(profile)}
+		pod.Name = "x"
+		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}(), "")
+	for text, says := range map[string]string{
+		`{"user":"alice"}`:                        "",
+		"{\n \"groups\": [],\n \"user\" : \"a\"}": "",
+		`{"user":""}`:                             looks,
+		`{"groups":["a"]}`:                        looks,
+		`["alice"]`:                               looks,
+	} {
+		p.expectAnswer(text, p.make(trusted, "Pod", marks{markInfo: text}), says)
+	}
+	p.checkUserUpdates(anybody, trusted)
+	p.checkTypes("paddock-user", "paddock-names")
+}
+
+// checkUserUpdates changes what is there.
+func (p policed) checkUserUpdates(anybody, trusted string) {
+	p.Helper()
+	pods := suite.client.CoreV1().Pods(p.ns)
+	pod := &corev1.Pod{ObjectMeta: marks{markInfo: aliceInfo}.meta(), Spec: podSpec(profile)}
+	pod.Name = "there"
+	if _, err := pods.Create(p.Context(), pod, metav1.CreateOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	patch := func(user string, change map[string]any, subresources ...string) error {
+		text, err := json.Marshal(map[string]any{"metadata": change})
+		if err != nil {
+			p.Fatal(err)
+		}
+		_, err = p.as(user).CoreV1().Pods(p.ns).Patch(p.Context(), "there", types.MergePatchType, text, metav1.PatchOptions{}, subresources...)
+		return err
+	}
+	set := func(kind, key string, value any) map[string]any {
+		return map[string]any{kind: map[string]any{key: value}}
+	}
+	const cannot = "the user of a pod cannot be changed"
+	bob := set("annotations", placement.KeyUserInfo, `{"user":"bob"}`)
+	for _, user := range []string{anybody, trusted} {
+		p.expectAnswer(user+" changes user.info", patch(user, bob), cannot)
+		p.expectAnswer(user+" removes user.info", patch(user, set("annotations", placement.KeyUserInfo, nil)), cannot)
+		p.expectAnswer(user+" adds username", patch(user, set("labels", placement.KeyUsername, user)), cannot)
+		p.expectAnswer(user+" changes something else", patch(user, set("annotations", "note", user)), "")
+	}
+	p.expectAnswer("the status is a way round", patch("system:serviceaccount:kube-system:node-controller", bob, "status"), cannot)
+
+	deployments := suite.client.AppsV1().Deployments(p.ns)
+	none := int32(0)
+	template := corev1.PodTemplateSpec{ObjectMeta: marks{markInfo: aliceInfo}.meta(), Spec: podSpec(profile)}
+	template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	d, err := deployments.Create(p.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "there"}, Spec: appsv1.DeploymentSpec{
+		Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, Template: template,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	update := func(user string, change func(*appsv1.Deployment)) error {
+		changed := d.DeepCopy()
+		changed.ResourceVersion = ""
+		change(changed)
+		_, err := p.as(user).AppsV1().Deployments(p.ns).Update(p.Context(), changed, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	toBob := func(d *appsv1.Deployment) {
+		d.Spec.Template.Annotations[placement.KeyUserInfo] = `{"user":"bob"}`
+	}
+	p.expectAnswer("another template", update(anybody, toBob), "bob may not say whose pods these are")
+	p.expectAnswer("another template by the operator", update(trusted, toBob), "")
+	p.expectAnswer("the same user", update(anybody, func(d *appsv1.Deployment) { d.Spec.Paused = true }), "")
+	p.expectAnswer("no user any more", update(anybody, func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, placement.KeyUserInfo) }), "")
+}
+
+// checkTypes waits for the controller that checks the types of expressions, and
+// wants it to find nothing.
+func (p policed) checkTypes(policies ...string) {
+	p.Helper()
+	for _, name := range policies {
+		eventually(p, patience, "the types of "+name+" are checked", func() (bool, string) {
+			policy, err := suite.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(p.Context(), name, metav1.GetOptions{})
+			if err != nil || policy.Status.TypeChecking == nil {
+				return false, fmt.Sprint(err)
+			}
+			for _, w := range policy.Status.TypeChecking.ExpressionWarnings {
+				p.Errorf("%s: %s: %s", name, w.FieldRef, w.Warning)
+			}
+			return true, ""
+		})
+	}
+}
+
+// TestNamesOfQueues is a table of names.
+func TestNamesOfQueues(t *testing.T) {
+	applyPolicies(t, installed(t, "admission.yaml"))
+	p := newPoliced(t, "policed-names", nil)
+	const user = "bob"
+	p.allow(user, "admin")
+	long := strings.Repeat("a", 65)
+	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x"}) })
+	for _, c := range []struct {
+		m    marks
+		says string
+	}{
+		{nil, ""},
+		{marks{markQueue: "root.team.queue"}, ""},
+		{marks{markLegacyQueue: "team"}, ""},
+		{marks{markQueueNote: "root.a:b.c/d.e#f.g@h"}, ""},
+		{marks{markQueueNote: "team.with.dots"}, ""}, // one name: the dots are replaced
+		{marks{markQueueNote: "root..x"}, `queue "root..x" cannot be`},
+		{marks{markQueueNote: "root."}, `queue "root." cannot be`},
+		{marks{markQueueNote: "root.a b"}, `queue "root.a b" cannot be`},
+		{marks{markQueueNote: "root." + long}, "1 to 64 letters"},
+		{marks{markQueueNote: "root" + strings.Repeat(".a", 64)}, "cannot be"},
+		{marks{markQueueNote: "root" + strings.Repeat(".a", 63)}, ""},
+		{marks{markQueueNote: "root.@recovery@"}, "for running pods that no other queue takes"},
+		{marks{markQueueNote: "root..x", markQueue: "root.x"}, ""}, // the label wins
+		{marks{markQueueNote: "root..x", markLegacyQueue: "x"}, `queue "root..x" cannot be`},
+		{marks{markApp: "app-1"}, ""},
+		{marks{markAppNote: "app-1.x_y"}, ""},
+		{marks{markAppNote: "spaces in it"}, `application "spaces in it" of annotation yunikorn.apache.org/app-id cannot be`},
+		{marks{markAppNote: strings.Repeat("a", 64)}, "1 to 63"},
+	} {
+		p.expectAnswer(fmt.Sprint(c.m), p.make(user, "Pod", c.m), c.says)
+	}
+	// Pods of other schedulers may call anything a queue.
+	other := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x"}.meta(), Spec: podSpec(corev1.DefaultSchedulerName)}
+	other.Name = "other"
+	_, err := p.as(user).CoreV1().Pods(p.ns).Create(t.Context(), other, metav1.CreateOptions{})
+	p.expectAnswer("a pod of another scheduler", err, "")
+}
+
+// TestPolicyComesLater shows that what was there before the policies goes on.
+func TestPolicyComesLater(t *testing.T) {
+	p := newPoliced(t, "policed-later", nil)
+	pods := suite.client.CoreV1().Pods(p.ns)
+	old := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markAppNote: "a b", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
+	old.Name = "old"
+	if _, err := pods.Create(t.Context(), old, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	applyPolicies(t, installed(t, "admission.yaml"))
+	p.allow("bob", "admin")
+	p.awaitPolicies("cannot be", func() error { return p.make("bob", "Pod", marks{markQueueNote: "root..x"}) })
+	note := []byte(`{"metadata":{"annotations":{"note":"x"}}}`)
+	_, err := p.as("bob").CoreV1().Pods(p.ns).Patch(t.Context(), "old", types.MergePatchType, note, metav1.PatchOptions{})
+	p.expectAnswer("a pod from before", err, "")
+}
+
+// TestSetSchedulerName is a table of pods of two namespaces. The API server of
+// Kubernetes 1.35 has the policies as a beta, which the control plane of these tests
+// switches on; the same objects as v1 differ in the version only.
+func TestSetSchedulerName(t *testing.T) {
+	objects := installed(t, "admission-mutating.yaml")
+	for _, o := range objects {
+		if o.GetAPIVersion() != admissionv1.SchemeGroupVersion.String() {
+			t.Errorf("%s is of %s", o.GetKind(), o.GetAPIVersion())
+		}
+		o.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
+	}
+	applyPolicies(t, objects)
+	on := newPoliced(t, "policed-on", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
+	off := newPoliced(t, "policed-off", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "false"})
+	none := newPoliced(t, "policed-none", nil)
+	create := func(p policed, scheduler string, m marks) string {
+		t.Helper()
+		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+		pod.Name = "x"
+		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Spec.SchedulerName
+	}
+	eventually(t, patience, "the policy is in force", func() (bool, string) {
+		got := create(on, "", nil)
+		return got == profile, got
+	})
+	for _, c := range []struct {
+		name      string
+		in        policed
+		scheduler string
+		m         marks
+		want      string
+	}{
+		{"no scheduler named", on, "", nil, profile},
+		{"default-scheduler named", on, corev1.DefaultSchedulerName, nil, profile},
+		{"another one named", on, "mine", nil, "mine"},
+		{"yunikorn named", on, profile, nil, profile},
+		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
+		{"Paddock itself", on, corev1.DefaultSchedulerName, marks{"label app.kubernetes.io/name": "paddock"}, corev1.DefaultSchedulerName},
+		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
+		{"not said", none, "", nil, corev1.DefaultSchedulerName},
+		{"not said, yunikorn named", none, profile, nil, profile},
+	} {
+		if got := create(c.in, c.scheduler, c.m); got != c.want {
+			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+	"github.com/paddock-scheduler/paddock/manifests/install"
+)
+
+// installed reads a file of manifests/install.
+func installed(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	text, err := install.Files.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := demo.Read(fstest.MapFS{name: {Data: text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// applier applies objects of any kind as an administrator, and notes the warnings
+// of the API server.
+type applier struct {
+	client   dynamic.Interface
+	mapper   meta.RESTMapper
+	mu       sync.Mutex
+	warnings []string
+}
+
+// HandleWarningHeader notes a warning.
+func (a *applier) HandleWarningHeader(_ int, _, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.warnings = append(a.warnings, text)
+}
+
+// warned returns the warnings since the last call.
+func (a *applier) warned() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := a.warnings
+	a.warnings = nil
+	return out
+}
+
+func newApplier(t *testing.T) *applier {
+	t.Helper()
+	a := &applier{}
+	admin := suite.cluster.AdminConfig()
+	admin.WarningHandler = a
+	discoverer, err := discovery.NewDiscoveryClientForConfig(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
+	if a.client, err = dynamic.NewForConfig(admin); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// apply applies an object as "kubectl apply --server-side" does, and returns
+// what the API server made of it. A field it does not know is an error.
+func (a *applier) apply(ctx context.Context, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
+	client, err := a.of(o)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	options := metav1.PatchOptions{FieldManager: "integration", FieldValidation: metav1.FieldValidationStrict, Force: &force}
+	if dry {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return client.Patch(ctx, o.GetName(), "application/apply-patch+yaml", data, options)
+}
+
+func (a *applier) delete(ctx context.Context, o *unstructured.Unstructured) error {
+	client, err := a.of(o)
+	if err != nil {
+		return err
+	}
+	err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (a *applier) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	kind := o.GroupVersionKind()
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return a.client.Resource(mapping.Resource).Namespace(o.GetNamespace()), nil
+	}
+	return a.client.Resource(mapping.Resource), nil
+}
+
+// TestInstall shows that the API server takes all that users apply, knows every
+// field, and warns of nothing.
+func TestInstall(t *testing.T) {
+	a := newApplier(t)
+	files, err := fs.Glob(install.Files, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 6 {
+		t.Errorf("there are only %q", files)
+	}
+	served, err := suite.client.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutates := slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
+	for _, file := range files {
+		if file == "admission-mutating.yaml" && !mutates {
+			continue // of version v1, which this API server does not have; TestSetSchedulerName tries v1beta1
+		}
+		for _, o := range installed(t, file) {
+			if _, err := a.apply(t.Context(), o, true); err != nil {
+				t.Errorf("%s: %s %s: %v", file, o.GetKind(), o.GetName(), err)
+			}
+		}
+		if warnings := a.warned(); len(warnings) > 0 {
+			t.Errorf("%s: the API server warns: %q", file, warnings)
+		}
+	}
+	// That it would see a mistake.
+	wrong := installed(t, "second-scheduler.yaml")
+	for _, o := range wrong {
+		if o.GetKind() == "Deployment" {
+			if err := unstructured.SetNestedField(o.Object, "yes", "spec", "template", "spec", "readOnly"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.apply(t.Context(), o, true); err == nil || !strings.Contains(err.Error(), "readOnly") {
+				t.Errorf("a field that does not exist: %v", err)
+			}
+		}
+	}
+}
+
+// deploymentOf returns the Deployment of an installation.
+func deploymentOf(t *testing.T, file string) *appsv1.Deployment {
+	t.Helper()
+	for _, o := range installed(t, file) {
+		if o.GetKind() == "Deployment" {
+			d := &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, d); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+	}
+	t.Fatalf("%s has no Deployment", file)
+	return nil
+}
+
+// TestRestrictedPods shows that the pods of all installations are allowed where
+// the restricted Pod Security Standard is enforced, and that it is: without any one
+// of these settings they are not.
+func TestRestrictedPods(t *testing.T) {
+	ns := "restricted-install"
+	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: ns, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := suite.client.CoreV1().Namespaces().Delete(context.Background(), ns, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}}
+	if _, err := suite.client.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	create := func(file string, change func(*corev1.PodSpec)) error {
+		template := deploymentOf(t, file).Spec.Template
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: template.Labels}, Spec: template.Spec}
+		change(&p.Spec)
+		_, err := suite.client.CoreV1().Pods(ns).Create(t.Context(), p, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	for _, file := range []string{"second-scheduler.yaml", "single.yaml", "ha.yaml", "migrate-from-yunikorn.yaml"} {
+		if err := create(file, func(*corev1.PodSpec) {}); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for name, change := range map[string]func(*corev1.PodSpec){
+		"runAsNonRoot":             func(s *corev1.PodSpec) { s.SecurityContext.RunAsNonRoot = nil },
+		"seccompProfile":           func(s *corev1.PodSpec) { s.SecurityContext.SeccompProfile = nil },
+		"allowPrivilegeEscalation": func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil },
+		"capabilities":             func(s *corev1.PodSpec) { s.Containers[0].SecurityContext.Capabilities = nil },
+	} {
+		if err := create("second-scheduler.yaml", change); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}

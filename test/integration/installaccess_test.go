@@ -1,0 +1,420 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// prefixed is an installation of its own: with its objects in the namespace,
+// and those without namespace, or in kube-system, under names with a prefix. The
+// lease is the same for all.
+func prefixed(objects []*unstructured.Unstructured, prefix, namespace string) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, o := range objects {
+		o = o.DeepCopy()
+		ours := strings.HasPrefix(o.GetName(), "paddock-")
+		switch {
+		case o.GetKind() == "Namespace":
+			continue
+		case o.GetNamespace() == accountNamespace:
+			o.SetNamespace(namespace)
+		case ours:
+			o.SetName(prefix + "-" + o.GetName())
+		}
+		if role, found, _ := unstructured.NestedString(o.Object, "roleRef", "name"); found && strings.HasPrefix(role, "paddock-") && o.GetNamespace() != namespace {
+			_ = unstructured.SetNestedField(o.Object, prefix+"-"+role, "roleRef", "name") // there is a roleRef
+		}
+		if subjects, found, _ := unstructured.NestedSlice(o.Object, "subjects"); found {
+			for _, s := range subjects {
+				s.(map[string]any)["namespace"] = namespace
+			}
+			o.Object["subjects"] = subjects
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// installAccess installs all but the Deployment, with what change makes of it,
+// and returns settings for a scheduler as the Deployment would run it: its
+// configuration, under its service account, with a lease that is given up soon.
+func installAccess(t *testing.T, id string, change func([]*unstructured.Unstructured) []*unstructured.Unstructured) func(*settings) {
+	t.Helper()
+	namespace := "install-" + id
+	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newApplier(t)
+	var shipped []byte
+	objects := change(prefixed(installed(t, "second-scheduler.yaml"), "install-"+id, namespace))
+	t.Cleanup(func() {
+		forgetLease(t)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		for _, o := range slices.Backward(objects) {
+			if err := a.delete(ctx, o); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := suite.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, o := range objects {
+		switch o.GetKind() {
+		case "Deployment":
+			continue
+		case "ConfigMap":
+			text, _, err := unstructured.NestedString(o.Object, "data", "scheduler.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			shipped = []byte(text)
+		}
+		if _, err := a.apply(t.Context(), o, false); err != nil {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	forgetLease(t)
+	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(t.Context(), namespace, accountName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitRights(t, namespace, objects)
+	return func(s *settings) {
+		s.shipped, s.configNamespace = shipped, namespace
+		s.launch.Kubeconfig, s.launch.LeaderElection = kubeconfig, true
+		s.launch.Args = []string{"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms"}
+	}
+}
+
+// asShipped changes nothing of an installation.
+func asShipped(objects []*unstructured.Unstructured) []*unstructured.Unstructured { return objects }
+
+// forgetLease removes the lease, so that nobody waits for a scheduler of another
+// test that was killed.
+func forgetLease(t *testing.T) {
+	t.Helper()
+	err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(context.Background(), "paddock-scheduler", metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
+// awaitRights waits until the API server has heard of all roles and bindings: one
+// rule of each that is bound.
+func awaitRights(t *testing.T, namespace string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		var ask *authorizationv1.ResourceAttributes
+		switch role, _, _ := unstructured.NestedString(o.Object, "roleRef", "name"); {
+		case role == "system:kube-scheduler":
+			ask = &authorizationv1.ResourceAttributes{Verb: "watch", Resource: "pods"}
+		case role == "system:volume-scheduler":
+			ask = &authorizationv1.ResourceAttributes{Verb: "update", Resource: "persistentvolumes"}
+		case strings.HasSuffix(role, "-priorityclasses"):
+			ask = &authorizationv1.ResourceAttributes{Verb: "watch", Group: "scheduling.k8s.io", Resource: "priorityclasses"}
+		case strings.HasSuffix(role, "-lease"):
+			ask = &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: "create", Group: "coordination.k8s.io", Resource: "leases"}
+		case role == "extension-apiserver-authentication-reader":
+			ask = &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: "get", Resource: "configmaps", Name: "extension-apiserver-authentication"}
+		case strings.HasSuffix(role, "-queues"):
+			ask = &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "watch", Resource: "configmaps"}
+		default:
+			continue // no binding, or one to a role that a test has made
+		}
+		awaitAllowed(t, "system:serviceaccount:"+namespace+":"+accountName, ask, true)
+	}
+}
+
+func awaitAllowed(t *testing.T, user string, ask *authorizationv1.ResourceAttributes, want bool) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: ask}}
+	eventually(t, patience, fmt.Sprintf("the API server says %t to %s, %+v", want, user, *ask), func() (bool, string) {
+		answer, err := suite.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed == want, fmt.Sprint(err)
+	})
+}
+
+// installLife is the configuration of a pod life.
+const installLife = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: daemons
+    - name: capped
+      resources: {max: {vcore: 1}}
+    - name: owed
+      resources: {guaranteed: {vcore: 4}}
+      properties: {preemption.delay: 1s}
+    - name: borrows
+      properties: {preemption.delay: 1s}
+`
+
+// TestInstalledAccess runs the scheduler as it is installed, with its configuration
+// and what its service account may do and no more, through all it ever asks of the
+// API server; nothing is forbidden.
+func TestInstalledAccess(t *testing.T) {
+	e := setup(t, "", installAccess(t, "life", asShipped))
+	e.configure(installLife)
+	first := e.awaitLeader("")
+	e.awaitMetric(reloadSuccess, "1")
+
+	e.lifeOfQuota()
+	e.lifeOfPreemption()
+	e.lifeOfDaemonSet()
+	e.lifeOfVolume()
+	e.lifeOfConfiguration()
+	e.lifeOfMetrics()
+
+	// A second replica keeps the books and takes over.
+	standby := *e
+	standby.id += "b"
+	standby.writeSchedulerConfig()
+	standby.start()
+	e.checkLog(e.process.Running())
+	e.kill()
+	e.process, e.rest = standby.process, standby.rest
+	if second := e.awaitLeader(first); second == first {
+		t.Errorf("%s still leads", first)
+	}
+	e.create("after", 1, inQueue("root.owed"), requests("cpu", "100m"))
+	e.expect("after", 1, 0, "")
+	e.expectBooks()
+}
+
+// lifeOfQuota: bind, condition, event.
+func (e *env) lifeOfQuota() {
+	e.Helper()
+	e.create("capped", 2, inQueue("root.capped"))
+	e.expect("capped", 1, 1, reasons.OverMax)
+	_, waiting := e.podsOf("capped")
+	e.awaitEvent(waiting[0], string(reasons.OverMax), "root.capped")
+}
+
+// lifeOfPreemption: the claim of a node, conditions and deletes of victims.
+func (e *env) lifeOfPreemption() {
+	e.Helper()
+	part := e.apart("full", 1, localcluster.NodeSpec{CPU: "4"})
+	c := part.keepChronicle()
+	part.fill("victim", 4, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
+	asker := part.createPod(part.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	c.expectEvicted("victim", 2)
+	c.awaitPlaced(asker)
+	if claim, at := c.claim(asker.UID); at.IsZero() || len(claim.Victims) != 2 {
+		e.Errorf("the claim is %+v, seen at %v: the node was not held", claim, at)
+	}
+}
+
+// lifeOfDaemonSet: a pod that can run on one node only.
+func (e *env) lifeOfDaemonSet() {
+	e.Helper()
+	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "2"})
+	part.fill("fills", 2, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
+	part.createDaemonSet("agent")
+	part.expect("agent", 1, 0, "")
+}
+
+// lifeOfVolume: the scheduler chooses a volume and says so on it and on the claim.
+func (e *env) lifeOfVolume() {
+	e.Helper()
+	name := e.id + "-local"
+	later := storagev1.VolumeBindingWaitForFirstConsumer
+	class := &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &later,
+	}
+	_, err := suite.client.StorageV1().StorageClasses().Create(e.Context(), class, metav1.CreateOptions{})
+	e.ok(err)
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: amounts("storage", "1Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: name,
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/volume"}},
+		NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: pool, Operator: corev1.NodeSelectorOpIn, Values: []string{e.nodePool}}},
+		}}}},
+	}}
+	_, err = suite.client.CoreV1().PersistentVolumes().Create(e.Context(), volume, metav1.CreateOptions{})
+	e.ok(err)
+	e.Cleanup(func() {
+		ctx := context.Background()
+		for _, err := range []error{
+			suite.client.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{}),
+			suite.client.StorageV1().StorageClasses().Delete(ctx, name, metav1.DeleteOptions{}),
+		} {
+			if err != nil {
+				e.Error(err)
+			}
+		}
+	})
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &name,
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	_, err = suite.client.CoreV1().PersistentVolumeClaims(e.ns).Create(e.Context(), claim, metav1.CreateOptions{})
+	e.ok(err)
+	e.create("volume", 1, inQueue("root.owed"), requests("cpu", "100m"), func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"},
+		}}}
+	})
+	e.expect("volume", 1, 0, "")
+}
+
+// lifeOfConfiguration: a change, and a mistake, which is told on the ConfigMap.
+func (e *env) lifeOfConfiguration() {
+	e.Helper()
+	e.configure(strings.Replace(installLife, "max: {vcore: 1}", "max: {vcore: 2}", 1))
+	e.expect("capped", 2, 0, "")
+	e.configure("partitions: none")
+	configMap, err := suite.client.CoreV1().ConfigMaps(e.configNamespace()).Get(e.Context(), config.QueuesConfigMap, metav1.GetOptions{})
+	e.ok(err)
+	e.awaitEvent(configMap, string(reasons.ConfigurationInvalid), "")
+	e.configure(installLife)
+	e.awaitMetric(reloadSuccess, "1")
+}
+
+// lifeOfMetrics: whoever is bound to paddock-metrics-reader may read them, and
+// nobody else: the scheduler asks the API server who it is, and whether they may.
+func (e *env) lifeOfMetrics() {
+	e.Helper()
+	reader := "prometheus"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
+	_, err := suite.client.CoreV1().ServiceAccounts(e.ns).Create(e.Context(), account, metav1.CreateOptions{})
+	e.ok(err)
+	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(e.Context(), e.ns, reader)
+	e.ok(err)
+	access, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	e.ok(err)
+	if status := e.metricsStatus(access); !strings.Contains(status, "403 Forbidden") {
+		e.Errorf("without a binding /metrics says %q", status)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.id + "-metrics"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: reader}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "install-life-paddock-metrics-reader"},
+	}
+	_, err = suite.client.RbacV1().ClusterRoleBindings().Create(e.Context(), binding, metav1.CreateOptions{})
+	e.ok(err)
+	e.Cleanup(func() {
+		if err := suite.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}); err != nil {
+			e.Error(err)
+		}
+	})
+	// A refusal is remembered for a while.
+	eventually(e, patience, "/metrics can be read with the binding", func() (bool, string) {
+		status := e.metricsStatus(access)
+		return status == "", status
+	})
+}
+
+// metricsStatus reads /metrics with what a client configuration says of who asks;
+// it returns what went wrong, or nothing.
+func (e *env) metricsStatus(access *clientrest.Config) string {
+	e.Helper()
+	access = clientrest.CopyConfig(access)
+	access.TLSClientConfig = clientrest.TLSClientConfig{Insecure: true} // the scheduler signs its own certificate
+	client, err := clientrest.HTTPClientFor(access)
+	e.ok(err)
+	defer client.CloseIdleConnections()
+	if _, err = fetch(e.Context(), client, e.process.URL()+"/metrics"); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// TestMissingAccessIsFound takes one rule away at a time: the log, which is what
+// the tests above look at, says that something is forbidden.
+func TestMissingAccessIsFound(t *testing.T) {
+	without := func(kind, suffix string) func([]*unstructured.Unstructured) []*unstructured.Unstructured {
+		return func(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+			before := len(objects)
+			objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == kind && strings.HasSuffix(o.GetName(), suffix)
+			})
+			if len(objects) != before-1 {
+				t.Fatalf("%d objects are %s *%s, want one", before-len(objects), kind, suffix)
+			}
+			return objects
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		change func([]*unstructured.Unstructured) []*unstructured.Unstructured
+		needs  func(*env)
+		says   string
+	}{
+		{"lease", without("RoleBinding", "paddock-scheduler-lease"), nil, "leases.coordination.k8s.io"},
+		{"classes", without("ClusterRoleBinding", "paddock-scheduler-priorityclasses"), nil, "priorityclasses.scheduling.k8s.io"},
+		{"status", func(objects []*unstructured.Unstructured) []*unstructured.Unstructured { return lessStatus(t, objects) }, func(e *env) {
+			e.awaitLeader("")
+			e.create("capped", 2, inQueue("root.capped"))
+		}, `pods/status`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := setup(t, "", installAccess(t, c.name, c.change), func(s *settings) { s.refused = true })
+			e.configure(installLife)
+			if c.needs != nil {
+				c.needs(e)
+			}
+			eventually(t, patience, "the log says what is forbidden", func() (bool, string) {
+				line, found := e.logLine("forbidden")
+				return found && strings.Contains(line, c.says), line
+			})
+		})
+	}
+}
+
+// lessStatus binds, in place of upstream's role, a copy of it that must not patch the
+// status of pods.
+func lessStatus(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	t.Helper()
+	role, err := suite.client.RbacV1().ClusterRoles().Get(t.Context(), "system:kube-scheduler", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(t.Name()) + "-less"
+	less := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, rule := range role.Rules {
+		if rule.Resources = slices.DeleteFunc(slices.Clone(rule.Resources), func(r string) bool { return r == "pods/status" }); len(rule.Resources) > 0 {
+			less.Rules = append(less.Rules, rule)
+		}
+	}
+	if _, err := suite.client.RbacV1().ClusterRoles().Create(t.Context(), less, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := suite.client.RbacV1().ClusterRoles().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, o := range objects {
+		if of, _, _ := unstructured.NestedString(o.Object, "roleRef", "name"); of == "system:kube-scheduler" {
+			_ = unstructured.SetNestedField(o.Object, name, "roleRef", "name") // there is a roleRef
+		}
+	}
+	return objects
+}

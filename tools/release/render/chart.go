@@ -1,0 +1,69 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+)
+
+// Release is an installation of a chart.
+type Release struct {
+	// Name and Namespace are those of the release; neither is empty.
+	Name, Namespace string
+	// Values are set on top of the chart's own; nil means none.
+	Values map[string]any
+}
+
+// Chart returns what "helm template" does, without the notes: the objects as
+// YAML documents. Values that values.schema.json refuses are an error.
+func Chart(dir string, r Release) ([]byte, error) {
+	files, err := templates(dir, r)
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if text := strings.TrimSpace(files[name]); path.Ext(name) == ".yaml" && text != "" {
+			fmt.Fprintf(&out, "---\n%s\n", text)
+		}
+	}
+	return []byte(out.String()), nil
+}
+
+// Notes returns what helm prints after an installation.
+func Notes(dir string, r Release) (string, error) {
+	files, err := templates(dir, r)
+	if err != nil {
+		return "", err
+	}
+	for name, text := range files {
+		if path.Base(name) == "NOTES.txt" {
+			return text, nil
+		}
+	}
+	return "", fmt.Errorf("chart %s has no NOTES.txt", dir)
+}
+
+// templates returns the rendered files of a chart by name.
+func templates(dir string, r Release) (map[string]string, error) {
+	chart, err := loader.LoadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("load chart %s: %w", dir, err)
+	}
+	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValues(chart, r.Values, options, nil)
+	if err != nil {
+		return nil, fmt.Errorf("values of chart %s: %w", dir, err)
+	}
+	files, err := engine.Render(chart, values)
+	if err != nil {
+		return nil, fmt.Errorf("render chart %s: %w", dir, err)
+	}
+	return files, nil
+}

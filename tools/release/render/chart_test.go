@@ -1,0 +1,216 @@
+package render
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
+)
+
+// nest makes values of a path like "image.tag".
+func nest(path string, value any) map[string]any {
+	head, rest, deeper := strings.Cut(path, ".")
+	if deeper {
+		return map[string]any{head: nest(rest, value)}
+	}
+	return map[string]any{head: value}
+}
+
+// Values that do not exist, or cannot be meant, are refused by name.
+func TestValuesRefused(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		value any
+		says  string
+	}{
+		{"replicas", 3, "replicas"},
+		{"image.repo", "x", "repo"},
+		{"image.digest", "sha256:abc", "/image/digest"},
+		{"image.pullPolicy", "Sometimes", "/image/pullPolicy"},
+		{"replicaCount", "two", "/replicaCount"},
+		{"replicaCount", -1, "/replicaCount"},
+		{"extraArgs", []any{"v=2"}, "/extraArgs/0"},
+		{"service.port", 80, "/service/port"},
+		{"service.port", 10259, "/service/port"},
+		{"goMemoryLimit", "3Gi", "/goMemoryLimit"},
+		{"disruptionBudget.maxUnavailable", 0, "/disruptionBudget/maxUnavailable"},
+		{"admission.setSchedulerName", "v1alpha1", "/admission/setSchedulerName"},
+		{"yunikornDefaults", map[string]any{"queues.yaml": map[string]any{}}, "/yunikornDefaults/queues.yaml"},
+		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
+	} {
+		_, err := Chart(chartDir, standard(nest(c.path, c.value)))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %v: got error %v, want one with %q", c.path, c.value, err, c.says)
+		}
+	}
+}
+
+// Each value does what its comment says, and nothing else changes: what appears
+// in the output, and how many lines differ.
+func TestValues(t *testing.T) {
+	before, err := Chart(chartDir, standard(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path  string
+		value any
+		gives []string
+	}{
+		{"image.repository", "registry.local/paddock", []string{"image: registry.local/paddock:0.1.0"}},
+		{"image.tag", "1.2.3", []string{"image: ghcr.io/paddock-scheduler/scheduler:1.2.3"}},
+		{"image.digest", "sha256:" + strings.Repeat("a", 64), []string{"image: ghcr.io/paddock-scheduler/scheduler@sha256:" + strings.Repeat("a", 64)}},
+		{"image.pullPolicy", "Never", []string{"imagePullPolicy: Never"}},
+		{"imagePullSecrets", []any{map[string]any{"name": "mine"}}, []string{"imagePullSecrets:", "- name: mine"}},
+		{"replicaCount", 5, []string{"replicas: 5", `pods: "15"`}},
+		{"extraArgs", []any{"--v=4"}, []string{"- --v=4"}},
+		{"schedulerConfig", "leaderElection: {leaderElect: {{ .Values.leaderElection }}}", []string{"leaderElection: {leaderElect: true}"}},
+		{"yunikornDefaults", map[string]any{"queues.yaml": "partitions: []\n"}, []string{
+			"kind: ConfigMap", "name: yunikorn-defaults", "helm.sh/resource-policy: keep", "partitions: []",
+		}},
+		{"resources", map[string]any{"limits": map[string]any{"memory": "8Gi"}}, []string{"memory: 8Gi"}},
+		{"goMemoryLimit", "6GiB", []string{"value: 6GiB"}},
+		{"priorityClassName", "mine", []string{"priorityClassName: mine", "values: [mine]"}},
+		{"nodeSelector", map[string]any{"disk": "ssd"}, []string{"nodeSelector:", "disk: ssd"}},
+		{"tolerations", []any{map[string]any{"operator": "Exists"}}, []string{"tolerations:", "- operator: Exists"}},
+		{"affinity", map[string]any{"podAffinity": map[string]any{}}, []string{"affinity:", "podAffinity: {}"}},
+		{"podLabels", map[string]any{"app": "yunikorn"}, []string{"app: yunikorn"}},
+		{"podAnnotations", map[string]any{"note": "x"}, []string{"note: x"}},
+		{"service.name", "queues", []string{"name: queues"}},
+		{"service.type", "NodePort", []string{"type: NodePort"}},
+		{"service.port", 9090, []string{"port: 9090", "containerPort: 9090", "restAddress: 0.0.0.0:9090"}},
+		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
+		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
+		{"requireSpread", true, []string{"whenUnsatisfiable: DoNotSchedule", "topologyKey: topology.kubernetes.io/zone"}},
+	} {
+		after, err := Chart(chartDir, standard(nest(c.path, c.value)))
+		if err != nil {
+			t.Errorf("%s: %v", c.path, err)
+			continue
+		}
+		for _, text := range c.gives {
+			if line := func(s string) bool { return strings.TrimSpace(s) == text }; !slices.ContainsFunc(strings.Split(string(after), "\n"), line) {
+				t.Errorf("%s %v: no line %q", c.path, c.value, text)
+			}
+			if strings.Count(string(before), text) >= strings.Count(string(after), text) {
+				t.Errorf("%s %v: %q is there as often without it", c.path, c.value, text)
+			}
+		}
+		if _, err := Objects(after); err != nil {
+			t.Errorf("%s: %v", c.path, err)
+		}
+	}
+}
+
+// What can be switched off is gone.
+func TestValuesThatSwitchOff(t *testing.T) {
+	for path, gone := range map[string]string{
+		"rbac.create": "ClusterRole", "disruptionBudget.enabled": "PodDisruptionBudget", "criticalPodsQuota": "ResourceQuota",
+	} {
+		for key := range charted(t, standard(nest(path, false))) {
+			if strings.HasPrefix(key.Kind, gone) {
+				t.Errorf("%s false: there is %v", path, key)
+			}
+		}
+	}
+}
+
+// In another namespace, under another name, only the lease and what belongs to
+// it stay in kube-system.
+func TestOtherNamespace(t *testing.T) {
+	text, err := Chart(chartDir, Release{Name: "second", Namespace: "queues"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range objects(t, text, nil) {
+		if key.Namespace != "" && key.Namespace != "queues" && key.Namespace != "kube-system" {
+			t.Errorf("%v is in another namespace", key)
+		}
+	}
+	if strings.Contains(string(text), "namespace: yunikorn") {
+		t.Error("somewhere the namespace is yunikorn all the same")
+	}
+}
+
+// properties lists the paths of a JSON schema that have no properties of their own.
+func properties(schema map[string]any, at string, into map[string]bool) {
+	list, ok := schema["properties"].(map[string]any)
+	if !ok || at == "resources" {
+		into[at] = true
+		return
+	}
+	for name, below := range list {
+		properties(below.(map[string]any), strings.TrimPrefix(at+"."+name, "."), into)
+	}
+}
+
+func leaves(values map[string]any, at string, schema, into map[string]bool) {
+	for name, value := range values {
+		path := strings.TrimPrefix(at+"."+name, ".")
+		if below, ok := value.(map[string]any); ok && !schema[path] {
+			leaves(below, path, schema, into)
+			continue
+		}
+		into[path] = true
+	}
+}
+
+// The schema knows what values.yaml has, and nothing more but helm's own global.
+func TestSchemaIsComplete(t *testing.T) {
+	var schema, values map[string]any
+	text, err := os.ReadFile(chartDir + "/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile(chartDir + "/values.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	known, there := map[string]bool{}, map[string]bool{}
+	properties(schema, "", known)
+	leaves(values, "", known, there)
+	delete(known, "global")
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there))); diff != "" {
+		t.Errorf("(-schema +values.yaml):\n%s", diff)
+	}
+}
+
+// The chart is for the versions of Kubernetes that docs/install.md names, with
+// whatever a provider appends to them.
+func TestKubeVersion(t *testing.T) {
+	chart, err := loader.LoadDir(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]bool{
+		"v1.33.9": false, "v1.34.0": true, "v1.35.8": true, "v1.35.1-gke.100": true, "v1.36.0-rc.0": true,
+	} {
+		if got := chartutil.IsCompatibleRange(chart.Metadata.KubeVersion, version); got != want {
+			t.Errorf("%s: %t, want %t", version, got, want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	text, err := Notes(chartDir, standard(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"namespace\nyunikorn", "service/yunikorn-service 9080:9080", "lease paddock-scheduler"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the notes do not have %q:\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	manifests = "../../../manifests"
+	chartDir  = manifests + "/chart"
+)
+
+// standard is the release that the kustomizations are: their names and namespace.
+func standard(values map[string]any) Release {
+	return Release{Name: "paddock", Namespace: "yunikorn", Values: values}
+}
+
+func TestUpToDate(t *testing.T) {
+	files, err := Files(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(manifests, name))
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s: run \"make render\" (-made +there):\n%s", name, diff)
+		}
+	}
+	there, err := filepath.Glob(manifests + "/install/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range there {
+		if files["install/"+filepath.Base(path)] == nil {
+			t.Errorf("nothing makes %s", path)
+		}
+	}
+}
+
+// Write mends what is old or missing, and nothing else.
+func TestWrite(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "manifests")
+	if err := os.CopyFS(dir, os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	old, missing := filepath.Join(dir, "install/ha.yaml"), filepath.Join(dir, "install/single.yaml")
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := Write(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{old, missing}, changed); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if changed, err = Write(dir); err != nil || len(changed) != 0 {
+		t.Errorf("a second time changes %v, %v", changed, err)
+	}
+}
+
+func objects(t *testing.T, text []byte, err error) map[Key]*unstructured.Unstructured {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := Objects(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func kustomized(t *testing.T, dirs ...string) map[Key]*unstructured.Unstructured {
+	t.Helper()
+	out := map[Key]*unstructured.Unstructured{}
+	for _, dir := range dirs {
+		text, err := Kustomize(filepath.Join(manifests, dir))
+		maps.Copy(out, objects(t, text, err))
+	}
+	return out
+}
+
+func charted(t *testing.T, r Release) map[Key]*unstructured.Unstructured {
+	t.Helper()
+	text, err := Chart(chartDir, r)
+	return objects(t, text, err)
+}
+
+// meanings takes away in what chart and kustomizations differ by their nature, and
+// returns the rest as text: the namespace, which helm does not own; helm's labels;
+// how a change of the configuration replaces the pods, by the name of the ConfigMap
+// or by an annotation; comments in the configuration.
+func meanings(t *testing.T, all map[Key]*unstructured.Unstructured) map[string]string {
+	t.Helper()
+	hashed := ""
+	for key := range all {
+		if key.Kind == "ConfigMap" && strings.HasPrefix(key.Name, "paddock-scheduler-") {
+			hashed = key.Name
+		}
+	}
+	out := map[string]string{}
+	for key, o := range all {
+		if key.Kind == "Namespace" {
+			continue
+		}
+		o = o.DeepCopy()
+		labels := o.GetLabels()
+		for _, ofHelm := range []string{"app.kubernetes.io/version", "app.kubernetes.io/managed-by", "helm.sh/chart"} {
+			delete(labels, ofHelm)
+		}
+		o.SetLabels(labels)
+		unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "annotations")
+		if text, found, _ := unstructured.NestedString(o.Object, "data", "scheduler.yaml"); found {
+			o.Object["data"].(map[string]any)["scheduler.yaml"] = plain(t, text)
+		}
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := key.Kind + " " + key.Namespace + "/" + key.Name
+		if hashed != "" {
+			name, text = strings.ReplaceAll(name, hashed, "paddock-scheduler"), []byte(strings.ReplaceAll(string(text), hashed, "paddock-scheduler"))
+		}
+		out[name] = string(text)
+	}
+	return out
+}
+
+// plain is YAML without comments.
+func plain(t *testing.T, text string) string {
+	t.Helper()
+	var value any
+	if err := yaml.UnmarshalStrict([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	out, err := yaml.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestChartIsTheKustomization(t *testing.T) {
+	single := map[string]any{"replicaCount": 1, "leaderElection": false, "disruptionBudget": map[string]any{"enabled": false}}
+	ha := map[string]any{"replicaCount": 3, "requireSpread": true, "extraArgs": []any{
+		"--v=2", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+	}}
+	for _, c := range []struct {
+		name   string
+		dirs   []string
+		values map[string]any
+	}{
+		{"default", []string{"base"}, nil},
+		{"single", []string{"overlays/single"}, single},
+		{"ha", []string{"overlays/ha"}, ha},
+		{"admission", []string{"base", "admission", "admission/mutating-v1"},
+			map[string]any{"admission": map[string]any{"validate": true, "setSchedulerName": "v1"}}},
+		{"admission of beta", []string{"base", "admission/mutating-v1beta1"},
+			map[string]any{"admission": map[string]any{"setSchedulerName": "v1beta1"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := meanings(t, kustomized(t, c.dirs...))
+			if len(want) < 10 {
+				t.Errorf("there are %d objects only", len(want))
+			}
+			got := meanings(t, charted(t, standard(c.values)))
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-kustomize +chart):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDifferenceIsFound plants a difference in each kind of object: the
+// comparison above has to see all of them.
+func TestDifferenceIsFound(t *testing.T) {
+	want := meanings(t, kustomized(t, "base"))
+	for key, o := range charted(t, standard(nil)) {
+		all := charted(t, standard(nil))
+		changed := o.DeepCopy()
+		at := []string{"planted"}
+		switch key.Kind {
+		case "Deployment":
+			at = []string{"spec", "template", "spec", "planted"}
+		case "Service", "PodDisruptionBudget", "ResourceQuota":
+			at = []string{"spec", "planted"}
+		case "ConfigMap":
+			at = []string{"data", "planted"}
+		}
+		if err := unstructured.SetNestedField(changed.Object, "yes", at...); err != nil {
+			t.Fatal(err)
+		}
+		all[key] = changed
+		if cmp.Equal(want, meanings(t, all)) {
+			t.Errorf("a field planted in %v is not seen", key)
+		}
+		delete(all, key)
+		if cmp.Equal(want, meanings(t, all)) {
+			t.Errorf("that %v is missing is not seen", key)
+		}
+	}
+}
+
+// TestConfigurations shows that the configurations of the kustomizations are the
+// shipped ones, but for what a pod needs.
+func TestConfigurations(t *testing.T) {
+	for _, c := range []struct {
+		shipped, used string
+		change        func(map[string]any)
+	}{
+		{"config/second-scheduler.yaml", "base/scheduler.yaml", func(c map[string]any) {
+			profile := c["profiles"].([]any)[0].(map[string]any)
+			args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
+			args["restAddress"] = "0.0.0.0:9080"
+		}},
+		{"config/two-profiles.yaml", "overlays/replace-default/scheduler.yaml", func(c map[string]any) {
+			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
+		}},
+	} {
+		var want, got map[string]any
+		for path, into := range map[string]*map[string]any{c.shipped: &want, c.used: &got} {
+			text, err := os.ReadFile(filepath.Join(manifests, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.UnmarshalStrict(text, into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cmp.Equal(want, got) {
+			t.Errorf("%s is %s: it needs no file of its own", c.used, c.shipped)
+		}
+		c.change(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-shipped and changed +used):\n%s", c.used, diff)
+		}
+	}
+}
+
+// TestOverlays says what the overlays are for, in what they do to the base.
+func TestOverlays(t *testing.T) {
+	kinds := func(dir string) []string {
+		var out []string
+		for key := range kustomized(t, dir) {
+			out = append(out, key.Kind+" "+key.Name)
+		}
+		slices.Sort(out)
+		return out
+	}
+	missing := func(dir string) []string {
+		there := kinds(dir)
+		return slices.DeleteFunc(kinds("base"), func(k string) bool { return slices.Contains(there, k) })
+	}
+	for dir, want := range map[string][]string{
+		"overlays/single":                {"PodDisruptionBudget paddock-scheduler", "Role paddock-scheduler-lease", "RoleBinding paddock-scheduler-lease"},
+		"overlays/ha":                    {},
+		"overlays/migrate-from-yunikorn": {"Service yunikorn-service"},
+	} {
+		if diff := cmp.Diff(want, missing(dir)); diff != "" {
+			t.Errorf("%s leaves out (-want +got):\n%s", dir, diff)
+		}
+	}
+	want := []string{
+		"ClusterRole paddock-scheduler-priorityclasses", "ClusterRoleBinding paddock-scheduler-priorityclasses",
+		"Namespace yunikorn", "Role paddock-scheduler-lease", "Role paddock-scheduler-queues",
+		"RoleBinding paddock-scheduler-lease", "RoleBinding paddock-scheduler-queues",
+	}
+	if diff := cmp.Diff(want, kinds("overlays/replace-default")); diff != "" {
+		t.Errorf("overlays/replace-default has (-want +got):\n%s", diff)
+	}
+	for key, o := range kustomized(t, "overlays/replace-default") {
+		subjects, bound, err := unstructured.NestedSlice(o.Object, "subjects")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bound && (len(subjects) != 1 || subjects[0].(map[string]any)["name"] != "system:kube-scheduler") {
+			t.Errorf("%v is for %v, want user system:kube-scheduler", key, subjects)
+		}
+	}
+}
+
+// TestMigrationService checks what YuniKorn's own Service needs of the pods: its
+// selector, and the name of the port.
+func TestMigrationService(t *testing.T) {
+	o := kustomized(t, "overlays/migrate-from-yunikorn")[Key{"Deployment", "yunikorn", "paddock-scheduler"}]
+	labels, _, err := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if labels["app"] != "yunikorn" || labels["release"] != "yunikorn" {
+		t.Errorf("labels %v: YuniKorn's Service selects app: yunikorn, release: yunikorn", labels)
+	}
+	containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := containers[0].(map[string]any)["ports"].([]any)[0].(map[string]any)
+	if port["name"] != "http1" || fmt.Sprint(port["containerPort"]) != "9080" {
+		t.Errorf("port %v, want http1 9080", port)
+	}
+}
