@@ -22,6 +22,9 @@ func (s *Store) causeOf(p *pod) cause {
 		}
 		return causeOfSentence(p.reason.Text)
 	case waiting:
+		if p.heldByTwin() { // it has no group, and nothing is told of it
+			return causeOfSentence("")
+		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			return causeOfVerdict(v.Reason.Text)
 		}

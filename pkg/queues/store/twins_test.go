@@ -318,3 +318,26 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 		})
 	}
 }
+
+// A pod that people were told of, as by a process before this one, may come to
+// wait for its twins. Then what was told is taken back: the scheduler itself tells of these.
+func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
+	s := newTwinStore(t, "a1", "a2")
+	event := s.pods["a2"].Pod
+	event.UID, event.Name, event.Told = "a3", "a3", reasons.InOrder
+	s.Upsert(event, s.now)
+	s.TakeActivations()
+	s.fail("a3")
+	s.event("a1", "a2", "a3")
+	s.fail("a1")
+	s.is(waiting, "a2", "a3")
+	var back []string
+	for _, r := range s.NextReports(s.now.Add(time.Minute), 100) {
+		if r.Reason.None() {
+			back = append(back, r.Name)
+		}
+	}
+	if !slices.Equal(back, []string{"a3"}) {
+		t.Errorf("taken back of %v, want of a3", back)
+	}
+}
