@@ -1,5 +1,6 @@
 # `make help` lists the targets. Needed: Go, git, gcc (for the race detector),
-# and the Go module proxy. A first build compiles Kubernetes: about ten minutes
+# Chromium (for the tests of the web pages: apt-get install chromium), and the Go
+# module proxy. A first build compiles Kubernetes: about ten minutes
 # on two cores; later ones take seconds.
 
 SHELL := bash
@@ -51,6 +52,10 @@ run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choo
 
 .PHONY: test
 test: lint unit integration ## Everything that must pass before a change goes in.
+
+.PHONY: browser
+browser: ## Look at the web pages with Chromium; pictures are left in bin/pictures.
+	go test -count=1 -v ./test/browser
 
 .PHONY: unit
 unit: unit-race unit-plain unit-release ## Unit tests.

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // bite is how many changes are taken at a time: what a scheduling cycle may have
@@ -233,8 +234,19 @@ func (i *Inventory) touchNode(n *node) {
 	}
 }
 
+// same tells whether nothing happened since the view before.
+func (i *Inventory) same(rest *store.Rest) bool {
+	s, was := &i.stale, &i.view.Rest
+	return len(s.apps)+len(s.nodes) == 0 && !s.appList && !s.nodeList && !s.unplaced && !s.preempted &&
+		i.view.Generation > 0 && rest.Started == was.Started && rest.Queues == was.Queues && rest.Holds == was.Holds && rest.HoldTimeout == was.HoldTimeout &&
+		rest.Spec == was.Spec && slices.Equal(rest.Finished, was.Finished)
+}
+
 // renew makes the view of now: what is old anew, the rest as it was.
 func (i *Inventory) renew(rest *store.Rest) {
+	if i.same(rest) {
+		return
+	}
 	for _, a := range i.stale.apps {
 		if a.stale = false; a.record != nil {
 			a.made = a.make()
@@ -246,7 +258,7 @@ func (i *Inventory) renew(rest *store.Rest) {
 		}
 	}
 	v := *i.view
-	v.Rest = *rest
+	v.Rest, v.Generation = *rest, v.Generation+1
 	if i.stale.appList || len(i.stale.apps) > 0 {
 		v.Applications = i.applications()
 	}
@@ -259,14 +271,20 @@ func (i *Inventory) renew(rest *store.Rest) {
 	if i.stale.preempted {
 		v.Preempted = sortedPods(i.preempted)
 	}
-	v.Holders = map[types.UID]*Pod{}
-	for _, h := range rest.Holds.All() {
-		if p := i.pods[h.Asker]; p != nil {
-			v.Holders[h.Asker] = p
-		}
-	}
+	v.Holders = i.holders(rest.Holds)
 	i.stale = stale{}
 	i.view = &v
+}
+
+// holders are the askers that hold a node.
+func (i *Inventory) holders(holds *reservations.View) map[types.UID]*Pod {
+	out := map[types.UID]*Pod{}
+	for _, h := range holds.All() {
+		if p := i.pods[h.Asker]; p != nil {
+			out[h.Asker] = p
+		}
+	}
+	return out
 }
 
 // applications lists them as they are now, in the place they had where nobody came or went.

@@ -136,7 +136,7 @@ var sameView = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreFields(store.AppRecord{}, "Serial", "Submitted", "Accepted", "Running", "MostUsed", "Usage"),
 	cmpopts.IgnoreFields(Pod{}, "App", "Attempts", "Tried"),
-	cmpopts.IgnoreFields(View{}, "Rest"),
+	cmpopts.IgnoreFields(View{}, "Rest", "Generation"),
 	cmpopts.SortSlices(func(a, b *Application) bool { return a.ID < b.ID }),
 }
 
@@ -155,6 +155,12 @@ func live(ms []move, plant func(*store.Store) Source) error {
 		w.do(m, s)
 		if m.what == "look" {
 			v := inv.View()
+			if again := inv.View(); again != v {
+				return fmt.Errorf("looking again gives generation %d after %d", again.Generation, v.Generation)
+			}
+			if n := len(before); n > 0 && before[n-1].view.Generation == v.Generation && before[n-1].view != v {
+				return fmt.Errorf("two views are of generation %d", v.Generation)
+			}
 			before = append(before, kept{v, textOf(v)})
 			if diff := cmp.Diff(w.fromScratch(), v, sameView); diff != "" {
 				return fmt.Errorf("the view differs (-truth +view)\n%s", diff)

@@ -37,6 +37,9 @@ func (n *Node) Available() resources.Vector {
 // View is everything at one moment. Immutable.
 type View struct {
 	store.Rest
+	// Generation grows with everything that changes in views of one inventory: two
+	// with the same say the same.
+	Generation uint64
 	// Applications have a queue and pods; the first submitted first, then by
 	// namespace, ID and queue.
 	Applications []*Application

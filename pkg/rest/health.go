@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 // The result of a health check is given again for at least checkInterval, and for
@@ -70,4 +72,13 @@ func (h *health) result() Health {
 
 func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
 	answer(w, s.health.result())
+}
+
+// checked is the same for the pages.
+func (s *Server) checked() []web.Check {
+	var out []web.Check
+	for _, c := range s.health.result().HealthChecks {
+		out = append(out, web.Check{Name: c.Name, Description: c.Description, Wrong: c.DiagnosisMessage})
+	}
+	return out
 }

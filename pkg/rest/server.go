@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 // DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
@@ -35,6 +36,8 @@ type Options struct {
 	Explainer Explainer
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
+	// Configuration says for the pages what became of the configuration; nil for nothing.
+	Configuration func() web.Configuration
 	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
 	Build map[string]string
 }
@@ -56,6 +59,7 @@ type Server struct {
 	streams   streams
 	instance  string
 	build     map[string]string
+	pages     *web.Pages
 }
 
 // NewServer makes a server.
@@ -63,11 +67,16 @@ func NewServer(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Server{
+	s := &Server{
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), events: o.Events, instance: string(uuid.NewUUID()),
 	}
+	s.pages = web.New(web.Options{
+		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock,
+		Configuration: o.Configuration, Health: s.checked, Version: o.Build["buildVersion"],
+	})
+	return s
 }
 
 // routes are the pages of YuniKorn's interface below /ws/v1, all of which are
@@ -136,6 +145,9 @@ func (s *Server) mux() http.Handler {
 	}
 	serve(mux, http.MethodGet, "/debug/fullstatedump", s.fullStateDump)
 	serve(mux, http.MethodPost, "/ws/v1/validate-conf", s.validate)
+	for _, path := range s.pages.Paths() {
+		mux.Handle(path, s.pages)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})

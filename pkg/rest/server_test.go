@@ -31,7 +31,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/ws/v1/partition/other/queues", Problem{404, "Partition not found", "there is no partition other; the only one is default"}, ""},
 		{"GET", "/ws/v1/partition/a%2Fb/queues", Problem{404, "Partition not found", "there is no partition a/b; the only one is default"}, ""},
 		{"GET", "/ws/v1/partition/Default/queues", Problem{404, "Partition not found", "there is no partition Default; the only one is default"}, ""},
-		{"GET", "/", Problem{404, "Page not found", "there is no page /"}, ""},
+		{"GET", "/nowhere", Problem{404, "Page not found", "there is no page /nowhere"}, ""},
 		{"GET", "/ws/v1/queues", Problem{404, "Page not found", "there is no page /ws/v1/queues"}, ""},
 		{"GET", queuesPath + "/", Problem{404, "Page not found", "there is no page " + queuesPath + "/"}, ""},
 		{"POST", "/nowhere", Problem{404, "Page not found", "there is no page /nowhere"}, ""},

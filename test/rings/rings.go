@@ -52,6 +52,7 @@ var table = map[string]Ring{
 	"pkg/leader":            Live,
 	"pkg/plugins":           Adapters,
 	"pkg/rest":              Adapters,
+	"pkg/web":               Adapters,
 	"pkg/metrics":           Adapters,
 	"pkg/events":            Adapters,
 	"apis/config":           Adapters,
@@ -61,6 +62,7 @@ var table = map[string]Ring{
 	"internal/scenario":     Tests,
 	"test":                  Tests,
 	"pkg/queues/queuestest": Tests,
+	"pkg/web/webtest":       Tests,
 }
 
 // RingOf returns the ring of a package of this module. It is false if the table

@@ -14,6 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
 // follower makes the store follow the configuration and tells about it: log,
@@ -29,6 +30,7 @@ type follower struct {
 	read       bool              // a configuration was read, valid or not
 	unreadable map[string]string // name of a ConfigMap -> why it could not be read
 	about      *corev1.ConfigMap // what was complained of; nil for none
+	known      web.Configuration // what the pages say
 }
 
 func newFollower(s *store.Store, a *announcer, p *Process, logger klog.Logger) *follower {
@@ -42,6 +44,7 @@ func newFollower(s *store.Store, a *announcer, p *Process, logger klog.Logger) *
 func (f *follower) Loaded(spec *config.Spec, source string) {
 	f.complain(nil, reasons.Reason{})
 	old, first := f.store.Spec(), !f.inForce()
+	f.corrected(source, first || old.Checksum != spec.Checksum)
 	metrics.ConfigLoaded(f.process.Clock.Now())
 	if !first && old.Checksum == spec.Checksum {
 		return
@@ -66,6 +69,7 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 // Failed keeps the configuration before and says why.
 func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	metrics.ConfigFailed()
+	f.failed(err, source)
 	kept := "the configuration before stays in force"
 	if !f.inForce() {
 		kept = "no pod of a queue is scheduled before there is a valid one"
@@ -85,6 +89,7 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 	if f.read || f.inForce() {
 		return
 	}
+	f.fail(err, "the ConfigMaps in namespace "+namespace)
 	// The ConfigMaps fail by turns; people are to hear one and the same.
 	f.unreadable[configMap] = err.Error()
 	var why []string
@@ -93,6 +98,43 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 	}
 	f.store.Hold(reasons.New(reasons.ConfigurationUnreadable, "the ConfigMaps in namespace %s cannot be read: %s",
 		namespace, events.Note(strings.Join(why, "; "))))
+}
+
+// configuration is what became of the configurations that were read.
+func (f *follower) configuration() web.Configuration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known
+}
+
+// corrected notes that a valid configuration was read, which may be the one before.
+func (f *follower) corrected(source string, changed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.process.Clock.Now()
+	if f.known.Failure != nil && f.known.Failure.Corrected.IsZero() {
+		failure := *f.known.Failure
+		failure.Corrected = now
+		f.known.Failure = &failure
+		f.known.Version++
+	}
+	if changed {
+		f.known.Source, f.known.Since = source, now
+		f.known.Version++
+	}
+}
+
+// failed notes that one could not be used.
+func (f *follower) failed(err error, source string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail(err, source)
+}
+
+// fail is the same with the lock held.
+func (f *follower) fail(err error, source string) {
+	f.known.Failure = &web.Failure{At: f.process.Clock.Now(), Source: source, Err: err}
+	f.known.Version++
 }
 
 // inForce tells whether there was a valid configuration since the start.

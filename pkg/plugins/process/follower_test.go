@@ -350,3 +350,47 @@ func TestFollowerCounts(t *testing.T) {
 }
 
 func logger(h *plugintest.Handle) klog.Logger { return klog.FromContext(h.Context()) }
+
+func TestFollowerSaysWhatBecameOfConfigurations(t *testing.T) {
+	s := newScripted(t)
+	expect := func(source string, since time.Time, failure, of string, corrected bool) {
+		t.Helper()
+		got := s.configuration()
+		if got.Source != source || !got.Since.Equal(since) {
+			t.Errorf("%q since %v is in force, want %q since %v", got.Source, got.Since, source, since)
+		}
+		switch f := got.Failure; {
+		case failure == "":
+			if f != nil {
+				t.Errorf("failure %+v, want none", f)
+			}
+		case f == nil || f.Err.Error() != failure || f.Source != of || f.Corrected.IsZero() == corrected:
+			t.Errorf("failure %+v, want %q of %s, corrected %v", f, failure, of, corrected)
+		}
+	}
+	expect("", time.Time{}, "", "", false)
+	s.Unreadable(errors.New("forbidden"), "yk", "yunikorn-configs")
+	expect("", time.Time{}, "forbidden", "the ConfigMaps in namespace yk", false)
+	s.Failed(errors.New("line 1"), "maps", nil)
+	expect("", time.Time{}, "line 1", "maps", false)
+	began := s.clock.Now()
+	s.Loaded(spec(t, "a"), "maps")
+	expect("maps", began, "line 1", "maps", true)
+	version := s.configuration().Version
+	s.clock.Step(time.Minute)
+	s.Loaded(spec(t, "a"), "maps again")
+	expect("maps", began, "line 1", "maps", true)
+	if again := s.configuration().Version; again != version {
+		t.Errorf("version %d after %d though nothing changed", again, version)
+	}
+	s.Failed(errors.New("line 2"), "maps", nil)
+	expect("maps", began, "line 2", "maps", false)
+	kept := s.configuration()
+	s.Loaded(spec(t, "a"), "maps")
+	expect("maps", began, "line 2", "maps", true)
+	if !kept.Failure.Corrected.IsZero() {
+		t.Error("what was handed out has changed")
+	}
+	s.Loaded(spec(t, "b"), "maps")
+	expect("maps", s.clock.Now(), "line 2", "maps", true)
+}

@@ -143,7 +143,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	s.OpenJournal()
 	decided := record.New(s, record.Options{})
-	if err := serveREST(ctx, args.RESTAddress, s, watcher, decided, logger); err != nil {
+	if err := serveREST(ctx, args.RESTAddress, s, watcher, decided, follower, logger); err != nil {
 		return err
 	}
 	p.measure(ctx, s)
@@ -200,7 +200,9 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func serveREST(ctx context.Context, address string, s *store.Store, w *informer.Watcher, decided *record.Record, logger klog.Logger) error {
+func serveREST(
+	ctx context.Context, address string, s *store.Store, w *informer.Watcher, decided *record.Record, f *follower, logger klog.Logger,
+) error {
 	if address == "" {
 		return nil
 	}
@@ -210,6 +212,7 @@ func serveREST(ctx context.Context, address string, s *store.Store, w *informer.
 	}
 	server := rest.NewServer(rest.Options{
 		Inventory: inventory.New(s), Record: decided, Explainer: s, Events: eventlog.New(s, eventlog.Size), Build: rest.BuildInformation(),
+		Configuration: f.configuration,
 		Checks: []rest.Check{
 			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
 			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},

@@ -1,0 +1,142 @@
+package web
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// barWidth is how wide a bar is, in units of its drawing; its end.
+const barWidth = 1000
+
+// bar is one type of resource of one queue or node, drawn and in numbers. Places
+// are 0 to barWidth.
+type bar struct {
+	Type, Unit string
+	// Entitled is used and within the guarantee, Above is used beyond it, Waiting is
+	// what pods that wait request: three pieces that follow each other.
+	Entitled, Above, Waiting piece
+	// Occupied is used by pods of other schedulers, after Above; nodes only.
+	Occupied piece
+	// Guarantee is where the guarantee ends, Limit where the max does; -1 for none.
+	Guarantee, Limit int
+	// The numbers; empty for none.
+	Used, Guaranteed, Max, Wanted, Foreign string
+	// Says is all of it as a sentence.
+	Says string
+}
+
+// piece is a part of a bar.
+type piece struct{ From, Width int }
+
+// scale is what a bar is drawn from, in base units.
+type scale struct {
+	name                                string
+	used, occupied, waiting, guaranteed resources.Amount
+	promised                            bool
+	limit                               resources.Amount
+	limited                             bool
+	// room is what the bar stands for where there is no limit.
+	room resources.Amount
+}
+
+// place is where an amount ends in a bar that stands for full of it.
+func place(a, full resources.Amount) int {
+	if a <= 0 || full <= 0 {
+		return 0
+	}
+	if a >= full {
+		return barWidth
+	}
+	hi, lo := bits.Mul64(uint64(a), barWidth)
+	quotient, _ := bits.Div64(hi, lo, uint64(full)) // a < full, so hi < full
+	return max(int(quotient), 1)
+}
+
+// full is what the whole bar stands for: the limit, or the room there is; more
+// where more is used or promised.
+func (s scale) full() resources.Amount {
+	full := s.room
+	if s.limited {
+		full = s.limit
+	}
+	return max(full, s.guaranteed, s.used.Add(s.occupied), 1)
+}
+
+// draw lays out a bar.
+func (s scale) draw() bar {
+	full := s.full()
+	within := min(s.used, s.guaranteed)
+	entitled, used := place(within, full), place(s.used, full)
+	occupied := place(s.used.Add(s.occupied), full)
+	wanted := place(s.used.Add(s.occupied).Add(s.waiting), full)
+	b := bar{
+		Type: visible(s.name), Unit: unit(s.name), Guarantee: -1, Limit: -1,
+		Entitled: piece{0, entitled}, Above: piece{entitled, used - entitled},
+		Occupied: piece{used, occupied - used}, Waiting: piece{occupied, wanted - occupied},
+		Used: number(s.name, s.used),
+	}
+	if s.promised {
+		b.Guarantee, b.Guaranteed = place(s.guaranteed, full), number(s.name, s.guaranteed)
+	}
+	if s.limited {
+		b.Limit, b.Max = place(s.limit, full), number(s.name, s.limit)
+	}
+	if s.waiting > 0 {
+		b.Wanted = number(s.name, s.waiting)
+	}
+	if s.occupied > 0 {
+		b.Foreign = number(s.name, s.occupied)
+	}
+	b.Says = s.sentence()
+	return b
+}
+
+func (s scale) sentence() string {
+	parts := []string{quantity(s.name, s.used) + " allocated"}
+	if s.occupied > 0 {
+		parts = append(parts, quantity(s.name, s.occupied)+" used by other schedulers' pods")
+	}
+	if s.promised {
+		parts = append(parts, quantity(s.name, s.guaranteed)+" guaranteed")
+	}
+	if s.limited {
+		parts = append(parts, "at most "+quantity(s.name, s.limit))
+	}
+	if s.waiting > 0 {
+		parts = append(parts, quantity(s.name, s.waiting)+" waiting")
+	}
+	return visible(s.name) + ": " + strings.Join(parts, ", ")
+}
+
+// rank puts the types that everything has first.
+func rank(name string) int {
+	switch name {
+	case resources.CPU:
+		return 0
+	case resources.Memory:
+		return 1
+	case resources.Pods:
+		return 3
+	}
+	return 2
+}
+
+func byRank(a, b string) int {
+	if c := rank(a) - rank(b); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+// inOrder are the types of a vector as they are shown.
+func inOrder(v resources.Vector) []string {
+	var names []string
+	for name := range v.All() {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, byRank)
+	return names
+}

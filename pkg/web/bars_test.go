@@ -1,0 +1,131 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func TestDraw(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from scale
+		want bar
+	}{
+		{"nothing there", scale{name: "vcore"}, bar{
+			Type: "vcore", Unit: "cores", Guarantee: -1, Limit: -1, Used: "0", Says: "vcore: 0 cores allocated",
+		}},
+		{
+			"over the guarantee, with waiting pods",
+			scale{name: "vcore", used: 6000, guaranteed: 4000, promised: true, limit: 10000, limited: true, waiting: 2000},
+			bar{
+				Type: "vcore", Unit: "cores", Entitled: piece{0, 400}, Above: piece{400, 200}, Occupied: piece{600, 0}, Waiting: piece{600, 200},
+				Guarantee: 400, Limit: 1000, Used: "6", Guaranteed: "4", Max: "10", Wanted: "2",
+				Says: "vcore: 6 cores allocated, 4 cores guaranteed, at most 10 cores, 2 cores waiting",
+			},
+		},
+		{
+			"over the max, and no room to draw what waits",
+			scale{name: "memory", used: 4 << 30, limit: 2 << 30, limited: true, waiting: 1 << 30},
+			bar{
+				Type: "memory", Above: piece{0, 1000}, Occupied: piece{1000, 0}, Waiting: piece{1000, 0}, Guarantee: -1, Limit: 500,
+				Used: "4 GiB", Max: "2 GiB", Wanted: "1 GiB", Says: "memory: 4 GiB allocated, at most 2 GiB, 1 GiB waiting",
+			},
+		},
+		{
+			"no max: what the nodes hold",
+			scale{name: "gpu", used: 1, room: 4, promised: true},
+			bar{
+				Type: "gpu", Above: piece{0, 250}, Occupied: piece{250, 0}, Waiting: piece{250, 0}, Guarantee: 0, Limit: -1,
+				Used: "1", Guaranteed: "0", Says: "gpu: 1 allocated, 0 guaranteed",
+			},
+		},
+		{
+			"a node",
+			scale{name: "pods", used: 3, occupied: 2, limit: 10, limited: true},
+			bar{
+				Type: "pods", Above: piece{0, 300}, Occupied: piece{300, 200}, Waiting: piece{500, 0}, Guarantee: -1, Limit: 1000,
+				Used: "3", Foreign: "2", Max: "10", Says: "pods: 3 allocated, 2 used by other schedulers' pods, at most 10",
+			},
+		},
+		{"a trace is seen", scale{name: "x", used: 1, room: 1 << 40}, bar{
+			Type: "x", Above: piece{0, 1}, Occupied: piece{1, 0}, Waiting: piece{1, 0}, Guarantee: -1, Limit: -1, Used: "1", Says: "x: 1 allocated",
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.from.draw()); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// drawn checks a bar: its pieces follow each other inside it, and its lines are in it.
+func drawn(b bar) error {
+	end := 0
+	for i, p := range []piece{b.Entitled, b.Above, b.Occupied, b.Waiting} {
+		if p.From != end || p.Width < 0 {
+			return fmt.Errorf("piece %d is from %d, %d wide, after %d", i, p.From, p.Width, end)
+		}
+		end += p.Width
+	}
+	if end > barWidth || b.Guarantee > barWidth || b.Limit > barWidth || b.Guarantee < -1 || b.Limit < -1 {
+		return fmt.Errorf("pieces end at %d, the guarantee at %d, the limit at %d", end, b.Guarantee, b.Limit)
+	}
+	if b.Guarantee >= 0 && b.Above.Width > 0 && b.Entitled.Width != b.Guarantee {
+		return fmt.Errorf("something is used beyond the guarantee at %d, and %d within", b.Guarantee, b.Entitled.Width)
+	}
+	return nil
+}
+
+func scales() *rapid.Generator[scale] {
+	amount := rapid.OneOf(rapid.Int64Range(0, 20), rapid.Int64())
+	return rapid.Custom(func(t *rapid.T) scale {
+		draw := func(name string) resources.Amount { return resources.Amount(amount.Draw(t, name)) }
+		s := scale{
+			name: "vcore", used: draw("used").Floor0(), occupied: draw("occupied").Floor0(), waiting: draw("waiting").Floor0(), room: draw("room"),
+			promised: rapid.Bool().Draw(t, "promised"), limited: rapid.Bool().Draw(t, "limited"),
+		}
+		if s.promised {
+			s.guaranteed = draw("guaranteed").Floor0()
+		}
+		if s.limited {
+			s.limit = draw("limit")
+		}
+		return s
+	})
+}
+
+func TestBarsStayInTheirPlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := scales().Draw(t, "scale")
+		if err := drawn(s.draw()); err != nil {
+			t.Fatalf("%+v: %v", s, err)
+		}
+	})
+}
+
+func TestBarsOutOfPlaceAreNoticed(t *testing.T) {
+	for name, plant := range map[string]func(*bar){
+		"pieces overlap":        func(b *bar) { b.Above.From = 0 },
+		"the guarantee is off":  func(b *bar) { b.Guarantee-- },
+		"a piece is too wide":   func(b *bar) { b.Waiting.Width += barWidth },
+		"the limit is outside":  func(b *bar) { b.Limit = barWidth + 1 },
+		"a piece is left of 0":  func(b *bar) { b.Above.Width, b.Occupied.From = -1, b.Above.From-1 },
+		"a gap before the next": func(b *bar) { b.Occupied.From++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 200 {
+				b := scales().Example(seed).draw()
+				if plant(&b); drawn(b) != nil {
+					return
+				}
+			}
+			t.Error("nobody noticed")
+		})
+	}
+}

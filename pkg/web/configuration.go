@@ -1,0 +1,140 @@
+package web
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+// Configuration is what is known of the configuration beside what is in force.
+type Configuration struct {
+	// Version grows with each change of the rest.
+	Version uint64
+	// Source is where the one in force was read, and Since when; empty while none is.
+	Source string
+	Since  time.Time
+	// Failure is the last that could not be used; nil for none.
+	Failure *Failure
+}
+
+// Failure is a configuration that could not be used.
+type Failure struct {
+	// At is when it was read, Source where.
+	At     time.Time
+	Source string
+	// Err says why; its problems have lines where it is a [config.InvalidError].
+	Err error
+	// Corrected is when a valid one was read after it; zero while there was none.
+	Corrected time.Time
+}
+
+func (p *Pages) configuration() Configuration {
+	if p.options.Configuration == nil {
+		return Configuration{}
+	}
+	return p.options.Configuration()
+}
+
+// warningsOf are what people are told on every page.
+func warningsOf(v *inventory.View, c Configuration) []warning {
+	var out []warning
+	if !v.Started {
+		out = append(out, warning{Text: "The scheduler has not begun: it waits for a valid configuration, or to have seen all pods and nodes. No pod of a queue is scheduled yet."})
+	}
+	if c.Failure != nil && c.Failure.Corrected.IsZero() {
+		text := "The configuration that was read last cannot be used; the one before stays in force."
+		if c.Source == "" {
+			text = "The configuration cannot be used, and there was none before it. No pod of a queue is scheduled until it is corrected."
+		}
+		out = append(out, warning{Text: text, Link: "What is wrong", Address: link("configuration")})
+	}
+	return out
+}
+
+// linesAtOnce is how many lines of a document are on a page.
+const linesAtOnce = 500
+
+// configurationContent is what is on the page of the configuration.
+type configurationContent struct {
+	// InForce is false while nothing was read, BuiltIn true where no document was found.
+	InForce, BuiltIn bool
+	Source, Checksum string
+	Since            moment
+	Queues           int
+	Preemption       bool
+	Warnings         []config.Problem
+	Failure          *failure
+	Pager            pager
+	Lines            []line
+}
+
+type line struct {
+	Number int
+	Text   string
+}
+
+// failure is a [Failure] for people.
+type failure struct {
+	Source        string
+	At, Corrected moment
+	Problems      []config.Problem
+	// Text is what there is to say where there are no problems with lines.
+	Text string
+}
+
+func (p *Pages) configurationPage(r *request) (any, string) {
+	c := p.configuration()
+	out := configurationContent{
+		InForce: c.Source != "" || p.options.Configuration == nil, Source: visible(c.Source), Since: at(c.Since),
+		Failure: failureOf(c.Failure),
+	}
+	for range r.Queues.All() {
+		out.Queues++
+	}
+	spec := r.Spec
+	if spec == nil || !out.InForce {
+		return out, ""
+	}
+	out.Preemption, out.Checksum, out.BuiltIn = spec.PreemptionEnabled, spec.Checksum, spec.Document == ""
+	out.Warnings = shown(spec.Warnings)
+	lines := strings.Split(strings.TrimSuffix(spec.Document, "\n"), "\n")
+	out.Pager = r.cut("page", "line", len(lines), linesAtOnce)
+	for i := out.Pager.from; i < out.Pager.to; i++ {
+		out.Lines = append(out.Lines, line{i + 1, visible(strings.TrimSuffix(lines[i], "\r"))})
+	}
+	return out, ""
+}
+
+// mostProblems is how many errors or warnings are listed.
+const mostProblems = 200
+
+// shown are problems as they can be shown.
+func shown(problems []config.Problem) []config.Problem {
+	var out []config.Problem
+	for i, one := range problems {
+		if i == mostProblems {
+			return append(out, config.Problem{Text: "and " + strconv.Itoa(len(problems)-i) + " more; kubectl paddock config validate lists all"})
+		}
+		one.Path, one.Key, one.Text = visible(one.Path), visible(one.Key), visible(one.Text)
+		out = append(out, one)
+	}
+	return out
+}
+
+func failureOf(f *Failure) *failure {
+	if f == nil {
+		return nil
+	}
+	out := &failure{Source: visible(f.Source), At: at(f.At), Corrected: at(f.Corrected)}
+	var invalid *config.InvalidError
+	if errors.As(f.Err, &invalid) {
+		out.Problems = shown(invalid.Problems)
+	} else if f.Err != nil {
+		out.Text = visible(f.Err.Error())
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package web
+
+// Check is something that was checked.
+type Check struct {
+	// Name and Description say what.
+	Name, Description string
+	// Wrong says what is wrong; empty for nothing.
+	Wrong string
+}
+
+// healthContent is what is on the page of the health.
+type healthContent struct {
+	Started bool
+	Checks  []Check
+	// Wrong is how many checks found something.
+	Wrong int
+	Since moment
+	Facts []fact
+}
+
+// fact is a number with its name.
+type fact struct{ Name, Value string }
+
+func (p *Pages) healthPage(r *request) (any, string) {
+	out := healthContent{Started: r.Started, Since: at(p.started)}
+	if p.options.Health != nil {
+		for _, c := range p.options.Health() {
+			c.Name, c.Description, c.Wrong = visible(c.Name), visible(c.Description), visible(c.Wrong)
+			out.Checks = append(out.Checks, c)
+			if c.Wrong != "" {
+				out.Wrong++
+			}
+		}
+	}
+	queues, waiting, foreign := 0, len(r.Unplaced), 0
+	for range r.Queues.All() {
+		queues++
+	}
+	for _, a := range r.Applications {
+		waiting += len(a.Requests)
+	}
+	for _, n := range r.Nodes {
+		foreign += len(n.Foreign)
+	}
+	number := func(name string, n int) { out.Facts = append(out.Facts, fact{name, thousands(int64(n))}) }
+	number("Queues", queues)
+	number("Applications", len(r.Applications))
+	number("Pods of queues with a node", r.Containers())
+	number("Pods that wait", waiting)
+	number("Pods leaving for others", len(r.Preempted))
+	number("Nodes", len(r.Nodes))
+	number("Held nodes", heldNodes(r.View))
+	number("Pods of other schedulers with a node", foreign)
+	return out, ""
+}

@@ -1,0 +1,227 @@
+package web_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	texttemplate "text/template"
+
+	"golang.org/x/net/html"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/web"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
+)
+
+// nasty are names that would do something if they were not escaped where they stand.
+var nasty = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `javascript:alert(1)`,
+	`</title></style></svg><script>alert(1)</script>`, "a\u202egnp.exe", `{{.Version}}`, `&lt;b&gt;`, `?queue=root&each=pod#x`, "x\x00y", "\xff\xfe",
+}
+
+// hostile is a cluster whose names were chosen by somebody who means harm.
+func hostile(t testing.TB) *site {
+	w := webtest.New(t, `
+partitions:
+- name: default
+  placementrules: [{name: provided, create: true}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - name: a
+      limits:
+      - {limit: "<script>alert(1)</script>", users: ["*"], maxresources: {vcore: 100}}
+      properties: {"<script>alert(1)</script>": "<script>alert(1)</script>"}
+    - name: b
+      resources: {guaranteed: {vcore: 4, "<script>": 1}}
+      properties: {preemption.delay: 10s}
+`)
+	for i, name := range nasty {
+		w.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
+		add := func(kind, queue, node string) {
+			w.Add(store.Pod{
+				UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name, Node: node, Foreign: kind == "foreign",
+				Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
+				Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
+				Request:     w.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
+			})
+		}
+		add("running", "root.a", name)
+		add("waiting", "root.a", "")
+		add("lost", "root.a."+name, "")
+		add("made", "root.made"+fmt.Sprint(i)+name, "")
+		add("foreign", "", name)
+	}
+	for i := range 3 {
+		w.Add(store.Pod{
+			UID: types.UID(fmt.Sprint("uid-more-", i)), Namespace: nasty[0], Name: nasty[1], Node: nasty[0], Request: w.Amounts("vcore=1 pods=1"),
+			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: nasty[2]}, Priority: -1,
+		})
+	}
+	w.Add(store.Pod{
+		UID: "uid-asker", Namespace: nasty[0], Name: nasty[0], Request: w.Amounts("vcore=3 pods=1"),
+		Labels: map[string]string{placement.KeyQueue: "root.b", placement.KeyApplicationID: "<asker>"},
+	})
+	w.Preempt("asker")
+	s := newSite(w)
+	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: \"<script>alert(1)</script>\"}\n    - {name: c, '<b>': 1}\n"))
+	s.configuration.Source = nasty[0]
+	s.configuration.Failure = &web.Failure{At: w.Now, Source: nasty[1], Err: err}
+	s.checks = []web.Check{{Name: nasty[0], Description: nasty[1], Wrong: nasty[4]}}
+	return s
+}
+
+// allowed are the elements of the pages.
+var allowed = strings.Fields("html head meta title link body a header p nav ul ol li main footer h1 h2 h3 form label input select option button " +
+	"details summary section div span small strong code pre br wbr bdi time table thead tbody tr th td dl dt dd svg rect line")
+
+// harmless finds elements and attributes that no page has, and links that lead away.
+func harmless(t testing.TB, page string) error {
+	var errs []error
+	for n := range parsed(t, page).Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if !slices.Contains(allowed, n.Data) {
+			errs = append(errs, fmt.Errorf("element %s", n.Data))
+		}
+		for _, a := range n.Attr {
+			switch {
+			case strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || strings.ContainsAny(a.Key, "<>'\""):
+				errs = append(errs, fmt.Errorf("attribute %s of %s", a.Key, n.Data))
+			case a.Key == "href" || a.Key == "action":
+				if u, err := url.Parse(a.Val); err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(a.Val, "./") && !strings.HasPrefix(a.Val, "#") {
+					errs = append(errs, fmt.Errorf("%s leads to %q", n.Data, a.Val))
+				}
+			}
+		}
+	}
+	for _, hidden := range []string{"\u202e", "\x00"} {
+		if strings.Contains(page, hidden) {
+			errs = append(errs, fmt.Errorf("%q is on the page as it is", hidden))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// hostileAddresses are all pages, asked for with every nasty name.
+func hostileAddresses() []string {
+	out := []string{"/", "/waiting", "/waiting?each=pod", "/nodes", "/decisions", "/configuration", "/health", "/?queue=root.a", "/?queue=root.b", "/?find=root"}
+	for _, name := range nasty {
+		q := url.QueryEscape(name)
+		out = append(out,
+			"/?find="+q, "/?queue="+q, "/?show="+q, "/waiting?queue="+q, "/waiting?namespace="+q+"&application="+q+"&each=pod",
+			"/nodes?find="+q, "/node?name="+q, "/decisions?pod="+q+"&namespace="+q+"&queue="+q, "/nodes?page="+q+"&"+q+"="+q, "/configuration?page="+q)
+	}
+	return out
+}
+
+func TestHostileNames(t *testing.T) {
+	s := hostile(t)
+	for _, path := range hostileAddresses() {
+		w := s.get(http.MethodGet, path, "")
+		if w.Code != http.StatusOK && w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+		if err := harmless(t, w.Body.String()); err != nil {
+			t.Errorf("%s:\n%v", path, err)
+		}
+	}
+}
+
+// TestNamesAreShownAsTheyAre reads back what was escaped.
+func TestNamesAreShownAsTheyAre(t *testing.T) {
+	s := hostile(t)
+	for path, wants := range map[string][]string{
+		"/waiting?each=pod": {nasty[0], nasty[1], nasty[2], nasty[3], `a\u202egnp.exe`},
+		"/nodes":            {nasty[0], nasty[4], `x\u0000y`},
+		"/decisions":        {nasty[0], nasty[1]},
+		"/node?name=" + url.QueryEscape(nasty[1]): {nasty[1], "<script>alert(1)</script>"},
+		"/configuration": {nasty[0], "line 6", "<b>"},
+		"/health":        {nasty[0], nasty[1], nasty[4]},
+	} {
+		text := textOf(t, s.page(t, path))
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %q", path, want)
+			}
+		}
+	}
+}
+
+// TestUnescapedNamesAreNoticed is the twin: the templates without escaping.
+func TestUnescapedNamesAreNoticed(t *testing.T) {
+	files, err := filepath.Glob("templates/*.html")
+	if err != nil || len(files) < 8 {
+		t.Fatal(files, err)
+	}
+	parts, err := os.ReadFile("templates/parts.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := texttemplate.Must(texttemplate.New("").Parse(string(parts)))
+	for _, name := range nasty[:3] {
+		var out strings.Builder
+		err := plain.ExecuteTemplate(&out, "facts", []struct{ Name, Value string }{{"Quota of namespace", name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != nasty[2] && harmless(t, out.String()) == nil {
+			t.Errorf("nobody noticed %q", name)
+		}
+	}
+	for _, page := range []string{
+		`<p onclick="x">`, `<p style="color: red">`, `<script></script>`, `<a href="https://example.com">x</a>`, `<a href="//example.com">x</a>`,
+		`<a href="javascript:alert(1)">x</a>`, `<img src="x">`, `<form action="/x">`, "<p>\u202e", `<iframe></iframe>`,
+	} {
+		if harmless(t, page) == nil {
+			t.Errorf("nobody noticed %s", page)
+		}
+	}
+}
+
+// FuzzRequest asks for pages with whatever there may be in an address.
+func FuzzRequest(f *testing.F) {
+	s := hostile(f)
+	for _, address := range hostileAddresses() {
+		path, query, _ := strings.Cut(address, "?")
+		f.Add(path, query)
+	}
+	f.Add("/", "page=-1&apps=99999999999999999999&queue=..&show=%zz")
+	f.Add("/waiting", strings.Repeat("namespace=", 100)+strings.Repeat("%e2%80%ae", 500))
+	f.Fuzz(func(t *testing.T, path, query string) {
+		if !slices.Contains([]string{"/", "/waiting", "/nodes", "/node", "/decisions", "/configuration", "/health"}, path) {
+			return // not a page
+		}
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}}
+		w := recorder{header: http.Header{}}
+		s.ServeHTTP(&w, r)
+		if w.status != 0 && w.status != http.StatusNotFound {
+			t.Errorf("status %d", w.status)
+		}
+		if err := harmless(t, w.body.String()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// recorder is an http.ResponseWriter; status is 0 where none was set.
+type recorder struct {
+	header http.Header
+	status int
+	body   strings.Builder
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }

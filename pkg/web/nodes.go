@@ -1,0 +1,258 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+const (
+	// nodesAtOnce is how many nodes are on a page, holdsAtOnce how many holds.
+	nodesAtOnce, holdsAtOnce = 50, 50
+	// podsAtOnce is how many pods of a node are on its page.
+	podsAtOnce = 250
+)
+
+// What nodes may be shown.
+const (
+	nodesHeld     = "held"
+	nodesForeign  = "foreign"
+	nodesClosed   = "closed"
+	nodesOverfull = "overfull"
+)
+
+func nodeChoices() []choice {
+	return []choice{
+		{Value: showAll, Label: "all nodes"},
+		{Value: nodesHeld, Label: "held for a pod"},
+		{Value: nodesForeign, Label: "with pods of other schedulers"},
+		{Value: nodesClosed, Label: "that take no new pods"},
+		{Value: nodesOverfull, Label: "with more on them than they hold"},
+	}
+}
+
+// nodesContent is what is on the page of nodes.
+type nodesContent struct {
+	Find  string
+	Shows []choice
+	// None is true where there is no node at all.
+	None bool
+	// Holds are those of all nodes.
+	Holds      []holdRow
+	HoldsPager pager
+	Rows       []nodeRow
+	Pager      pager
+}
+
+// nodeRow is a node of a list.
+type nodeRow struct {
+	Name, Address string
+	Marks         []mark
+	Bars          []bar
+	PodCount      string
+	// Foreign counts pods of other schedulers, ForeignUse is what they request; empty for none.
+	Foreign, ForeignUse string
+	Holds               []holdRow
+}
+
+// holdRow is a node held for a pod.
+type holdRow struct {
+	Node, NodeAddress    string
+	Namespace, Pod       string
+	Queue, QueueAddress  string
+	Since                moment
+	Kind, State, Request string
+}
+
+func nodesPage(r *request) (any, string) {
+	out := nodesContent{Find: r.text("find"), None: len(r.Nodes) == 0}
+	show := r.choice("show", nodeChoices())
+	out.Shows = chosen(nodeChoices(), show)
+	var found []*inventory.Node
+	for _, n := range r.Nodes {
+		if strings.Contains(n.Name, out.Find) && r.showsNode(n, show) {
+			found = append(found, n)
+		}
+	}
+	out.Find = visible(out.Find)
+	out.Pager = r.cut("page", "node", len(found), nodesAtOnce)
+	for _, n := range found[out.Pager.from:out.Pager.to] {
+		out.Rows = append(out.Rows, r.nodeRow(n))
+	}
+	holds := r.Holds.All()
+	out.HoldsPager = r.cut("holds", "hold", len(holds), holdsAtOnce)
+	for i := range holds[out.HoldsPager.from:out.HoldsPager.to] {
+		out.Holds = append(out.Holds, r.holdRow(&holds[out.HoldsPager.from+i]))
+	}
+	return out, ""
+}
+
+func (r *request) showsNode(n *inventory.Node, show string) bool {
+	switch show {
+	case nodesHeld:
+		return len(r.Holds.On(n.Name)) > 0
+	case nodesForeign:
+		return len(n.Foreign) > 0
+	case nodesClosed:
+		return !n.Schedulable
+	case nodesOverfull:
+		return n.Available().HasNegative()
+	}
+	return true
+}
+
+func (r *request) nodeRow(n *inventory.Node) nodeRow {
+	row := nodeRow{Name: visible(n.Name), Address: link("node", "name", n.Name), Bars: nodeBars(n, false), PodCount: count(len(n.Allocations), "pod")}
+	if len(n.Foreign) > 0 {
+		row.Foreign, row.ForeignUse = count(len(n.Foreign), "pod"), amounts(withoutPods(n.Occupied))
+	}
+	holds := r.Holds.On(n.Name)
+	for i := range holds {
+		row.Holds = append(row.Holds, r.holdRow(&holds[i]))
+	}
+	if !n.Schedulable {
+		row.Marks = append(row.Marks, mark{"takes no new pods", "alert", "the node is cordoned"})
+	}
+	if n.Available().HasNegative() {
+		row.Marks = append(row.Marks, mark{"overfull", "alert", "its pods request more than it has"})
+	}
+	return row
+}
+
+// nodeBars are the types that are used on a node, CPU and memory at least; or all
+// that it has.
+func nodeBars(n *inventory.Node, all bool) []bar {
+	names := []string{resources.CPU, resources.Memory}
+	show := []resources.Vector{n.Allocated, n.Occupied}
+	if all {
+		show = append(show, n.Allocatable)
+	}
+	for _, v := range show {
+		for name := range v.All() {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, byRank)
+	var bars []bar
+	for _, name := range slices.Compact(names) {
+		s := scale{name: name, used: n.Allocated.Get(name), occupied: n.Occupied.Get(name), limit: n.Allocatable.Get(name), limited: true}
+		bars = append(bars, s.draw())
+	}
+	return bars
+}
+
+func (r *request) holdRow(h *reservations.Hold) holdRow {
+	row := holdRow{
+		Node: visible(h.Node), NodeAddress: link("node", "name", h.Node), Namespace: visible(h.Namespace), Pod: visible(h.Name),
+		Since: at(h.Since), Kind: "it may run elsewhere until pods were made to leave", State: stateOf(h), Request: amounts(h.Request),
+	}
+	switch {
+	case h.Required:
+		row.Kind = "it can run on this node only"
+	case h.Binding():
+		row.Kind = "it is kept to this node"
+	}
+	if asker := r.Holders[h.Asker]; asker != nil && asker.Queue != "" {
+		row.Queue, row.QueueAddress = visible(asker.Queue), link("", "queue", asker.Queue)
+	}
+	return row
+}
+
+// stateOf says what a hold waits for.
+func stateOf(h *reservations.Hold) string {
+	switch {
+	case !h.Clear() && len(h.Chosen) > 0:
+		return "waits for " + count(len(h.Victims), "pod") + " to leave, " + count(len(h.Chosen), "pod") + " chosen to go for it"
+	case !h.Clear():
+		return "waits for " + count(len(h.Victims), "pod") + " that " + isOrAre(len(h.Victims)) + " leaving anyway"
+	case h.Note != "":
+		return visible(h.Note)
+	case h.Patient:
+		return "nobody is chosen to leave yet"
+	}
+	return "there is room; it is about to start"
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// nodeContent is what is on the page of one node.
+type nodeContent struct {
+	nodeRow
+	Pods, Foreigners []podRow
+	// More and MoreForeigners are how many pods are not listed.
+	More, MoreForeigners int
+}
+
+// podRow is a pod on a node.
+type podRow struct {
+	Namespace, Name, Request string
+	Application              string
+	Queue, QueueAddress      string
+	Priority                 int32
+	Created                  moment
+	Marks                    []mark
+}
+
+func nodePage(r *request) (any, string) {
+	name := r.text("name")
+	n := r.Node(name)
+	if n == nil {
+		return nil, "There is no node " + visible(name) + "."
+	}
+	out := nodeContent{nodeRow: r.nodeRow(n)}
+	out.Bars = nodeBars(n, true)
+	out.Pods, out.More = podRows(n.Allocations)
+	out.Foreigners, out.MoreForeigners = podRows(n.Foreign)
+	return out, ""
+}
+
+func podRows(pods []*inventory.Pod) (rows []podRow, more int) {
+	for i, p := range pods {
+		if i == podsAtOnce {
+			return rows, len(pods) - i
+		}
+		row := podRow{
+			Namespace: visible(p.Namespace), Name: visible(p.Name), Request: amounts(withoutPods(p.Request)), Application: visible(p.AppID),
+			Priority: p.Priority, Created: at(p.Created), Marks: podMarks(p),
+		}
+		if p.Queue != "" {
+			row.Queue, row.QueueAddress = visible(p.Queue), link("", "queue", p.Queue)
+		}
+		rows = append(rows, row)
+	}
+	return rows, 0
+}
+
+func podMarks(p *inventory.Pod) []mark {
+	var out []mark
+	if p.Preempted {
+		out = append(out, mark{"preempted", "alert", "it has to leave for another pod"})
+	} else if p.Deleting {
+		out = append(out, mark{"leaving", "alert", "it was deleted and is not gone yet"})
+	}
+	if p.Originator {
+		out = append(out, mark{"originator", "quiet", "its application is lost without it"})
+	}
+	if p.Static {
+		out = append(out, mark{"static", "quiet", "the node itself runs it; no scheduler can move it"})
+	}
+	return out
+}
+
+func heldNodes(v *inventory.View) int {
+	n, last := 0, ""
+	for _, h := range v.Holds.All() { // by node
+		if n == 0 || h.Node != last {
+			n, last = n+1, h.Node
+		}
+	}
+	return n
+}

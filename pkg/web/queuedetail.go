@@ -1,0 +1,155 @@
+package web
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// queueDetail is all there is to say of one queue.
+type queueDetail struct {
+	queueRow
+	Path string
+	Leaf bool
+	// Settings are what it was told to be.
+	Settings []fact
+	Limits   []limitRow
+	// Applications are those of the queue itself.
+	Applications []applicationRow
+	Pager        pager
+}
+
+// limitRow is a limit for users or groups.
+type limitRow struct{ Who, Most, Applications, Description string }
+
+// applicationRow is an application of a queue.
+type applicationRow struct {
+	Namespace, ID, User string
+	Submitted           moment
+	Running             int
+	Allocated           string
+	Waiting             int
+	WaitingAddress      string
+}
+
+func detailOf(r *request, q *queues.Queue) *queueDetail {
+	out := &queueDetail{queueRow: rowOf(r.View, q, q.Path), Path: visible(q.Path), Leaf: q.Leaf}
+	out.Bars, out.More = barsOf(r.View, q), 0
+	out.Settings = settingsOf(r.View, q)
+	for _, l := range q.Limits {
+		out.Limits = append(out.Limits, limitOf(l))
+	}
+	if !q.Leaf && q.Applications == 0 {
+		return out
+	}
+	apps := r.InQueue(q.Path)
+	out.Pager = r.cut("apps", "application", len(apps), applicationsAtOnce)
+	for _, a := range apps[out.Pager.from:out.Pager.to] {
+		out.Applications = append(out.Applications, applicationOf(a))
+	}
+	return out
+}
+
+func applicationOf(a *inventory.Application) applicationRow {
+	row := applicationRow{
+		Namespace: visible(a.Namespace), ID: visible(a.ID), User: visible(a.User), Submitted: at(a.Submitted),
+		Running: len(a.Allocations), Allocated: amounts(withoutPods(a.Usage.Allocated)), Waiting: len(a.Requests),
+	}
+	if row.Waiting > 0 {
+		row.WaitingAddress = link("waiting", "queue", a.Queue, "namespace", a.Namespace, "application", a.ID, "each", eachPod)
+	}
+	return row
+}
+
+func withoutPods(v resources.Vector) resources.Vector {
+	return v.Sub(resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: v.Get(resources.Pods)}))
+}
+
+func limitOf(l config.Limit) limitRow {
+	var who []string
+	for _, name := range l.Users {
+		who = append(who, namedOr("each user", "user ", name))
+	}
+	for _, name := range l.Groups {
+		who = append(who, namedOr("each group", "group ", name))
+	}
+	out := limitRow{Who: strings.Join(who, ", "), Description: visible(l.Description), Most: limited(l.MaxResources), Applications: "no limit"}
+	if l.MaxApplications > 0 {
+		out.Applications = strconv.FormatUint(l.MaxApplications, 10)
+	}
+	return out
+}
+
+func namedOr(each, kind, name string) string {
+	if name == "*" {
+		return each
+	}
+	return kind + visible(name)
+}
+
+// limited writes a limit.
+func limited(l resources.Limit) string {
+	var names []string
+	for name := range l.All() {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return "no limit"
+	}
+	slices.SortFunc(names, byRank)
+	for i, name := range names {
+		most, _ := l.Get(name)
+		names[i] = amountOf(name, most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// settingsOf says how a queue is set, what is not the default last.
+func settingsOf(v *inventory.View, q *queues.Queue) []fact {
+	var out []fact
+	add := func(yes bool, name, value string) {
+		if yes {
+			out = append(out, fact{name, value})
+		}
+	}
+	running := count(q.Running, "application")
+	if q.MaxApplications > 0 {
+		running += " of at most " + strconv.FormatUint(q.MaxApplications, 10)
+	}
+	add(true, "Running", running)
+	add(!q.IsRoot(), "Room left", limited(headroom(v.Queues, q)))
+	add(!q.Leaving.IsZero(), "Leaving", amounts(q.Leaving)+", of pods that are about to go")
+	add(!q.Arriving.IsZero(), "Arriving", amounts(q.Arriving)+", of pods for which room is being made")
+	add(q.Leaf, "Order of applications", string(q.Policies.ApplicationSort))
+	add(!q.Policies.PrioritySort, "Priorities", "do not count in the order")
+	add(q.Policies.PriorityFence, "Priorities above", strconv.Itoa(int(q.Policies.PriorityOffset))+" for all pods below (priority fence)")
+	add(!q.Policies.PriorityFence && q.Policies.PriorityOffset != 0, "Priority offset", strconv.Itoa(int(q.Policies.PriorityOffset)))
+	add(q.Leaf, "Preempts after waiting", q.Policies.PreemptionDelay.String())
+	add(fence(q), "Fence", "pods below preempt only pods below; pods of elsewhere may preempt pods below")
+	add(!q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled, "Preemption", "no pod below is preempted by a queue")
+	add(q.State == queues.Draining, "State", "draining: it left the configuration, takes nothing new, and goes once it is empty")
+	add(!q.Managed, "Made by", "a placement rule")
+	add(q.QuotaNamespace != "", "Quota of namespace", visible(q.QuotaNamespace))
+	if t := q.Template; t != nil {
+		add(true, "Queues made below get", "max "+limited(t.Max)+"; guaranteed "+promised(t.Guaranteed))
+	}
+	return out
+}
+
+func promised(g resources.Guarantee) string {
+	if g.IsNone() {
+		return "nothing"
+	}
+	return limited(resources.LimitFrom(g.Map()))
+}
+
+// headroom is the room people are shown: there is not more than the nodes have.
+func headroom(s *queues.Snapshot, q *queues.Queue) resources.Limit {
+	capacity := resources.LimitFrom(s.Capacity().Map())
+	return queues.Headroom(s, q.ID).Min(capacity.Headroom(s.Root().Allocated))
+}

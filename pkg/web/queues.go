@@ -1,0 +1,303 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+const (
+	// levelsAtOnce is how many queues a page has below the one it is about: levels
+	// that do not fit are pages of their own.
+	levelsAtOnce = 200
+	// queuesAtOnce is how many children of one queue, or found queues, are on a page.
+	queuesAtOnce = 100
+	// openAtOnce is up to how many queues their levels are shown unfolded.
+	openAtOnce = 60
+	// typesAtOnce is how many types of resources a queue of a list has.
+	typesAtOnce = 5
+	// applicationsAtOnce is how many applications of a leaf are on its page.
+	applicationsAtOnce = 50
+)
+
+// What queues may be shown.
+const (
+	showAll     = ""
+	showWaiting = "waiting"
+	showShort   = "short"
+	showFull    = "full"
+	showFences  = "fences"
+)
+
+func queueChoices() []choice {
+	return []choice{
+		{Value: showAll, Label: "all queues, as a tree"},
+		{Value: showWaiting, Label: "leaves with waiting pods"},
+		{Value: showShort, Label: "under their guarantee while pods wait"},
+		{Value: showFull, Label: "at their max"},
+		{Value: showFences, Label: "fences"},
+	}
+}
+
+// queuesContent is what is on the page of queues.
+type queuesContent struct {
+	// Find and Shows are what the list is narrowed to.
+	Find  string
+	Shows []choice
+	// Path are the queues from root to the one that the page is about.
+	Path []step
+	// Queue is that queue; nil where queues were searched for.
+	Queue *queueDetail
+	// Rows are the queues below it, or those found. Flat is true for the latter.
+	Rows  []queueRow
+	Flat  bool
+	Pager pager
+	// Alone is true where there is no queue but root.
+	Alone bool
+}
+
+// step is a queue on the way down.
+type step struct{ Name, Address string }
+
+// queueRow is a queue of a list.
+type queueRow struct {
+	Name, Address string
+	Marks         []mark
+	// Fence is true where preemption does not cross the queue outwards.
+	Fence bool
+	Bars  []bar
+	// More is how many types are not shown.
+	More int
+	// Running and Waiting are pods; Waiting is empty for none.
+	Running, Waiting, WaitingAddress string
+	// Rows are the queues below; Below counts those that are on another page.
+	Rows  []queueRow
+	Below int
+	Open  bool
+}
+
+// mark is something about a queue or a node that stands out.
+type mark struct {
+	Text string
+	// Kind is how it looks: "fence", "alert", "quiet".
+	Kind string
+	// Help says what it means.
+	Help string
+}
+
+func queuesPage(r *request) (any, string) {
+	out := queuesContent{Find: r.text("find"), Flat: true}
+	show := r.choice("show", queueChoices())
+	out.Shows = chosen(queueChoices(), show)
+	root := r.Queues.Root()
+	out.Alone = len(root.Children) == 0
+	if out.Find != "" || show != showAll {
+		found := search(r.Queues, strings.ToLower(out.Find), show)
+		out.Pager = r.cut("page", "queue", len(found), queuesAtOnce)
+		for _, q := range found[out.Pager.from:out.Pager.to] {
+			out.Rows = append(out.Rows, rowOf(r.View, q, q.Path))
+		}
+		out.Find = visible(out.Find)
+		return out, ""
+	}
+	out.Flat = false
+	about := root
+	if path := strings.ToLower(r.text("queue")); path != "" {
+		q, ok := r.Queues.Find(path)
+		if !ok {
+			return nil, "There is no queue " + visible(path) + "."
+		}
+		about = q
+	}
+	for q := range r.Queues.Ancestors(about.ID) {
+		out.Path = append(out.Path, step{visible(q.Name), link("", "queue", q.Path)})
+	}
+	slices.Reverse(out.Path)
+	out.Queue = detailOf(r, about)
+	out.Pager = r.cut("page", "queue", len(about.Children), queuesAtOnce)
+	out.Rows = levels(r.View, about.Children[out.Pager.from:out.Pager.to])
+	return out, ""
+}
+
+// search lists the queues that are to be shown, by path.
+func search(s *queues.Snapshot, find, show string) []*queues.Queue {
+	var found []*queues.Queue
+	for q := range s.All() {
+		if strings.Contains(q.Path, find) && shows(q, show) {
+			found = append(found, q)
+		}
+	}
+	return found
+}
+
+func shows(q *queues.Queue, show string) bool {
+	switch show {
+	case showWaiting:
+		return q.Leaf && !q.Pending.IsZero()
+	case showShort:
+		return short(q)
+	case showFull:
+		return full(q)
+	case showFences:
+		return fence(q)
+	}
+	return true
+}
+
+// short tells whether a queue has less than it is guaranteed of a type that pods
+// of it wait for.
+func short(q *queues.Queue) bool {
+	for name := range q.Guaranteed.Missing(q.Used()).All() {
+		if q.Pending.Get(name) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// full tells whether a queue uses all of a type that it may use.
+func full(q *queues.Queue) bool {
+	if q.IsRoot() {
+		return false
+	}
+	for name, most := range q.Max.All() {
+		if used := q.Allocated.Get(name); used >= most && used > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fence tells whether the preemption policy of a queue keeps its asks inside. On
+// the root it has no effect.
+func fence(q *queues.Queue) bool {
+	return !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence
+}
+
+// levels are queues with as many whole levels below them as fit on a page.
+func levels(v *inventory.View, ids []queues.ID) []queueRow {
+	depth, room := 1, levelsAtOnce-len(ids)
+	for at := ids; len(at) > 0; depth++ {
+		var next []queues.ID
+		for _, id := range at {
+			next = append(next, v.Queues.Queue(id).Children...)
+		}
+		if len(next) == 0 || len(next) > room {
+			break
+		}
+		room -= len(next)
+		at = next
+	}
+	return tree(v, ids, depth, levelsAtOnce-room <= openAtOnce)
+}
+
+// tree are queues with so many levels.
+func tree(v *inventory.View, ids []queues.ID, depth int, open bool) []queueRow {
+	rows := make([]queueRow, 0, len(ids))
+	for _, id := range ids {
+		q := v.Queues.Queue(id)
+		row := rowOf(v, q, q.Name)
+		if depth > 1 {
+			row.Rows, row.Open = tree(v, q.Children, depth-1, open), open
+		} else {
+			row.Below = below(v.Queues, q)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// below counts the queues below one.
+func below(s *queues.Snapshot, q *queues.Queue) int {
+	n := len(q.Children)
+	for _, c := range q.Children {
+		n += below(s, s.Queue(c))
+	}
+	return n
+}
+
+func rowOf(v *inventory.View, q *queues.Queue, name string) queueRow {
+	row := queueRow{
+		Name: visible(name), Address: link("", "queue", q.Path), Marks: marksOf(q), Fence: fence(q),
+		Running: count(int(q.Allocated.Get(resources.Pods)), "pod"),
+	}
+	if n := int(q.Pending.Get(resources.Pods)); n > 0 {
+		row.Waiting, row.WaitingAddress = count(n, "pod"), link("waiting", "queue", q.Path)
+	}
+	row.Bars = barsOf(v, q)
+	if len(row.Bars) > typesAtOnce {
+		row.More, row.Bars = len(row.Bars)-typesAtOnce, row.Bars[:typesAtOnce]
+	}
+	return row
+}
+
+// marksOf says what stands out of a queue: what is wrong, then what was set.
+func marksOf(q *queues.Queue) []mark {
+	var out []mark
+	add := func(yes bool, kind, text, help string) {
+		if yes {
+			out = append(out, mark{text, kind, help})
+		}
+	}
+	add(short(q), "alert", "under its guarantee", "pods wait for what the queue is guaranteed and does not have")
+	add(full(q), "alert", "at its max", "the queue uses all it may of a resource")
+	add(q.State == queues.Draining, "alert", "draining", "the queue left the configuration, takes nothing new, and goes once it is empty")
+	add(fence(q), "fence", "fence", "pods below preempt only pods below")
+	add(!q.IsRoot() && q.Policies.Preemption == config.PreemptionDisabled, "fence", "not preempted", "no pod below is preempted by a queue")
+	add(q.Policies.PriorityFence, "fence", "priority fence", "priorities of pods below count below only")
+	add(!q.Managed, "quiet", "dynamic", "the queue was made by a placement rule, and goes once it is empty")
+	return out
+}
+
+// barsOf are the types that a queue uses, wants, is promised or limited in.
+func barsOf(v *inventory.View, q *queues.Queue) []bar {
+	var bars []bar
+	for _, name := range typesOf(v, q) {
+		s := scale{
+			name: name, used: q.Allocated.Get(name), waiting: q.Pending.Get(name),
+			room: v.Queues.Capacity().Get(name),
+		}
+		s.guaranteed, s.promised = q.Guaranteed.Get(name)
+		if q.IsRoot() {
+			s.limit, s.limited = s.room, s.room > 0
+		} else {
+			if most, limited := q.PathMax.Get(name); limited {
+				s.room = most
+			}
+			s.limit, s.limited = q.Max.Get(name)
+		}
+		bars = append(bars, s.draw())
+	}
+	return bars
+}
+
+// typesOf are the types to show of a queue: CPU and memory, and others it has to
+// do with. How many pods there are is said in words, unless they are limited or
+// promised.
+func typesOf(v *inventory.View, q *queues.Queue) []string {
+	names := []string{resources.CPU, resources.Memory}
+	for name := range q.Guaranteed.All() {
+		names = append(names, name)
+	}
+	for name := range q.Max.All() {
+		names = append(names, name)
+	}
+	for _, used := range []resources.Vector{q.Allocated, q.Pending} {
+		for name := range used.All() {
+			if name != resources.Pods {
+				names = append(names, name)
+			}
+		}
+	}
+	if q.IsRoot() {
+		for name := range v.Queues.Capacity().All() {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, byRank)
+	return slices.Compact(names)
+}

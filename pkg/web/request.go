@@ -1,0 +1,104 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+)
+
+// longestValue is how many bytes of a parameter are looked at: more than any name
+// there is has.
+const longestValue = 512
+
+// request is what a page is made from.
+type request struct {
+	*inventory.View
+	now    time.Time
+	page   string // its path below the root, without a slash
+	values url.Values
+}
+
+func newRequest(r *http.Request, page string, v *inventory.View, now time.Time) *request {
+	return &request{View: v, now: now, page: page, values: r.URL.Query()}
+}
+
+// text is a parameter without the blanks around it; empty for none.
+func (r *request) text(name string) string {
+	value := r.values.Get(name)
+	if len(value) > longestValue {
+		value = strings.ToValidUTF8(value[:longestValue], "")
+	}
+	if !utf8.ValidString(value) {
+		value = strings.ToValidUTF8(value, "")
+	}
+	return strings.TrimSpace(value)
+}
+
+// number is a parameter that counts from 1; 1 where it is none.
+func (r *request) number(name string) int {
+	n, err := strconv.Atoi(r.text(name))
+	if err != nil {
+		return 1
+	}
+	return max(n, 1)
+}
+
+// choice is a parameter that has one of a few values; the first where it has none
+// of them.
+func (r *request) choice(name string, choices []choice) string {
+	given := r.text(name)
+	for _, c := range choices {
+		if c.Value == given {
+			return given
+		}
+	}
+	return choices[0].Value
+}
+
+// choice is one of the values of a parameter.
+type choice struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// chosen are the choices with the one that was made.
+func chosen(choices []choice, value string) []choice {
+	out := make([]choice, len(choices))
+	for i, c := range choices {
+		c.Chosen = c.Value == value
+		out[i] = c
+	}
+	return out
+}
+
+// link is the address of a page with parameters, relative to any page: the server
+// may be reached below some path of a proxy. Parameters that are empty are left out.
+func link(page string, parameters ...string) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(parameters); i += 2 {
+		if parameters[i+1] != "" {
+			values.Set(parameters[i], parameters[i+1])
+		}
+	}
+	address := "./" + page
+	if query := values.Encode(); query != "" {
+		address += "?" + query
+	}
+	return address
+}
+
+// again is the address of this page with one parameter changed.
+func (r *request) again(parameter, value string) string {
+	var parameters []string
+	for name := range r.values {
+		if name != parameter {
+			parameters = append(parameters, name, r.text(name))
+		}
+	}
+	return link(r.page, append(parameters, parameter, value)...)
+}

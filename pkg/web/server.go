@@ -1,0 +1,227 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+)
+
+// policy lets a browser take style sheets and pictures from here, send forms to
+// here, and nothing else: no script runs, wherever it came from.
+const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+//go:embed templates/*.html
+var templates embed.FS
+
+//go:embed static/style.css
+var style []byte
+
+//go:embed static/icon.svg
+var icon []byte
+
+// Options are what the pages are told once.
+type Options struct {
+	// Inventory is what there is to show.
+	Inventory *inventory.Inventory
+	// Record is what was decided; nil where nobody records it.
+	Record *record.Record
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// Configuration says what is known of the configuration beside the view; nil
+	// for nothing.
+	Configuration func() Configuration
+	// Health says what was checked; nil for nothing.
+	Health func() []Check
+	// Version is what runs, for people; may be empty.
+	Version string
+}
+
+// Pages answers for the pages of [Pages.Paths].
+type Pages struct {
+	options Options
+	started time.Time
+	pages   []*page
+}
+
+// page is one of the pages.
+type page struct {
+	// path is below the root, without a slash; title is what it is called.
+	path, title string
+	// still is true where everything on the page is in the view and the
+	// configuration, nothing depends on the time.
+	still bool
+	// hidden pages are not in the list of pages.
+	hidden bool
+	// make says what is on the page, or what there is not, as a sentence.
+	make func(r *request) (content any, missing string)
+
+	template *template.Template
+}
+
+// New makes the pages.
+func New(o Options) *Pages {
+	p := &Pages{options: o, started: o.Clock.Now()}
+	p.pages = []*page{
+		{path: "", title: "Queues", still: true, make: queuesPage},
+		{path: "waiting", title: "Waiting pods", make: p.waitingPage},
+		{path: "nodes", title: "Nodes", still: true, make: nodesPage},
+		{path: "node", title: "Node", still: true, hidden: true, make: nodePage},
+		{path: "decisions", title: "Decisions", make: p.decisionsPage},
+		{path: "configuration", title: "Configuration", still: true, make: p.configurationPage},
+		{path: "health", title: "Health", make: p.healthPage},
+	}
+	for _, one := range p.pages {
+		one.template = parse(one.path)
+	}
+	return p
+}
+
+// parse reads the template of a page.
+func parse(path string) *template.Template {
+	if path == "" {
+		path = "queues"
+	}
+	shared := template.New("frame.html").Funcs(template.FuncMap{"link": link, "visible": visible, "count": count})
+	return template.Must(shared.ParseFS(templates, "templates/frame.html", "templates/parts.html", "templates/"+path+".html"))
+}
+
+// Paths are where the pages are: patterns of http.ServeMux, without a method.
+func (p *Pages) Paths() []string {
+	paths := []string{"/style.css", "/icon.svg"}
+	for _, one := range p.pages {
+		if one.path == "" {
+			paths = append(paths, "/{$}")
+		} else {
+			paths = append(paths, "/"+one.path)
+		}
+	}
+	return paths
+}
+
+// ServeHTTP answers one request.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header(w)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, r.Method+" does nothing here; use GET", http.StatusMethodNotAllowed)
+		return
+	}
+	switch r.URL.Path {
+	case "/style.css":
+		answer(w, r, "text/css; charset=utf-8", tagOf(style), style)
+		return
+	case "/icon.svg":
+		answer(w, r, "image/svg+xml", tagOf(icon), icon)
+		return
+	}
+	for _, one := range p.pages {
+		if r.URL.Path == "/"+one.path {
+			p.serve(w, r, one)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// frame is what all pages have around their content.
+type frame struct {
+	Title    string
+	Pages    []tab
+	Warnings []warning
+	Content  any
+	Missing  string // what there is not; empty for nothing
+	Made     moment
+	Version  string
+}
+
+// tab is a page in the list of pages.
+type tab struct {
+	Title, Address string
+	Here           bool
+}
+
+// warning is what people are told on every page.
+type warning struct{ Text, Link, Address string }
+
+func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
+	view, configuration := p.options.Inventory.View(), p.configuration()
+	stillTag := p.tagOfView(view, configuration)
+	if one.still && r.Header.Get("If-None-Match") == stillTag {
+		w.Header().Set("ETag", stillTag)
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	request := newRequest(r, one.path, view, p.options.Clock.Now())
+	content, missing := one.make(request)
+	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
+	for _, other := range p.pages {
+		if !other.hidden {
+			f.Pages = append(f.Pages, tab{other.title, link(other.path), other == one})
+		}
+	}
+	var body bytes.Buffer
+	if err := one.template.Execute(&body, f); err != nil {
+		klog.Background().Error(err, "A page cannot be made", "page", one.path)
+		http.Error(w, "this page cannot be made; the scheduler's log says why", http.StatusInternalServerError)
+		return
+	}
+	tag := stillTag
+	if !one.still {
+		tag = tagOf(body.Bytes())
+	}
+	if missing != "" {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write(body.Bytes())
+		return
+	}
+	answer(w, r, "text/html; charset=utf-8", tag, body.Bytes())
+}
+
+// header is what all answers have.
+func header(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-cache")
+}
+
+// answer answers, unless who asks has it already.
+func answer(w http.ResponseWriter, r *http.Request, kind, tag string, body []byte) {
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(body) // an error is of the reader, who has gone away
+}
+
+// tagOf identifies a content. Tags are weak: the same content is sent compressed
+// or not.
+func tagOf(content []byte) string {
+	h := fnv.New64a()
+	_, _ = h.Write(content)
+	return fmt.Sprintf(`W/"%x-%d"`, h.Sum64(), len(content))
+}
+
+// tagOfView identifies what still pages are made from. Views of another process
+// begin to count anew, so its start belongs to the tag.
+func (p *Pages) tagOfView(v *inventory.View, c Configuration) string {
+	return `W/"` + strconv.FormatInt(p.started.UnixNano(), 36) + "-" + strconv.FormatUint(v.Generation, 36) + "-" +
+		strconv.FormatUint(c.Version, 36) + `"`
+}

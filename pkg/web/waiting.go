@@ -1,0 +1,190 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// waitingAtOnce is how many waiting pods are on a page, and so for how many the
+// store is asked why.
+const waitingAtOnce = 50
+
+// Which pods of an application are listed.
+const (
+	eachApplication = ""
+	eachPod         = "pod"
+)
+
+func waitingChoices() []choice {
+	return []choice{
+		{Value: eachApplication, Label: "the oldest pod of each application"},
+		{Value: eachPod, Label: "every pod"},
+	}
+}
+
+// waitingContent is what is on the page of waiting pods.
+type waitingContent struct {
+	// Queue, Namespace and Application are what the list is narrowed to.
+	Queue, Namespace, Application string
+	Each                          []choice
+	Filtered                      bool
+	// Pods is how many wait in all that the list is narrowed to.
+	Pods  int
+	Rows  []waitingRow
+	Pager pager
+}
+
+// waitingRow is a pod that waits, and why.
+type waitingRow struct {
+	Namespace, Name, Application string
+	// Queue is empty for a pod that has none; Wanted is what it says of itself then.
+	Queue, QueueAddress, Wanted string
+	Created                     moment
+	Age, Request                string
+	Code                        reasons.Code
+	Text, Remedy                string
+	// Node is held for the pod; empty for none.
+	Node, NodeAddress string
+	// Others is how many more of the application wait.
+	Others        int
+	OthersAddress string
+	// Span is how many rows from here have the same reason; 0 where one above has it.
+	Span int
+}
+
+// waiting is a pod to show for itself, and for others of its application.
+type waiting struct {
+	pod    *inventory.Pod
+	others int
+}
+
+func (p *Pages) waitingPage(r *request) (any, string) {
+	out := waitingContent{
+		Queue: strings.ToLower(r.text("queue")), Namespace: r.text("namespace"), Application: r.text("application"),
+	}
+	each := r.choice("each", waitingChoices())
+	out.Each = chosen(waitingChoices(), each)
+	out.Filtered = out.Queue+out.Namespace+out.Application != ""
+	all, pods := r.waiting(&out, each == eachPod)
+	thing := "application"
+	if each == eachPod {
+		thing = "pod"
+	}
+	out.Pods, out.Pager = pods, r.cut("page", thing, len(all), waitingAtOnce)
+	shown := all[out.Pager.from:out.Pager.to]
+	asked := make([]*inventory.Pod, len(shown))
+	for i, w := range shown {
+		asked[i] = w.pod
+	}
+	for i, why := range p.options.Inventory.Whys(asked) {
+		out.Rows = append(out.Rows, r.waitingRow(shown[i], why))
+	}
+	span(out.Rows)
+	out.Queue, out.Namespace, out.Application = visible(out.Queue), visible(out.Namespace), visible(out.Application)
+	return out, ""
+}
+
+// waiting lists the pods that wait: those without a queue first, for nobody will
+// help them but who reads this, then the first submitted.
+func (r *request) waiting(filter *waitingContent, every bool) (list []waiting, pods int) {
+	add := func(requests []*inventory.Pod) {
+		pods += len(requests)
+		if !every && len(requests) > 0 {
+			list = append(list, waiting{requests[0], len(requests) - 1})
+			return
+		}
+		for _, pod := range requests {
+			list = append(list, waiting{pod: pod})
+		}
+	}
+	for _, requests := range r.unplaced(filter) {
+		add(requests)
+	}
+	for _, a := range r.Applications {
+		if filter.wants(a.Queue, a.Namespace, a.ID) {
+			add(a.Requests)
+		}
+	}
+	return list, pods
+}
+
+// unplaced are the pods without a queue, by the application they would be in.
+func (r *request) unplaced(filter *waitingContent) [][]*inventory.Pod {
+	type name struct{ namespace, id, queue string }
+	places := map[name]int{}
+	var out [][]*inventory.Pod
+	for _, pod := range r.Unplaced {
+		if !filter.wants(wantedQueue(pod), pod.Namespace, pod.Wanted.Application) {
+			continue
+		}
+		of := name{pod.Namespace, pod.Wanted.Application, ""}
+		if pod.Wanted.Shared {
+			of.queue = pod.Wanted.Queue
+		}
+		at, known := places[of]
+		if !known {
+			at = len(out)
+			places[of] = at
+			out = append(out, nil)
+		}
+		out[at] = append(out[at], pod)
+	}
+	return out
+}
+
+func wantedQueue(pod *inventory.Pod) string { return strings.ToLower(pod.Wanted.Queue) }
+
+// wants tells whether something is not filtered out. A queue stands for all below it.
+func (c *waitingContent) wants(queue, namespace, application string) bool {
+	return (c.Queue == "" || queue == c.Queue || strings.HasPrefix(queue, c.Queue+".")) &&
+		(c.Namespace == "" || namespace == c.Namespace) && (c.Application == "" || application == c.Application)
+}
+
+func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
+	pod := w.pod
+	row := waitingRow{
+		Namespace: visible(pod.Namespace), Name: visible(pod.Name), Application: visible(pod.AppID), Queue: visible(pod.Queue),
+		Created: at(pod.Created), Age: age(r.now, pod.Created), Request: amounts(withoutPods(pod.Request)),
+		Code: why.Code, Text: sentence(visible(why.Text)), Others: w.others,
+	}
+	queue, application := pod.Queue, pod.AppID
+	if pod.Wanted != nil {
+		queue, application = wantedQueue(pod), pod.Wanted.Application
+		row.Application, row.Wanted = visible(application), visible(pod.Wanted.Queue)
+	} else {
+		row.QueueAddress = link("", "queue", pod.Queue)
+	}
+	if w.others > 0 {
+		row.OthersAddress = link("waiting", "queue", queue, "namespace", pod.Namespace, "application", application, "each", eachPod)
+	}
+	if hold, holds := r.Holds.Of(pod.UID); holds {
+		row.Node, row.NodeAddress = visible(hold.Node), link("node", "name", hold.Node)
+	}
+	if entry, known := reasons.Explain(why.Code); known {
+		row.Remedy = entry.Remedy
+	} else {
+		row.Text, row.Remedy = "It is being placed at this moment.", "Nothing."
+	}
+	return row
+}
+
+// sentence ends a text as a sentence ends.
+func sentence(text string) string {
+	if text == "" || strings.ContainsRune(".!?…", []rune(text)[len([]rune(text))-1]) {
+		return text
+	}
+	return text + "."
+}
+
+// span joins the reasons of rows that follow each other and say the same.
+func span(rows []waitingRow) {
+	first := 0
+	for i := range rows {
+		if i == 0 || rows[i].Code != rows[first].Code || rows[i].Text != rows[first].Text {
+			first = i
+		}
+		rows[first].Span++
+	}
+}

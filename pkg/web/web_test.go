@@ -1,0 +1,397 @@
+package web_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"golang.org/x/net/html"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/web"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
+)
+
+// site is the pages of a world.
+type site struct {
+	*web.Pages
+	world         *webtest.World
+	configuration web.Configuration
+	checks        []web.Check
+	mux           *http.ServeMux
+}
+
+func newSite(w *webtest.World) *site {
+	s := &site{world: w, mux: http.NewServeMux()}
+	s.configuration = web.Configuration{Version: 1, Source: "the test", Since: w.Now.Add(-time.Hour)}
+	s.checks = []web.Check{{Name: "Books", Description: "all is right"}}
+	s.Pages = web.New(web.Options{
+		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
+		Configuration: func() web.Configuration { return s.configuration },
+		Health:        func() []web.Check { return s.checks },
+	})
+	for _, path := range s.Paths() {
+		s.mux.Handle(path, s.Pages)
+	}
+	return s
+}
+
+// get asks for a page, which may be one that the asker has.
+func (s *site) get(method, path, tag string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	if tag != "" {
+		r.Header.Set("If-None-Match", tag)
+	}
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, r)
+	return w
+}
+
+func (s *site) page(t testing.TB, path string) string {
+	t.Helper()
+	w := s.get(http.MethodGet, path, "")
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: status %d: %s", path, w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func parsed(t testing.TB, page string) *html.Node {
+	t.Helper()
+	node, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node
+}
+
+func attribute(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// blocks are elements that begin a line of their own in a browser that shows text.
+var blocks = []string{"p", "h1", "h2", "h3", "li", "tr", "div", "section", "form", "details", "summary", "table", "ul", "dl", "nav"}
+
+// textOf is what a browser that shows text would show of the content of a page.
+func textOf(t testing.TB, page string) string {
+	t.Helper()
+	var main *html.Node
+	var out bytes.Buffer
+	for n := range parsed(t, page).Descendants() {
+		if n.Data == "main" {
+			main = n
+		}
+	}
+	var walk func(n *html.Node)
+	walk = func(n *html.Node) {
+		switch {
+		case n.Type == html.TextNode:
+			out.WriteString(strings.ReplaceAll(n.Data, "\n", " "))
+			return
+		case attribute(n, "aria-hidden") == "true":
+			return // said in words beside it
+		case slices.Contains(blocks, n.Data) || strings.Contains(attribute(n, "class"), "line"):
+			out.WriteString("\n")
+		case n.Data == "td" || n.Data == "th" || n.Data == "dd":
+			out.WriteString(" | ")
+		case n.Data == "option" && !slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "selected" }):
+			return
+		}
+		for c := range n.ChildNodes() {
+			walk(c)
+		}
+	}
+	walk(main)
+	var lines []string
+	for line := range strings.Lines(out.String()) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// TestPages goes through testdata: pages of the busy world, as text or as they are.
+func TestPages(t *testing.T) {
+	s := newSite(webtest.Busy(t))
+	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: a b, resources: {max: {vcore: x}}}\n"))
+	failed := web.Configuration{
+		Version: 2, Source: "the test", Since: s.world.Now.Add(-time.Hour),
+		Failure: &web.Failure{At: s.world.Now, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
+	}
+	corrected := failed
+	later := *failed.Failure
+	later.Corrected, later.Err = s.world.Now.Add(time.Minute), errors.New("open queues.yaml: no such file or directory")
+	corrected.Failure = &later
+	datadriven.Walk(t, "testdata/pages", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch {
+			case d.HasArg("failed"):
+				s.configuration = failed
+			case d.HasArg("corrected"):
+				s.configuration = corrected
+			default:
+				s.configuration = web.Configuration{Version: 1, Source: "the test", Since: s.world.Now.Add(-time.Hour)}
+			}
+			s.checks = []web.Check{{Name: "Books", Description: "all is right"}}
+			if d.HasArg("wrong") {
+				s.checks = append(s.checks, web.Check{Name: "Pods", Description: "none is lost", Wrong: "pod team/x is lost"})
+			}
+			w := s.get(http.MethodGet, d.CmdArgs[0].String(), "")
+			var out string
+			switch d.Cmd {
+			case "text":
+				out = textOf(t, w.Body.String())
+			case "html":
+				_, after, _ := strings.Cut(w.Body.String(), "<h2>")
+				out, _, _ = strings.Cut("<h2>"+after, "</main>")
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			if w.Code != http.StatusOK {
+				out = fmt.Sprintf("status %d\n%s", w.Code, out)
+			}
+			return strings.TrimRight(out, "\n") + "\n"
+		})
+	})
+}
+
+// addresses are all pages of a site.
+func (s *site) addresses() []string {
+	var out []string
+	for _, path := range s.Paths() {
+		switch path {
+		case "/node":
+			path = "/node?name=rack-1-a"
+		case "/{$}":
+			path = "/"
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+func TestHeader(t *testing.T) {
+	s := newSite(webtest.Busy(t))
+	want := map[string]string{
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"X-Content-Type-Options":  "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "private, no-cache", "Access-Control-Allow-Origin": "",
+	}
+	check := func(name string, w *httptest.ResponseRecorder, status int) {
+		t.Helper()
+		if w.Code != status {
+			t.Errorf("%s: status %d, want %d", name, w.Code, status)
+		}
+		for key, value := range want {
+			if got := w.Header().Get(key); got != value {
+				t.Errorf("%s: header %s is %q, want %q", name, key, got, value)
+			}
+		}
+	}
+	for _, path := range s.addresses() {
+		got := s.get(http.MethodGet, path, "")
+		check(path, got, http.StatusOK)
+		kind := "text/html; charset=utf-8"
+		switch path {
+		case "/style.css":
+			kind = "text/css; charset=utf-8"
+		case "/icon.svg":
+			kind = "image/svg+xml"
+		}
+		if h := got.Header().Get("Content-Type"); h != kind {
+			t.Errorf("%s: type %q, want %q", path, h, kind)
+		}
+		check("HEAD "+path, s.get(http.MethodHead, path, ""), http.StatusOK)
+		check(path+" again", s.get(http.MethodGet, path, got.Header().Get("ETag")), http.StatusNotModified)
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
+			w := s.get(method, path, "")
+			check(method+" "+path, w, http.StatusMethodNotAllowed)
+			if allow := w.Header().Get("Allow"); allow != "GET, HEAD" {
+				t.Errorf("%s %s: Allow %q", method, path, allow)
+			}
+		}
+	}
+	for path, says := range map[string]string{"/?queue=root.nowhere": "no queue root.nowhere", "/node?name=x": "no node x", "/node": "no node"} {
+		w := s.get(http.MethodGet, path, "")
+		check(path, w, http.StatusNotFound)
+		if !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s does not say %q", path, says)
+		}
+	}
+}
+
+// TestAnswersAgainOnlyWhatChanged asks for pages that the asker has.
+func TestAnswersAgainOnlyWhatChanged(t *testing.T) {
+	w := webtest.Busy(t)
+	s := newSite(w)
+	still := []string{"/", "/?queue=root.sandbox", "/nodes", "/node?name=rack-1-a", "/configuration"}
+	moving := []string{"/waiting", "/decisions", "/health"}
+	tags := map[string]string{}
+	expect := func(what string, paths []string, changed bool) {
+		t.Helper()
+		for _, path := range paths {
+			got := s.get(http.MethodGet, path, tags[path])
+			if changed != (got.Code == http.StatusOK) {
+				t.Errorf("%s: %s answers %d", what, path, got.Code)
+			}
+			if got.Code == http.StatusNotModified && got.Body.Len() > 0 {
+				t.Errorf("%s: %s has a body of %d bytes", what, path, got.Body.Len())
+			}
+			tags[path] = got.Header().Get("ETag")
+		}
+	}
+	all := append(slices.Clone(still), moving...)
+	expect("at first", all, true)
+	expect("again", all, false)
+	w.Step(time.Second)
+	expect("a second later", still, false)
+	expect("a second later", []string{"/waiting", "/decisions"}, true) // they say how long ago
+	w.Pod("new", "root.sandbox", "new", "vcore=100m", "rack-2-a")
+	expect("a pod more", still, true)
+	s.configuration.Version++
+	expect("another configuration", still, true)
+	s.checks[0].Wrong = "it is not"
+	expect("something is wrong", []string{"/health"}, true)
+	w.Clock.SetTime(w.Now.Add(time.Hour))
+	other := newSite(w)
+	if got := other.get(http.MethodGet, "/", tags["/"]); got.Code != http.StatusOK {
+		t.Errorf("another process answers %d for a page of this one", got.Code)
+	}
+}
+
+func TestBeforeTheStart(t *testing.T) {
+	w := webtest.Unstarted(t)
+	s := newSite(w)
+	s.configuration = web.Configuration{Version: 1, Failure: &web.Failure{At: w.Now, Source: "maps", Err: errors.New("forbidden")}}
+	for _, path := range []string{"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health"} {
+		page := s.page(t, path)
+		for _, says := range []string{"has not begun", "there was none before it"} {
+			if !strings.Contains(page, says) {
+				t.Errorf("%s does not say %q", path, says)
+			}
+		}
+	}
+	if page := s.page(t, "/configuration"); !strings.Contains(page, "Nothing is in force yet") || !strings.Contains(page, "forbidden") {
+		t.Error("the page does not say what is wrong")
+	}
+}
+
+// found collects what links of a page with a prefix lead to, and returns where its
+// list goes on; empty for the end.
+func found(page *html.Node, prefix string, into map[string]bool) (next string) {
+	for n := range page.Descendants() {
+		if n.Data != "a" {
+			continue
+		}
+		address := attribute(n, "href")
+		if strings.HasPrefix(address, prefix) {
+			into[strings.TrimPrefix(address, ".")] = true
+		}
+		if attribute(n, "rel") == "next" {
+			next = strings.TrimPrefix(address, ".")
+		}
+	}
+	return next
+}
+
+// largest is how large a page may be: what a phone can show.
+const largest = 512 << 10
+
+func TestEverythingIsFoundInALargeCluster(t *testing.T) {
+	size := webtest.Size{Parents: 4, Leaves: 250, Nodes: 120, Apps: 100, Pods: 1200}
+	s := newSite(webtest.Sized(t, size))
+	read := func(path string) *html.Node {
+		page := s.page(t, path)
+		if len(page) > largest {
+			t.Errorf("%s has %d bytes", path, len(page))
+		}
+		return parsed(t, page)
+	}
+	list := func(path, prefix string, into map[string]bool) {
+		for path != "" {
+			path = found(read(path), prefix, into)
+		}
+	}
+	all := map[string]bool{}
+	list("/", "./?queue=", all)
+	for _, path := range slices.Collect(maps.Keys(all)) {
+		if strings.Count(path, ".") == 1 {
+			list(path, "./?queue=", all)
+		}
+	}
+	if want := size.Parents*(size.Leaves+1) + 1; len(all) != want { // with root
+		t.Errorf("%d queues are found from the first page, want %d", len(all), want)
+	}
+	for path, want := range map[string]int{"/?find=.Q1": 4 * 111, "/?show=short": 10, "/nodes?show=foreign": size.Nodes} {
+		all := map[string]bool{}
+		prefix := "./?queue="
+		if strings.HasPrefix(path, "/nodes") {
+			prefix = "./node?name="
+		}
+		list(path, prefix, all)
+		if len(all) != want {
+			t.Errorf("%s leads to %d, want %d", path, len(all), want)
+		}
+	}
+	pods, none := map[string]bool{}, map[string]bool{}
+	for path := "/waiting?each=pod"; path != ""; {
+		page := read(path)
+		for n := range page.Descendants() {
+			if n.Data == "th" && attribute(n, "scope") == "row" {
+				pods[strings.Fields(textOfNode(n))[0]] = true
+			}
+		}
+		path = found(page, "./none", none)
+	}
+	if want := size.Pods / 10; len(pods) != want {
+		t.Errorf("%d waiting pods are found, want %d", len(pods), want)
+	}
+}
+
+func textOfNode(n *html.Node) string {
+	var out strings.Builder
+	for d := range n.Descendants() {
+		switch {
+		case d.Type == html.TextNode:
+			out.WriteString(d.Data)
+		case d.Data == "br":
+			out.WriteString(" ")
+		}
+	}
+	return out.String()
+}
+
+// BenchmarkPages answers for a large cluster. Before each answer a pod comes and goes.
+func BenchmarkPages(b *testing.B) {
+	w := webtest.Large(b)
+	s := newSite(w)
+	for _, path := range []string{
+		"/", "/?queue=root.p7", "/?queue=root.p7.q7", "/?find=q", "/?show=short", "/waiting", "/waiting?each=pod&page=40", "/waiting?queue=root.p0",
+		"/nodes", "/nodes?show=held", "/node?name=node-007", "/decisions", "/configuration", "/health",
+	} {
+		b.Run(strings.Trim(path, "/"), func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for b.Loop() {
+				w.Pod("passing", "root.p1.q1", "passing", "vcore=1", "")
+				w.Store.Delete("uid-passing", w.Now)
+				size = len(s.page(b, path))
+			}
+			b.ReportMetric(float64(size), "bytes/answer")
+		})
+	}
+}

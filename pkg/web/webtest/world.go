@@ -1,0 +1,290 @@
+// Package webtest makes clusters for tests of the pages: an empty one, a busy one
+// in which most of what a page can say is said, and a large one.
+package webtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// World is a store with what shows it.
+type World struct {
+	tb        testing.TB
+	Store     *store.Store
+	Inventory *inventory.Inventory
+	Record    *record.Record
+	Clock     *clocktesting.FakeClock
+	Now       time.Time
+}
+
+// New is a world that has begun, with the document in force; empty is the built-in one.
+func New(tb testing.TB, document string) *World {
+	tb.Helper()
+	w := Unstarted(tb)
+	if document != "" {
+		w.Configure(document)
+	}
+	w.Store.Start(w.Now)
+	return w
+}
+
+// Unstarted is a world in which nothing was scheduled yet.
+func Unstarted(tb testing.TB) *World {
+	tb.Helper()
+	w := &World{tb: tb, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w.Store = store.New(config.Default(), store.Options{})
+	w.Clock = clocktesting.NewFakeClock(w.Now)
+	w.Inventory = inventory.New(w.Store)
+	w.Store.OpenJournal()
+	w.Record = record.New(w.Store, record.Options{})
+	return w
+}
+
+// Configure puts a document into force.
+func (w *World) Configure(document string) {
+	w.tb.Helper()
+	spec, err := config.Parse([]byte(document))
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	w.Store.Configure(spec, w.Now)
+}
+
+// Amounts reads "vcore=2 memory=1Gi".
+func (w *World) Amounts(text string) resources.Vector {
+	w.tb.Helper()
+	var entries []resources.Entry
+	for _, part := range strings.Fields(text) {
+		name, number, _ := strings.Cut(part, "=")
+		q, err := resource.ParseQuantity(number)
+		if err != nil {
+			w.tb.Fatalf("%s: %v", part, err)
+		}
+		amount := q.Value()
+		if name == resources.CPU {
+			amount = q.MilliValue()
+		}
+		entries = append(entries, resources.Entry{Name: name, Amount: resources.Amount(amount)})
+	}
+	return resources.VectorOf(entries...)
+}
+
+// Node adds a node.
+func (w *World) Node(name, allocatable string) {
+	w.tb.Helper()
+	w.Store.UpsertNode(name, w.Amounts(allocatable), w.Now)
+}
+
+// Pod adds a pod of a queue; it runs if there is a node.
+func (w *World) Pod(name, queue, app, request, node string) {
+	w.tb.Helper()
+	w.Add(store.Pod{
+		Name: name, Node: node, Request: w.Amounts(request + " pods=1"),
+		Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: app},
+		Annotations: map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["research"]}`},
+	})
+}
+
+// Add adds a pod; what has no namespace, UID or time is given one.
+func (w *World) Add(p store.Pod) {
+	if p.UID == "" {
+		p.UID = types.UID("uid-" + p.Name)
+	}
+	if p.Namespace == "" {
+		p.Namespace = "team"
+	}
+	if p.Created.IsZero() {
+		p.Created = w.Now
+	}
+	if p.Node != "" {
+		p.Scheduled = w.Now
+	}
+	w.Store.Upsert(p, w.Now)
+}
+
+// Step lets time go on.
+func (w *World) Step(by time.Duration) {
+	w.Now = w.Now.Add(by)
+	w.Clock.SetTime(w.Now)
+	w.Store.Tick(w.Now)
+}
+
+// Preempt makes a plan for a pod that no node took, and holds its node if there is
+// a lawful one.
+func (w *World) Preempt(name string) {
+	w.tb.Helper()
+	uid := types.UID("uid-" + name)
+	w.Store.Failed(uid, "", reasons.New(reasons.NoNodeFits, "0/3 nodes are available: 3 Insufficient cpu."), w.Now)
+	w.Step(time.Minute)
+	attempt, why := w.Store.Attempt(uid, "", nil, w.Now)
+	if !why.None() {
+		w.tb.Fatal(why)
+	}
+	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if plan.Outcome == victims.Refuse {
+		w.Store.Decline(uid, &plan, w.Now)
+	} else if why := w.Store.Claim(uid, &plan, w.Now); !why.None() {
+		w.tb.Fatal(why)
+	}
+	w.Record.Take()
+}
+
+const busyDocument = `partitions:
+- name: default
+  placementrules:
+  - name: provided
+    create: true
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - name: research
+      parent: true
+      resources:
+        guaranteed: {vcore: 24, memory: 48Gi}
+        max: {vcore: 40, memory: 160Gi}
+      properties:
+        preemption.policy: fence
+      queues:
+      - name: genomics
+        resources:
+          guaranteed: {vcore: 16, memory: 40Gi, nvidia.com/gpu: 2}
+          max: {vcore: 32, nvidia.com/gpu: 4}
+        limits:
+        - limit: the group as a whole
+          groups: [research]
+          maxresources: {vcore: 30}
+          maxapplications: 5
+      - name: physics
+        maxapplications: 2
+        resources:
+          guaranteed: {vcore: 8}
+        properties:
+          preemption.delay: 10s
+          application.sort.policy: fair
+    - name: production
+      parent: true
+      resources:
+        guaranteed: {vcore: 16}
+      properties:
+        preemption.policy: disabled
+        priority.policy: fence
+        priority.offset: "1000"
+      queues:
+      - name: web
+        resources:
+          guaranteed: {vcore: 12, memory: 24Gi}
+          max: {vcore: 12, memory: 32Gi}
+      - name: batch
+    - name: sandbox
+      resources:
+        max: {vcore: 6, memory: 12Gi, pods: 20}
+`
+
+// Busy is a small cluster in which much goes on: queues under and over their
+// guarantee, at their max and behind fences, pods that wait for all kinds of
+// reasons, a held node, pods of other schedulers.
+func Busy(tb testing.TB) *World {
+	w := New(tb, busyDocument)
+	for _, name := range []string{"rack-1-a", "rack-1-b", "rack-2-a"} {
+		w.Node(name, "vcore=16 memory=64Gi pods=110 ephemeral-storage=200Gi nvidia.com/gpu=2")
+		w.Add(store.Pod{Namespace: "kube-system", Name: "agent-" + name, Node: name, Foreign: true, Request: w.Amounts("vcore=250m memory=200Mi pods=1"), Priority: 2000001000})
+	}
+	w.Add(store.Pod{Namespace: "kube-system", Name: "proxy-rack-1-a", Node: "rack-1-a", Foreign: true, Static: true, Request: w.Amounts("vcore=100m pods=1")})
+	w.Step(time.Minute)
+	for i := range 7 {
+		w.Pod(fmt.Sprint("align-", i), "root.research.genomics", "alignment", "vcore=4 memory=8Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
+	}
+	for i := range 6 {
+		w.Pod(fmt.Sprint("front-", i), "root.production.web", "frontend", "vcore=2 memory=2Gi", []string{"rack-1-a", "rack-1-b", "rack-2-a"}[i%3])
+	}
+	w.Pod("try-0", "root.sandbox", "notebook", "vcore=1500m memory=3Gi", "rack-1-b")
+	w.Step(10 * time.Minute)
+	for i := range 3 {
+		w.Pod(fmt.Sprint("lattice-", i), "root.research.physics", "lattice", "vcore=4 memory=8Gi", "")
+	}
+	for i := range 12 {
+		w.Pod(fmt.Sprint("front-", 6+i), "root.production.web", "frontend", "vcore=2 memory=2Gi", "")
+	}
+	w.Pod("try-1", "root.sandbox", "large", "vcore=8 memory=1Gi", "")
+	w.Pod("try-2", "root.sandbox", "small", "vcore=4 memory=40Gi", "")
+	w.Pod("lost-0", "root.research", "lost", "vcore=1", "")
+	w.Pod("nightly-0", "root.production.batch.nightly", "nightly", "vcore=1", "")
+	w.Step(time.Minute)
+	w.Preempt("lattice-0")
+	w.Preempt("try-2")
+	w.Store.UpsertNode("rack-2-b", w.Amounts("vcore=16 memory=64Gi pods=110"), w.Now)
+	w.Store.SetNodeSchedulable("rack-2-b", false, w.Now)
+	w.Step(90 * time.Second)
+	return w
+}
+
+// Size is how large a cluster is.
+type Size struct {
+	// Parents have so many Leaves each; with root that makes the queues.
+	Parents, Leaves int
+	// Nodes have a pod of another scheduler each.
+	Nodes int
+	// Pods are of so many Apps; every tenth waits.
+	Apps, Pods int
+}
+
+// large has 5,000 queues.
+var large = Size{Parents: 50, Leaves: 99, Nodes: 1000, Apps: 1000, Pods: 20000}
+
+// document is a configuration of that size.
+func (s Size) document() string {
+	var document strings.Builder
+	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range s.Parents {
+		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
+		for j := range s.Leaves {
+			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
+		}
+	}
+	return document.String()
+}
+
+// Large is a cluster of 5,000 queues, 1,000 nodes and 20,000 pods of 1,000
+// applications, of which every tenth waits, and a foreign pod on each node.
+func Large(tb testing.TB) *World { return Sized(tb, large) }
+
+// Sized is one of another size.
+func Sized(tb testing.TB, s Size) *World {
+	w := New(tb, s.document())
+	for i := range s.Nodes {
+		name := fmt.Sprintf("node-%03d", i)
+		w.Node(name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
+		w.Add(store.Pod{Namespace: "kube-system", Name: "agent-" + name, Node: name, Foreign: true, Request: w.Amounts("vcore=100m memory=64Mi pods=1")})
+	}
+	request := w.Amounts("vcore=1 memory=2Gi pods=1")
+	for i := range s.Pods {
+		app := i % s.Apps
+		p := store.Pod{
+			Name: fmt.Sprint("pod-", i), Request: request,
+			Labels: map[string]string{
+				placement.KeyApplicationID: fmt.Sprint("app-", app), placement.KeyQueue: fmt.Sprintf("root.p%d.q%d", app%s.Parents, app%s.Leaves),
+			},
+		}
+		if i%10 != 0 {
+			p.Node = fmt.Sprintf("node-%03d", i%s.Nodes)
+		}
+		w.Add(p)
+	}
+	return w
+}

@@ -1,0 +1,309 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/web"
+	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
+)
+
+// patience is for a browser on a machine that has other things to do.
+const patience = 5 * time.Minute
+
+// pictures is where pictures of the pages are left.
+const pictures = "../../bin/pictures"
+
+func start(t *testing.T) (context.Context, *Browser) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	b, err := Start(ctx, t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { _ = b.Close() })
+	version, err := b.Version(ctx)
+	must(t, err)
+	t.Log("driving", version)
+	return ctx, b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve serves the pages of a world, as the scheduler does.
+func serve(t *testing.T, w *webtest.World, configuration web.Configuration) string {
+	t.Helper()
+	server := rest.NewServer(rest.Options{
+		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Build: map[string]string{"buildVersion": "v0-test"},
+		Configuration: func() web.Configuration { return configuration },
+		Checks:        []rest.Check{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: w.Store.Check}},
+	})
+	s := httptest.NewServer(server.Handler())
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func failed(t *testing.T) web.Configuration {
+	_, err := config.Parse([]byte("partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - {name: a b, resources: {max: {vcore: x}}}\n    - {name: c, resources: {guaranteed: {memory: 2Gi}, max: {memory: 1Gi}}}\n"))
+	if err == nil {
+		t.Fatal("the document is valid")
+	}
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	return web.Configuration{
+		Version: 2, Source: "ConfigMaps yunikorn-defaults and yunikorn-configs in namespace yunikorn", Since: at.Add(-time.Hour),
+		Failure: &web.Failure{At: at, Source: "ConfigMap yunikorn/yunikorn-configs", Err: err},
+	}
+}
+
+// views are pages of each world.
+var views = map[string][]string{
+	"empty": {"", "waiting", "nodes", "decisions", "configuration", "health"},
+	"one":   {"", "?queue=root.only", "waiting", "nodes", "decisions", "configuration", "health"},
+	"busy": {
+		"", "?queue=root.research.genomics", "?show=short", "?find=nothing-like-it", "waiting", "waiting?each=pod&queue=root.production",
+		"nodes", "node?name=rack-1-b", "decisions", "configuration", "health",
+	},
+	"large": {
+		"", "?queue=root.p7", "?queue=root.p7.q7", "?find=q1", "?show=waiting&page=3", "waiting", "waiting?each=pod&page=40",
+		"nodes?page=20", "node?name=node-007", "decisions", "configuration?page=3", "health",
+	},
+}
+
+var looks = map[string]Look{"wide": {Width: 1400, Height: 900}, "narrow": {Width: 420, Height: 800}, "dark": {Width: 1400, Height: 900, Dark: true}}
+
+// TestPages looks at every page with no queue, with one, with a busy few and with
+// 5,000, and leaves pictures.
+func TestPages(t *testing.T) {
+	ctx, b := start(t)
+	must(t, os.MkdirAll(pictures, 0o755))
+	where, err := filepath.Abs(pictures)
+	must(t, err)
+	t.Log("pictures are in", where)
+	one := webtest.New(t, "partitions: [{name: default, queues: [{name: root, queues: [{name: only}]}]}]")
+	known := web.Configuration{Version: 1, Source: "file queues.yaml", Since: one.Now.Add(-time.Minute)}
+	worlds := map[string]string{
+		"empty": serve(t, webtest.New(t, ""), web.Configuration{}),
+		"one":   serve(t, one, known),
+		"busy":  serve(t, webtest.Busy(t), failed(t)),
+		"large": serve(t, webtest.Large(t), known),
+	}
+	for world, pages := range views {
+		for name, look := range looks {
+			if world != "busy" && name != "wide" {
+				continue // nothing is coloured or laid out otherwise
+			}
+			tab, err := b.Open(ctx, look)
+			must(t, err)
+			for _, page := range pages {
+				must(t, tab.Go(ctx, worlds[world]+"/"+page))
+				for _, problem := range tab.Problems() {
+					t.Errorf("%s /%s, %s: %s", world, page, name, problem)
+				}
+				keep(ctx, t, tab, strings.Join([]string{world, name, fileName(page)}, "-"))
+				checkWidth(ctx, t, tab, world+" /"+page+", "+name)
+				checkNames(ctx, t, tab, world+" /"+page+", "+name)
+			}
+			must(t, tab.Close(ctx))
+		}
+	}
+}
+
+// TestKeyboard goes through the first page without a mouse.
+func TestKeyboard(t *testing.T) {
+	ctx, b := start(t)
+	address := serve(t, webtest.Busy(t), web.Configuration{})
+	tab, err := b.Open(ctx, looks["wide"])
+	must(t, err)
+	must(t, tab.Go(ctx, address))
+	focus := func() (what string) {
+		must(t, tab.Eval(ctx, `document.activeElement.textContent.trim() || document.activeElement.name`, &what))
+		return what
+	}
+	press := func(until string) {
+		t.Helper()
+		for range 40 {
+			must(t, tab.Press(ctx, "Tab"))
+			if focus() == until {
+				return
+			}
+		}
+		t.Fatalf("%q is not reached; the focus is on %q", until, focus())
+	}
+	must(t, tab.Press(ctx, "Tab"))
+	if got := focus(); got != "Skip to the content" {
+		t.Errorf("the first stop is %q", got)
+	}
+	press("find")
+	press("How to read the bars")
+	must(t, tab.Press(ctx, "Enter"))
+	var open bool
+	must(t, tab.Eval(ctx, "document.querySelector('details.legend').open", &open))
+	if !open {
+		t.Error("Enter does not unfold the legend")
+	}
+	press("2 queues in production")
+	press("web")
+	must(t, tab.load(ctx, func() error { return tab.Press(ctx, "Enter") }))
+	var title string
+	must(t, tab.Eval(ctx, "document.getElementById('queue').textContent", &title))
+	if !strings.HasPrefix(title, "root.production.web") {
+		t.Errorf("Enter on the link leads to %q", title)
+	}
+	for _, problem := range tab.Problems() {
+		t.Error(problem)
+	}
+}
+
+// checkNames finds what a screen reader would have no name for, and headings that
+// skip a level.
+func checkNames(ctx context.Context, t *testing.T, tab *Tab, name string) {
+	t.Helper()
+	var wrong []string
+	must(t, tab.Eval(ctx, namelessScript, &wrong))
+	for _, problem := range wrong {
+		t.Errorf("%s: %s", name, problem)
+	}
+}
+
+const namelessScript = `(() => {
+	const wrong = [];
+	for (const e of document.querySelectorAll('a, button, summary, th, h1, h2, h3'))
+		if (!e.textContent.trim()) wrong.push('nameless ' + e.outerHTML.slice(0, 100));
+	for (const e of document.querySelectorAll('input, select'))
+		if (!e.labels.length) wrong.push('without a label: ' + e.outerHTML.slice(0, 100));
+	for (const e of document.querySelectorAll('svg'))
+		if (e.getAttribute('aria-hidden') !== 'true' && !e.getAttribute('aria-label')) wrong.push('a drawing without words');
+	for (const e of document.querySelectorAll('nav, [role=region]'))
+		if (!e.getAttribute('aria-label')) wrong.push('a region without a name: ' + e.outerHTML.slice(0, 100));
+	const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
+	if (new Set(ids).size !== ids.length) wrong.push('an id is there twice');
+	let level = 0;
+	for (const e of document.querySelectorAll('h1, h2, h3')) {
+		const here = Number(e.tagName[1]);
+		if (here > level + 1) wrong.push('heading ' + e.textContent + ' skips a level');
+		level = here;
+	}
+	if (document.querySelectorAll('h1').length !== 1 || !document.documentElement.lang || !document.title) wrong.push('no heading, language or title');
+	return wrong;
+})()`
+
+// TestNamelessThingsAreNoticed is the twin of checkNames.
+func TestNamelessThingsAreNoticed(t *testing.T) {
+	ctx, b := start(t)
+	tab, err := b.Open(ctx, looks["wide"])
+	must(t, err)
+	for body, want := range map[string]int{
+		"<h1>fine</h1><h2>x</h2><a href='#'>x</a><label>x <input></label><svg aria-hidden='true'/>": 0,
+		"<h1>x</h1><a href='#'></a>": 1, "<h1>x</h1><input>": 1, "<h1>x</h1><svg></svg>": 1, "<h1>x</h1><nav></nav>": 1,
+		"<h1>x</h1><h3>x</h3>": 1, "<p>x": 1, "<h1>x</h1><p id=a><p id=a>": 1, "<h1>x</h1><div role=region></div><button></button>": 2,
+	} {
+		must(t, tab.Go(ctx, "data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
+		var wrong []string
+		must(t, tab.Eval(ctx, namelessScript, &wrong))
+		if len(wrong) != want {
+			t.Errorf("%s: %q, want %d problems", body, wrong, want)
+		}
+	}
+}
+
+func fileName(page string) string {
+	if page == "" {
+		page = "queues"
+	}
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("?&=./", r) {
+			return '_'
+		}
+		return r
+	}, page)
+}
+
+// keep leaves a picture of the page.
+func keep(ctx context.Context, t *testing.T, tab *Tab, name string) {
+	t.Helper()
+	picture, err := tab.Picture(ctx, 4000)
+	must(t, err)
+	if len(picture) < 1000 {
+		t.Errorf("%s: a picture of %d bytes", name, len(picture))
+	}
+	must(t, os.WriteFile(filepath.Join(pictures, name+".png"), picture, 0o644))
+}
+
+// checkWidth finds pages that have to be moved sideways to be read.
+func checkWidth(ctx context.Context, t *testing.T, tab *Tab, name string) {
+	t.Helper()
+	var over int
+	must(t, tab.Eval(ctx, "document.documentElement.scrollWidth - document.documentElement.clientWidth", &over))
+	if over > 0 {
+		t.Errorf("%s: the page is %d pixels wider than the window", name, over)
+	}
+}
+
+// TestFaultsAreNoticed is the twin of the tests above: pages with one fault each,
+// under the same policy.
+func TestFaultsAreNoticed(t *testing.T) {
+	ctx, b := start(t)
+	policy := serve(t, webtest.New(t, ""), web.Configuration{})
+	r, err := http.Get(policy) //nolint:noctx // a server of this test
+	must(t, err)
+	must(t, r.Body.Close())
+	strict := r.Header.Get("Content-Security-Policy")
+	for _, fault := range []struct{ name, policy, body, want string }{
+		{"none", strict, "<p>fine", ""},
+		{"a script", strict, "<script>document.title = 'ran'</script>", "Content"},
+		{"a style", strict, `<p style="color: red">red`, "Content"},
+		{"a handler", strict, `<img src="/icon.svg" onload="document.title = 'ran'">`, "Content"},
+		{"a picture of elsewhere", strict, `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">`, "Content"},
+		{"a frame", strict, `<iframe src="/"></iframe>`, "Content"},
+		{"console", "", "<script>console.error('no good')</script>", "no good"},
+		{"exception", "", "<script>null.f()</script>", "TypeError"},
+		{"something missing", strict, `<img alt="" src="/missing.png">`, "404"},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/icon.svg":
+					w.Header().Set("Content-Type", "image/svg+xml")
+					_, _ = fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`)
+					return
+				case "/missing.png":
+					http.NotFound(w, r)
+					return
+				}
+				if fault.policy != "" {
+					w.Header().Set("Content-Security-Policy", fault.policy)
+				}
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = fmt.Fprint(w, `<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="/icon.svg"><title>t</title>`+fault.body)
+			}))
+			defer s.Close()
+			tab, err := b.Open(ctx, Look{Width: 800, Height: 600})
+			must(t, err)
+			must(t, tab.Go(ctx, s.URL))
+			problems := tab.Problems()
+			var title string
+			must(t, tab.Eval(ctx, "document.title", &title))
+			if title != "t" {
+				t.Error("the script ran")
+			}
+			if fault.want == "" && len(problems) > 0 || !strings.Contains(strings.Join(problems, "\n"), fault.want) {
+				t.Errorf("problems %q, want %q", problems, fault.want)
+			}
+			must(t, tab.Close(ctx))
+		})
+	}
+}
