@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/manifests/install"
 )
@@ -164,6 +167,50 @@ func TestInstall(t *testing.T) {
 				t.Errorf("a field that does not exist: %v", err)
 			}
 		}
+	}
+}
+
+// TestStaticPod shows that the API server takes the pod of the control plane, as the
+// kubelet will show it there.
+func TestStaticPod(t *testing.T) {
+	root, err := build.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays/replace-default/static-pod.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: text}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 1 {
+		t.Fatalf("%d objects, want one pod", len(objects))
+	}
+	pod := objects[0]
+	if err := unstructured.SetNestedField(pod.Object, "kube-scheduler", "spec", "serviceAccountName"); err != nil {
+		t.Fatal(err) // the kubelet's needs none, but any other pod does
+	}
+	a := newApplier(t)
+	account := &unstructured.Unstructured{}
+	account.SetAPIVersion("v1")
+	account.SetKind("ServiceAccount")
+	account.SetName("kube-scheduler")
+	account.SetNamespace(metav1.NamespaceSystem)
+	if _, err := a.apply(t.Context(), account, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.delete(context.Background(), account); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := a.apply(t.Context(), pod, true); err != nil {
+		t.Error(err)
+	}
+	if warnings := a.warned(); len(warnings) > 0 {
+		t.Errorf("the API server warns: %q", warnings)
 	}
 }
 
