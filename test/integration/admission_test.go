@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -133,39 +132,61 @@ func podSpec(scheduler string) corev1.PodSpec {
 // not really made.
 func (p policed) make(user, kind string, m marks) error {
 	p.Helper()
+	_, err := p.ask(user, kind, m)
+	return err
+}
+
+// ask is make, and returns what the pods would have.
+func (p policed) ask(user, kind string, m marks) (metav1.ObjectMeta, error) {
+	p.Helper()
 	client, dry := p.as(user), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	name := metav1.ObjectMeta{Name: "x"}
 	template := corev1.PodTemplateSpec{ObjectMeta: m.meta(), Spec: podSpec(profile)}
 	always := *template.DeepCopy()
 	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}
-	var err error
+	apps, batch, core := client.AppsV1(), client.BatchV1(), client.CoreV1()
 	switch kind {
 	case "Pod":
 		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: template.Spec}
 		pod.Name = "x"
-		_, err = client.CoreV1().Pods(p.ns).Create(p.Context(), pod, dry)
+		made, err := core.Pods(p.ns).Create(p.Context(), pod, dry)
+		return made.ObjectMeta, err
 	case "Deployment":
-		_, err = client.AppsV1().Deployments(p.ns).Create(p.Context(), &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, dry)
+		made, err := apps.Deployments(p.ns).Create(p.Context(), &appsv1.Deployment{ObjectMeta: name, Spec: appsv1.DeploymentSpec{Selector: selector, Template: always}}, dry)
+		return made.Spec.Template.ObjectMeta, err
 	case "DaemonSet":
-		_, err = client.AppsV1().DaemonSets(p.ns).Create(p.Context(), &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}, dry)
+		made, err := apps.DaemonSets(p.ns).Create(p.Context(), &appsv1.DaemonSet{ObjectMeta: name, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}, dry)
+		return made.Spec.Template.ObjectMeta, err
 	case "StatefulSet":
-		_, err = client.AppsV1().StatefulSets(p.ns).Create(p.Context(), &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: always}}, dry)
+		made, err := apps.StatefulSets(p.ns).Create(p.Context(), &appsv1.StatefulSet{ObjectMeta: name, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: always}}, dry)
+		return made.Spec.Template.ObjectMeta, err
 	case "ReplicaSet":
-		_, err = client.AppsV1().ReplicaSets(p.ns).Create(p.Context(), &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: always}}, dry)
+		made, err := apps.ReplicaSets(p.ns).Create(p.Context(), &appsv1.ReplicaSet{ObjectMeta: name, Spec: appsv1.ReplicaSetSpec{Selector: selector, Template: always}}, dry)
+		return made.Spec.Template.ObjectMeta, err
 	case "ReplicationController":
-		_, err = client.CoreV1().ReplicationControllers(p.ns).Create(p.Context(), &corev1.ReplicationController{ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: selector.MatchLabels, Template: &always}}, dry)
+		made, err := core.ReplicationControllers(p.ns).Create(p.Context(), &corev1.ReplicationController{
+			ObjectMeta: name, Spec: corev1.ReplicationControllerSpec{Selector: selector.MatchLabels, Template: &always},
+		}, dry)
+		if err != nil {
+			return metav1.ObjectMeta{}, err
+		}
+		return made.Spec.Template.ObjectMeta, nil
 	case "Job":
-		_, err = client.BatchV1().Jobs(p.ns).Create(p.Context(), &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: template}}, dry)
+		made, err := batch.Jobs(p.ns).Create(p.Context(), &batchv1.Job{ObjectMeta: name, Spec: batchv1.JobSpec{Template: template}}, dry)
+		return made.Spec.Template.ObjectMeta, err
 	case "CronJob":
-		_, err = client.BatchV1().CronJobs(p.ns).Create(p.Context(), &batchv1.CronJob{ObjectMeta: name, Spec: batchv1.CronJobSpec{
+		made, err := batch.CronJobs(p.ns).Create(p.Context(), &batchv1.CronJob{ObjectMeta: name, Spec: batchv1.CronJobSpec{
 			Schedule: "@daily", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
 		}}, dry)
-	default:
-		p.Fatalf("kind %s", kind)
+		return made.Spec.JobTemplate.Spec.Template.ObjectMeta, err
 	}
-	return err
+	p.Fatalf("kind %s", kind)
+	return metav1.ObjectMeta{}, nil
 }
+
+// kinds are those that make pods, and Pod.
+var kinds = []string{"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
 
 // expectAnswer compares an answer with what is wanted: part of the message of a
 // refusal, or nothing.
@@ -212,7 +233,6 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		mayNot      = "bob may not say whose pods these are"
 		looks       = `must look like {"user":"name","groups":["group"]}`
 	)
-	kinds := []string{"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
 	for _, kind := range kinds {
 		p.expectAnswer(kind+" of nobody", p.make(anybody, kind, nil), "")
 		p.expectAnswer(kind+" with user.info", p.make(anybody, kind, info), mayNot)
@@ -220,6 +240,27 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		p.expectAnswer(kind+" by the operator", p.make(trusted, kind, info), "")
 		p.expectAnswer(kind+" by the operator, wrong", p.make(trusted, kind, marks{markInfo: `alice`}), looks)
 	}
+	for _, kind := range kinds {
+		p.expectAnswer(kind+" of oneself", p.make(anybody, kind, marks{markInfo: `{"user":"bob","groups":["system:authenticated"]}`}), "")
+		p.expectAnswer(kind+" of oneself by name", p.make(anybody, kind, marks{markUsername: "bob"}), "")
+	}
+	for what, m := range map[string]marks{
+		"other groups":           {markInfo: `{"user":"bob","groups":["system:authenticated","admins"]}`},
+		"no groups":              {markInfo: `{"user":"bob","groups":[]}`},
+		"groups left out":        {markInfo: `{"user":"bob"}`},
+		"a second user":          {markInfo: `{"user":"bob","groups":["system:authenticated"],"user":"alice"}`},
+		"oneself and by another": {markInfo: `{"user":"bob","groups":["system:authenticated"]}`, markUsername: "alice"},
+	} {
+		p.expectAnswer(what, p.make(anybody, "Pod", m), mayNot)
+	}
+	// A name that quotes would make another of.
+	const odd = `eve","groups":["system:authenticated"],"user":"alice`
+	p.allow(odd, "admin")
+	eventually(t, patience, "eve may make pods", func() (bool, string) {
+		err := p.make(odd, "Pod", nil)
+		return err == nil, fmt.Sprint(err)
+	})
+	p.expectAnswer("a name with quotes", p.make(odd, "Pod", marks{markInfo: `{"user":"` + odd + `","groups":["system:authenticated"]}`}), "may not say whose pods these are")
 	p.expectAnswer("empty user.info", p.make(anybody, "Pod", marks{markInfo: ""}), "")
 	p.expectAnswer("a pod by a controller", p.make(replicaSets, "Pod", info), "")
 	p.expectAnswer("a pod by an administrator", func() error {
@@ -370,56 +411,4 @@ func TestPolicyComesLater(t *testing.T) {
 	note := []byte(`{"metadata":{"annotations":{"note":"x"}}}`)
 	_, err := p.as("bob").CoreV1().Pods(p.ns).Patch(t.Context(), "old", types.MergePatchType, note, metav1.PatchOptions{})
 	p.expectAnswer("a pod from before", err, "")
-}
-
-// TestSetSchedulerName is a table of pods of two namespaces. The API server of
-// Kubernetes 1.35 has the policies as a beta, which the control plane of these tests
-// switches on; the same objects as v1 differ in the version only.
-func TestSetSchedulerName(t *testing.T) {
-	objects := installed(t, "admission-mutating.yaml")
-	for _, o := range objects {
-		if o.GetAPIVersion() != admissionv1.SchemeGroupVersion.String() {
-			t.Errorf("%s is of %s", o.GetKind(), o.GetAPIVersion())
-		}
-		o.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
-	}
-	applyPolicies(t, objects)
-	on := newPoliced(t, "policed-on", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
-	off := newPoliced(t, "policed-off", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "false"})
-	none := newPoliced(t, "policed-none", nil)
-	create := func(p policed, scheduler string, m marks) string {
-		t.Helper()
-		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name = "x"
-		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made.Spec.SchedulerName
-	}
-	eventually(t, patience, "the policy is in force", func() (bool, string) {
-		got := create(on, "", nil)
-		return got == profile, got
-	})
-	for _, c := range []struct {
-		name      string
-		in        policed
-		scheduler string
-		m         marks
-		want      string
-	}{
-		{"no scheduler named", on, "", nil, profile},
-		{"default-scheduler named", on, corev1.DefaultSchedulerName, nil, profile},
-		{"another one named", on, "mine", nil, "mine"},
-		{"yunikorn named", on, profile, nil, profile},
-		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
-		{"Paddock itself", on, corev1.DefaultSchedulerName, marks{"label app.kubernetes.io/name": "paddock"}, corev1.DefaultSchedulerName},
-		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
-		{"not said", none, "", nil, corev1.DefaultSchedulerName},
-		{"not said, yunikorn named", none, profile, nil, profile},
-	} {
-		if got := create(c.in, c.scheduler, c.m); got != c.want {
-			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
-		}
-	}
 }

@@ -26,6 +26,8 @@ var installs = map[string]string{
 var copies = map[string]string{
 	"chart/files/validate.yaml":                   "admission/validate.yaml",
 	"chart/files/set-scheduler-name-v1.yaml":      "admission/mutating-v1/set-scheduler-name.yaml",
+	"chart/files/set-user-v1.yaml":                "admission/mutating-v1/set-user.yaml",
+	"chart/files/set-user-v1beta1.yaml":           "admission/mutating-v1beta1/set-user.yaml",
 	"chart/files/set-scheduler-name-v1beta1.yaml": "admission/mutating-v1beta1/set-scheduler-name.yaml",
 }
 

@@ -169,9 +169,9 @@ func TestChartIsTheKustomization(t *testing.T) {
 		{"single", []string{"overlays/single"}, single},
 		{"ha", []string{"overlays/ha"}, ha},
 		{"admission", []string{"base", "admission", "admission/mutating-v1"},
-			map[string]any{"admission": map[string]any{"validate": true, "setSchedulerName": "v1"}}},
+			map[string]any{"admission": map[string]any{"validate": true, "setSchedulerName": "v1", "setUser": "v1"}}},
 		{"admission of beta", []string{"base", "admission/mutating-v1beta1"},
-			map[string]any{"admission": map[string]any{"setSchedulerName": "v1beta1"}}},
+			map[string]any{"admission": map[string]any{"setSchedulerName": "v1beta1", "setUser": "v1beta1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := meanings(t, kustomized(t, c.dirs...))

@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+)
+
+// TestSetSchedulerName is a table of pods of two namespaces. The API server of
+// Kubernetes 1.35 has the policies as a beta, which the control plane of these tests
+// switches on; the same objects as v1 differ in the version only.
+func TestSetSchedulerName(t *testing.T) {
+	applyPolicies(t, mutating(t, "paddock-scheduler-name"))
+	on := newPoliced(t, "policed-on", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
+	off := newPoliced(t, "policed-off", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "false"})
+	none := newPoliced(t, "policed-none", nil)
+	create := func(p policed, scheduler string, m marks) string {
+		t.Helper()
+		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+		pod.Name = "x"
+		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Spec.SchedulerName
+	}
+	eventually(t, patience, "the policy is in force", func() (bool, string) {
+		got := create(on, "", nil)
+		return got == profile, got
+	})
+	for _, c := range []struct {
+		name      string
+		in        policed
+		scheduler string
+		m         marks
+		want      string
+	}{
+		{"no scheduler named", on, "", nil, profile},
+		{"default-scheduler named", on, corev1.DefaultSchedulerName, nil, profile},
+		{"another one named", on, "mine", nil, "mine"},
+		{"yunikorn named", on, profile, nil, profile},
+		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
+		{"Paddock itself", on, corev1.DefaultSchedulerName, marks{"label app.kubernetes.io/name": "paddock"}, corev1.DefaultSchedulerName},
+		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
+		{"not said", none, "", nil, corev1.DefaultSchedulerName},
+		{"not said, yunikorn named", none, profile, nil, profile},
+	} {
+		if got := create(c.in, c.scheduler, c.m); got != c.want {
+			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// mutating are the policies whose names begin so, as objects of the beta.
+func mutating(t *testing.T, prefix string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, o := range installed(t, "admission-mutating.yaml") {
+		if o.GetAPIVersion() != admissionv1.SchemeGroupVersion.String() {
+			t.Errorf("%s is of %s", o.GetKind(), o.GetAPIVersion())
+		}
+		if strings.HasPrefix(o.GetName(), prefix) {
+			o.SetAPIVersion("admissionregistration.k8s.io/v1beta1")
+			out = append(out, o)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("no policy is called %s...", prefix)
+	}
+	return out
+}
+
+// TestSetUser is a table of who makes what, and the user that the pods get. The
+// policies that check users are there, too, and agree.
+func TestSetUser(t *testing.T) {
+	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), mutating(t, "paddock-set-user")))
+	on := newPoliced(t, "policed-users", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
+	off := newPoliced(t, "policed-nobody", nil)
+	for _, p := range []policed{on, off} {
+		for _, user := range []string{"bob", `o"dd`, "operator"} {
+			p.allow(user, "admin")
+		}
+		p.allow("operator", "paddock-set-user")
+	}
+	const bob = `{"user":"bob","groups":["system:authenticated"]}`
+	for _, kind := range kinds {
+		eventually(t, patience, "the policies for "+kind+" are in force", func() (bool, string) {
+			made, err := on.ask("bob", kind, nil)
+			return err == nil && made.Annotations[placement.KeyUserInfo] == bob, fmt.Sprint(made.Annotations, err)
+		})
+	}
+	const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
+	for _, c := range []struct {
+		name string
+		in   policed
+		user string
+		m    marks
+		want string
+	}{
+		{"another namespace", off, "bob", nil, ""},
+		{"a service account", on, "system:serviceaccount:policed-users:robot", nil,
+			`{"user":"system:serviceaccount:policed-users:robot","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:policed-users"]}`},
+		{"a controller", on, replicaSets, nil, ""},
+		{"a controller, with the user of the template", on, replicaSets, marks{markInfo: aliceInfo}, aliceInfo},
+		{"an operator, for somebody", on, "operator", marks{markInfo: aliceInfo}, aliceInfo},
+		{"an operator, by name", on, "operator", marks{markUsername: "alice"}, ""},
+		{"a name that JSON quotes", on, `o"dd`, nil, ""},
+	} {
+		c.in.allow(c.user, "admin")
+		var got string
+		eventually(t, patience, c.name+": allowed", func() (bool, string) {
+			made, err := c.in.ask(c.user, "Pod", c.m)
+			got = made.Annotations[placement.KeyUserInfo]
+			return err == nil, fmt.Sprint(err)
+		})
+		if got != c.want {
+			t.Errorf("%s: user.info is %s, want %s", c.name, got, c.want)
+		}
+	}
+	if err := on.make("bob", "Pod", marks{markInfo: aliceInfo}); err == nil {
+		t.Error("bob can be alice where users are filled in")
+	}
+}
