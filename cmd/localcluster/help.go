@@ -17,6 +17,7 @@ func (l *launcher) help(kubeconfig string) string {
 	}
 	return fmt.Sprintf(`
 kubeconfig   %[1]s
+web pages    %[2]s/
 REST API     %[2]s/ws/v1/...
 logs         %[3]s
 

@@ -47,6 +47,8 @@ type waitingRow struct {
 	Text, Remedy                string
 	// Node is held for the pod; empty for none.
 	Node, NodeAddress string
+	// Decisions is where the decisions about the pod are; empty where there may be none.
+	Decisions string
 	// Others is how many more of the application wait.
 	Others        int
 	OthersAddress string
@@ -142,6 +144,12 @@ func (c *waitingContent) wants(queue, namespace, application string) bool {
 		(c.Namespace == "" || namespace == c.Namespace) && (c.Application == "" || application == c.Application)
 }
 
+// decided are the reasons that a decision stands behind.
+var decided = map[reasons.Code]bool{
+	reasons.PreemptionRefused: true, reasons.MakingRoom: true, reasons.WaitingForRoom: true, reasons.RoomAwaited: true, reasons.RoomImpossible: true,
+	reasons.HoldTimedOut: true, reasons.HoldSuperseded: true, reasons.HoldNodeGone: true, reasons.HoldNodeUnschedulable: true, reasons.HoldGivenUp: true,
+}
+
 func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	pod := w.pod
 	row := waitingRow{
@@ -161,6 +169,9 @@ func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	}
 	if hold, holds := r.Holds.Of(pod.UID); holds {
 		row.Node, row.NodeAddress = visible(hold.Node), link("node", "name", hold.Node)
+	}
+	if decided[why.Code] {
+		row.Decisions = link("decisions", "namespace", pod.Namespace, "pod", pod.Name)
 	}
 	if entry, known := reasons.Explain(why.Code); known {
 		row.Remedy = entry.Remedy
