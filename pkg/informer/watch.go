@@ -75,6 +75,7 @@ type Watcher struct {
 	store      Store
 	options    Options
 	pods       corelisters.PodLister
+	nodes      corelisters.NodeLister
 	registered []cache.ResourceEventHandlerRegistration
 	classes    *priorityClasses // nil without a client
 }
@@ -83,7 +84,7 @@ type Watcher struct {
 // PodDisruptionBudgets and PriorityClasses. It starts nothing: the factory is
 // for the caller, PriorityClasses for Run.
 func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
-	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister()}
+	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister(), nodes: factory.Core().V1().Nodes().Lister()}
 	for _, r := range []struct {
 		what     string
 		informer cache.SharedIndexInformer
@@ -144,6 +145,23 @@ func (w *Watcher) Recount() error {
 	}
 	return w.store.Recount(managed)
 }
+
+// Pods are all pods as the informer has them now; they are not to be changed.
+func (w *Watcher) Pods() ([]*corev1.Pod, error) { return w.pods.List(labels.Everything()) }
+
+// Nodes are all nodes as the informer has them now; they are not to be changed.
+func (w *Watcher) Nodes() ([]*corev1.Node, error) { return w.nodes.List(labels.Everything()) }
+
+// Read is a pod as the store is told of it; false for one that it is not told of.
+func (w *Watcher) Read(pod *corev1.Pod) (store.Pod, bool) {
+	if !w.matters(pod) {
+		return store.Pod{}, false
+	}
+	return w.options.Translate(pod), true
+}
+
+// Allocatable is what the store is told of a node.
+func (w *Watcher) Allocatable(node *corev1.Node) resources.Vector { return Allocatable(node) }
 
 func (w *Watcher) pod(old, pod *corev1.Pod) {
 	if old != nil && old.UID != pod.UID {

@@ -80,6 +80,23 @@ func New(source Source) *Inventory {
 func (i *Inventory) View() *View {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return i.lockedView()
+}
+
+// Pods returns all pods that are known as they are now, those of no queue and of no
+// known node included, in no order.
+func (i *Inventory) Pods() []*Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.lockedView()
+	out := make([]*Pod, 0, len(i.pods))
+	for _, p := range i.pods {
+		out = append(out, p)
+	}
+	return out
+}
+
+func (i *Inventory) lockedView() *View {
 	for {
 		c := i.source.TakeChanges(bite)
 		i.apply(&c)

@@ -17,11 +17,13 @@ var names = []string{
 	"paddock_config_reload_failures_total",
 	"paddock_gated_pods",
 	"paddock_holds",
+	"paddock_law_violations_total",
 	"paddock_queue_applications",
 	"paddock_queue_resource",
 	"paddock_queue_unmet_guarantee_seconds_total",
 	"paddock_queues_hidden",
 	"paddock_queues_shown",
+	"paddock_store_drift_total",
 	"paddock_time_to_guarantee_seconds",
 }
 

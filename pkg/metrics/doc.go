@@ -8,5 +8,6 @@
 //     set while pods are scheduled. How many queues have series is bounded.
 //   - guarantee.go looks once a second for how long queues are under their
 //     guarantee while pods wait that preemption could lawfully serve.
+//   - audit.go counts what the auditors find.
 //   - config.go has what is counted when the configuration is read.
 package metrics

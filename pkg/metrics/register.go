@@ -17,7 +17,7 @@ var (
 // Register makes the metrics known; it may be called more than once.
 func Register() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(reloadSuccess, reloadTimestamp, reloadFailures, timeToGuaranteeSeconds)
+		legacyregistry.MustRegister(reloadSuccess, reloadTimestamp, reloadFailures, timeToGuaranteeSeconds, lawsBroken, drifts)
 		legacyregistry.CustomMustRegister(cluster)
 	})
 }

@@ -48,6 +48,8 @@ const (
 	reloadOK          = "config_last_reload_success"
 	reloadTime        = "config_last_reload_success_timestamp_seconds"
 	reloadsFailed     = "config_reload_failures_total"
+	lawViolations     = "law_violations_total"
+	storeDrift        = "store_drift_total"
 )
 
 var table = []Entry{
@@ -65,6 +67,8 @@ var table = []Entry{
 	{reloadOK, Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
 	{reloadTime, Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
 	{reloadsFailed, Counter, nil, "How often the queue configuration was read and could not be used."},
+	{lawViolations, Counter, []string{"law"}, "How often a decision that was carried out was found to break a law of preemption; anything above 0 is a mistake of the scheduler."},
+	{storeDrift, Counter, []string{"kind"}, "How often the scheduler's books were found to differ from what the API server says; anything above 0 is a mistake of the scheduler."},
 }
 
 // entry is the line of the table with a name; a name that it does not have is a
@@ -94,4 +98,9 @@ func newHistogram(name string, buckets []float64) *metrics.Histogram {
 	return metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: Subsystem, Name: name, Help: entry(name).Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
 	})
+}
+
+func newCounters(name string) *metrics.CounterVec {
+	e := entry(name)
+	return metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: Subsystem, Name: name, Help: e.Help, StabilityLevel: metrics.ALPHA}, e.Labels)
 }

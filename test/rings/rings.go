@@ -49,6 +49,7 @@ var table = map[string]Ring{
 	"pkg/inventory":         Live,
 	"pkg/evict":             Live,
 	"pkg/record":            Live,
+	"pkg/audit":             Live,
 	"pkg/leader":            Live,
 	"pkg/plugins":           Adapters,
 	"pkg/rest":              Adapters,

@@ -8,13 +8,14 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
 // execute starts what carries out the store's decisions about holds.
-func (p *Process) execute(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+func (p *Process) execute(ctx context.Context, h fwk.Handle, s *store.Store, laws *audit.Laws, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
 		return // a framework without an API server, as tests make it
 	}
@@ -24,6 +25,7 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s *store.Store, log
 		Leading:  p.Leader.Leading,
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
+		LetGo:    laws.LetGo,
 		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}
 	go executor.Run(ctx)

@@ -143,7 +143,11 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	s.OpenJournal()
 	decided := record.New(s, record.Options{})
-	if err := serveREST(ctx, args.RESTAddress, s, watcher, decided, follower, logger); err != nil {
+	books := inventory.New(s)
+	audited := p.audit(watcher, books, decided, logger)
+	if err := serveREST(ctx, args.RESTAddress, s, rest.Options{
+		Inventory: books, Record: decided, Explainer: s, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
+	}, logger); err != nil {
 		return err
 	}
 	p.measure(ctx, s)
@@ -153,6 +157,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.args = args
 	p.applyPreemption()
 	go decided.Run(ctx)
+	audited.run(ctx)
 	go source.Run(ctx)
 	go watcher.Run(ctx)
 	go announcer.run(ctx, p.Clock)
@@ -161,7 +166,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go p.see(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
 	p.report(ctx, h, s, logger)
-	p.execute(ctx, h, s, logger)
+	p.execute(ctx, h, s, audited.laws, logger)
 	return nil
 }
 
@@ -200,9 +205,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func serveREST(
-	ctx context.Context, address string, s *store.Store, w *informer.Watcher, decided *record.Record, f *follower, logger klog.Logger,
-) error {
+func serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
 	if address == "" {
 		return nil
 	}
@@ -210,15 +213,8 @@ func serveREST(
 	if err != nil {
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
 	}
-	server := rest.NewServer(rest.Options{
-		Inventory: inventory.New(s), Record: decided, Explainer: s, Events: eventlog.New(s, eventlog.Size), Build: rest.BuildInformation(),
-		Configuration: f.configuration,
-		Checks: []rest.Check{
-			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
-			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
-		},
-	})
-	go server.Serve(ctx, listener, logger)
+	o.Events = eventlog.New(s, eventlog.Size)
+	go rest.NewServer(o).Serve(ctx, listener, logger)
 	return nil
 }
 

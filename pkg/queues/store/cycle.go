@@ -192,7 +192,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	}
 	if h, ok := s.holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and nobody was disrupted for it yet.
-		s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node), now)
+		s.endHoldAt(p, node, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node), now)
 	}
 	if s.overtaken(p, now) {
 		s.keys.Delete(uid)

@@ -193,9 +193,15 @@ func (s *Store) ownsAny(owner types.UID, n int) {
 
 // protection says why a pod is never a victim.
 func (s *Store) protection(p *pod) victims.Protection {
-	switch {
-	case p.leaves():
+	if p.leaves() {
 		return victims.Leaving
+	}
+	return s.ownProtection(p)
+}
+
+// ownProtection says the same of a pod that does not leave.
+func (s *Store) ownProtection(p *pod) victims.Protection {
+	switch {
 	case p.Static:
 		return victims.Static
 	case p.RequiredNode != "":

@@ -104,12 +104,17 @@ func (s *Store) touchName(node string) {
 // endHold ends the hold of a pod, if it has one. Who was chosen and not deleted
 // stays after all.
 func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now time.Time) {
+	s.endHoldAt(p, p.Node, end, why, now)
+}
+
+// endHoldAt does so for a pod that is placed on a node; empty for none.
+func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons.Reason, now time.Time) {
 	h, ok := s.holds.End(p.UID)
 	if !ok {
 		return
 	}
 	s.holdsChanged()
-	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
+	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: node, Reason: why}, now)
 	s.noteHold(HoldEnded, &h)
 	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
 	s.leaveNode(p)

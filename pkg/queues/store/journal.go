@@ -7,6 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+	"github.com/paddock-scheduler/paddock/pkg/victims/retrial"
 )
 
 // Every decision about an asker, and what becomes of it, passes through the
@@ -62,6 +63,8 @@ type Step struct {
 	Types    []string
 	// Going are the victims that are let go, of StepCommitted.
 	Going []Victim
+	// Case is what they are judged on again; nil where there are none.
+	Case *retrial.Case
 	// Ended says how the hold ended, and Node where the asker was placed, if it was
 	// (StepEnded).
 	Ended reservations.End

@@ -1,0 +1,336 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Kind is what differs.
+type Kind string
+
+// The kinds. Pod and Node: the store has them otherwise than the API server. Quota:
+// a queue is charged with something else than the sum of its pods.
+const (
+	Pod   Kind = "pod"
+	Node  Kind = "node"
+	Quota Kind = "quota"
+)
+
+// Kinds are all kinds.
+var Kinds = []Kind{Pod, Node, Quota}
+
+const (
+	// lookInterval is the time between two rounds.
+	lookInterval = time.Minute
+	// secondLook is how long what differs is given to come right.
+	secondLook = 15 * time.Second
+	// slice is how many things are compared at a time, and breath the pause after it.
+	slice  = 200
+	breath = 5 * time.Millisecond
+	// named is how many differences a health check names.
+	namedInCheck = 5
+)
+
+// Truth is what the API server says, as far as the informers know.
+type Truth interface {
+	// Pods and Nodes are all there are. Nothing in them is to be changed.
+	Pods() ([]*corev1.Pod, error)
+	Nodes() ([]*corev1.Node, error)
+	// Read is a pod as the store is told of it; false for one it is not told of.
+	Read(pod *corev1.Pod) (store.Pod, bool)
+	// Allocatable is what the store is told of a node.
+	Allocatable(node *corev1.Node) resources.Vector
+}
+
+// Drift compares the store with what the API server says. Fill the fields, then
+// call Run once.
+type Drift struct {
+	Inventory *inventory.Inventory
+	Truth     Truth
+	Clock     clock.Clock
+	Logger    klog.Logger
+	// Count counts a difference that was found; nil for nobody.
+	Count func(kind Kind)
+
+	mu     sync.Mutex // guards the rest
+	known  map[name]difference
+	failed error // the last round could not be made
+	rounds int
+}
+
+// name is something that may differ.
+type name struct {
+	kind Kind
+	id   string
+}
+
+// difference is how it does.
+type difference struct {
+	what    string // the thing, for people
+	version string // of the object in the API server
+	text    string
+	since   time.Time // when it was called drift
+}
+
+// Run compares from time to time until the context ends.
+func (d *Drift) Run(ctx context.Context) {
+	for d.pause(ctx, lookInterval) {
+		err := d.Round(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			d.Logger.Error(err, "Cannot compare the books with the API server; it is tried again")
+		}
+		d.mu.Lock()
+		d.failed = err
+		d.mu.Unlock()
+	}
+}
+
+// pause is false when the context has ended.
+func (d *Drift) pause(ctx context.Context, t time.Duration) bool {
+	timer := d.Clock.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+// Round compares everything, and what differs a second time.
+func (d *Drift) Round(ctx context.Context) error {
+	if !d.Inventory.View().Started {
+		return nil // the books are not made up yet
+	}
+	first, err := d.look(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if len(first) == 0 {
+		d.conclude(first)
+		return nil
+	}
+	if !d.pause(ctx, secondLook) {
+		return ctx.Err()
+	}
+	second, err := d.look(ctx, first)
+	if err != nil {
+		return err
+	}
+	for n, was := range first {
+		if is, still := second[n]; !still || is.text != was.text || is.version != was.version {
+			delete(first, n)
+		}
+	}
+	d.conclude(first)
+	return nil
+}
+
+// conclude takes what differed twice for what is wrong from now on.
+func (d *Drift) conclude(found map[name]difference) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rounds++
+	now := d.Clock.Now()
+	for _, n := range sorted(found) {
+		f := found[n]
+		if f.since = now; d.known[n].text == f.text {
+			f.since = d.known[n].since
+		} else {
+			d.Logger.Error(nil, "The books of the scheduler are not what the API server says; this is a mistake of the scheduler, please report it with this line. A restart corrects the books",
+				"kind", n.kind, "what", f.what, "difference", f.text)
+			if d.Count != nil {
+				d.Count(n.kind)
+			}
+		}
+		found[n] = f
+	}
+	d.known = found
+}
+
+func sorted(m map[name]difference) []name {
+	out := make([]name, 0, len(m))
+	for n := range m {
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b name) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) })
+	return out
+}
+
+// Check names what is wrong with the books as of the last round; nil if nothing is.
+func (d *Drift) Check() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed != nil {
+		return fmt.Errorf("the books could not be compared with the API server: %w", d.failed)
+	}
+	if len(d.known) == 0 {
+		return nil
+	}
+	var lines []string
+	for _, n := range sorted(d.known) {
+		f := d.known[n]
+		lines = append(lines, fmt.Sprintf("%s %s: %s (since %s)", n.kind, f.what, f.text, f.since.UTC().Format(time.RFC3339)))
+	}
+	more := ""
+	if len(lines) > namedInCheck {
+		more = fmt.Sprintf("; and %d more", len(lines)-namedInCheck)
+		lines = lines[:namedInCheck]
+	}
+	return errors.New(strings.Join(lines, "; ") + more)
+}
+
+// Rounds is how many rounds were made.
+func (d *Drift) Rounds() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rounds
+}
+
+// look compares, everything or only what is named, and returns what differs.
+func (d *Drift) look(ctx context.Context, only map[name]difference) (map[name]difference, error) {
+	l := &look{drift: d, ctx: ctx, only: only, found: map[name]difference{}}
+	if err := l.pods(); err != nil {
+		return nil, err
+	}
+	if err := l.nodes(); err != nil {
+		return nil, err
+	}
+	l.quotas()
+	return l.found, ctx.Err()
+}
+
+// look is one comparison under way.
+type look struct {
+	drift    *Drift
+	ctx      context.Context
+	only     map[name]difference
+	found    map[name]difference
+	compared int
+}
+
+// wanted tells whether something is to be compared. It takes a breath from time to
+// time, and is false once the context has ended.
+func (l *look) wanted(kind Kind, id string) bool {
+	if l.only != nil {
+		if _, ok := l.only[name{kind, id}]; !ok {
+			return false
+		}
+	}
+	if l.compared++; l.compared%slice == 0 && !l.drift.pause(l.ctx, breath) {
+		return false
+	}
+	return l.ctx.Err() == nil
+}
+
+func (l *look) differs(kind Kind, id, what, version, text string) {
+	if text != "" {
+		l.found[name{kind, id}] = difference{what: what, version: version, text: text}
+	}
+}
+
+func (l *look) pods() error {
+	records := map[types.UID]*inventory.Pod{}
+	for _, p := range l.drift.Inventory.Pods() {
+		records[p.UID] = p
+	}
+	listed, err := l.drift.Truth.Pods()
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	seen := make(map[types.UID]bool, len(listed))
+	for _, pod := range listed {
+		seen[pod.UID] = true
+		if !l.wanted(Pod, string(pod.UID)) {
+			continue
+		}
+		var text string
+		if p, told := l.drift.Truth.Read(pod); told {
+			text = store.Differs(records[pod.UID], &p)
+		} else {
+			text = store.Differs(records[pod.UID], nil)
+		}
+		l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
+	}
+	for uid, r := range records {
+		if !seen[uid] && l.wanted(Pod, string(uid)) {
+			l.differs(Pod, string(uid), r.Namespace+"/"+r.Name, "", "it is gone, and the store has it still")
+		}
+	}
+	return nil
+}
+
+func (l *look) nodes() error {
+	listed, err := l.drift.Truth.Nodes()
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	v := l.drift.Inventory.View()
+	seen := make(map[string]bool, len(listed))
+	for _, n := range listed {
+		seen[n.Name] = true
+		if l.wanted(Node, n.Name) {
+			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), l.drift.Truth.Allocatable(n), !n.Spec.Unschedulable))
+		}
+	}
+	for _, n := range v.Nodes {
+		if !seen[n.Name] && l.wanted(Node, n.Name) {
+			l.differs(Node, n.Name, n.Name, "", "it is gone, and the store has it still")
+		}
+	}
+	return nil
+}
+
+func nodeDiffers(n *inventory.Node, allocatable resources.Vector, schedulable bool) string {
+	switch {
+	case n == nil:
+		return "the store does not know it"
+	case !n.Allocatable.Equal(allocatable):
+		return fmt.Sprintf("it offers %v, the store says %v", allocatable, n.Allocatable)
+	case n.Schedulable != schedulable:
+		return fmt.Sprintf("schedulable is %t, the store says %t", schedulable, n.Schedulable)
+	}
+	return ""
+}
+
+// quotas adds up the pods of every queue. All is of one moment.
+func (l *look) quotas() {
+	v := l.drift.Inventory.View()
+	sums := map[string]resources.Vector{} // by path
+	for _, a := range v.Applications {
+		if l.ctx.Err() != nil {
+			return
+		}
+		var sum resources.Vector
+		for _, p := range a.Allocations {
+			sum = sum.Add(p.Request)
+		}
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			sums[q.Path] = sums[q.Path].Add(sum)
+		}
+	}
+	for q := range v.Queues.All() {
+		if l.wanted(Quota, q.Path) && !q.Allocated.Equal(sums[q.Path]) {
+			// The difference of the two stays as it is while pods come and go.
+			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sums[q.Path])))
+		}
+	}
+}

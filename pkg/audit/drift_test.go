@@ -1,0 +1,344 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// land is an API server, and a store that is told of it; some of it late, or never.
+type land struct {
+	*Drift
+	store *store.Store
+
+	mu      sync.Mutex // guards the rest
+	pods    map[string]*corev1.Pod
+	nodes   map[string]*corev1.Node
+	deaf    bool // the store is not told
+	version int
+	fails   error
+	counted []Kind
+}
+
+var options = informer.Options{ManagedProfiles: []string{"yunikorn"}}
+
+// Pods and what follows make it a Truth.
+func (l *land) Pods() ([]*corev1.Pod, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*corev1.Pod
+	for _, p := range l.pods {
+		out = append(out, p)
+	}
+	return out, l.fails
+}
+
+func (l *land) Nodes() ([]*corev1.Node, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*corev1.Node
+	for _, n := range l.nodes {
+		out = append(out, n)
+	}
+	return out, l.fails
+}
+
+func (l *land) Read(pod *corev1.Pod) (store.Pod, bool) {
+	return options.Translate(pod), pod.Spec.NodeName != "" || options.Managed(pod)
+}
+
+func (l *land) Allocatable(n *corev1.Node) resources.Vector { return informer.Allocatable(n) }
+
+func newLand(t *testing.T) *land {
+	l := &land{pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
+	l.store = store.New(queuestest.MustTree(t, "root\n  a\n  b"), store.Options{})
+	l.store.Start(time.Now())
+	l.Drift = &Drift{
+		Inventory: inventory.New(l.store), Truth: l, Clock: clock.RealClock{}, Logger: ktesting.NewLogger(t, ktesting.NewConfig()),
+		Count: func(kind Kind) { l.counted = append(l.counted, kind) },
+	}
+	l.node("n1", "8", false)
+	for i := range 3 {
+		name := fmt.Sprint("p", i)
+		l.pod(name, func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
+	}
+	l.pod("pending", nil)
+	l.pod("foreign", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n1", "default-scheduler" })
+	l.pod("elsewhere", func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" })
+	l.pod("done", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodSucceeded })
+	return l
+}
+
+func (l *land) nextVersion() string {
+	l.version++
+	return fmt.Sprint(l.version)
+}
+
+// pod adds or changes a pod, and tells the store.
+func (l *land) pod(name string, change func(*corev1.Pod)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(began),
+			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "app"},
+		},
+		Spec: corev1.PodSpec{SchedulerName: "yunikorn", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+		}}}},
+	}
+	if old := l.pods[name]; old != nil {
+		p = old.DeepCopy()
+	}
+	if change != nil {
+		change(p)
+	}
+	p.ResourceVersion = l.nextVersion()
+	l.pods[name] = p
+	if told, ok := l.Read(p); ok && !l.deaf {
+		l.store.Upsert(told, time.Now())
+	}
+}
+
+func (l *land) node(name, cpu string, cordoned bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: l.nextVersion()}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	l.nodes[name] = n
+	if !l.deaf {
+		l.store.UpsertNode(name, informer.Allocatable(n), time.Now())
+		l.store.SetNodeSchedulable(name, !cordoned, time.Now())
+	}
+}
+
+func (l *land) remove(pod string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pods, pod)
+	if !l.deaf {
+		l.store.Delete(types.UID(pod), time.Now())
+	}
+}
+
+// removeNode does so without telling the store.
+func (l *land) removeNode(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.nodes, name)
+}
+
+func (l *land) notTold(do func()) {
+	l.deaf = true
+	do()
+	l.deaf = false
+}
+
+// TestNoDrift: what is right is found to be.
+func TestNoDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		l.store.Assume("pending", "n1", time.Now())
+		for i := range 3 * slice {
+			l.pod(fmt.Sprint("q", i), nil)
+		}
+		if err := l.Round(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 1 {
+			t.Errorf("%v, counted %v, %d rounds", err, l.counted, l.Rounds())
+		}
+	})
+}
+
+// TestDriftIsFound: each way in which the books can be wrong, the planted bugs of
+// whoever feeds the store, or of the store.
+func TestDriftIsFound(t *testing.T) {
+	running := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
+	for _, c := range []struct {
+		name string
+		bug  func(*land)
+		kind Kind
+		says string
+	}{
+		{"a pod is not known", func(l *land) { l.pod("new", running) }, Pod, "pod ns/new: the store does not know it"},
+		{"a pending pod is not known", func(l *land) { l.pod("new", nil) }, Pod, "pod ns/new: the store does not know it"},
+		{"a pod is gone", func(l *land) { l.remove("p1") }, Pod, "pod ns/p1: it is gone, and the store has it still"},
+		{"a pod has ended", func(l *land) { l.pod("p1", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }) }, Pod, "pod ns/p1: it has ended, and the store has it still"},
+		{"a pod runs", func(l *land) { l.pod("pending", running) }, Pod, "pod ns/pending: it runs on node n1, the store says none"},
+		{"a pod was resized", func(l *land) {
+			l.pod("p1", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+			})
+		}, Pod, "pod ns/p1: it requests pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
+		{"a priority", func(l *land) { l.pod("p1", func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }) }, Pod, "its priority is 5, the store says 0"},
+		{"a pod leaves", func(l *land) {
+			l.pod("p1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: began} })
+		}, Pod, "being deleted is true, the store says false"},
+		{"a foreign pod is not known", func(l *land) {
+			l.pod("f2", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulerName = "n1", "other" })
+		}, Pod, "pod ns/f2: the store does not know it"},
+		{"a node is not known", func(l *land) { l.node("n2", "4", false) }, Node, "node n2: the store does not know it"},
+		{"a node is gone", func(l *land) { l.removeNode("n1") }, Node, "node n1: it is gone, and the store has it still"},
+		{"a node grew", func(l *land) { l.node("n1", "9", false) }, Node, "node n1: it offers vcore=9000, the store says vcore=8000"},
+		{"a node is cordoned", func(l *land) { l.node("n1", "8", true) }, Node, "node n1: schedulable is false, the store says true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLand(t)
+				l.notTold(func() { c.bug(l) })
+				if err := errors.Join(l.Round(t.Context()), l.Round(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprint(l.Check()); !strings.Contains(got, c.says) {
+					t.Errorf("the check says %q, not %q", got, c.says)
+				}
+				if !slices.Equal(l.counted, []Kind{c.kind}) {
+					t.Errorf("counted %v: once is enough", l.counted)
+				}
+			})
+		})
+	}
+}
+
+// miscounting is a store one of whose queues has lost its books.
+type miscounting struct{ *store.Store }
+
+func (m miscounting) TakeChanges(limit int) store.Changes {
+	c := m.Store.TakeChanges(limit)
+	if c.Rest == nil {
+		return c
+	}
+	rest := *c.Rest
+	draft := queues.NewDraftFrom(rest.Spec)
+	for q := range rest.Queues.All() {
+		if mine, ok := draft.Find(q.Path); ok {
+			draft.Update(mine.ID, func(u *queues.Usage) {
+				if q.Path == "root.a" {
+					u.Allocated = q.Allocated.Sub(queuestest.Vector("vcore=1"))
+				}
+			})
+		}
+	}
+	rest.Queues = draft.Publish(nil)
+	c.Rest = &rest
+	return c
+}
+
+func TestBooksOfAQueueAreAddedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		l.Inventory = inventory.New(miscounting{l.store})
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "quota root.a: what it is charged with, less what its pods use, is vcore=-1000, not 0") {
+			t.Error(got)
+		}
+		if len(l.counted) == 0 || l.counted[0] != Quota {
+			t.Errorf("counted %v", l.counted)
+		}
+	})
+}
+
+// TestLateEventsAreNoDrift: what comes right before the second look, or goes on
+// changing, is not counted.
+func TestLateEventsAreNoDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		l.notTold(func() {
+			l.pod("late", nil)
+			l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "1"; p.Spec.Priority = new(int32(1)) })
+		})
+		go func() {
+			time.Sleep(secondLook / 2)
+			l.pod("late", nil) // the event arrives
+			l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
+		}()
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); err != nil || len(l.counted) > 0 {
+			t.Errorf("%v, counted %v", err, l.counted)
+		}
+		// The one whose event never comes is found when it stays as it is.
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); !strings.Contains(fmt.Sprint(err), "pod ns/p1") || len(l.counted) != 1 {
+			t.Errorf("%v, counted %v", err, l.counted)
+		}
+	})
+}
+
+// TestDriftThatGoes is not shown any more; many are cut short.
+func TestDriftThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		l.notTold(func() {
+			for i := range 7 {
+				l.pod(fmt.Sprint("x", i), nil)
+			}
+		})
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "x4: ") || strings.Contains(got, "x5: ") || !strings.HasSuffix(got, "; and 2 more") {
+			t.Error(got)
+		}
+		for i := range 7 {
+			l.pod(fmt.Sprint("x", i), nil)
+		}
+		if err := l.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); err != nil || len(l.counted) != 7 {
+			t.Errorf("%v, counted %v", err, l.counted)
+		}
+	})
+}
+
+// TestRunGoesOn: round after round, also after one that could not be made, until
+// the context ends; nothing before the store has started.
+func TestRunGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		early := &Drift{Inventory: inventory.New(store.New(queuestest.MustTree(t, "root\n  a"), store.Options{})), Truth: l, Clock: l.Clock, Logger: l.Logger}
+		if err := early.Round(t.Context()); err != nil || early.Rounds() != 0 {
+			t.Errorf("%v, %d rounds", err, early.Rounds())
+		}
+		l.fails = errors.New("no list")
+		go l.Run(t.Context())
+		time.Sleep(lookInterval + time.Second)
+		if err := l.Check(); !strings.Contains(fmt.Sprint(err), "could not be compared with the API server: list pods: no list") {
+			t.Errorf("%v", err)
+		}
+		l.mu.Lock()
+		l.fails = nil
+		l.mu.Unlock()
+		time.Sleep(2 * lookInterval)
+		if err := l.Check(); err != nil || l.Rounds() != 2 {
+			t.Errorf("%v, %d rounds", err, l.Rounds())
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package metrics
+
+var (
+	lawsBroken = newCounters(lawViolations)
+	drifts     = newCounters(storeDrift)
+)
+
+// LawBroken notes that a decision that was carried out breaks a law.
+func LawBroken(law string) { lawsBroken.WithLabelValues(law).Inc() }
+
+// Drifted notes that a thing of a kind is otherwise in the books than in the API server.
+func Drifted(kind string) { drifts.WithLabelValues(kind).Inc() }
+
+// Audited shows the laws and kinds of things that are looked after before anything
+// is found, so that the first finding is an increase.
+func Audited(laws, kinds []string) {
+	Register()
+	for _, law := range laws {
+		lawsBroken.WithLabelValues(law)
+	}
+	for _, kind := range kinds {
+		drifts.WithLabelValues(kind)
+	}
+}

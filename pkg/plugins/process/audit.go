@@ -1,0 +1,53 @@
+package process
+
+import (
+	"context"
+
+	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/pkg/audit"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// auditors look whether the scheduler does what it says.
+type auditors struct {
+	laws  *audit.Laws
+	drift *audit.Drift
+}
+
+// audit makes them; run starts them.
+func (p *Process) audit(w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
+	logger = logger.WithName("audit")
+	laws := &audit.Laws{Clock: p.Clock, Logger: logger, Count: metrics.LawBroken, Lost: decided.Lost}
+	decided.Follow(laws.Hear)
+	drift := &audit.Drift{
+		Inventory: books, Truth: w, Clock: p.Clock, Logger: logger,
+		Count: func(kind audit.Kind) { metrics.Drifted(string(kind)) },
+	}
+	var kinds []string
+	for _, kind := range audit.Kinds {
+		kinds = append(kinds, string(kind))
+	}
+	metrics.Audited(audit.AllLaws(), kinds)
+	return auditors{laws, drift}
+}
+
+func (a auditors) run(ctx context.Context) {
+	go a.laws.Run(ctx)
+	go a.drift.Run(ctx)
+}
+
+// checks are what the health check runs.
+func (a auditors) checks(s *store.Store, w *informer.Watcher) []rest.Check {
+	return []rest.Check{
+		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
+		{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
+		{Name: "Laws", Description: "every decision by which pods had to go kept the laws of preemption, judged again when it was carried out", Run: a.laws.Check},
+		{Name: "Drift", Description: "pods, nodes and queues in the books are what the API server says, looked at twice in a while", Run: a.drift.Check},
+	}
+}
