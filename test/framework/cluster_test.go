@@ -63,7 +63,8 @@ type options struct {
 	backoff int
 	// registry replaces plugins of ours, to plant a bug.
 	registry frameworkruntime.Registry
-	// defaultPreemption enables upstream's preemption for pods of queues, too.
+	// defaultPreemption enables upstream's preemption for pods of queues, too. The
+	// command refuses to run like that.
 	defaultPreemption bool
 	// before, where set, fills the cluster before the scheduler starts.
 	before func(c *cluster)
