@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // daemonQueues are a queue of DaemonSets and one of pods that fill nodes, neither
@@ -170,15 +172,23 @@ func TestTwoDaemonSetsOnANode(t *testing.T) {
 }
 
 // TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
-// leave, one of a queue and one of none: nobody else has to go, and nobody gets
-// their room, who wants it and is of a higher priority.
+// leave, one of a queue and one of none: nobody else has to go, though the next in
+// order would be just as good, and nobody gets their room, who wants it and is of a
+// higher priority.
 func TestDaemonSetAfterRestart(t *testing.T) {
 	e := setup(t, daemonQueues, daemonsInDefault)
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "2"})
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "3"})
 	e.priorityClass("high", 1000, neverPreempts)
 	c := e.keepChronicle()
-	e.fill("quick", 2, inQueue("root.fills"))
-	e.fill("slow", 2, inQueue("root.fills"), stopsAfter(3*time.Second))
+	for i, node := range nodes {
+		e.awaitRunning(e.createPod(e.pod(fmt.Sprintf("stays-%d", i), "stays", inQueue("root.fills"), onNode(node))))
+	}
+	for i, node := range nodes { // younger, and so the first to go
+		e.createLater(e.pod(fmt.Sprintf("quick-%d", i), "quick", inQueue("root.fills"), onNode(node)))
+		e.createPod(e.pod(fmt.Sprintf("slow-%d", i), "slow", inQueue("root.fills"), onNode(node), stopsAfter(3*time.Second)))
+	}
+	e.expect("quick", 2, 0, "")
+	e.expect("slow", 2, 0, "")
 	e.createDaemonSet("managed", requests("cpu", "2"), onNode(nodes[0]))
 	e.createDaemonSet("plain", requests("cpu", "2"), onNode(nodes[1]), ofProfile(corev1.DefaultSchedulerName))
 	daemons := append(e.awaitWaiting("managed", 1), e.awaitWaiting("plain", 1)...)
@@ -191,6 +201,7 @@ func TestDaemonSetAfterRestart(t *testing.T) {
 	for _, p := range daemons {
 		c.awaitPlaced(p)
 	}
+	c.expectNoMore(calm, 0, "stays")
 	for _, p := range racers {
 		if node, at := c.boundAt(p.UID); !at.IsZero() {
 			t.Errorf("pod %s got room on node %s, which was made for others", p.Name, node)
@@ -266,43 +277,39 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 
 	e.setNode(node, `{"spec":{"taints":[{"key":"integration","effect":"NoSchedule"}]}}`)
-	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
-		last := c.lastOf(first.UID)
-		return last.DeletionTimestamp != nil || conditionIs(last, held, corev1.ConditionFalse), ""
-	})
+	e.awaitHeld(first, corev1.ConditionFalse, reasons.RoomImpossible)
+	e.awaitNote(first, "node "+node)
 	e.setNode(node, `{"spec":{"taints":null}}`)
-	second := e.awaitWaiting("agent", 1)[0]
-	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
+	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 
 	// Another template: the pod is replaced by one that holds the node anew.
 	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType,
 		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`), metav1.PatchOptions{})
 	e.ok(err)
-	e.awaitGone(second)
-	e.awaitHeld(e.awaitWaiting("agent", 1)[0], corev1.ConditionTrue, reasons.RoomAwaited)
-	if node, at := c.boundAt(small.UID); !at.IsZero() {
-		// Between two holds it may have been placed; then it is no proof of the last step.
-		t.Logf("the small pod got room on node %s between two holds", node)
-	}
+	e.awaitGone(first)
+	e.awaitEnded(first, reservations.Deleted)
+	second := e.awaitWaiting("agent", 1)[0]
+	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
 
-	// The DaemonSet goes: the node is free for others.
+	// The DaemonSet goes: the node is free for others. The small pod may have got
+	// room between two holds before, but not this one.
+	late := e.create("late", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
+	e.awaitTold(late, "is held for pod "+e.ns+"/"+second.Name)
 	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "agent", inBackground()))
 	e.expectNone("agent")
+	e.awaitEnded(second, reservations.Deleted)
 	e.awaitRunning(small)
+	e.awaitRunning(late)
 
 	// The node goes while it is held.
 	e.createDaemonSet("last", requests("cpu", "2"))
 	last := e.awaitWaiting("last", 1)[0]
 	e.awaitHeld(last, corev1.ConditionTrue, reasons.RoomAwaited)
 	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
-	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
-		now := c.lastOf(last.UID)
-		ended := c.first(last.UID, func(s sight) bool { return s.gone })
-		return ended != nil || conditionIs(now, held, corev1.ConditionFalse), fmt.Sprint(now.Status.Conditions)
-	})
-	if seen := c.evicted("filler"); len(seen) > 3 {
-		t.Errorf("evicted are %s", names(seen))
-	}
+	e.awaitHeld(last, corev1.ConditionFalse, reasons.HoldNodeGone)
+	e.awaitEnded(last, reservations.NodeGone)
+	e.awaitNote(last, "node "+node)
+	c.expectNoMore(calm, 3, "filler") // with their node
 	e.expectBooks()
 	e.checkHealth(t.Context())
 }
@@ -313,6 +320,16 @@ func (e *env) awaitHeld(p *corev1.Pod, status corev1.ConditionStatus, why reason
 	e.awaitPod(p, fmt.Sprintf("has condition %s=%s, %s", held, status, why), func(p *corev1.Pod) bool {
 		c := conditionOf(p, held)
 		return c != nil && c.Status == status && c.Reason == string(why)
+	})
+}
+
+// awaitEnded waits until the log says how the last hold of a pod has ended. It is
+// all that is left of one whose pod is gone.
+func (e *env) awaitEnded(p *corev1.Pod, how reservations.End) {
+	e.Helper()
+	eventually(e, patience, fmt.Sprintf("the log says that the hold of pod %s has ended: %s", p.Name, how), func() (bool, string) {
+		line := e.lastLogLine(`"A hold has ended"`, fmt.Sprintf("pod=%q", p.Namespace+"/"+p.Name))
+		return strings.Contains(line, fmt.Sprintf("ended=%q", how)), line
 	})
 }
 

@@ -106,7 +106,7 @@ func (s *Store) countForeign(p *pod, n int) {
 // dropForeign forgets a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
 	node := p.on
-	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
+	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	if p.state == cooling {
 		s.leaveCooling(p)
 	}

@@ -416,6 +416,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Disrupted(p.UID, s.now)
 	case "give-up":
 		st.GiveUp(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
+	case "call-off":
+		st.CallOff(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
 	case "bind":
