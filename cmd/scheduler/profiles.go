@@ -47,6 +47,8 @@ func checkConfiguration(cfg *schedconfig.KubeSchedulerConfiguration, plugins map
 		managed := slices.Contains(args.ManagedProfiles, profile.SchedulerName)
 		if managed {
 			check.managed(lists)
+		} else if slices.Contains(namesOf(lists.PostFilter), preemption.Name) {
+			check.daemons(lists)
 		}
 		check.order(lists, managed)
 		errs = append(errs, check.errs...)
@@ -119,6 +121,14 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 		c.addf("disable %s at postFilter: it knows no queues, and would evict pods for those to whom the laws of preemption refuse it. "+
 			"List \"*\" under disabled there, and %s and %s under enabled", names.DefaultPreemption, preemption.Name, names.DynamicResources)
 	}
+}
+
+// daemons checks another profile for whose DaemonSet pods room is to be made. Without
+// the first two that hold one node stand in each other's way, without the other all
+// that wait are tried whenever a pod of the cluster ends.
+func (c *profileCheck) daemons(lists *schedconfig.Plugins) {
+	c.enabled("preFilter", lists.PreFilter, preemption.Name)
+	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
 }
 
 // order checks the two lists in which our place matters. A refusal in preFilter

@@ -80,6 +80,7 @@ func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
 	}
 	s.renewForeign(p, event)
 	s.follow(p, now)
+	s.recall(p, now)
 }
 
 // renewForeign takes over what an event says, and who owns the pod.

@@ -55,6 +55,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	p, known := s.pods[uid]
 	switch {
 	case !known || !s.started || p.RequiredNode == "":
+		s.missed.note(uid, now)
 		return nil, reasons.Brief(reasons.Starting)
 	case !p.Foreign && p.app == nil:
 		return nil, s.explain(p)

@@ -99,7 +99,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	if h, _ := s.holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = makingRoom(&h) // those who were chosen before are on their way
 	}
-	p.reason = why
+	p.reason, p.asks.called = why, false
 	s.wait(p, d, again, now)
 	return true, why
 }
