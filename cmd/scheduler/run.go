@@ -1,13 +1,21 @@
 package main
 
 import (
+	"context"
+
 	"k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 
 	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 )
 
@@ -34,10 +42,26 @@ func run(opts *options.Options) error {
 		return err
 	}
 	followLease(cc.LeaderElection, gate)
+	offerPreviews(ctx, &cc.ComponentConfig, sched)
 
 	utilfeature.DefaultMutableFeatureGate.AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	return app.Run(ctx, cc, sched)
+}
+
+// offerPreviews has REST make previews of pods, with filters of their own. A
+// scheduler without them is as good a scheduler, so it starts in any case.
+func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, sched *scheduler.Scheduler) {
+	profiles := make(map[string]framework.Framework, len(sched.Profiles))
+	for name, profile := range sched.Profiles {
+		profiles[name] = profile
+	}
+	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, profiles, frameworkplugins.NewInTreeRegistry())
+	if err != nil {
+		klog.FromContext(ctx).Info("There is no preview of pods", "reason", err.Error())
+		return
+	}
+	shared.OfferPreviews(previewer)
 }
 
 // followLease keeps the gate in step with the lease. Without leader election,

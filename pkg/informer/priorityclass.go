@@ -65,3 +65,24 @@ func (w *Watcher) priorityClass(_, class *schedulingv1.PriorityClass) {
 func (w *Watcher) priorityClassGone(class *schedulingv1.PriorityClass) {
 	w.store.DeletePriorityClass(class.Name, w.options.Clock.Now())
 }
+
+// PriorityClass returns the class of a name or, without a name, the one that is
+// the default; nil for none. It is false where the classes cannot be read.
+func (w *Watcher) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
+	if w.classes == nil || !w.classes.registered.HasSynced() {
+		return nil, false
+	}
+	if name != "" {
+		found, _, _ := w.classes.informer.GetStore().GetByKey(name)
+		class, _ = found.(*schedulingv1.PriorityClass)
+		return class, true
+	}
+	for _, listed := range w.classes.informer.GetStore().List() {
+		c, ok := listed.(*schedulingv1.PriorityClass)
+		// As admission has it: of several defaults the one with the smallest value.
+		if ok && c.GlobalDefault && (class == nil || c.Value < class.Value) {
+			class = c
+		}
+	}
+	return class, true
+}

@@ -34,11 +34,17 @@ type QueueQuota struct {
 // quotaOf are the queues from root to a leaf; judged tells whether the request is
 // still to be admitted.
 func quotaOf(s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
+	return pathQuota(s, s, leaf, request, judged)
+}
+
+// quotaIn is the same in a tree with queues that are not there yet.
+func quotaIn(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector) []QueueQuota {
+	return pathQuota(v, s, leaf, request, true)
+}
+
+func pathQuota(v queues.View, s *queues.Snapshot, leaf queues.ID, request resources.Vector, judged bool) []QueueQuota {
 	var out []QueueQuota
-	if s.Queue(leaf) == nil {
-		return nil // it went since
-	}
-	for q := range s.Ancestors(leaf) {
+	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
 		out = append(out, queueQuota(s, q, request, judged))
 	}
 	slices.Reverse(out)

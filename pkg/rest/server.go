@@ -34,6 +34,8 @@ type Options struct {
 	Checks []Check
 	// Explainer says what is known of one pod; nil for a server that cannot say.
 	Explainer Explainer
+	// Previewer returns who makes previews; nil, or returning nil, for nobody.
+	Previewer func() Previewer
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
 	// Configuration says for the pages what became of the configuration; nil for nothing.
@@ -47,6 +49,8 @@ type Server struct {
 	inventory *inventory.Inventory
 	record    *record.Record
 	explainer Explainer
+	previewer func() Previewer
+	turnstile *turnstile
 	health    health
 	history   history
 	documents documents
@@ -68,7 +72,8 @@ func NewServer(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{
-		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
+		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock),
+		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), events: o.Events, instance: string(uuid.NewUUID()),
 	}
@@ -148,6 +153,7 @@ func (s *Server) mux() http.Handler {
 	for _, path := range s.pages.Paths() {
 		mux.Handle(path, s.pages)
 	}
+	serve(mux, http.MethodPost, "/api/v1/preview", s.preview)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})

@@ -54,8 +54,11 @@ type Process struct {
 	store   atomic.Pointer[store.Store]
 	record  atomic.Pointer[record.Record]
 	managed atomic.Pointer[map[string]bool]
-	Clock   clock.WithTicker
-	Leader  *leader.Gate
+	watcher atomic.Pointer[informer.Watcher]
+	// previewer makes previews of pods, once there is one.
+	previewer atomic.Pointer[rest.Previewer]
+	Clock     clock.WithTicker
+	Leader    *leader.Gate
 
 	seen      chan struct{} // closed once the store was told of all that existed
 	away      turnedAway
@@ -145,7 +148,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	decided := record.New(s, record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(watcher, books, decided, logger)
-	if err := serveREST(ctx, args.RESTAddress, s, rest.Options{
+	if err := p.serveREST(ctx, args.RESTAddress, s, rest.Options{
 		Inventory: books, Record: decided, Explainer: s, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
 	}, logger); err != nil {
 		return err
@@ -153,6 +156,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.measure(ctx, s)
 	p.managed.Store(&managed)
 	p.record.Store(decided)
+	p.watcher.Store(watcher)
 	p.store.Store(s)
 	p.args = args
 	p.applyPreemption()
@@ -205,7 +209,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
+func (p *Process) serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
 	if address == "" {
 		return nil
 	}
@@ -215,6 +219,15 @@ func serveREST(ctx context.Context, address string, s *store.Store, o rest.Optio
 	}
 	o.Events = eventlog.New(s, eventlog.Size)
 	go rest.NewServer(o).Serve(ctx, listener, logger)
+	server := rest.NewServer(rest.Options{
+		Inventory: inventory.New(s), Record: decided, Explainer: s, Previewer: p.offered, Events: eventlog.New(s, eventlog.Size), Build: rest.BuildInformation(),
+		Configuration: f.configuration,
+		Checks: []rest.Check{
+			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
+			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
+		},
+	})
+	go server.Serve(ctx, listener, logger)
 	return nil
 }
 

@@ -1,0 +1,325 @@
+package preemption
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// Previewer says what would become of a pod that is not there: it asks the store,
+// the filters on a snapshot of their own, and the planner, and tells nobody. Its
+// caller makes one preview at a time.
+type Previewer struct {
+	process *process.Process
+	stages  map[string]*stage // by profile
+	first   string            // the profile of pods that name none
+	// unasked is what is looked at for no pod.
+	unasked []string
+}
+
+// NewPreviewer makes one for the profiles whose pods belong to queues. Registry
+// has upstream's plugins.
+func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry) (*Previewer, *process.Process, error) {
+	pv := &Previewer{stages: map[string]*stage{}}
+	for i := range cfg.Profiles {
+		profile := &cfg.Profiles[i]
+		h := profiles[profile.SchedulerName]
+		if h == nil {
+			continue
+		}
+		if pv.process == nil {
+			pv.process = process.For(ctx, h)
+		}
+		if !pv.process.Managed(profile.SchedulerName) {
+			continue
+		}
+		s, err := newStage(ctx, profile, h, registry)
+		if err != nil {
+			return nil, pv.process, err
+		}
+		if pv.stages[profile.SchedulerName] = s; pv.first == "" {
+			pv.first = profile.SchedulerName
+		}
+	}
+	pv.unasked = []string{
+		"admission: webhooks, LimitRanges, ResourceQuotas and policies may change or refuse the pod",
+		"scores: which of the nodes that fit would be taken",
+		"whose turn it is: pods that wait now may take the room first",
+	}
+	if len(cfg.Extenders) > 0 {
+		pv.unasked = append(pv.unasked, "extenders of the scheduler")
+	}
+	if pv.first == "" {
+		return nil, pv.process, fmt.Errorf("no profile has pods of queues")
+	}
+	return pv, pv.process, nil
+}
+
+// rehearsing is one preview.
+type rehearsing struct {
+	*Previewer
+	stage *stage
+	pod   *corev1.Pod
+	state fwk.CycleState
+	r     *store.Rehearsal
+	out   *rest.Preview
+	// statuses are what the filters said of each node that they refused, or that
+	// is held for others.
+	statuses map[string]*fwk.Status
+	fit      []string
+}
+
+// Preview implements rest.Previewer.
+func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Preview, error) {
+	pod, err := parseManifest(manifest)
+	if err != nil {
+		return nil, err
+	}
+	out := &rest.Preview{PodName: rest.PodName{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
+	s, err := pv.profileOf(pod, manifest, out)
+	if err != nil {
+		return nil, err
+	}
+	if err := pv.prioritize(pod, out); err != nil {
+		return nil, err
+	}
+	out.NotLookedAt = append(out.NotLookedAt, setAside(pod)...)
+	for _, name := range s.missing {
+		out.NotLookedAt = append(out.NotLookedAt, "plugin "+name+", which cannot be asked about a pod that is not there")
+	}
+	event := informer.Translate(pod, pv.process.Requests())
+	out.Priority = event.Priority
+	x := &rehearsing{
+		Previewer: pv, stage: s, pod: pod, out: out, state: framework.NewCycleState(), statuses: map[string]*fwk.Status{},
+		r: pv.process.Store().Rehearse(event, pv.process.Clock.Now()),
+	}
+	request := map[string]int64{}
+	for name, amount := range event.Request.All() {
+		request[name] = int64(amount)
+	}
+	out.Placed(x.r, request)
+	out.Judged(x.r)
+	switch {
+	case event.Gated:
+		x.waits(reasons.Brief(reasons.SchedulingGated))
+		return out, nil
+	case !x.r.Unplaced.None():
+		x.waits(x.r.Unplaced)
+		return out, nil
+	}
+	defer s.clear()
+	if err := s.set(x.r.Assumed); err != nil {
+		return nil, err
+	}
+	if err := x.filter(ctx, event.RequiredNode); err != nil {
+		return nil, err
+	}
+	x.decide(ctx, event.RequiredNode)
+	return out, nil
+}
+
+// profileOf is the stage of the pod's profile.
+func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *rest.Preview) (*stage, error) {
+	out.Profile = pod.Spec.SchedulerName
+	if out.Profile == corev1.DefaultSchedulerName && pv.stages[out.Profile] == nil && !strings.Contains(string(manifest), "schedulerName") {
+		out.Profile = pv.first
+		out.NotLookedAt = append(out.NotLookedAt, "spec.schedulerName: is not set; looked at as if it were "+pv.first)
+	}
+	s := pv.stages[out.Profile]
+	if s == nil {
+		return nil, wrong("spec.schedulerName: the pods of %q belong to no queue here; those of %s do",
+			out.Profile, strings.Join(slices.Sorted(maps.Keys(pv.stages)), ", "))
+	}
+	pod.Spec.SchedulerName = out.Profile
+	return s, nil
+}
+
+// prioritize does what admission does with PriorityClasses.
+func (pv *Previewer) prioritize(pod *corev1.Pod, out *rest.Preview) error {
+	class, readable := pv.process.PriorityClass(pod.Spec.PriorityClassName)
+	switch {
+	case !readable:
+		if pod.Spec.Priority == nil {
+			out.NotLookedAt = append(out.NotLookedAt, "PriorityClasses, which the scheduler may not read: the priority counts as 0")
+		}
+	case class == nil && pod.Spec.PriorityClassName != "":
+		return wrong("spec.priorityClassName: there is no PriorityClass %q", pod.Spec.PriorityClassName)
+	case class != nil:
+		pod.Spec.Priority, pod.Spec.PriorityClassName = &class.Value, class.Name
+		if pod.Spec.PreemptionPolicy == nil {
+			pod.Spec.PreemptionPolicy = class.PreemptionPolicy
+		}
+	}
+	return nil
+}
+
+// filter asks the filters about all nodes, as things are.
+func (x *rehearsing) filter(ctx context.Context, requires string) error {
+	infos, err := x.stage.infos()
+	if err != nil {
+		return err
+	}
+	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
+	if status.Code() == fwk.Error {
+		return status.AsError()
+	}
+	counts := &rest.PreviewNodes{All: len(infos), Refused: map[string]int{}}
+	x.out.Nodes = counts
+	for _, info := range infos {
+		name := info.Node().Name
+		refused := status
+		if status.IsSuccess() && only != nil && !only.AllNodes() && !only.NodeNames.Has(name) {
+			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod's own fields leave only other nodes")
+		}
+		if refused.IsSuccess() {
+			refused = x.stage.RunFilterPluginsWithNominatedPods(ctx, x.state, x.pod, info)
+		}
+		if refused.IsSuccess() && !x.r.Holds.MayUse(name, previewUID, requires != "").OK {
+			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
+			counts.Held++
+		} else if !refused.IsSuccess() {
+			counts.Refused[strings.Join(refused.Reasons(), ", ")]++
+		}
+		if refused.IsSuccess() {
+			x.fit = append(x.fit, name)
+			continue
+		}
+		x.statuses[name] = refused
+	}
+	counts.Fit = len(x.fit)
+	return ctx.Err()
+}
+
+// decide says what becomes of the pod, as a cycle of it would.
+func (x *rehearsing) decide(ctx context.Context, requires string) {
+	quota := x.r.OverMax
+	switch {
+	case !x.r.Limited.None():
+		x.waits(x.r.Limited, quota)
+	case quota.None() && len(x.fit) > 0:
+		x.out.Outcome, x.out.Node = rest.PreviewFits, x.fit[0]
+		x.say("would fit on %d of %d nodes, and no quota is in its way", len(x.fit), x.out.Nodes.All)
+	case requires != "":
+		x.decideThere(ctx)
+	case !x.r.Never.None():
+		x.waits(x.obstacle(), x.r.Never)
+	default:
+		x.plan(ctx)
+	}
+}
+
+// obstacle is what is in the pod's way while nobody leaves.
+func (x *rehearsing) obstacle() reasons.Reason {
+	if !x.r.OverMax.None() {
+		return x.r.OverMax
+	}
+	var texts []string
+	for _, text := range slices.Sorted(maps.Keys(x.out.Nodes.Refused)) {
+		texts = append(texts, fmt.Sprintf("%d %s", x.out.Nodes.Refused[text], text))
+	}
+	if x.out.Nodes.Held > 0 {
+		texts = append(texts, fmt.Sprintf("%d held for other pods", x.out.Nodes.Held))
+	}
+	return reasons.New(reasons.NoNodeFits, "none of %d nodes could take the pod: %s", x.out.Nodes.All, strings.Join(texts, "; "))
+}
+
+// plan is what PostFilter would do.
+func (x *rehearsing) plan(ctx context.Context) {
+	w, params := *x.r.World, x.r.Params
+	if x.r.OverMax.None() {
+		w.Nodes = candidates(&w, framework.NewNodeToStatus(x.statuses, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)))
+	} else {
+		params.Barred = func(node string) bool {
+			s := x.statuses[node]
+			return s.Code() == fwk.UnschedulableAndUnresolvable && s.Plugin() != reservation.Name
+		}
+	}
+	t := &trial{handle: x.stage, state: x.state, pod: x.pod, world: &w}
+	params.Fits = func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) }
+	d := victims.Plan(&w, x.r.Ask, params)
+	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
+	x.out.Node = d.Node
+	switch d.Outcome {
+	case victims.Refuse:
+		x.out.Node = ""
+		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
+		return
+	case victims.Hold:
+		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave there are gone", d.Node))
+		x.out.After = x.r.Delay.String()
+		return
+	}
+	x.out.Outcome, x.out.After = rest.PreviewPreempts, x.r.Delay.String()
+	x.out.Because(x.obstacle())
+	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
+}
+
+// decideThere does it for a pod that can run on one node only.
+func (x *rehearsing) decideThere(ctx context.Context) {
+	a := x.r.Required
+	if a == nil {
+		x.waits(reasons.New(reasons.NoNodeFits, "the only node it can run on is not there"))
+		return
+	}
+	pl := &Plugin{process: x.process, handle: x.stage, pods: x.stage.pods}
+	t := pl.newRequiredTrial(ctx, x.state, x.pod, a)
+	params := a.Params
+	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
+	d := required.Plan(a.Node, a.Ask, params)
+	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
+	x.out.Node = d.Node
+	switch {
+	case d.Outcome == victims.Preempt:
+		x.out.Outcome = rest.PreviewPreempts
+		x.out.Because(x.obstacle())
+		x.say("would make others leave: %s", d.Sentence())
+	case d.Outcome == victims.Hold && d.Stopped == "":
+		x.waits(reasons.New(reasons.WaitingForRoom, "%s", d.Sentence()))
+	case d.Outcome == victims.Hold:
+		x.waits(reasons.New(reasons.RoomAwaited, "%s", d.Sentence()))
+	case d.Outcome == required.Fits:
+		x.waits(x.obstacle())
+	default:
+		x.out.Node = ""
+		x.waits(x.obstacle(), reasons.New(reasons.RoomImpossible, "%s", d.Sentence()))
+	}
+}
+
+func (x *rehearsing) ref() store.Ref {
+	return store.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
+}
+
+// waits says why the pod would wait: the first reason that is one, and beside it the others.
+func (x *rehearsing) waits(list ...reasons.Reason) {
+	x.out.Outcome = rest.PreviewWaits
+	x.out.Because(list...)
+	var texts []string
+	for _, r := range list {
+		if !r.None() {
+			texts = append(texts, r.Text)
+		}
+	}
+	x.say("would wait: %s", strings.Join(texts, "; "))
+}
+
+func (x *rehearsing) say(format string, args ...any) {
+	x.out.Summary = fmt.Sprintf("Pod %s/%s ", x.pod.Namespace, x.pod.Name) + fmt.Sprintf(format, args...)
+}

@@ -1,0 +1,192 @@
+package preemption_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+const previewQueues = `
+partitions:
+- name: default
+  placementrules: [{name: provided, create: true}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - {name: a, resources: {guaranteed: {vcore: 4}}, properties: {preemption.delay: 1s}}
+    - {name: b}
+    - name: tight
+      resources: {max: {vcore: 3}}
+      queues:
+      - {name: poor, resources: {guaranteed: {vcore: 2}}, properties: {preemption.delay: 1s}}
+      - {name: rich}
+    - name: users
+      parent: true
+      childtemplate: {resources: {guaranteed: {vcore: 1}, max: {vcore: 2}}, properties: {preemption.delay: 1s}}
+      limits: [{limit: ann, users: [ann], maxresources: {vcore: 1}}]
+`
+
+// previewCluster has one node with room for 2 vcore, and one without, whose pods
+// are of queue b.
+func previewCluster(tb testing.TB) (*cluster, *preemption.Previewer) {
+	tb.Helper()
+	nodes := []*corev1.Node{node("full", 4000), node("roomy", 4000)}
+	pods := []*corev1.Pod{running("b1", "full", 2000), running("b2", "full", 2000), running("b3", "roomy", 1000), running("rich", "roomy", 1000)}
+	pods[3].Labels["queue"] = "root.tight.rich"
+	c := newCluster(tb, previewQueues, nodes, pods)
+	for i, p := range pods {
+		p.CreationTimestamp.Time = c.now.Add(-time.Duration(100-i) * time.Second).Truncate(time.Second)
+		c.store.Upsert(c.translate(p), c.now)
+	}
+	for _, n := range nodes {
+		if err := c.SharedInformerFactory().Core().V1().Nodes().Informer().GetIndexer().Add(n); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return c, c.previewer(tb)
+}
+
+func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
+	tb.Helper()
+	cfg := &schedulerconfig.KubeSchedulerConfiguration{Profiles: []schedulerconfig.KubeSchedulerProfile{
+		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
+	}}
+	pv, _, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, frameworkplugins.NewInTreeRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return pv
+}
+
+// preview returns what is answered, without its time.
+func preview(tb testing.TB, pv *preemption.Previewer, manifest string) (*rest.Preview, error) {
+	tb.Helper()
+	out, err := pv.Preview(tb.Context(), []byte(manifest))
+	if err == nil && out.Decision != nil {
+		out.Decision.Time, out.Decision.Last = time.Time{}, time.Time{}
+	}
+	return out, err
+}
+
+// TestPreviews goes through testdata/preview: a manifest, and what is answered.
+// Nothing must come of any of them.
+func TestPreviews(t *testing.T) {
+	datadriven.Walk(t, "testdata/preview", func(t *testing.T, path string) {
+		c, pv := previewCluster(t)
+		before := c.everything(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := preview(t, pv, d.Input)
+			if diff := cmp.Diff(before, c.everything(t)); diff != "" {
+				d.Fatalf(t, "the preview changed something (-before +after)\n%s", diff)
+			}
+			if bad := (*rest.ManifestError)(nil); errors.As(err, &bad) {
+				return "refused: " + bad.Text + "\n"
+			} else if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			out.NotLookedAt = out.NotLookedAt[min(3, len(out.NotLookedAt)):] // the same of all
+			if d.Cmd == "outcome" {
+				return fmt.Sprintf("%s: %s\n", out.Outcome, out.Summary)
+			}
+			text, err := json.MarshalIndent(out, "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text) + "\n"
+		})
+	})
+}
+
+// everything is what a preview must not change: what the store has for readers, and
+// what it is about to tell others.
+func (c *cluster) everything(t *testing.T) string {
+	t.Helper()
+	if err := c.store.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s := c.store.Snapshot()
+	text := fmt.Sprint(len(c.store.Holds().All()), len(c.store.TakeWork()), len(c.store.TakeActivations()))
+	for q := range s.All() {
+		text += fmt.Sprintf("\n%s %v %v %v %v %d", q.Path, q.Allocated, q.Admitted, q.Pending, q.Arriving, q.Applications)
+	}
+	return text
+}
+
+// TestPreviewForetells holds what is foretold against what a cycle then does.
+func TestPreviewForetells(t *testing.T) {
+	for _, tt := range []struct {
+		name, queue string
+		milliCPU    int64
+		change      func(*corev1.Pod)
+	}{
+		{"room enough elsewhere", "root.a", 3000, nil},
+		{"two have to go", "root.a", 4000, nil},
+		{"not below its guarantee", "root.b", 3000, nil},
+		{"never", "root.a", 3000, func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }},
+		{"too large for any", "root.a", 5000, nil},
+		{"one node", "root.a", 3000, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "full"} }},
+		{"no such node", "root.a", 3000, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }},
+		{"max of a parent", "root.tight.poor", 3000, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, pv := previewCluster(t)
+			pod := plugintest.Pod("asker", tt.milliCPU)
+			pod.Labels["queue"] = tt.queue
+			pod.CreationTimestamp.Time = c.now.Add(-time.Hour)
+			if tt.change != nil {
+				tt.change(pod)
+			}
+			foretold := foretell(t, pv, pod)
+			node, _ := c.answer(t, pod)
+			if chosen := c.chosen(); foretold.Node != node || !slices.Equal(victimsOf(foretold), chosen) {
+				t.Errorf("node %q and victims %v were foretold, and it came to node %q and %v: %s",
+					foretold.Node, victimsOf(foretold), node, chosen, foretold.Summary)
+			}
+		})
+	}
+}
+
+// foretell previews a pod that is to be made.
+func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *rest.Preview {
+	t.Helper()
+	made := pod.DeepCopy()
+	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
+	made.Spec.Containers[0].Image = "image"
+	text, err := yaml.Marshal(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := preview(t, pv, string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func victimsOf(p *rest.Preview) []string {
+	var out []string
+	if p.Outcome == rest.PreviewPreempts {
+		for _, v := range p.Decision.Victims {
+			out = append(out, v.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,157 @@
+package preemption
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+)
+
+// stage is a framework like that of a profile for questions that must not disturb
+// the scheduler. The scheduler's own snapshot of nodes is written by its goroutine
+// and cannot be read by others; this one is made from the informers, for one
+// question at a time. It has the profile's filters, as instances of their own, but
+// ours: they would tell the store of a pod that is not there, so what they say is
+// asked of the store directly.
+type stage struct {
+	framework.Framework
+	nodes     corelisters.NodeLister
+	pods      corelisters.PodLister
+	snapshot  *cache.Snapshot
+	nominated map[string][]fwk.PodInfo
+	// missing are filters of the profile that cannot be asked.
+	missing []string
+}
+
+func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry) (*stage, error) {
+	factory := h.SharedInformerFactory()
+	s := &stage{
+		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: cache.NewEmptySnapshot(),
+	}
+	lists := h.ListPlugins()
+	own := &schedconfig.KubeSchedulerProfile{
+		SchedulerName: profile.SchedulerName, PluginConfig: profile.PluginConfig,
+		Plugins: &schedconfig.Plugins{
+			QueueSort: enable(queuesort.Name), Bind: enable(defaultbinder.Name),
+			PreFilter: s.askable(lists.PreFilter, registry), Filter: s.askable(lists.Filter, registry),
+		},
+	}
+	var err error
+	s.Framework, err = frameworkruntime.NewFramework(ctx, registry, own,
+		frameworkruntime.WithClientSet(h.ClientSet()), frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(s),
+		frameworkruntime.WithPodNominator(s), frameworkruntime.WithSharedDRAManager(h.SharedDRAManager()),
+		frameworkruntime.WithSharedCSIManager(h.SharedCSIManager()), frameworkruntime.WithParallelism(1))
+	if err != nil {
+		return nil, fmt.Errorf("filters of profile %q for previews: %w", profile.SchedulerName, err)
+	}
+	return s, nil
+}
+
+func enable(name string) schedconfig.PluginSet {
+	return schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: name}}}
+}
+
+// askable are the plugins of a list that can be asked about a pod that is not there.
+func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Registry) schedconfig.PluginSet {
+	var out schedconfig.PluginSet
+	for _, p := range list.Enabled {
+		switch {
+		case p.Name == Name || p.Name == reservation.Name:
+		case registry[p.Name] == nil:
+			if !slices.Contains(s.missing, p.Name) {
+				s.missing = append(s.missing, p.Name)
+			}
+		default:
+			out.Enabled = append(out.Enabled, p)
+		}
+	}
+	return out
+}
+
+// set makes the snapshot of now. Assumed are nodes of pods that are being bound.
+func (s *stage) set(assumed map[types.UID]string) error {
+	nodes, err := s.nodes.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	pods, err := s.pods.List(labels.Everything())
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool, len(nodes))
+	for _, n := range nodes {
+		known[n.Name] = true
+	}
+	s.nominated = map[string][]fwk.PodInfo{}
+	placed := make([]*corev1.Pod, 0, len(pods))
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if node := assumed[p.UID]; p.Spec.NodeName == "" && node != "" {
+			p = p.DeepCopy()
+			p.Spec.NodeName = node
+		}
+		switch {
+		case known[p.Spec.NodeName]:
+			placed = append(placed, p)
+		case p.Spec.NodeName == "" && p.Status.NominatedNodeName != "":
+			if pi, err := framework.NewPodInfo(p); err == nil {
+				s.nominated[p.Status.NominatedNodeName] = append(s.nominated[p.Status.NominatedNodeName], pi)
+			}
+		}
+	}
+	s.snapshot = cache.NewSnapshot(placed, nodes)
+	return nil
+}
+
+// clear lets go of the snapshot.
+func (s *stage) clear() { s.snapshot, s.nominated = cache.NewEmptySnapshot(), nil }
+
+// infos are the nodes by name.
+func (s *stage) infos() ([]fwk.NodeInfo, error) {
+	list, err := s.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b fwk.NodeInfo) int {
+		if a.Node().Name < b.Node().Name {
+			return -1
+		}
+		return 1
+	})
+	return list, nil
+}
+
+// NodeInfos and StorageInfos are those of the snapshot of the moment.
+func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot.NodeInfos() }
+
+// StorageInfos are those of the snapshot of the moment.
+func (s *stage) StorageInfos() fwk.StorageInfoLister { return s.snapshot.StorageInfos() }
+
+// NominatedPodsForNode are the pods that the API server has as nominated to a node.
+func (s *stage) NominatedPodsForNode(node string) []fwk.PodInfo { return s.nominated[node] }
+
+// AddNominatedPod does nothing.
+func (*stage) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
+
+// DeleteNominatedPodIfExists does nothing.
+func (*stage) DeleteNominatedPodIfExists(*corev1.Pod) {}
+
+// UpdateNominatedPod does nothing.
+func (*stage) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}

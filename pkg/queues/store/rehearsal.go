@@ -1,0 +1,282 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// Rehearsal is what the store would say of a pod if there were such a pod. The
+// pod is nowhere in the books. Its parts are of moments that follow each other, for
+// the lock is given up in between.
+type Rehearsal struct {
+	Identity placement.Identity
+	// Placement is what the rules say; Unplaced why the pod has no queue, or is not
+	// looked at any further: then the rest is empty.
+	Placement placement.Result
+	Unplaced  reasons.Reason
+	// Joins is true where its application has pods already: its queue is theirs.
+	Joins bool
+	// Queues are all queues, with those that would be made; Leaf is the pod's.
+	Queues   queues.View
+	Snapshot *queues.Snapshot
+	Leaf     queues.ID
+	// OverMax is why the max of a queue refuses the pod, Limited why a limit of users,
+	// groups or applications does; none where they let it pass.
+	OverMax, Limited reasons.Reason
+	// Never is why no plan to make room would ever be made.
+	Never reasons.Reason
+	// Waiting counts the pods that are in the order now.
+	Waiting int
+	Holds   *reservations.View
+
+	// Request is what it would be charged.
+	Request resources.Vector
+	World   *victims.World
+	Ask     *victims.Ask
+	// Params lack the filters.
+	Params victims.Params
+	// Delay is how long a pod of the queue has to wait before others make room for it.
+	Delay time.Duration
+	// Required is what a decision is made on if the pod can run on one node only, and
+	// that is there; nil otherwise. Its Params lack the filters.
+	Required *RequiredAttempt
+	// Assumed are the nodes of pods that are being bound.
+	Assumed map[types.UID]string
+
+	tree uint64 // generation of the tree of queues that all of it is about
+}
+
+// rehearsed is the UID of a pod that is not there.
+const rehearsed types.UID = "preview"
+
+// atATime is for how many nodes the lock is taken once.
+const atATime = 8
+
+// patientRehearsals is how often a rehearsal begins again because queues came or
+// went meanwhile.
+const patientRehearsals = 5
+
+// Rehearse says what would become of a pod. Nothing is changed by it.
+func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
+	for range patientRehearsals {
+		if r := s.rehearse(event, now); r != nil {
+			return r
+		}
+	}
+	return &Rehearsal{Unplaced: reasons.New(reasons.ConfigurationChanged, "queues come and go at the moment; try again")}
+}
+
+// rehearse does it once; nil if the tree of queues changed meanwhile.
+func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
+	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
+	event.normalize()
+	event.Created = now
+	r := &Rehearsal{Assumed: map[types.UID]string{}, Request: event.Request}
+	p := newPod(event)
+	s.mu.Lock()
+	s.rehearsePlace(r, p)
+	path, made := r.Placement.Path, r.Placement.Create
+	spec := s.spec
+	r.tree = s.draft.TreeGeneration()
+	s.mu.Unlock()
+	if !r.Unplaced.None() {
+		return r
+	}
+	var scratch *queues.Draft
+	if made {
+		scratch = queues.NewDraftFrom(spec) // takes long for many queues, so it is done without the lock
+	}
+	s.mu.Lock()
+	same := r.tree == s.draft.TreeGeneration()
+	if same {
+		s.rehearseQuota(r, p, path, scratch)
+	}
+	names := slices.Sorted(maps.Keys(s.nodes))
+	s.mu.Unlock()
+	if !r.Unplaced.None() {
+		return r
+	}
+	if !same || !s.rehearseWorld(r, p, names) {
+		return nil
+	}
+	return r
+}
+
+func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
+	if !s.started {
+		r.Unplaced = s.notStarted()
+		return
+	}
+	if r.Unplaced = tooLarge(p.Request); !r.Unplaced.None() {
+		return
+	}
+	if r.Identity, r.Unplaced = placement.Identify(p.placement(), s.options.Placement); !r.Unplaced.None() {
+		return
+	}
+	r.Placement, r.Unplaced = placement.Place(s.spec.Rules, placement.Request{
+		Identity:  r.Identity,
+		Namespace: placement.Namespace{Name: p.Namespace, Annotations: s.namespaces[p.Namespace].annotations},
+	}, tree{s.draft})
+	name := appName{namespace: p.Namespace, id: r.Identity.Application}
+	if r.Identity.Shared {
+		name.queue = r.Identity.Queue
+	}
+	if a := s.apps[name]; a != nil && s.path(a.leaf) != queues.RecoveryPath {
+		r.Joins, r.Unplaced = true, reasons.Reason{}
+		r.Placement.Path, r.Placement.Create = s.path(a.leaf), false
+		joined := *a
+		p.app = &joined
+		return
+	}
+	p.app = &app{name: name}
+}
+
+// with is a tree with queues that are not there yet.
+type with struct {
+	queues.View
+	made map[queues.ID]*queues.Queue
+}
+
+// Queue returns a queue of the tree, or one that would be made.
+func (w with) Queue(id queues.ID) *queues.Queue {
+	if q := w.made[id]; q != nil {
+		return q
+	}
+	return w.View.Queue(id)
+}
+
+// rehearseQuota judges a pod in its queue, which is made in scratch where it is not there.
+func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
+	r.Snapshot, r.Holds, r.Waiting = s.snapshot.Load(), s.heldView.Load(), s.index.Eligible()
+	made := map[queues.ID]*queues.Queue{}
+	if q, exists := s.draft.Find(path); exists {
+		r.Leaf = q.ID
+	} else if r.Leaf = s.imagine(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
+		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
+		return
+	}
+	r.Queues = with{r.Snapshot, made}
+	live := with{s.draft, made}
+	if !r.Joins {
+		p.app.owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
+	}
+	p.app.leaf = r.Leaf
+	r.OverMax = queues.Admit(live, r.Leaf, p.Request, queues.OnAllocated).Reason
+	r.Limited = s.ledger.Admit(live, r.Leaf, p.app.owner, p.Request, queues.OnAllocated).Reason
+	if r.Limited.None() && !p.app.counted {
+		if r.Limited = queues.AdmitApplication(live, r.Leaf).Reason; r.Limited.None() {
+			r.Limited = s.ledger.AdmitApplication(live, r.Leaf, p.app.owner).Reason
+		}
+	}
+	r.Never, r.Delay = s.never(p), live.Queue(r.Leaf).Policies.PreemptionDelay
+	r.Params.StrictGuarantee = s.preemption.StrictGuarantee
+}
+
+// imagine makes the queues of a path that are missing, as the configuration has
+// them, in scratch, and gives them numbers that no queue has.
+func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
+	leaf, err := scratch.AddDynamic(path)
+	if err != nil {
+		return queues.NoQueue
+	}
+	if quota := s.namespaces[namespace].quota; quota != nil {
+		scratch.SetNamespaceQuota(leaf, namespace, quota)
+	}
+	next := queues.ID(0)
+	for q := range s.draft.All() {
+		next = max(next, q.ID+1)
+	}
+	id := queues.NoQueue
+	var missing []*queues.Queue
+	for q := range scratch.Ancestors(leaf) {
+		if there, exists := s.draft.Find(q.Path); exists {
+			id = there.ID
+			break
+		}
+		missing = append(missing, q)
+	}
+	for _, q := range slices.Backward(missing) {
+		settings := *q.Settings
+		settings.Parent = id
+		id = next
+		made[id] = &queues.Queue{ID: id, Settings: &settings}
+		next++
+	}
+	return id
+}
+
+// rehearseWorld looks at the nodes, some at a time; false if the tree of queues changed.
+func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
+	var own scenery // so that nothing of it stays in the one of real plans
+	var nodes []*victims.Node
+	for len(names) > 0 {
+		n := min(atATime, len(names))
+		s.mu.Lock()
+		s.onStage(&own, func() {
+			for _, name := range names[:n] {
+				if node := s.nodes[name]; node != nil && node.known {
+					nodes = append(nodes, s.viewOf(node, rehearsed))
+					r.noteAssumed(node)
+				}
+			}
+		})
+		s.mu.Unlock()
+		names = names[n:]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.tree != s.draft.TreeGeneration() {
+		return false
+	}
+	made := r.Queues.(with).made
+	r.Snapshot, r.Holds = s.snapshot.Load(), s.heldView.Load()
+	r.Queues = with{r.Snapshot, made}
+	s.onStage(&own, func() {
+		r.Ask = s.askOf(p)
+		if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
+			node, before := s.requiredView(n, p)
+			node.Types = s.scenery.types
+			ask := &required.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
+			r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
+		}
+	})
+	r.World = &victims.World{Types: own.types, Queues: r.Queues, Nodes: nodes, Budgets: slices.Clone(s.allowed)}
+	return true
+}
+
+// onStage does something with another scenery than that of real plans.
+func (s *Store) onStage(other *scenery, f func()) {
+	kept := s.scenery
+	s.scenery = *other
+	f()
+	*other, s.scenery = s.scenery, kept
+}
+
+func (r *Rehearsal) noteAssumed(n *node) {
+	for _, p := range n.sortedPods() {
+		if p.state == assumed {
+			r.Assumed[p.UID] = n.name
+		}
+	}
+}
+
+// overMaxIn is overMax in a tree with queues that are not there.
+func overMaxIn(v queues.View, leaf queues.ID, p *pod) string {
+	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
+		if !q.Max.Allows(q.Expected(), p.Request) {
+			return q.Path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+package record
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// Planned renders a decision that nobody puts into force, as if it had been made
+// at a time: of queue preemption or, where that is nil, about the only node a pod
+// can run on. Types are those of its amounts.
+func Planned(asker store.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
+	step := store.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: store.StepHeld, Decision: d, Required: r}
+	if d != nil && d.Outcome == victims.Refuse {
+		step.Kind, step.Reason = store.StepRefused, reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	}
+	if r != nil && (r.Outcome == required.NoHold || r.Outcome == victims.Refuse) {
+		step.Kind, step.Reason = store.StepRefused, reasons.New(reasons.RoomImpossible, "%s", r.Sentence())
+	}
+	if r != nil {
+		step.Hold = reservations.Hold{Node: r.Node, Required: true}
+	}
+	out := decisionOf(&step)
+	out.ID, out.Stages = "", []Stage{}
+	return out
+}
