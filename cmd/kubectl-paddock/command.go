@@ -87,7 +87,7 @@ func newCommand(s streams) *cobra.Command {
 	config := &cobra.Command{Use: "config", Short: "Check and compare queue configurations"}
 	group(config)
 	config.AddCommand(newValidate(), newDiff(conn))
-	cmd.AddCommand(config, newQueues(conn), newTop(conn), newDecisions(conn), newHolds(conn), newExplain(conn))
+	cmd.AddCommand(config, newQueues(conn), newTop(conn), newDecisions(conn), newHolds(conn), newExplain(conn), newPreview(conn))
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,7 +79,25 @@ func (c *connection) query(ctx context.Context, path string, query url.Values) (
 	}
 	target = target.JoinPath(path)
 	target.RawQuery = query.Encode()
-	status, body, err := c.fetch(ctx, client, target.String())
+	status, body, err := c.fetch(ctx, client, http.MethodGet, target.String(), nil)
+	return c.judge(status, body, err)
+}
+
+// post returns the body of the answer to what is sent to a path.
+func (c *connection) post(ctx context.Context, path string, sent []byte) ([]byte, error) {
+	client, target, err := c.target()
+	if err != nil {
+		return nil, err
+	}
+	status, body, err := c.fetch(ctx, client, http.MethodPost, target.JoinPath(path).String(), sent)
+	if m := message(body); err == nil && status == http.StatusBadRequest && m != "" {
+		return nil, errors.New(printable(m)) // about what was sent
+	}
+	return c.judge(status, body, err)
+}
+
+// judge returns the body of an answer, or what to do about one that is none.
+func (c *connection) judge(status int, body []byte, err error) ([]byte, error) {
 	switch {
 	case err != nil && c.server != "":
 		return nil, fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+
@@ -116,10 +135,10 @@ func (c *connection) namespace() string {
 }
 
 // fetch returns the status and the body of an answer.
-func (c *connection) fetch(ctx context.Context, client *http.Client, at string) (int, []byte, error) {
+func (c *connection) fetch(ctx context.Context, client *http.Client, method, at string, sent []byte) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	request, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(sent))
 	if err != nil {
 		return 0, nil, &usageError{err}
 	}

@@ -91,7 +91,7 @@ func printExplanation(w io.Writer, x *rest.Explanation) error {
 	explainQueue(line, x.Queue)
 	if len(x.Quota) > 0 {
 		fmt.Fprintln(&b)
-		if err := quotaTable(x).write(&b); err != nil {
+		if err := quotaTable(x.Quota, x.Request).write(&b); err != nil {
 			return err
 		}
 		for _, q := range x.Quota {
@@ -140,13 +140,13 @@ func explainQueue(line func(string, ...any), q *rest.ExplainedQueue) {
 	}
 }
 
-func quotaTable(x *rest.Explanation) *table {
+func quotaTable(path []rest.QueueQuota, request map[string]int64) *table {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">ARRIVING", ">MAX", ">HEADROOM", "VERDICT")
-	for _, q := range x.Quota {
+	for _, q := range path {
 		name := q.Queue
-		for _, typ := range slices.Sorted(maps.Keys(x.Request)) {
+		for _, typ := range slices.Sorted(maps.Keys(request)) {
 			t.add(name, typ, amountIn(q.Guaranteed, typ), quantity(typ, q.Allocated[typ]), quantity(typ, q.Arriving[typ]),
-				amountIn(q.Max, typ), amountIn(q.Headroom, typ), verdictOf(x, &q, typ))
+				amountIn(q.Max, typ), amountIn(q.Headroom, typ), verdictOf(&q, typ, request[typ]))
 			name = ""
 		}
 	}
@@ -155,10 +155,10 @@ func quotaTable(x *rest.Explanation) *table {
 
 // verdictOf says of a type whether the max of a queue refuses, and whether the
 // queue is under its guarantee.
-func verdictOf(x *rest.Explanation, q *rest.QueueQuota, typ string) string {
+func verdictOf(q *rest.QueueQuota, typ string, requested int64) string {
 	room, limited := q.Headroom[typ]
 	switch {
-	case q.Refuses != nil && limited && room < x.Request[typ]:
+	case q.Refuses != nil && limited && room < requested:
 		return "refuses"
 	case slices.Contains(q.UnderGuarantee, typ):
 		return "under its guarantee"

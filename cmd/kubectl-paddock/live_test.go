@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -30,7 +33,37 @@ func (s *session) live(t *testing.T, d *datadriven.TestData) {
 	s.store.Start(now)
 	s.serve(t, rest.NewServer(rest.Options{
 		Inventory: inventory.New(s.store), Explainer: s.store, Clock: clocktesting.NewFakeClock(now),
+		Previewer: func() rest.Previewer { return previews{} },
 	}).Handler())
+}
+
+// previews answers with the outcome that the manifest names.
+type previews struct{}
+
+func (previews) Preview(_ context.Context, manifest []byte) (*rest.Preview, error) {
+	outcome := strings.TrimSpace(string(manifest))
+	p := &rest.Preview{
+		PodName: rest.PodName{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
+		Request: map[string]int64{"vcore": 2000}, Nodes: &rest.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
+		Queue:       &rest.ExplainedQueue{Path: "root.a", FoundBy: "provided", Application: "x", User: "ann"},
+		Quota:       []rest.QueueQuota{{Queue: "root.a", Guaranteed: map[string]int64{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},
+		NotLookedAt: []string{"scores"},
+	}
+	switch outcome {
+	case rest.PreviewFits:
+	case rest.PreviewWaits:
+		p.Reason, p.ToDo = &rest.Reason{Code: "OverMax", Meaning: "It is over its max."}, []string{"Wait."}
+	case rest.PreviewPreempts:
+		used, guaranteed := int64(0), int64(4000)
+		p.Decision = &record.Decision{
+			Victims: []record.Victim{{Pod: record.Pod{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]int64{"vcore": 2000}}},
+			Numbers: []record.Number{{Law: "4", Queue: "root.a", Resource: "vcore", Used: &used, Guaranteed: &guaranteed}},
+		}
+		p.Makes, p.Waiting = true, 2
+	default:
+		return nil, &rest.ManifestError{Text: "kind: is missing; it must be Pod"}
+	}
+	return p, nil
 }
 
 // pod adds a pod to the store.

@@ -4,7 +4,7 @@
 //
 // command.go is the command line and the exit codes. validate.go and diff.go are
 // the commands that need no cluster, outlook.go is what diff says of one;
-// queues.go, top.go, explain.go, decisions.go and holds.go ask the scheduler. connection.go reaches it, usage.go reads
+// queues.go, top.go, explain.go, preview.go, decisions.go and holds.go ask the scheduler. connection.go reaches it, usage.go reads
 // a tree of queues, live or recorded; output.go and table.go write.
 package main
 

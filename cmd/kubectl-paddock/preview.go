@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// maxManifest is how large a manifest may be, in bytes; the scheduler looks at no larger one.
+const maxManifest = 256 << 10
+
+func newPreview(conn *connection) *cobra.Command {
+	var output *format
+	var file string
+	cmd := &cobra.Command{
+		Use:   "preview -f FILE",
+		Short: "Say what would become of a pod: would it fit, wait, or make others leave",
+		Long: `Sends the manifest of a pod to the scheduler, which says what would become of such
+a pod as things are: in which queue it would be, whether a quota refuses it, on how
+many nodes it fits, and, if on none, who would be made to leave for it, or why
+nobody. Nothing is done, and the pod is not made.
+
+Exit code 1 says that it would not fit as things are: it would wait, or make others
+leave.`,
+		Example: "  kubectl paddock preview -f pod.yaml\n  kubectl get pod worker-1 -o yaml | sed /nodeName/d | kubectl paddock preview -f -",
+		Args:    arguments(0, 0, "no arguments but -f FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usagef("name the manifest by -f FILE; - is the standard input")
+			}
+			manifest, err := readFile(file, cmd.InOrStdin(), maxManifest)
+			if err != nil {
+				return err
+			}
+			p, err := conn.preview(cmd.Context(), manifest)
+			if err != nil {
+				return err
+			}
+			if err := output.write(cmd.OutOrStdout(), p, func(w io.Writer) error { return printPreview(w, p) }); err != nil {
+				return err
+			}
+			if p.Outcome != rest.PreviewFits {
+				return errFound
+			}
+			return nil
+		},
+	}
+	output = addOutput(cmd)
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest of one pod, YAML or JSON; - is the standard input")
+	return cmd
+}
+
+func (c *connection) preview(ctx context.Context, manifest []byte) (*rest.Preview, error) {
+	body, err := c.post(ctx, "/api/v1/preview", manifest)
+	if err != nil {
+		return nil, err
+	}
+	var p rest.Preview
+	if err := json.Unmarshal(body, &p); err != nil || p.Outcome == "" {
+		return nil, fmt.Errorf("the answer is no preview: is this the scheduler's REST interface?")
+	}
+	return &p, nil
+}
+
+func printPreview(w io.Writer, p *rest.Preview) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintln(&b, printable(fmt.Sprintf(format, args...))) }
+	line("%s: %s", p.Outcome, p.Summary)
+	if p.Reason != nil {
+		line("Reason: %s. %s", p.Reason.Code, p.Reason.Meaning)
+	}
+	line("Requests %s; priority %d; profile %s.", amountsText(p.Request), p.Priority, p.Profile)
+	explainQueue(line, p.Queue)
+	if p.Makes {
+		line("  The queue is not there yet and would be made.")
+	}
+	if len(p.Quota) > 0 {
+		fmt.Fprintln(&b)
+		if err := quotaTable(p.Quota, p.Request).write(&b); err != nil {
+			return err
+		}
+		fmt.Fprintln(&b)
+	}
+	if n := p.Nodes; n != nil {
+		line("Nodes: %d; it fits on %d; held for others: %d", n.All, n.Fit, n.Held)
+		for _, why := range slices.Sorted(maps.Keys(n.Refused)) {
+			line("  %d: %s", n.Refused[why], why)
+		}
+	}
+	if p.Waiting > 0 {
+		line("Pods that wait for their turn now: %d; they may be tried first.", p.Waiting)
+	}
+	previewVictims(line, p)
+	if len(p.ToDo) > 0 {
+		line("What to do:")
+		for _, remedy := range p.ToDo {
+			line("  - %s", remedy)
+		}
+	}
+	line("Not looked at:")
+	for _, note := range p.NotLookedAt {
+		line("  - %s", note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func previewVictims(line func(string, ...any), p *rest.Preview) {
+	d := p.Decision
+	if d == nil || len(d.Victims) == 0 {
+		return
+	}
+	line("Would leave for it:")
+	for _, v := range d.Victims {
+		line("  %s/%s of queue %s on node %s, which requests %s", v.Namespace, v.Name, orNone(v.Queue), v.Node, amountsText(v.Requests))
+	}
+	for _, n := range d.Numbers {
+		if n.Guaranteed != nil && n.Used != nil {
+			line("  law %s: queue %s uses %s of %s guaranteed %s", n.Law, n.Queue, quantity(n.Resource, *n.Used), quantity(n.Resource, *n.Guaranteed), n.Resource)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// echo answers with the manifest as the name of the pod.
+type echo struct {
+	err  error
+	took time.Duration
+}
+
+func (e echo) Preview(ctx context.Context, manifest []byte) (*Preview, error) {
+	if e.took > 0 {
+		select {
+		case <-time.After(e.took):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return &Preview{PodName: PodName{Name: string(manifest)}, Outcome: PreviewFits}, e.err
+}
+
+func previewServer(p Previewer) *Server {
+	return NewServer(Options{Previewer: func() Previewer { return p }})
+}
+
+func post(ctx context.Context, handler http.Handler, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/preview", strings.NewReader(body)))
+	return w
+}
+
+func TestPreviewAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		server *Server
+		body   string
+		status int
+		told   string
+	}{
+		{"fine", previewServer(echo{}), "a pod", 200, `"name":"a pod"`},
+		{"as large as may be", previewServer(echo{}), strings.Repeat("x", previewBytes), 200, `"outcome":"fits"`},
+		{"too large", previewServer(echo{}), strings.Repeat("x", previewBytes+1), 413, "at most 262144 bytes"},
+		{"no pod", previewServer(echo{err: &ManifestError{"kind: is missing"}}), "", 400, "kind: is missing"},
+		{"trouble", previewServer(echo{err: errors.New("no nodes")}), "", 500, "no nodes"},
+		{"nobody yet", previewServer(nil), "", 503, "makes no previews"},
+		{"nobody", NewServer(Options{}), "", 503, "makes no previews"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := post(t.Context(), tt.server.Handler(), tt.body)
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.told) || !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%d %s; want %d with %q", w.Code, w.Body, tt.status, tt.told)
+			}
+		})
+	}
+	w := httptest.NewRecorder()
+	previewServer(echo{}).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/preview", nil))
+	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != http.MethodPost {
+		t.Errorf("GET: %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+// One preview is made at a time, and each is followed by a rest in proportion; who
+// waits for that keeps nobody from the desk.
+func TestPreviewsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := previewServer(echo{took: time.Second})
+		s.clock, s.turnstile = clock.RealClock{}, newTurnstile(clock.RealClock{})
+		handler := s.Handler()
+		began := time.Now()
+		ends := make(chan time.Duration, 3)
+		for range 3 {
+			go func() {
+				if w := post(t.Context(), handler, "x"); w.Code == http.StatusOK {
+					ends <- time.Since(began)
+				} else {
+					ends <- -1
+				}
+			}()
+		}
+		time.Sleep(2 * time.Second)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/ws/v1/nothing", nil))
+		if w.Code != http.StatusNotFound || time.Since(began) != 2*time.Second {
+			t.Errorf("another reader was answered with %d after %v", w.Code, time.Since(began))
+		}
+		got := []time.Duration{<-ends, <-ends, <-ends}
+		// The first after a second; the second rests for four and takes one; the third
+		// would be the same, but nobody waits for more than ten seconds.
+		if got[0] != time.Second || got[1] != 6*time.Second || got[2] != -1 && got[2] != 11*time.Second {
+			t.Errorf("answered after %v", got)
+		}
+	})
+}
+
+func TestPreviewsGiveTheirTurnBack(t *testing.T) {
+	s := previewServer(echo{took: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w := post(ctx, s.Handler(), "x"); w.Code == http.StatusOK {
+		t.Fatalf("%d", w.Code)
+	}
+	s.previewer = func() Previewer { return echo{} }
+	s.turnstile.next = time.Time{}
+	if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
