@@ -148,8 +148,8 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	decided := record.New(s, record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(watcher, books, decided, logger)
-	if err := p.serveREST(ctx, args.RESTAddress, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
+	if err := serveREST(ctx, args.RESTAddress, s, rest.Options{
+		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
 	}, logger); err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-func (p *Process) serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
+func serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
 	if address == "" {
 		return nil
 	}
@@ -219,15 +219,6 @@ func (p *Process) serveREST(ctx context.Context, address string, s *store.Store,
 	}
 	o.Events = eventlog.New(s, eventlog.Size)
 	go rest.NewServer(o).Serve(ctx, listener, logger)
-	server := rest.NewServer(rest.Options{
-		Inventory: inventory.New(s), Record: decided, Explainer: s, Previewer: p.offered, Events: eventlog.New(s, eventlog.Size), Build: rest.BuildInformation(),
-		Configuration: f.configuration,
-		Checks: []rest.Check{
-			{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
-			{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
-		},
-	})
-	go server.Serve(ctx, listener, logger)
 	return nil
 }
 
