@@ -58,28 +58,39 @@ var strictly = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory
 // badQuantity finds the container whose amount is no quantity: the decoder says
 // only that there is one. Empty if there is none.
 func badQuantity(document []byte) string {
-	type container struct {
-		Resources map[string]map[string]any `json:"resources"`
-	}
 	var pod struct {
-		Spec map[string]any `json:"spec"`
+		Spec struct {
+			Containers     []amountsAsWritten `json:"containers"`
+			InitContainers []amountsAsWritten `json:"initContainers"`
+		} `json:"spec"`
 	}
 	if yaml.Unmarshal(document, &pod) != nil {
 		return ""
 	}
-	for _, kind := range []string{"containers", "initContainers"} {
-		var list []container
-		if text, err := yaml.Marshal(pod.Spec[kind]); err != nil || yaml.Unmarshal(text, &list) != nil {
-			continue
+	for i, c := range pod.Spec.Containers {
+		if text := c.bad(); text != "" {
+			return fmt.Sprintf("spec.containers[%d].%s", i, text)
 		}
-		for i, c := range list {
-			for _, part := range []string{"requests", "limits"} {
-				for _, name := range slices.Sorted(maps.Keys(c.Resources[part])) {
-					text := fmt.Sprint(c.Resources[part][name])
-					if _, err := resource.ParseQuantity(text); err != nil {
-						return fmt.Sprintf("spec.%s[%d].resources.%s[%s]: %q is no quantity, such as 500m or 1Gi", kind, i, part, name, text)
-					}
-				}
+	}
+	for i, c := range pod.Spec.InitContainers {
+		if text := c.bad(); text != "" {
+			return fmt.Sprintf("spec.initContainers[%d].%s", i, text)
+		}
+	}
+	return ""
+}
+
+// amountsAsWritten are those of a container, by requests and limits and by type.
+type amountsAsWritten struct {
+	Resources map[string]map[string]any `json:"resources"`
+}
+
+func (c amountsAsWritten) bad() string {
+	for _, part := range []string{"requests", "limits"} {
+		for _, name := range slices.Sorted(maps.Keys(c.Resources[part])) {
+			text := fmt.Sprint(c.Resources[part][name])
+			if _, err := resource.ParseQuantity(text); err != nil {
+				return fmt.Sprintf("resources.%s[%s]: %q is no quantity, such as 500m or 1Gi", part, name, text)
 			}
 		}
 	}

@@ -186,19 +186,16 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	for _, info := range infos {
 		name := info.Node().Name
 		refused := status
-		if status.IsSuccess() && only != nil && !only.AllNodes() && !only.NodeNames.Has(name) {
-			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod's own fields leave only other nodes")
-		}
 		if refused.IsSuccess() {
-			refused = x.stage.RunFilterPluginsWithNominatedPods(ctx, x.state, x.pod, info)
+			refused = x.filterNode(ctx, info, only)
 		}
-		if refused.IsSuccess() && !x.r.Holds.MayUse(name, previewUID, requires != "").OK {
+		switch {
+		case !refused.IsSuccess():
+			counts.Refused[strings.Join(refused.Reasons(), ", ")]++
+		case !x.r.Holds.MayUse(name, previewUID, requires != "").OK:
 			refused = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is held for another pod").WithPlugin(reservation.Name)
 			counts.Held++
-		} else if !refused.IsSuccess() {
-			counts.Refused[strings.Join(refused.Reasons(), ", ")]++
-		}
-		if refused.IsSuccess() {
+		default:
 			x.fit = append(x.fit, name)
 			continue
 		}
@@ -206,6 +203,15 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	}
 	counts.Fit = len(x.fit)
 	return ctx.Err()
+}
+
+// filterNode asks the filters about one node; only are the nodes that the pod's own
+// fields leave, nil for all.
+func (x *rehearsing) filterNode(ctx context.Context, info fwk.NodeInfo, only *fwk.PreFilterResult) *fwk.Status {
+	if only != nil && !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod's own fields leave only other nodes")
+	}
+	return x.stage.RunFilterPluginsWithNominatedPods(ctx, x.state, x.pod, info)
 }
 
 // decide says what becomes of the pod, as a cycle of it would.

@@ -99,24 +99,34 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	s.nominated = map[string][]fwk.PodInfo{}
 	placed := make([]*corev1.Pod, 0, len(pods))
 	for _, p := range pods {
-		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		if node := assumed[p.UID]; p.Spec.NodeName == "" && node != "" {
-			p = p.DeepCopy()
-			p.Spec.NodeName = node
-		}
+		p = withNode(p, assumed[p.UID])
 		switch {
+		case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
 		case known[p.Spec.NodeName]:
 			placed = append(placed, p)
-		case p.Spec.NodeName == "" && p.Status.NominatedNodeName != "":
-			if pi, err := framework.NewPodInfo(p); err == nil {
-				s.nominated[p.Status.NominatedNodeName] = append(s.nominated[p.Status.NominatedNodeName], pi)
-			}
+		case p.Spec.NodeName == "":
+			s.nominate(p, p.Status.NominatedNodeName)
 		}
 	}
 	s.snapshot = cache.NewSnapshot(placed, nodes)
 	return nil
+}
+
+// withNode is the pod on a node that the informer does not know of yet; the pod
+// itself where it has one, or there is none.
+func withNode(p *corev1.Pod, node string) *corev1.Pod {
+	if node == "" || p.Spec.NodeName != "" {
+		return p
+	}
+	p = p.DeepCopy()
+	p.Spec.NodeName = node
+	return p
+}
+
+func (s *stage) nominate(p *corev1.Pod, node string) {
+	if pi, err := framework.NewPodInfo(p); err == nil && node != "" {
+		s.nominated[node] = append(s.nominated[node], pi)
+	}
 }
 
 // clear lets go of the snapshot.

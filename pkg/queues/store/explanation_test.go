@@ -12,10 +12,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// explainAll asks about every pod, and says where the answers contradict the store.
+// explainAll asks about every pod, and what would become of another one like it,
+// and says where the answers contradict the store.
 func (s *script) explainAll(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		uid := s.pods[name].UID
+		if r := s.store.Rehearse(*s.pods[name], s.now); r.Unplaced.None() && (r.World == nil || r.Queues.Queue(r.Leaf).Path != r.Placement.Path) {
+			fmt.Fprintf(w, "!! %s: no rehearsal in queue %s\n", name, r.Placement.Path)
+		}
 		x, known := s.store.Explanation(uid, s.now)
 		if known != (s.store.pods[uid] != nil) {
 			fmt.Fprintf(w, "!! %s is known: %t\n", name, known)
