@@ -103,7 +103,8 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code) *rest.Explanation
 //   - NamespaceAnnotationInvalid, SoftGangIgnored: warnings for which nothing waits.
 //   - InOrder, BackingOff, NodeHeld, ConfigurationChanged, PreemptionPaced: they
 //     last for moments; the tests of the store explain pods in these states.
-//   - PreemptionDisabled: needs another configuration.
+//   - PreemptionDisabled, PreemptionNever: need another configuration, or a
+//     PriorityClass; the tests of the store and of previews have them.
 //   - WaitingForRoom, RoomAwaited, RoomImpossible and the ends of holds: the tests
 //     of holds and DaemonSets; lastDecision and lastHold have them.
 func TestExplanations(t *testing.T) {
@@ -144,9 +145,6 @@ func TestExplanations(t *testing.T) {
 		{reasons.NoNodeFits, []podOption{inQueue("root.free"), requests("cpu", "50")}},
 		{reasons.PreemptionRefused, []podOption{inQueue("root.borrows"), requests("cpu", "50")}},
 		{reasons.PreemptionDelayed, []podOption{inQueue("root.patient"), requests("cpu", "2")}},
-		{reasons.PreemptionNever, []podOption{inQueue("root.owed"), requests("cpu", "2"), func(p *corev1.Pod) {
-			p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
-		}}},
 	} {
 		e.run(string(s.code), func(e *env) {
 			name := "why-" + fmt.Sprintf("%x", len(e.id)) + "-" + lower(string(s.code))
