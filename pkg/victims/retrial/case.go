@@ -228,13 +228,13 @@ func violations(err error) []Violation {
 	return out
 }
 
-// flatten lists the errors that were joined.
+// flatten lists the errors that were joined; a list that was wrapped is one error.
 func flatten(err error) []error {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {
 		return []error{err}
 	}
-	if _, itself := err.(interface{ Unwrap() []error }); !itself { //nolint:errorlint // a wrapped list is one error
+	if _, itself := err.(interface{ Unwrap() []error }); !itself {
 		return []error{err}
 	}
 	var out []error
