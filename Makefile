@@ -72,6 +72,10 @@ unit-plain: ## Unit tests of the packages that link the API server.
 unit-release: ## Tests of the chart, the kustomizations and the image.
 	cd $(RELEASE) && go test ./...
 
+.PHONY: monitoring
+monitoring: ## Hold the dashboard and the alerts against what is exported; its own module.
+	cd test/monitoring && go vet ./... && go test ./...
+
 .PHONY: quick
 quick: ## Unit tests without the race detector, for the inner loop.
 	packages="$(RACE_PACKAGES)"; go test $$packages

@@ -43,11 +43,12 @@ var (
 	unmetDesc        = describe(unmetGuarantee)
 	gatedDesc        = describe(gatedPods)
 	holdsDesc        = describe(holdsNow)
+	victimsDesc      = describe(victimsGone)
 )
 
 // DescribeWithStability serves the registry.
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{resourceDesc, applicationsDesc, shownDesc, hiddenDesc, unmetDesc, gatedDesc, holdsDesc} {
+	for _, d := range []*metrics.Desc{resourceDesc, applicationsDesc, shownDesc, hiddenDesc, unmetDesc, gatedDesc, holdsDesc, victimsDesc} {
 		ch <- d
 	}
 }
@@ -65,7 +66,12 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	for _, q := range shown {
 		collectQueue(ch, snapshot, q)
 	}
-	collectUnmet(ch, shown)
+	own := make(map[string]bool, len(shown))
+	for _, q := range shown {
+		own[q.Path] = true
+	}
+	collectUnmet(ch, own)
+	gone.collect(ch, snapshot, own)
 	collectHolds(ch, (*source).Holds())
 	for reason, n := range (*source).Gated() {
 		gauge(ch, gatedDesc, float64(n), string(reason))

@@ -9,5 +9,8 @@
 //   - guarantee.go looks once a second for how long queues are under their
 //     guarantee while pods wait that preemption could lawfully serve.
 //   - audit.go counts what the auditors find.
+//   - decisions.go counts decisions about making room, from the steps of the store's
+//     journal; victims.go counts who went. audit.go counts findings that must not be.
+//   - yunikorn.go writes YuniKorn's names, for the REST interface.
 //   - config.go has what is counted when the configuration is read.
 package metrics

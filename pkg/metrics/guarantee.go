@@ -75,14 +75,10 @@ const otherQueues = "other"
 
 // collectUnmet shows what was measured of the queues that are shown, and of all
 // others together.
-func collectUnmet(ch chan<- metrics.Metric, shown []*queues.Queue) {
+func collectUnmet(ch chan<- metrics.Metric, own map[string]bool) {
 	measured := totals.Load()
 	if measured == nil {
 		return
-	}
-	own := make(map[string]bool, len(shown))
-	for _, q := range shown {
-		own[q.Path] = true
 	}
 	others := map[reasons.Code]time.Duration{}
 	for _, t := range *measured {

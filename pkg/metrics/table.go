@@ -37,19 +37,24 @@ func Table() []Entry { return slices.Clone(table) }
 
 // The names, without the subsystem.
 const (
-	queueResource     = "queue_resource"
-	queueApplications = "queue_applications"
-	queuesShown       = "queues_shown"
-	queuesHidden      = "queues_hidden"
-	unmetGuarantee    = "queue_unmet_guarantee_seconds_total"
-	timeToGuarantee   = "time_to_guarantee_seconds"
-	gatedPods         = "gated_pods"
-	holdsNow          = "holds"
-	reloadOK          = "config_last_reload_success"
-	reloadTime        = "config_last_reload_success_timestamp_seconds"
-	reloadsFailed     = "config_reload_failures_total"
-	lawViolations     = "law_violations_total"
-	storeDrift        = "store_drift_total"
+	queueResource      = "queue_resource"
+	queueApplications  = "queue_applications"
+	queuesShown        = "queues_shown"
+	queuesHidden       = "queues_hidden"
+	unmetGuarantee     = "queue_unmet_guarantee_seconds_total"
+	timeToGuarantee    = "time_to_guarantee_seconds"
+	gatedPods          = "gated_pods"
+	holdsNow           = "holds"
+	holdDuration       = "hold_duration_seconds"
+	decisionsMade      = "preemption_decisions_total"
+	candidatesRejected = "preemption_rejected_candidates_total"
+	victimsGone        = "preemption_victims_total"
+	planDuration       = "preemption_plan_duration_seconds"
+	reloadOK           = "config_last_reload_success"
+	reloadTime         = "config_last_reload_success_timestamp_seconds"
+	reloadsFailed      = "config_reload_failures_total"
+	lawViolations      = "law_violations_total"
+	storeDrift         = "store_drift_total"
 )
 
 var table = []Entry{
@@ -64,6 +69,12 @@ var table = []Entry{
 	{timeToGuarantee, Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
 	{gatedPods, Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
 	{holdsNow, Gauge, []string{"kind", "state"}, "Nodes held for pods, by whom they are held for, and whether those that make room are gone."},
+	{holdDuration, Histogram, []string{"kind", "end"}, "How long nodes were held, by whom they were held for, and how the hold ended."},
+	{decisionsMade, Counter, []string{"kind", "outcome", "reason"},
+		"Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them."},
+	{candidatesRejected, Counter, []string{"kind", "rule"}, "Pods that decisions found could not go, by the law or rule that protects them, once for each decision."},
+	{victimsGone, Counter, []string{"queue", "kind", "class"}, "Pods that were preempted, by their queue, whom for, and what they were to their application."},
+	{planDuration, Histogram, []string{"kind"}, "How long it took to decide whether room can be made for a pod."},
 	{reloadOK, Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
 	{reloadTime, Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
 	{reloadsFailed, Counter, nil, "How often the queue configuration was read and could not be used."},
@@ -92,6 +103,13 @@ func newGauge(name string) *metrics.Gauge {
 
 func newCounter(name string) *metrics.Counter {
 	return metrics.NewCounter(&metrics.CounterOpts{Subsystem: Subsystem, Name: name, Help: entry(name).Help, StabilityLevel: metrics.ALPHA})
+}
+
+func newHistogramVec(name string, buckets []float64) *metrics.HistogramVec {
+	e := entry(name)
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: Subsystem, Name: name, Help: e.Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	}, e.Labels)
 }
 
 func newHistogram(name string, buckets []float64) *metrics.Histogram {

@@ -27,6 +27,11 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	add(s, "running", "root.a", "vcore=1", "n1")
 	add(s, "over", "root.a", "vcore=1", "")
 	Audited([]string{"2", "D4"}, []string{"pod"})
+	c := NewDecisions()
+	for _, step := range steps() {
+		c.Count(&step)
+	}
+	Planned(KindQueue, time.Millisecond)
 	totals.Store(&[]unmet.Total{{Demand: unmet.Demand{Queue: "root.a", Reason: "InOrder"}, Time: time.Second}})
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {

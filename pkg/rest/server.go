@@ -91,6 +91,7 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 		"clusters":                    s.clusters,
 		"config":                      s.config,
 		"history/apps":                s.appHistory,
+		"metrics":                     s.metrics,
 		"history/containers":          s.containerHistory,
 		"partitions":                  s.partitions,
 		"scheduler/healthcheck":       s.healthcheck,

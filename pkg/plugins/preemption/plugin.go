@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -196,11 +197,13 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		barred = func(node string) bool { return list()[node] }
 	}
 	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w}
+	began := pl.process.Clock.Now()
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
 		Barred:          barred,
 		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
 	})
+	metrics.Planned(metrics.KindQueue, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
 	if d.Outcome == victims.Refuse {

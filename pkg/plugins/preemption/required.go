@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -31,7 +32,9 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	t := pl.newRequiredTrial(ctx, state, pod, attempt)
 	params := attempt.Params
 	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
+	began := pl.process.Clock.Now()
 	d := required.Plan(attempt.Node, attempt.Ask, params)
+	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
 	if !held {

@@ -153,7 +153,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}, logger); err != nil {
 		return err
 	}
-	p.measure(ctx, s)
+	p.measure(ctx, s, decided)
 	p.managed.Store(&managed)
 	p.record.Store(decided)
 	p.watcher.Store(watcher)
@@ -223,9 +223,10 @@ func serveREST(ctx context.Context, address string, s *store.Store, o rest.Optio
 }
 
 // measure starts what is on the scheduler's /metrics.
-func (p *Process) measure(ctx context.Context, s *store.Store) {
+func (p *Process) measure(ctx context.Context, s *store.Store, decided *record.Record) {
 	metrics.Register()
 	metrics.Follow(s)
+	decided.Follow(metrics.NewDecisions().Count)
 	guarantees := &metrics.Guarantees{Source: s, Leading: p.Leader.Leading, Clock: p.Clock}
 	go guarantees.Run(ctx)
 }

@@ -310,6 +310,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.notePod(Allocated, p)
 	s.weigh(p)
 	s.dueAnew = s.dueAnew || p.asks.holds
+	s.register.counts.Allocated++
 	p.app.allocations++
 	if to == bound {
 		s.begin(p.app)
@@ -325,6 +326,7 @@ func (s *Store) leaveAllocated(p *pod) {
 	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.settleOn(p, "", resources.Vector{})
 	s.charge(p.app, charge{allocated: minus(p.held)})
+	s.register.counts.Released++
 	p.app.allocations--
 	s.count(p.app)
 	s.release(p.app.leaf)

@@ -36,6 +36,17 @@ type register struct {
 	finished []*AppRecord
 	next     int
 	inOrder  []*AppRecord
+	counts   Counts
+}
+
+// Counts is what happened since the process started; what was found at its start
+// happened then.
+type Counts struct {
+	// Accepted applications were given a queue, Completed ones lost their last pod.
+	Accepted, Completed uint64
+	// Allocated pods of queues were placed on a node, Released ones left it or were
+	// not bound there after all.
+	Allocated, Released uint64
 }
 
 func (p *pod) mark() *int  { return &p.marked }
@@ -84,6 +95,7 @@ func (r *register) changedNode(n *node) {
 // enroll gives an application that is new its number.
 func (r *register) enroll(a *app) {
 	r.serial++
+	r.counts.Accepted++
 	a.serial = r.serial
 	r.apps.add(a)
 	r.unsaid = append(r.unsaid, a)
@@ -115,6 +127,7 @@ func (r *register) stamp(now time.Time) {
 // finish remembers an application whose last pod is gone.
 func (r *register) finish(a *AppRecord, now time.Time) {
 	a.Finished = now
+	r.counts.Completed++
 	if a.Accepted.IsZero() {
 		a.Accepted = now // it came and went in one change
 	}
@@ -159,6 +172,7 @@ type Rest struct {
 	HoldTimeout time.Duration
 	// Finished are the last applications that ended, the oldest first.
 	Finished []*AppRecord
+	Counts   Counts
 }
 
 // TakeChanges returns at most limit things that changed since the last call. It
@@ -190,7 +204,7 @@ func (s *Store) TakeChanges(limit int) Changes {
 	if r.empty() {
 		c.Rest = &Rest{
 			Started: s.started, Queues: s.snapshot.Load(), Holds: s.heldView.Load(), Spec: s.spec,
-			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finishedInOrder(),
+			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finishedInOrder(), Counts: r.counts,
 		}
 	}
 	return c

@@ -112,8 +112,7 @@ type Store struct {
 	vacated         []string // nodes a hold of which ended
 	// owned counts, for each pod, the pods that it owns: those of no queue have no
 	// application by which originators are known.
-	owned  map[types.UID]int
-	missed missed
+	owned map[types.UID]int
 
 	activate  []Ref
 	reports   reports
@@ -216,7 +215,6 @@ func (s *Store) Start(now time.Time) {
 	s.started = true
 	s.placeAll(now)
 	s.adoptAll(now)
-	s.recallAll(now)
 	s.vacated = append(s.vacated, s.early.Nodes()...) // what was not taken up is free again
 	s.early, s.heldAnew = nil, true
 	s.chronicle.begin()

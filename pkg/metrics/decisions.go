@@ -1,0 +1,150 @@
+package metrics
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+var (
+	decided  = newCounters(decisionsMade)
+	rejected = newCounters(candidatesRejected)
+	gone     = victimCounts{of: map[victimKey]int64{}}
+	// From a second to about a day.
+	held = newHistogramVec(holdDuration, metrics.ExponentialBuckets(1, 2, 17))
+	// From 50 us to 3 s.
+	planned = newHistogramVec(planDuration, metrics.ExponentialBuckets(0.00005, 2, 17))
+)
+
+// The values of label kind: whom room is made for, a pod of a queue or a DaemonSet
+// pod, which requires its node.
+const (
+	KindQueue    = "queue"
+	KindRequired = "required"
+)
+
+// Planned notes how long it took to decide whether room can be made for a pod.
+func Planned(kind string, took time.Duration) {
+	planned.WithLabelValues(kind).Observe(took.Seconds())
+	observePlan(took)
+}
+
+// Decisions counts decisions about making room, and what becomes of them.
+// One goroutine uses it.
+type Decisions struct {
+	// open are the holds whose victims may still be let go, by asker.
+	open map[types.UID]*open
+}
+
+// open is what is known of a hold's victims: their classes, until they are counted.
+type open struct{ class map[types.UID]string }
+
+// NewDecisions returns a counter of decisions.
+func NewDecisions() *Decisions { return &Decisions{open: map[types.UID]*open{}} }
+
+// The outcomes of decisions. Those of [store.StepHeld] are the decision's own.
+const (
+	outcomeRefused   = "refused"
+	outcomeHold      = "hold"
+	outcomePreempt   = "preempt"
+	outcomeCalledOff = "called off"
+)
+
+// Count counts a step. What another process decides is not counted here.
+func (c *Decisions) Count(s *store.Step) {
+	if s.Standby {
+		return
+	}
+	switch s.Kind {
+	case store.StepRefused, store.StepHeld:
+		c.decision(s)
+	case store.StepCommitted:
+		c.victims(s)
+	case store.StepCalledOff:
+		decided.WithLabelValues(kindOf(s), outcomeCalledOff, string(s.Reason.Code)).Inc()
+	case store.StepEnded:
+		delete(c.open, s.UID)
+		if s.At.After(s.Hold.Since) {
+			held.WithLabelValues(kindOf(s), string(s.Ended)).Observe(s.At.Sub(s.Hold.Since).Seconds())
+		}
+	case store.StepTakenUp, store.StepDisrupted: // others say what becomes of it
+	}
+}
+
+func kindOf(s *store.Step) string {
+	if s.Required != nil || s.Hold.Required {
+		return KindRequired
+	}
+	return KindQueue
+}
+
+// decision counts a decision by its outcome, and the rule that stopped it.
+func (c *Decisions) decision(s *store.Step) {
+	var stopped victims.Rule
+	var list []victims.Rejection
+	o := &open{class: map[types.UID]string{}}
+	switch {
+	case s.Decision != nil:
+		stopped, list = s.Decision.Stopped, s.Decision.Rejected
+		for _, v := range s.Decision.Victims {
+			o.class[types.UID(v.UID)] = classOf(v.Pod)
+		}
+	case s.Required != nil:
+		stopped, list = s.Required.Stopped, s.Required.Rejected
+		for _, v := range s.Required.Victims {
+			o.class[types.UID(v.UID)] = v.Class.String()
+		}
+	default:
+		return
+	}
+	outcome := outcomeHold
+	switch {
+	case s.Kind == store.StepRefused:
+		outcome = outcomeRefused
+	case len(o.class) > 0:
+		outcome = outcomePreempt
+		c.open[s.UID] = o
+	}
+	kind := kindOf(s)
+	decided.WithLabelValues(kind, outcome, string(stopped)).Inc()
+	for _, r := range list {
+		rejected.WithLabelValues(kind, string(r.Rule)).Add(float64(r.Pods))
+	}
+}
+
+// classOf is the class of a victim of queue preemption.
+func classOf(p *victims.Pod) string {
+	switch {
+	case p.OptedOut:
+		return required.OptedOut.String()
+	case p.Originator:
+		return required.Originator.String()
+	}
+	return required.Regular.String()
+}
+
+// victims counts the pods that are let go, each once for a hold. Of a decision by
+// an earlier process their classes are not known.
+func (c *Decisions) victims(s *store.Step) {
+	o := c.open[s.UID]
+	if o == nil {
+		o = &open{class: map[types.UID]string{}}
+		c.open[s.UID] = o
+	}
+	for _, v := range s.Going {
+		class, known := o.class[v.UID]
+		switch {
+		case !known:
+			class = "unknown"
+		case class == "":
+			continue // counted before
+		}
+		o.class[v.UID] = ""
+		gone.add(victimKey{v.Queue, kindOf(s), class})
+	}
+}

@@ -1,0 +1,83 @@
+package metrics
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+func victim(uid string, optedOut, originator bool) victims.Victim {
+	return victims.Victim{Pod: &victims.Pod{UID: uid, OptedOut: optedOut, Originator: originator}}
+}
+
+// steps is a history: a refusal, a preemption of three pods and one that nobody
+// knows, committed twice; a hold for a DaemonSet pod that was called off; and what
+// another process does.
+func steps() []store.Step {
+	p, d := store.Ref{UID: "p", Name: "p"}, store.Ref{UID: "d", Name: "d"}
+	hold := reservations.Hold{Asker: "p", Since: now}
+	forDaemon := reservations.Hold{Asker: "d", Since: now, Required: true}
+	going := []store.Victim{
+		{Ref: store.Ref{UID: "1"}, Queue: "root.a"}, {Ref: store.Ref{UID: "2"}, Queue: "root.a"},
+		{Ref: store.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: store.Ref{UID: "4"}},
+	}
+	return []store.Step{
+		{Ref: p, Kind: store.StepRefused, Decision: &victims.Decision{Outcome: victims.Refuse, Stopped: victims.Law4, Rejected: []victims.Rejection{{Rule: victims.Law5, Pods: 3}}}},
+		{Ref: p, Kind: store.StepHeld, Hold: hold, Decision: &victims.Decision{
+			Outcome: victims.Preempt, Victims: []victims.Victim{victim("1", false, false), victim("2", true, true), victim("3", false, true)},
+		}},
+		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going[:3]},
+		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going},
+		{Ref: p, Kind: store.StepDisrupted, Hold: hold},
+		{Ref: p, Kind: store.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
+		{Ref: d, Kind: store.StepHeld, Hold: forDaemon, Required: &required.Decision{Outcome: victims.Hold, Stopped: required.RuleNoVictims}},
+		{Ref: d, Kind: store.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
+		{Ref: d, Kind: store.StepTakenUp, Hold: forDaemon},
+		{Ref: d, Kind: store.StepRefused, Standby: true, Required: &required.Decision{Outcome: victims.Refuse}},
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	newStore(t, "root\n  a\n  b")
+	decided.Reset()
+	rejected.Reset()
+	held.Reset()
+	gone.of = map[victimKey]int64{}
+	c := NewDecisions()
+	for _, step := range steps() {
+		c.Count(&step)
+	}
+	if len(c.open) != 0 {
+		t.Errorf("holds that are over are remembered: %v", c.open)
+	}
+	want := `
+# HELP paddock_preemption_decisions_total [ALPHA] Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them.
+# TYPE paddock_preemption_decisions_total counter
+paddock_preemption_decisions_total{kind="queue",outcome="preempt",reason=""} 1
+paddock_preemption_decisions_total{kind="queue",outcome="refused",reason="law 4"} 1
+paddock_preemption_decisions_total{kind="required",outcome="called off",reason="HoldGivenUp"} 1
+paddock_preemption_decisions_total{kind="required",outcome="hold",reason="no selection found victims"} 1
+# HELP paddock_preemption_rejected_candidates_total [ALPHA] Pods that decisions found could not go, by the law or rule that protects them, once for each decision.
+# TYPE paddock_preemption_rejected_candidates_total counter
+paddock_preemption_rejected_candidates_total{kind="queue",rule="law 5"} 3
+# HELP paddock_preemption_victims_total [ALPHA] Pods that were preempted, by their queue, whom for, and what they were to their application.
+# TYPE paddock_preemption_victims_total counter
+paddock_preemption_victims_total{class="opted out",kind="queue",queue="root.a"} 1
+paddock_preemption_victims_total{class="originator",kind="queue",queue="other"} 1
+paddock_preemption_victims_total{class="regular",kind="queue",queue="root.a"} 1
+paddock_preemption_victims_total{class="unknown",kind="queue",queue="none"} 1
+`
+	for range 2 { // what was put to the others stays there, once
+		compare(t, want, "paddock_preemption_decisions_total", "paddock_preemption_rejected_candidates_total", "paddock_preemption_victims_total")
+	}
+	if v, err := testutil.GetHistogramMetricValue(held.WithLabelValues(KindQueue, string(reservations.Bound))); err != nil || v != 5 {
+		t.Errorf("the hold lasted %v: %v", v, err)
+	}
+}

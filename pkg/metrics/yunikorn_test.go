@@ -1,0 +1,158 @@
+package metrics
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// yunikornPage is the page of a cluster in which a pod of b makes room for one of a.
+func yunikornPage(t *testing.T) string {
+	t.Helper()
+	s := newStore(t, "root\n  a guaranteed.vcore=2 max.memory=64 maxapps=7 props=preemption.delay:1s\n  b")
+	s.UpsertNode("n1", queuestest.Vector("vcore=2 memory=64 ephemeral-storage=9 pods=10 nvidia.com/gpu=1"), now)
+	s.UpsertNode("n2", queuestest.Vector("pods=0"), now)
+	s.SetNodeSchedulable("n2", false, now)
+	add(s, "b1", "root.b", "vcore=1", "n1")
+	add(s, "b2", "root.b", "vcore=1", "n1")
+	add(s, "b3", "root.b", "vcore=1", "n1")
+	s.Delete("b3", now)
+	add(s, "a1", "root.a", "vcore=2 memory=8", "")
+	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), now)
+	preempt(t, s, "a1", now.Add(2*time.Second))
+	observePlan(time.Millisecond)
+	var out bytes.Buffer
+	if err := WriteYuniKorn(&out, inventory.New(s).View()); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func parse(t *testing.T, text string) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return families
+}
+
+func TestYuniKorn(t *testing.T) {
+	page := yunikornPage(t)
+	at := strings.Index(page, "# HELP go_")
+	if at < 0 || !strings.Contains(page, "\nprocess_start_time_seconds ") {
+		t.Error("nothing is said of the process itself")
+	}
+	want, err := os.ReadFile("testdata/page.txt")
+	if *rewrite {
+		want, err = []byte(page[:at]), os.WriteFile("testdata/page.txt", []byte(page[:at]), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), page[:at]); diff != "" {
+		t.Errorf("(-want):\n%s", diff)
+	}
+}
+
+// TestYuniKornsNames holds the page against YuniKorn's: each of its metrics is
+// there with its type and labels, or docs/metrics.md says why not.
+func TestYuniKornsNames(t *testing.T) {
+	served := parse(t, yunikornPage(t))
+	theirs, err := os.ReadFile("testdata/yunikorn.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile(pagePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, line := range strings.Split(string(theirs), "\n") {
+		fields := append(strings.Fields(line), "", "", "")
+		name, kind, labels := fields[0], fields[1], fields[2]
+		if name == "" || name == "#" {
+			continue
+		}
+		known[name] = true
+		f := served[name]
+		if f == nil {
+			if !strings.Contains(string(docs), "| `"+name) {
+				t.Errorf("%s is not served, and the page does not say why", name)
+			}
+			continue
+		}
+		if ours := strings.ToLower(f.GetType().String()); ours != kind {
+			t.Errorf("%s is a %s, YuniKorn's a %s", name, ours, kind)
+		}
+		for _, m := range f.GetMetric() {
+			var has []string
+			for _, l := range m.GetLabel() {
+				has = append(has, l.GetName())
+			}
+			slices.Sort(has)
+			if strings.Join(has, ",") != labels {
+				t.Errorf("%s has the labels %v, YuniKorn's %s", name, has, labels)
+			}
+		}
+	}
+	for name := range served {
+		if strings.HasPrefix(name, "yunikorn_") && !known[name] {
+			t.Errorf("%s is served, and YuniKorn does not have it", name)
+		}
+	}
+}
+
+func TestTenths(t *testing.T) {
+	for used, want := range map[int64]int{-1: 0, 0: 0, 10: 0, 11: 1, 20: 1, 21: 2, 90: 8, 91: 9, 100: 9, 200: 9} {
+		if got := tenth(queuestest.Vector(fmt.Sprint("pods=", used)).Get("pods"), 100); got != want {
+			t.Errorf("%d of 100 is in range %s", used, ranges[got])
+		}
+	}
+}
+
+// full is a disk that is.
+type full struct{}
+
+var errFull = errors.New("full")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestYuniKornTellsOfTheWritersError(t *testing.T) {
+	s := newStore(t, "root")
+	if err := WriteYuniKorn(full{}, inventory.New(s).View()); !errors.Is(err, errFull) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// BenchmarkYuniKorn writes the page of 5,000 queues, all of which have pods.
+func BenchmarkYuniKorn(b *testing.B) {
+	s := newStore(b, manyQueues(5000))
+	for i := range 5000 {
+		add(s, fmt.Sprint("pod-", i), fmt.Sprintf("root.p%02d.q%02d", i/100, i%99), "vcore=1", "n1")
+	}
+	v := inventory.New(s).View()
+	b.ReportAllocs()
+	for b.Loop() {
+		var out bytes.Buffer
+		if err := WriteYuniKorn(&out, v); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(out.Len()), "bytes/page")
+	}
+}

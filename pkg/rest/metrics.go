@@ -1,0 +1,14 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+)
+
+// metrics answers GET metrics: YuniKorn's names, in the text format of Prometheus.
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
+	header(w)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_ = metrics.WriteYuniKorn(w, s.inventory.View()) // the reader has gone away
+}
