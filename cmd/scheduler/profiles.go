@@ -44,10 +44,13 @@ func checkConfiguration(cfg *schedconfig.KubeSchedulerConfiguration, plugins map
 		lists := plugins[profile.SchedulerName]
 		check := profileCheck{profile: profile.SchedulerName}
 		check.enabled("filter", lists.Filter, reservation.Name)
-		if slices.Contains(args.ManagedProfiles, profile.SchedulerName) {
+		managed := slices.Contains(args.ManagedProfiles, profile.SchedulerName)
+		if managed {
 			check.managed(lists)
+		} else if slices.Contains(namesOf(lists.PostFilter), preemption.Name) {
+			check.daemons(lists)
 		}
-		check.order(lists)
+		check.order(lists, managed)
 		errs = append(errs, check.errs...)
 	}
 	return errors.Join(errs...)
@@ -114,19 +117,32 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	c.enabled("reserve", lists.Reserve, reservation.Name)
 	c.enabled("permit", lists.Permit, reservation.Name)
 	c.enabled("postBind", lists.PostBind, reservation.Name)
+	if slices.Contains(namesOf(lists.PostFilter), names.DefaultPreemption) {
+		c.addf("disable %s at postFilter: it knows no queues, and would evict pods for those to whom the laws of preemption refuse it. "+
+			"List \"*\" under disabled there, and %s and %s under enabled", names.DefaultPreemption, preemption.Name, names.DynamicResources)
+	}
+}
+
+// daemons checks another profile for whose DaemonSet pods room is to be made. Without
+// the first two that hold one node stand in each other's way, without the other all
+// that wait are tried whenever a pod of the cluster ends.
+func (c *profileCheck) daemons(lists *schedconfig.Plugins) {
+	c.enabled("preFilter", lists.PreFilter, preemption.Name)
+	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
 }
 
 // order checks the two lists in which our place matters. A refusal in preFilter
 // ends that list, and postFilter needs what the others of it prepare; and the
-// first in postFilter that finds victims ends that one.
-func (c *profileCheck) order(lists *schedconfig.Plugins) {
+// first in postFilter that finds victims ends that one. A managed profile has
+// nobody else who looks for victims.
+func (c *profileCheck) order(lists *schedconfig.Plugins, managed bool) {
 	before := namesOf(lists.PreFilter)
 	if i := slices.Index(before, preemption.Name); i >= 0 && i != len(before)-1 {
 		c.addf("%s must be the last at preFilter, but the list is %q", preemption.Name, before)
 	}
 	after := namesOf(lists.PostFilter)
 	ours, upstreams := slices.Index(after, preemption.Name), slices.Index(after, names.DefaultPreemption)
-	if ours >= 0 && upstreams >= 0 && upstreams < ours {
+	if !managed && ours >= 0 && upstreams >= 0 && upstreams < ours {
 		c.addf("%s must come before %s at postFilter, but the list is %q: disable \"*\" there and enable all in order",
 			preemption.Name, names.DefaultPreemption, after)
 	}

@@ -18,6 +18,7 @@ var (
 	pageStory = regexp.MustCompile("`((?:laws|pairs|loops|defects)/[a-z0-9_]+)`")
 	pageFile  = regexp.MustCompile("`((?:pkg|test)/[a-z0-9_/]+\\.txt)`")
 	pageTest  = regexp.MustCompile("`((?:pkg|test)/[a-z/]+) (Test[A-Za-z]+)`")
+	pageRule  = regexp.MustCompile("(?m)^\\| (D[1-8])[^|]* \\|[^|]*`[^|]*\\|")
 	pagePair  = regexp.MustCompile(`(?m)^\| (\d)-(\d) \| (.*) \|$`)
 )
 
@@ -43,6 +44,9 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 		{"`loops/circle`", "`loops/square`", "there is no story loops/square"},
 		{"d7_need.txt", "d9_need.txt", "pkg/victims/required/testdata/d9_need.txt"},
 		{"TestPace", "TestHaste", "test/integration has no TestHaste"},
+		{"d6_single.txt", "d6_multiple.txt", "pkg/victims/required/testdata/d6_single.txt is not on the page"},
+		{"required_delay.txt", "required.txt", "pkg/queues/store/testdata/required_delay.txt is not on the page"},
+		{"| D8 nobody", "| Nobody", "rule D8 is not on the page"},
 		{"| 3-5 |", "| 3 and 5 |", "laws 3 and 5 are there 0 times"},
 		{"| 2-5 | `pairs/law2_law5` |", "| 2-5 |  |", "of laws 2 and 5 nothing is said"},
 		{"| 6-7 | `pairs/law6_law7` |", "| 6-7 | `pairs/law5_law6` |", "laws 6 and 7 have a story that is not named"},
@@ -80,7 +84,37 @@ func staleOnPage(t *testing.T, text string) []string {
 			wrong = append(wrong, m[1]+" has no "+m[2])
 		}
 	}
+	wrong = append(wrong, missingCases(t, text)...)
 	return append(wrong, stalePairs(text, told)...)
+}
+
+// missingCases lists what the page does not say of pods of DaemonSets: a rule, or a
+// file of cases.
+func missingCases(t *testing.T, text string) []string {
+	t.Helper()
+	var wrong []string
+	for rule := 1; rule <= 8; rule++ {
+		name := fmt.Sprintf("D%d", rule)
+		if !slices.ContainsFunc(pageRule.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] == name }) {
+			wrong = append(wrong, "rule "+name+" is not on the page")
+		}
+	}
+	for _, pattern := range []string{"pkg/victims/required/testdata/*.txt", "pkg/queues/store/testdata/required*.txt"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal("there are no files of cases", pattern, err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name = filepath.ToSlash(name); !strings.Contains(text, "`"+name+"`") {
+				wrong = append(wrong, name+" is not on the page")
+			}
+		}
+	}
+	return wrong
 }
 
 // stalePairs lists what is wrong with the pairs of laws: each is there once, with

@@ -78,6 +78,7 @@ func covers(written, claim reservations.Claim) bool {
 // on until that is written, or not needed: a claim that is left is a hold again
 // after the next restart.
 func (e *Executor) release(ctx context.Context, w store.Work) {
+	e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
 	if w.Ended == reservations.Deleted {
 		return
 	}

@@ -161,7 +161,7 @@ func (d *disruption) hopeless(after time.Duration) error {
 	if d.pointless() {
 		return errHalted
 	}
-	begun := len(d.left) < d.chosen
+	begun := d.begun()
 	most := patience
 	if begun {
 		most = lastPatience
@@ -172,6 +172,9 @@ func (d *disruption) hopeless(after time.Duration) error {
 	}
 	return nil
 }
+
+// begun tells whether somebody has left for the asker, now or before.
+func (d *disruption) begun() bool { return len(d.left) < d.chosen }
 
 // worst is the victim that is to be named: the first that was refused, else the
 // first that failed. After a round in which nobody was halted there is one.

@@ -384,6 +384,19 @@ func TestAPodThatLeftPermit(t *testing.T) {
 			}
 		}, oneAtATime, unbound("v1"))
 	})
+	t.Run("first, and the asker can run there only", func(t *testing.T) {
+		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+			w := disruptFor("a", "v1", "v2")
+			w.Hold.Required = true
+			o.books.plan(w, victimsOf("a", "v1", "v2")...)
+			pass(time.Minute)
+			o.expectGone(t)
+			o.expect(t, "committed [uid-a], disrupted [], given up 0")
+			if why := o.books.calledOff; len(why) != 1 || !strings.Contains(why[0], "uid-a: ") || !strings.Contains(why[0], "is being bound") {
+				t.Errorf("called off for %q", why)
+			}
+		}, oneAtATime, unbound("v1"))
+	})
 	t.Run("last", func(t *testing.T) {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 			o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)

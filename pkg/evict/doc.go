@@ -17,7 +17,8 @@
 //	             else DisruptionTarget, DELETE, event
 //	   │
 //	all gone ──► Store.Disrupted, event on the asker
-//	not so   ──► marks taken back, Store.GiveUp
+//	not so   ──► marks taken back, Store.GiveUp; for a pod that can run there only,
+//	             where nobody went and one is being bound: Store.CallOff
 //
 // # What is written when
 //

@@ -31,6 +31,9 @@ type Store interface {
 	Disrupted(asker types.UID, now time.Time)
 	// GiveUp tells that not all of them can go.
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+	// CallOff tells the same of an asker that can run there only, where nobody went,
+	// for one of them is being bound right now: its node stays held.
+	CallOff(asker types.UID, why reasons.Reason, now time.Time)
 }
 
 // Executor carries out the work of a store. Fill the fields, then call Run once.
@@ -136,6 +139,10 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	d := newDisruption(e, w, going)
 	switch err := d.run(ctx); {
 	case e.stopped(ctx, err), e.over(w.UID):
+	case errors.Is(err, errBinding) && w.Hold.Required && !d.begun():
+		why := d.failure(err)
+		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
+		e.Store.CallOff(w.UID, why, e.Clock.Now())
 	case err != nil:
 		e.giveUp(w, d.failure(err))
 	default:

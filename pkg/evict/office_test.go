@@ -34,6 +34,7 @@ type books struct {
 	inPermit  []types.UID // of the last commit
 	disrupted []types.UID
 	givenUp   []string
+	calledOff []string                 // of a pod that requires its node
 	works     map[types.UID]store.Work // the last disruption of an asker
 }
 
@@ -94,6 +95,12 @@ func (b *books) GiveUp(asker types.UID, why reasons.Reason, _ time.Time) {
 	w := b.works[asker]
 	b.mu.Unlock()
 	b.queue(release(w, reservations.GivenUp, why))
+}
+
+func (b *books) CallOff(asker types.UID, why reasons.Reason, _ time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calledOff = append(b.calledOff, string(asker)+": "+why.Text)
 }
 
 // outcome is what the executor told the store.

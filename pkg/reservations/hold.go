@@ -17,8 +17,10 @@ type Hold struct {
 	Node            string
 	// Request is what the asker will use there.
 	Request resources.Vector
-	// Priority is the asker's own, for the order among required-node holders.
+	// Priority and Created are the asker's own, for the order among required-node
+	// holders.
 	Priority int32
+	Created  time.Time
 	// Required is true for a pod that can run on this node only.
 	Required bool
 	// Since is when the hold began, also across restarts.
@@ -72,7 +74,7 @@ func (h *Hold) copy() Hold {
 // compareHolds is the order in which the holders of a node are served:
 //
 //  1. required-node holders before others
-//  2. among required-node holders: higher priority, then earlier since
+//  2. among required-node holders: higher priority, then the older asker
 //  3. among others: order of placing
 //  4. UID
 func compareHolds(a, b *Hold) int {
@@ -83,13 +85,14 @@ func compareHolds(a, b *Hold) int {
 		return 1
 	}
 	if a.Required {
-		if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.Asker, b.Asker)
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.Asker, b.Asker))
 	}
 	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.Asker, b.Asker))
 }
+
+// Before tells whether a holder of a node is served before a holder of the same one
+// that would be like the other hold.
+func (h *Hold) Before(other *Hold) bool { return compareHolds(h, other) < 0 }
 
 // End says why a hold ended.
 type End string

@@ -22,8 +22,8 @@ func hold(asker, node string, victims ...types.UID) Hold {
 // nobody is busy.
 func nobody(types.UID) bool { return false }
 
-func required(h Hold, priority int32, since time.Time) Hold {
-	h.Required, h.Priority, h.Since = true, priority, since
+func required(h Hold, priority int32, created time.Time) Hold {
+	h.Required, h.Priority, h.Created = true, priority, created
 	return h
 }
 
@@ -94,19 +94,23 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
+// Who holds the node for longer is not before who is older.
 func TestHoldersAreServedInOrder(t *testing.T) {
 	l := NewLedger()
+	late := required(hold("old", "n1"), 5, start)
+	late.Since = start.Add(time.Hour)
 	place(t, l,
 		hold("second", "n1"), hold("first", "n2"),
 		required(hold("low", "n1"), 1, start),
 		required(hold("young", "n1"), 5, start.Add(time.Second)),
-		required(hold("old", "n1"), 5, start),
+		late,
+		required(hold("twin", "n1"), 5, start),
 		hold("third", "n1"))
 	var got []types.UID
 	for _, h := range l.Holders("n1") {
 		got = append(got, h.Asker)
 	}
-	if diff := cmp.Diff([]types.UID{"old", "young", "low", "second", "third"}, got); diff != "" {
+	if diff := cmp.Diff([]types.UID{"old", "twin", "young", "low", "second", "third"}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -182,6 +186,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 		case 0, 1:
 			h := hold(string(asker), node)
 			h.Since, h.Required, h.Priority = now, rapid.Bool().Draw(t, "required"), rapid.Int32Range(0, 2).Draw(t, "priority")
+			h.Created = start.Add(-time.Duration(rapid.IntRange(0, 2).Draw(t, "age")) * time.Second)
 			for range rapid.IntRange(0, 3).Draw(t, "victims") {
 				h.Victims = append(h.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
 			}

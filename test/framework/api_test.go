@@ -32,6 +32,8 @@ type podAPI struct {
 
 	// bind, where set, is asked before a pod is bound; its error is the answer.
 	bind func(pod *corev1.Pod, node string) error
+	// stays, where set, tells of a pod that is being deleted whether it takes its time.
+	stays func(pod *corev1.Pod) bool
 	// patched, where set, is told of pods that are patched before anybody else is.
 	patched func(pod *corev1.Pod)
 }
@@ -63,7 +65,7 @@ func (a *podAPI) react(action clienttesting.Action) (bool, runtime.Object, error
 		pod, err := a.get(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
 		return true, pod, err
 	case clienttesting.DeleteActionImpl:
-		return true, nil, a.remove(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
+		return true, nil, a.end(types.NamespacedName{Namespace: action.Namespace, Name: action.Name})
 	}
 	return true, nil, fmt.Errorf("the pods of this test do not know %s %T", action.GetVerb(), action)
 }
@@ -144,6 +146,24 @@ func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error
 	}
 	a.put(pod, watch.Modified)
 	return pod, nil
+}
+
+// end begins to delete a pod.
+func (a *podAPI) end(name types.NamespacedName) error {
+	old, err := a.get(name)
+	if err != nil {
+		return err
+	}
+	if a.stays == nil || !a.stays(old) {
+		return a.remove(name)
+	}
+	if old.DeletionTimestamp == nil {
+		pod, long := old.DeepCopy(), int64(3600)
+		now := metav1.Now()
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &now, &long
+		a.put(pod, watch.Modified)
+	}
+	return nil
 }
 
 func (a *podAPI) remove(name types.NamespacedName) error {

@@ -63,7 +63,8 @@ type options struct {
 	backoff int
 	// registry replaces plugins of ours, to plant a bug.
 	registry frameworkruntime.Registry
-	// defaultPreemption enables upstream's preemption for pods of queues, too.
+	// defaultPreemption enables upstream's preemption for pods of queues, too. The
+	// command refuses to run like that.
 	defaultPreemption bool
 	// before, where set, fills the cluster before the scheduler starts.
 	before func(c *cluster)
@@ -71,6 +72,8 @@ type options struct {
 	stock bool
 	// strict is argument strictGuarantee.
 	strict bool
+	// daemonsInDefault makes room for DaemonSet pods of default-scheduler, too.
+	daemonsInDefault bool
 	// disturb is a Reserve plugin after ours that fails when it returns an error.
 	disturb func(pod *corev1.Pod) error
 }
@@ -158,8 +161,12 @@ profiles:
 - schedulerName: default-scheduler
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preFilter: {enabled: [{name: Probe}]}
+    preEnqueue: {enabled: [%[9]s]}
+    preFilter: {enabled: [{name: Probe}%[8]s]}
     filter: {enabled: [{name: NodeReservation}]}
+    postFilter:
+      enabled: [{name: DynamicResources}%[8]s, {name: DefaultPreemption}]
+      disabled: [{name: "*"}]
     reserve: {enabled: [{name: Probe}]}
   pluginConfig: &args
   - name: QueueSort
@@ -212,7 +219,11 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.defaultPreemption {
 		preemption = ", {name: DefaultPreemption}"
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict)
+	inDefault, gate := "", ""
+	if o.daemonsInDefault {
+		inDefault, gate = ", {name: QueuePreemption}", "{name: QueueSort}"
+	}
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict, inDefault, gate)
 	if o.stock {
 		document = stockProfile
 	}

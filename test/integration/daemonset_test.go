@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // daemonQueues are a queue of DaemonSets and one of pods that fill nodes, neither
@@ -52,6 +55,7 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 func daemonsInDefault(s *settings) {
 	twoProfiles(s)
 	s.defaultPlugins = map[string]any{
+		"preEnqueue": pluginSet(false, "QueueSort"),
 		"preFilter":  pluginSet(false, "QueuePreemption"),
 		"postFilter": pluginSet(true, "DynamicResources", "QueuePreemption", "DefaultPreemption"),
 	}
@@ -170,15 +174,30 @@ func TestTwoDaemonSetsOnANode(t *testing.T) {
 }
 
 // TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
-// leave, one of a queue and one of none: nobody else has to go, and nobody gets
-// their room, who wants it and is of a higher priority.
+// leave, one of a queue and one of none: nobody else has to go, though the next in
+// order would be just as good, and nobody gets their room, who wants it and is of a
+// higher priority.
 func TestDaemonSetAfterRestart(t *testing.T) {
 	e := setup(t, daemonQueues, daemonsInDefault)
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "2"})
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "3"})
 	e.priorityClass("high", 1000, neverPreempts)
 	c := e.keepChronicle()
-	e.fill("quick", 2, inQueue("root.fills"))
-	e.fill("slow", 2, inQueue("root.fills"), stopsAfter(3*time.Second))
+	// Applications of their own: no pod is spared as an originator.
+	on := func(i int, of string, options ...podOption) *corev1.Pod {
+		name := fmt.Sprintf("%s-%d", of, i)
+		p := e.pod(name, of, append(options, inQueue("root.fills"), onNode(nodes[i]))...)
+		p.Labels[placement.KeyApplicationID] = name
+		return p
+	}
+	for i := range nodes {
+		e.awaitRunning(e.createPod(on(i, "stays")))
+	}
+	for i := range nodes { // younger, and so the first to go
+		e.createLater(on(i, "quick"))
+		e.createPod(on(i, "slow", stopsAfter(3*time.Second)))
+	}
+	e.expect("quick", 2, 0, "")
+	e.expect("slow", 2, 0, "")
 	e.createDaemonSet("managed", requests("cpu", "2"), onNode(nodes[0]))
 	e.createDaemonSet("plain", requests("cpu", "2"), onNode(nodes[1]), ofProfile(corev1.DefaultSchedulerName))
 	daemons := append(e.awaitWaiting("managed", 1), e.awaitWaiting("plain", 1)...)
@@ -191,6 +210,7 @@ func TestDaemonSetAfterRestart(t *testing.T) {
 	for _, p := range daemons {
 		c.awaitPlaced(p)
 	}
+	c.expectNoMore(calm, 0, "stays")
 	for _, p := range racers {
 		if node, at := c.boundAt(p.UID); !at.IsZero() {
 			t.Errorf("pod %s got room on node %s, which was made for others", p.Name, node)
@@ -266,43 +286,37 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 
 	e.setNode(node, `{"spec":{"taints":[{"key":"integration","effect":"NoSchedule"}]}}`)
-	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
-		last := c.lastOf(first.UID)
-		return last.DeletionTimestamp != nil || conditionIs(last, held, corev1.ConditionFalse), ""
-	})
+	e.awaitHeld(first, corev1.ConditionFalse, reasons.RoomImpossible)
+	e.awaitNote(first, "node "+node)
 	e.setNode(node, `{"spec":{"taints":null}}`)
-	second := e.awaitWaiting("agent", 1)[0]
-	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
+	e.awaitHeld(first, corev1.ConditionTrue, reasons.RoomAwaited)
 
 	// Another template: the pod is replaced by one that holds the node anew.
 	_, err := suite.client.AppsV1().DaemonSets(e.ns).Patch(t.Context(), "agent", types.StrategicMergePatchType,
 		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"integration/version":"2"}}}}}`), metav1.PatchOptions{})
 	e.ok(err)
-	e.awaitGone(second)
-	e.awaitHeld(e.awaitWaiting("agent", 1)[0], corev1.ConditionTrue, reasons.RoomAwaited)
-	if node, at := c.boundAt(small.UID); !at.IsZero() {
-		// Between two holds it may have been placed; then it is no proof of the last step.
-		t.Logf("the small pod got room on node %s between two holds", node)
-	}
+	e.awaitGone(first)
+	e.awaitEnded(first, reservations.Deleted)
+	second := e.awaitWaiting("agent", 1)[0]
+	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
 
-	// The DaemonSet goes: the node is free for others.
+	// The DaemonSet goes: the node is free for others. The small pod may have got
+	// room between two holds before, but not this one.
+	late := e.create("late", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
+	e.awaitTold(late, "is held for pod "+e.ns+"/"+second.Name)
 	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "agent", inBackground()))
 	e.expectNone("agent")
+	e.awaitEnded(second, reservations.Deleted)
 	e.awaitRunning(small)
+	e.awaitRunning(late)
 
 	// The node goes while it is held.
 	e.createDaemonSet("last", requests("cpu", "2"))
 	last := e.awaitWaiting("last", 1)[0]
 	e.awaitHeld(last, corev1.ConditionTrue, reasons.RoomAwaited)
+	c.expectNoMore(calm, 0, "filler") // nobody went all that time
 	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
-	eventually(t, patience, "the hold has ended, or its pod is gone", func() (bool, string) {
-		now := c.lastOf(last.UID)
-		ended := c.first(last.UID, func(s sight) bool { return s.gone })
-		return ended != nil || conditionIs(now, held, corev1.ConditionFalse), fmt.Sprint(now.Status.Conditions)
-	})
-	if seen := c.evicted("filler"); len(seen) > 3 {
-		t.Errorf("evicted are %s", names(seen))
-	}
+	e.awaitEnded(last, reservations.NodeGone) // the pod follows its node at once, and what is written on it
 	e.expectBooks()
 	e.checkHealth(t.Context())
 }
@@ -316,49 +330,19 @@ func (e *env) awaitHeld(p *corev1.Pod, status corev1.ConditionStatus, why reason
 	})
 }
 
+// awaitEnded waits until the log says how the last hold of a pod has ended. It is
+// all that is left of one whose pod is gone.
+func (e *env) awaitEnded(p *corev1.Pod, how reservations.End) {
+	e.Helper()
+	eventually(e, patience, fmt.Sprintf("the log says that the hold of pod %s has ended: %s", p.Name, how), func() (bool, string) {
+		line := e.lastLogLine(`"A hold has ended"`, fmt.Sprintf("pod=%q", p.Namespace+"/"+p.Name))
+		return strings.Contains(line, fmt.Sprintf("ended=%q", how)), line
+	})
+}
+
 // setNode patches a node.
 func (e *env) setNode(name, patch string) {
 	e.Helper()
 	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	e.ok(err)
-}
-
-// TestRaceForADaemonSetsRoom lets pods of default-scheduler, one on each node and of
-// a high priority, race for the room that is made for DaemonSet pods: they never
-// win. When the DaemonSet goes they get it: they were there all the time.
-func TestRaceForADaemonSetsRoom(t *testing.T) {
-	const n = 10
-	e := setup(t, daemonQueues, twoProfiles)
-	nodes := e.useNodes(n, localcluster.NodeSpec{CPU: "2"})
-	e.priorityClass("high", 1000, neverPreempts)
-	c := e.keepChronicle()
-	lost, began := 0, time.Now()
-	for round := range raceRounds {
-		name := func(what string) string { return fmt.Sprintf("%s-%d", what, round) }
-		e.fill(name("filler"), 2*n, inQueue("root.fills"))
-		set := name("agent")
-		racers := make([]*corev1.Pod, n)
-		for i, node := range nodes {
-			racers[i] = e.createPod(e.pod(fmt.Sprintf("%s-%d", name("racer"), i), name("racer"),
-				ofProfile(corev1.DefaultSchedulerName), ofPriority(e.id+"-high"), onNode(node)))
-		}
-		e.createDaemonSet(set, requests("cpu", "2"))
-		e.expect(set, n, 0, "")
-		running, _ := e.podsOf(set)
-		for _, racer := range racers {
-			if node, at := c.boundAt(racer.UID); !at.IsZero() {
-				t.Errorf("round %d: pod %s won on node %s", round, racer.Name, node)
-			}
-			lost++
-		}
-		e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), set, inBackground()))
-		e.expect(name("racer"), n, 0, "")
-		for _, p := range append(running, racers...) {
-			_ = suite.client.CoreV1().Pods(p.Namespace).Delete(t.Context(), p.Name, metav1.DeleteOptions{}) // it may be gone
-		}
-		e.expectNone(name("racer"))
-		e.expectNone(set)
-	}
-	t.Logf("%d races took %v", lost, time.Since(began).Round(time.Millisecond))
-	e.expectBooks()
 }

@@ -220,23 +220,45 @@ func (e *env) awaitMetric(name, want string) {
 // logLine returns the first line of the scheduler's log with a text.
 func (e *env) logLine(text string) (string, bool) {
 	e.Helper()
+	lines := e.logLines(text)
+	if len(lines) == 0 {
+		return "", false
+	}
+	return lines[0], true
+}
+
+// lastLogLine returns the last line with all of the texts; empty for none.
+func (e *env) lastLogLine(texts ...string) string {
+	e.Helper()
+	lines := e.logLines(texts...)
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[len(lines)-1]
+}
+
+// logLines returns the lines of the scheduler's log with all of the texts.
+func (e *env) logLines(texts ...string) []string {
+	e.Helper()
 	log, err := os.Open(e.process.Log())
 	if err != nil {
 		e.Error(err)
-		return "", false
+		return nil
 	}
 	defer log.Close()
+	var found []string
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), text) {
-			return lines.Text(), true
+		line := lines.Text()
+		if !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(line, t) }) {
+			found = append(found, line)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		e.Error(err)
 	}
-	return "", false
+	return found
 }
 
 // eventsOf returns the events about an object.

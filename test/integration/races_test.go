@@ -2,5 +2,5 @@
 
 package integration
 
-// raceRounds is how often pods of default-scheduler race for room on ten nodes.
-const raceRounds = 5
+// races is how often pods of default-scheduler race for the room of a DaemonSet pod.
+const races = 50

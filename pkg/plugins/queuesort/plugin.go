@@ -11,8 +11,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // Name is the name of the plugin in a scheduler configuration.
@@ -55,13 +57,27 @@ func (*Plugin) Name() string { return Name }
 // every held pod.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// PreEnqueue holds pods of queues until their turn. It is called under the lock
-// of the scheduler's queue.
+// PreEnqueue holds pods of queues until their turn, and pods of DaemonSets of other
+// profiles while others make room for them. It is called under the lock of the
+// scheduler's queue.
 func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
-		return nil
+		return pl.foreign(pod)
 	}
 	if why := pl.process.Store().Gate(pod.UID, pl.process.Clock.Now()); !why.None() {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
+	}
+	return nil
+}
+
+// foreign is the answer for a pod of no queue. The store need not know it yet, nor
+// be there.
+func (pl *Plugin) foreign(pod *corev1.Pod) *fwk.Status {
+	s := pl.process.Store()
+	if s == nil || informer.RequiredNode(pod) == "" {
+		return nil
+	}
+	if why := s.Gate(pod.UID, pl.process.Clock.Now()); why.Code == reasons.MakingRoom {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
 	return nil

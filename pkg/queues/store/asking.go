@@ -83,6 +83,8 @@ type asks struct {
 	awaits   *node
 	sawNode  uint64
 	hopeless bool
+	// called: it is of no queue, and was let through since it holds its node.
+	called bool
 }
 
 // arm has a pod looked at, at a time; not before its delay has ended.
@@ -270,7 +272,8 @@ func (s *Store) fillAsking(now time.Time) {
 
 // letThrough admits a stuck pod, whatever the window and the order say.
 func (s *Store) letThrough(p *pod, now time.Time) {
-	if p.Foreign { // there is no gate for it
+	if p.Foreign {
+		p.asks.called = true
 		s.park(p)
 		s.activate = append(s.activate, p.Ref())
 		return

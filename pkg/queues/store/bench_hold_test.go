@@ -15,7 +15,7 @@ import (
 
 // contendedStore is a started store whose nodes are full of pods of queues that
 // lend; askers of root.a have waited for long.
-func contendedStore(b *testing.B, nodes, podsPerNode, askers int) *Store {
+func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	b.Helper()
 	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
 		Options{Window: 1024, MaxWindow: 1024})

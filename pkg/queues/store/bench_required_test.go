@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func daemonPod(name string, node int) Pod {
 }
 
 // makeRoomFor has a pod hold its node and its victims go.
-func makeRoomFor(b *testing.B, s *Store, p Pod, now time.Time) []Victim {
+func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
 	b.Helper()
 	s.Upsert(p, now)
 	s.TakeActivations()
@@ -71,7 +72,7 @@ func makeRoomFor(b *testing.B, s *Store, p Pod, now time.Time) []Victim {
 }
 
 // serve does all for a pod, and leaves its node as it was.
-func serve(b *testing.B, s *Store, p Pod, now time.Time) {
+func serve(b testing.TB, s *Store, p Pod, now time.Time) {
 	b.Helper()
 	victim := s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
 	s.Disrupted(p.UID, now)
@@ -87,4 +88,45 @@ func serve(b *testing.B, s *Store, p Pod, now time.Time) {
 	s.Delete(p.UID, now)
 	victim.Deleting = false
 	s.Upsert(victim, now)
+}
+
+// spent is what a store allocates on average for a pod of a DaemonSet, in bytes, while
+// all other nodes are held for pods like it; beside is what else is done for each. It
+// does not depend on the machine, nor on who else uses it.
+func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
+	const runs = 50
+	s := contendedStore(t, nodes, 5, 0)
+	o := s.Preemption()
+	o.Required = required.Params{}
+	s.SetPreemption(o)
+	now := epoch.Add(time.Minute)
+	for n := range nodes - 1 {
+		makeRoomFor(t, s, daemonPod(fmt.Sprintf("d%05d", n), n), now)
+	}
+	s.TakeWork()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range runs {
+		serve(t, s, daemonPod(fmt.Sprintf("x%d", i), nodes-1), now)
+		beside(s)
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.TotalAlloc-before.TotalAlloc) / runs
+}
+
+// TestADaemonSetPodCostsTheSame however many nodes there are and are held: what is
+// looked at for it is its own node.
+func TestADaemonSetPodCostsTheSame(t *testing.T) {
+	const most = 1.25
+	grows := func(beside func(s *Store)) float64 {
+		few, many := spent(t, 50, beside), spent(t, 1000, beside)
+		t.Logf("%.0f bytes with 50 nodes, %.0f with 1000", few, many)
+		return many / few
+	}
+	if by := grows(func(*Store) {}); by > most {
+		t.Errorf("a pod costs %.2f times as much with 1000 nodes as with 50", by)
+	}
+	if by := grows(func(s *Store) { s.holds.Nodes() }); by <= most {
+		t.Errorf("it is not noticed that all held nodes are looked at: %.2f", by)
+	}
 }

@@ -21,6 +21,7 @@ type workLane struct {
 	written bool  // its claim is
 	going   []Victim
 	commits bool // it was committed
+	begun   bool // somebody went
 }
 
 // take puts what the store has into the lanes.
@@ -72,7 +73,7 @@ func (e *executor) step(c *cluster, choice, fails int) bool {
 			e.lanes = slices.Delete(e.lanes, i, i+1)
 			return true
 		}
-		l.now, l.written, l.commits, l.going = &l.waiting[0], false, false, nil
+		l.now, l.written, l.commits, l.begun, l.going = &l.waiting[0], false, false, false, nil
 		l.waiting = slices.Clone(l.waiting[1:])
 	}
 	if l.do(c, fails) {
@@ -116,12 +117,17 @@ func (l *workLane) do(c *cluster, fails int) bool {
 	l.going = l.going[1:]
 	if o := c.object(v.UID); o != nil && o.stage == binding && !c.site(v.UID).permit {
 		fails = 0 // it left Permit a moment ago, and is being bound
+		if w.Hold.Required && !l.begun {
+			c.live.CallOff(w.UID, reasons.New(reasons.HoldGivenUp, "%s is being bound", v.Name), c.now)
+			return true
+		}
 	}
 	if fails == 0 {
 		c.live.GiveUp(w.UID, reasons.New(reasons.HoldGivenUp, "%s cannot be deleted", v.Name), c.now)
 		return true
 	}
 	c.letGo(v.UID)
+	l.begun = true
 	return false
 }
 

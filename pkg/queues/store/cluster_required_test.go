@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -189,9 +190,12 @@ func (c *cluster) thereAs(o *object, spared []types.UID) (*required.Node, *requi
 	m := c.mirrored(o)
 	own, holds := c.store.Holds().Of(o.UID)
 	for _, h := range c.holds(o.UID) {
-		before := h.Priority > m.Priority || h.Priority == m.Priority &&
-			(!holds || h.Since.Before(own.Since) || h.Since.Equal(own.Since) && h.Asker < o.UID)
-		if h.Required && h.Node == o.RequiredNode && before && c.pendingMirror(h.Asker) {
+		if !c.pendingMirror(h.Asker) {
+			continue
+		}
+		other := c.mirrored(c.object(h.Asker))
+		before := cmp.Or(cmp.Compare(m.Priority, other.Priority), other.Created.Compare(m.Created), cmp.Compare(other.UID, m.UID)) < 0
+		if h.Required && h.Node == o.RequiredNode && before {
 			n.Before = append(n.Before, p.amounts(h.Request))
 		}
 	}

@@ -17,10 +17,17 @@ import (
 // time the scheduler would put the pod there, so a pod that was parked is back:
 // something happened that may help it. The reason is none when it may enter;
 // else it is brief, for the scheduler throws it away.
+//
+// There is no gate for pods of no queue, but for one: who waits for victims on the
+// only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
-	if known && (p.Foreign || p.state == admitted && !p.entered) { // there is no gate for those of no queue
+	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.called {
+		s.mu.Unlock()
+		return reasons.Brief(reasons.MakingRoom)
+	}
+	if known && (p.Foreign || p.state == admitted && !p.entered) {
 		p.entered = true
 		s.mu.Unlock()
 		return reasons.Reason{}

@@ -83,7 +83,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		return
 	}
 	node := p.on
-	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
+	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	switch p.state {
 	case waiting:
 		s.leaveOrder(p)

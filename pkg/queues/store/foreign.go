@@ -80,6 +80,7 @@ func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
 	}
 	s.renewForeign(p, event)
 	s.follow(p, now)
+	s.recall(p, now)
 }
 
 // renewForeign takes over what an event says, and who owns the pod.
@@ -106,7 +107,7 @@ func (s *Store) countForeign(p *pod, n int) {
 // dropForeign forgets a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
 	node := p.on
-	s.endHold(p, reservations.Deleted, reasons.Brief(reasons.HoldGivenUp), now)
+	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	if p.state == cooling {
 		s.leaveCooling(p)
 	}

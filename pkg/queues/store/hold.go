@@ -35,7 +35,7 @@ const (
 // placeHold begins a hold of a pending pod. Chosen pods leave from now on.
 func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-	h.Request, h.Priority = p.Request, p.Priority
+	h.Request, h.Priority, h.Created = p.Request, p.Priority, p.Created
 	h.Victims = s.awaited(&h)
 	if err := s.holds.Place(h); err != nil {
 		return err

@@ -55,6 +55,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	p, known := s.pods[uid]
 	switch {
 	case !known || !s.started || p.RequiredNode == "":
+		s.missed.note(uid, now)
 		return nil, reasons.Brief(reasons.Starting)
 	case !p.Foreign && p.app == nil:
 		return nil, s.explain(p)
@@ -130,12 +131,12 @@ func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 }
 
 // holdersBefore are the holders of a pod's required node that are served before
-// it and are not placed yet, in order. Of those that are like it the others are,
-// unless it holds the node.
+// it and are not placed yet, in order, whether it holds the node by now or not.
 func (s *Store) holdersBefore(p *pod) []reservations.Hold {
+	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
 	var out []reservations.Hold
 	for _, h := range s.holds.Holders(p.RequiredNode) {
-		if h.Asker == p.UID || !h.Required || !p.asks.holds && h.Priority < p.Priority {
+		if h.Asker == p.UID || !h.Before(own) {
 			break
 		}
 		if !s.isPlaced(h.Asker) {

@@ -40,6 +40,21 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	return out, reasons.Reason{}
 }
 
+// CallOff tells that nobody went for an asker that requires its node, for a pod
+// that was to go cannot right now: it is being bound. The node stays held, and
+// another decision is made a second after the last one.
+func (s *Store) CallOff(asker types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p := s.pods[asker]
+	if h, ok := s.holds.Of(asker); p != nil && ok && h.Required {
+		s.callOff(p, &h, s.left(&h), now)
+		if p.state == parked || p.state == cooling {
+			p.reason = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text)
+		}
+	}
+}
+
 // callOff lets those stay who were to go and were not deleted.
 func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time) {
 	var chosen []types.UID

@@ -99,7 +99,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	if h, _ := s.holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = makingRoom(&h) // those who were chosen before are on their way
 	}
-	p.reason = why
+	p.reason, p.asks.called = why, false
 	s.wait(p, d, again, now)
 	return true, why
 }
@@ -128,7 +128,7 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 	old, held := s.holds.Of(p.UID)
 	switch {
 	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, s.newestOn(d.Node, latest(now, p.asks.ended.Add(1))), true, chosen
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, latest(now, p.asks.ended.Add(1)), true, chosen
 		if err := s.placeHold(p, h); err != nil {
 			return err
 		}
@@ -160,15 +160,6 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 func sameUIDs(a, b []types.UID) bool {
 	a = slices.Compact(slices.Sorted(slices.Values(a)))
 	return slices.Equal(a, b)
-}
-
-// newestOn is a time not before the given one that is later than the beginnings of
-// all holds of a node: who holds it last is last, as its decision had it.
-func (s *Store) newestOn(node string, at time.Time) time.Time {
-	for _, h := range s.holds.Holders(node) {
-		at = latest(at, h.Since.Add(1))
-	}
-	return at
 }
 
 // tell has written what became of the hold of an asker.

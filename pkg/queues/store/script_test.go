@@ -203,7 +203,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "start":
 		s.store.Start(s.now)
 	case "reload":
-		s.store.Configure(specification(t, d.Input), s.now)
+		spec := specification(t, d.Input)
+		spec.PreemptionEnabled = !d.HasArg("preemption-disabled")
+		s.store.Configure(spec, s.now)
 	case "namespace":
 		return s.namespace(words[0], d.Input)
 	case "delete-namespace":
@@ -216,6 +218,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		for _, line := range strings.Split(d.Input, "\n") {
 			s.store.Upsert(*s.pod(t, d, strings.Fields(line)), s.now)
 		}
+	case "too-early": // a cycle of pods that the store may not have heard of
+		var b strings.Builder
+		for _, line := range strings.Split(d.Input, "\n") {
+			p := s.pod(t, d, strings.Fields(line))
+			_, why := s.store.AttemptRequired(p.UID, nil, s.now)
+			fmt.Fprintf(&b, "%s: %s\n", p.Name, why)
+		}
+		return b.String()
 	case "tick", "wait":
 		s.now = s.now.Add(duration(t, d, words[0]))
 		if d.Cmd == "tick" {
@@ -416,6 +426,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Disrupted(p.UID, s.now)
 	case "give-up":
 		st.GiveUp(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
+	case "call-off":
+		st.CallOff(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
 	case "bind":

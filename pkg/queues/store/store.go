@@ -112,7 +112,8 @@ type Store struct {
 	vacated         []string // nodes a hold of which ended
 	// owned counts, for each pod, the pods that it owns: those of no queue have no
 	// application by which originators are known.
-	owned map[types.UID]int
+	owned  map[types.UID]int
+	missed missed
 
 	activate  []Ref
 	reports   reports
@@ -215,6 +216,7 @@ func (s *Store) Start(now time.Time) {
 	s.started = true
 	s.placeAll(now)
 	s.adoptAll(now)
+	s.recallAll(now)
 	s.vacated = append(s.vacated, s.early.Nodes()...) // what was not taken up is free again
 	s.early, s.heldAnew = nil, true
 	s.chronicle.begin()

@@ -56,6 +56,7 @@ type maker interface {
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason)
 	Disrupted(asker types.UID, now time.Time)
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
+	CallOff(asker types.UID, why reasons.Reason, now time.Time)
 }
 
 // place in the scheduler's own queue.

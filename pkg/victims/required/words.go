@@ -26,6 +26,10 @@ func (d Decision) Sentence() string {
 		}
 		return fmt.Sprintf("preempt %s for node %s, %s%s", strings.Join(names, ", "), d.Node, d.short(), d.harm())
 	case NoHold:
+		if d.Stopped == victims.RuleFilters {
+			return fmt.Sprintf("node %s is not held: its filters (taints, ports, volumes, affinity) refuse the pod, %s%s; remove what is in the way, or keep its DaemonSet off the node (D1)",
+				d.Node, d.refusing(), d.excluded())
+		}
 		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
 			d.Node, d.short(), d.hopeless(), d.excluded())
 	}
@@ -105,6 +109,17 @@ func (d Decision) hopeless() string {
 		return "and would not fit even without the 1 pod that may go"
 	}
 	return fmt.Sprintf("and would not fit even without the %d pods that may go", d.Candidates)
+}
+
+// refusing says that filters refuse whoever goes.
+func (d Decision) refusing() string {
+	switch d.Candidates {
+	case 0:
+		return "and no pod may go"
+	case 1:
+		return "also without the 1 pod that may go"
+	}
+	return fmt.Sprintf("also without the %d pods that may go", d.Candidates)
 }
 
 // VictimNote is what people are told on a victim: who asked, and why it goes.
