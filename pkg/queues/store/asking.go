@@ -70,9 +70,10 @@ type asks struct {
 	// before, are echoes.
 	ended time.Time
 	// decision is what led to its hold; nil for none, or after a restart. byFilters
-	// is true where it lacked no room by amounts when the decision was made.
+	// are the victims without whose going it had room by amounts when the decision
+	// was made: only the filters know why they go.
 	decision  *victims.Decision
-	byFilters bool
+	byFilters []types.UID
 	required  *required.Decision // of a pod that requires a node
 	// toldAt is when people were told last what such a pod waits for, decidedAt when
 	// the last decision was made.

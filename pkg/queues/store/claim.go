@@ -53,7 +53,11 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 		s.say(p, reasons.PreemptionPaced, now)
 		return s.paced(p, at)
 	}
-	byFilters := !s.lacks(p, s.nodes[d.Node], nil)
+	going := make([]*pod, 0, len(chosen))
+	for _, uid := range chosen {
+		going = append(going, s.pods[uid])
+	}
+	byFilters := uidsOf(s.idle(p, s.nodes[d.Node], going))
 	since := latest(now, p.asks.ended.Add(1)) // the hold before it, if any, is told apart by it
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: DecisionID(p.UID, since)}
 	if err := s.placeHold(p, h); err != nil {

@@ -65,16 +65,34 @@ func (s *Store) below(p *pod, id queues.ID) bool {
 }
 
 // needed tells that every victim that has not gone is needed still, as things are
-// now and with nothing of the plan decided yet. A plan that was made for what only
-// the filters know is left to them.
+// now and with nothing of the plan decided yet. Victims that were chosen for what only
+// the filters know are left to them.
 func (s *Store) needed(p *pod, n *node, left []*pod) error {
-	if p.asks.decision != nil && p.asks.byFilters {
-		return nil
-	}
-	for i, v := range left {
-		if others := slices.Delete(slices.Clone(left), i, i+1); !s.lacks(p, n, others) {
+	for _, v := range s.idle(p, n, left) {
+		if p.asks.decision == nil || !slices.Contains(p.asks.byFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
 		}
 	}
 	return nil
+}
+
+// idle are those of some pods without whose going, if the others go, an asker has
+// room by amounts.
+func (s *Store) idle(p *pod, n *node, going []*pod) []*pod {
+	var out []*pod
+	for i, v := range going {
+		if others := slices.Delete(slices.Clone(going), i, i+1); !s.lacks(p, n, others) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// uidsOf names pods.
+func uidsOf(pods []*pod) []types.UID {
+	var out []types.UID
+	for _, p := range pods {
+		out = append(out, p.UID)
+	}
+	return out
 }

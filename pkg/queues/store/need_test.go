@@ -1,0 +1,71 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// One victim has the room, another one the port that the asker wants: amounts say
+// that the second need not go, and only the filters know better. Of such a plan
+// everybody goes; and who has to go for amounts only is still looked at.
+func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
+	for _, c := range []struct {
+		name, gone string
+		want       []string
+	}{
+		{"as planned", "", []string{"port", "room"}},
+		{"room without the one for amounts", "other", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now := epoch
+			s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=3 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1, MaxBackoff: -1})
+			s.Start(now)
+			s.UpsertNode("n1", queuestest.Vector("vcore=7 pods=10"), now)
+			pod := func(name, queue, node, request string) {
+				s.Upsert(Pod{
+					UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: now.Add(-time.Minute), Request: queuestest.Vector(request + " pods=1"),
+					Foreign: queue == "", Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
+				}, now)
+			}
+			pod("other", "", "n1", "vcore=3")
+			pod("room", "root.b", "n1", "vcore=3")
+			pod("port", "root.b", "n1", "vcore=1")
+			pod("asker", "root.a", "", "vcore=3")
+			s.TakeActivations()
+			attempt, why := s.Attempt("asker", "", nil, now)
+			if attempt == nil {
+				t.Fatal(why)
+			}
+			d := victims.Plan(attempt.World, attempt.Ask, victims.Params{Fits: func(_ string, without []*victims.Pod) victims.Fit {
+				if slices.ContainsFunc(without, func(p *victims.Pod) bool { return p.Name == "port" }) {
+					return victims.Passes
+				}
+				return victims.Fails
+			}})
+			if why := s.Claim("asker", &d, now); !why.None() {
+				t.Fatal(why)
+			}
+			if c.gone != "" {
+				s.Delete(types.UID(c.gone), now)
+			}
+			going, why := s.Commit("asker", nil, now)
+			var names []string
+			for _, v := range going {
+				names = append(names, v.Name)
+			}
+			if !slices.Equal(names, c.want) {
+				t.Errorf("%v go, want %v: %v", names, c.want, why)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
