@@ -1,0 +1,220 @@
+// Conformance runs upstream's own integration suites of the scheduler with our
+// plugins in its profiles, on a real API server, and compares the verdicts with
+// upstream's. Which suites, what is left out and why is in docs/conformance.md.
+//
+//	go run ./test/conformance            all suites
+//	go run ./test/conformance -short     those that make test can afford
+//	go run ./test/conformance -suites '^preemption' -run TestPreemption
+//
+// Upstream releases with all of these tests passing. So a test that passes with our
+// plugins has upstream's verdict. One that fails is run again, by turns with ours and
+// without: machines are slow at times and some tests are in a hurry. A test that fails
+// with ours more often than without is a difference, and the exit code is 1.
+//
+// Nothing of upstream's is kept here: its files are read from the module cache,
+// rewritten (rewrite.go) and shown to the go command as an overlay (sources.go).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
+)
+
+func main() {
+	var o options
+	flag.BoolVar(&o.short, "short", false, "run only the suites of the short form")
+	flag.StringVar(&o.suites, "suites", "", "run only suites whose name matches this pattern")
+	flag.StringVar(&o.only, "run", "", "run only tests that match this pattern, as of go test")
+	flag.StringVar(&o.dir, "dir", "", "where to put sources, binaries and logs; empty is bin/conformance")
+	flag.IntVar(&o.again, "again", 2, "how often to repeat, with ours and without, a test that failed")
+	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "how long a suite may take")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}
+
+type options struct {
+	short        bool
+	suites, only string
+	dir          string
+	again        int
+	limit        time.Duration
+}
+
+// errDiffers is the end of a run in which a verdict was not upstream's.
+var errDiffers = errors.New("verdicts differ from upstream's")
+
+func run(ctx context.Context, o options) error {
+	exclusions, err := parseExclusions(exclusionsText)
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(suites, o)
+	if err != nil {
+		return err
+	}
+	w, etcd, err := prepare(ctx, o.dir)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("logs: %s\n\n| suite | passed | skipped by upstream | left out | differ | seconds |\n|---|---|---|---|---|---|\n", filepath.Join(w.dir, "logs"))
+	differ := 0
+	for _, s := range chosen {
+		began := time.Now()
+		r, err := w.try(ctx, s, o, etcd, skipped(exclusions, s.name()))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name(), err)
+		}
+		fmt.Printf("| %s | %d | %d | %d | %d | %.0f |\n", s.name(), r.verdicts.count("pass"), r.verdicts.count("skip"),
+			leftOut(exclusions, s.name()), len(r.differ), time.Since(began).Seconds())
+		differ += len(r.differ)
+		report(r)
+	}
+	if differ > 0 {
+		return errDiffers
+	}
+	return nil
+}
+
+// report prints what is to be said of a suite beside its line.
+func report(r result) {
+	for _, name := range r.slow {
+		fmt.Printf("\n%s failed once; repeated, it did not fail more often than without our plugins\n", name)
+	}
+	for _, name := range r.differ {
+		fmt.Printf("\n%s FAILS with our plugins\n", name)
+	}
+}
+
+// choose returns the suites to run. It is an error if there are none.
+func choose(all []suite, o options) ([]suite, error) {
+	pattern, err := regexp.Compile(o.suites)
+	if err != nil {
+		return nil, fmt.Errorf("-suites: %w", err)
+	}
+	var chosen []suite
+	for _, s := range all {
+		if pattern.MatchString(s.name()) && (s.short || !o.short) {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-suites %q: no suite has such a name", o.suites)
+	}
+	return chosen, nil
+}
+
+func prepare(ctx context.Context, dir string) (w *workshop, etcd string, err error) {
+	root, err := build.FindRoot(".")
+	if err != nil {
+		return nil, "", err
+	}
+	if dir == "" {
+		dir = filepath.Join(root, "bin", "conformance")
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, "", err
+	}
+	for _, d := range []string{"bin", "logs"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
+			return nil, "", err
+		}
+	}
+	if w, err = newWorkshop(ctx, root, dir); err != nil {
+		return nil, "", err
+	}
+	etcd, err = w.buildEtcd(ctx)
+	return w, etcd, err
+}
+
+// result is what came of a suite.
+type result struct {
+	verdicts verdicts
+	slow     []string // failed at first, and then no more often than upstream's own
+	differ   []string // the other tests that failed
+}
+
+// try runs a suite, and again what failed.
+func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip string) (result, error) {
+	ours, err := w.build(ctx, s, true)
+	if err != nil {
+		return result{}, err
+	}
+	defer os.Remove(ours) // a gigabyte for all of them
+	t := trial{
+		binary: ours, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: o.only, skip: skip,
+		log: w.log(s, "ours"),
+	}
+	v, err := t.run(ctx)
+	r := result{verdicts: v}
+	if err != nil || len(v.bad()) == 0 {
+		return r, err
+	}
+	upstream, err := w.build(ctx, s, false)
+	if err != nil {
+		return r, err
+	}
+	defer os.Remove(upstream)
+	return r, w.repeat(ctx, s, t, upstream, o.again, &r)
+}
+
+// repeat runs the tests that failed again, by turns with our plugins and without,
+// and counts.
+func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string, times int, r *result) error {
+	ours := t.binary
+	t.only = "^(" + strings.Join(tops(r.verdicts.bad()), "|") + ")$"
+	failed := map[string]int{} // with ours, less without
+	for i := range times {
+		for _, side := range []struct {
+			binary, kind string
+			weight       int
+		}{{ours, "ours", 1}, {upstream, "upstream", -1}} {
+			t.binary, t.log = side.binary, w.log(s, fmt.Sprintf("%s-again-%d", side.kind, i))
+			again, err := t.run(ctx)
+			if err != nil {
+				return err
+			}
+			for _, name := range again.bad() {
+				failed[name] += side.weight
+			}
+		}
+	}
+	for _, name := range r.verdicts.bad() {
+		if failed[name] > 0 || times == 0 {
+			r.differ = append(r.differ, name)
+		} else {
+			r.slow = append(r.slow, name)
+		}
+	}
+	return nil
+}
+
+func (w *workshop) log(s suite, kind string) string {
+	return filepath.Join(w.dir, "logs", strings.ReplaceAll(s.path, "/", "-")+"-"+kind+".json")
+}
+
+// leftOut is the number of exclusions of a suite.
+func leftOut(list []exclusion, name string) int {
+	n := 0
+	for _, e := range list {
+		if e.suite == name {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package withours
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+)
+
+// Options are the options of a scheduler that names neither profiles nor plugins
+// of its own, followed by those it has. It panics where the default profile cannot be
+// made, which depends on feature gates and on nothing else.
+func Options(own ...scheduler.Option) []scheduler.Option {
+	var versioned configv1.KubeSchedulerConfiguration
+	scheme.Scheme.Default(&versioned)
+	var cfg schedconfig.KubeSchedulerConfiguration
+	if err := scheme.Scheme.Convert(&versioned, &cfg, nil); err != nil {
+		panic(fmt.Sprintf("the default profile: %v", err))
+	}
+	return append([]scheduler.Option{WithProfiles(cfg.Profiles...), WithRegistry(nil)}, own...)
+}
+
+// WithProfiles is scheduler.WithProfiles, with our plugins in each profile.
+func WithProfiles(profiles ...schedconfig.KubeSchedulerProfile) scheduler.Option {
+	carried := make([]schedconfig.KubeSchedulerProfile, 0, len(profiles))
+	for i := range profiles {
+		carried = append(carried, carry(&profiles[i]))
+	}
+	return scheduler.WithProfiles(carried...)
+}
+
+// WithRegistry is scheduler.WithFrameworkOutOfTreeRegistry, with our plugins beside
+// those of the registry. It may be nil.
+func WithRegistry(registry frameworkruntime.Registry) scheduler.Option {
+	all := frameworkruntime.Registry{queuesort.Name: queuesort.New, reservation.Name: reservation.New}
+	maps.Copy(all, registry)
+	return scheduler.WithFrameworkOutOfTreeRegistry(all)
+}
+
+// carry returns a copy of the profile that orders its pods by our QueueSort and
+// keeps them off held nodes. A profile without plugins, which upstream's suites
+// use for "all defaults", gets those of the default profile.
+func carry(profile *schedconfig.KubeSchedulerProfile) schedconfig.KubeSchedulerProfile {
+	p := profile.DeepCopy()
+	if p.Plugins == nil {
+		p.Plugins = &schedconfig.Plugins{}
+	}
+	p.Plugins.QueueSort = schedconfig.PluginSet{
+		Enabled: []schedconfig.Plugin{{Name: queuesort.Name}}, Disabled: []schedconfig.Plugin{{Name: "*"}},
+	}
+	p.Plugins.Filter.Enabled = append(p.Plugins.Filter.Enabled, schedconfig.Plugin{Name: reservation.Name})
+	p.PluginConfig = slices.Concat(p.PluginConfig, ours())
+	return *p
+}
+
+// arguments are as shipped, but that nothing listens: suites make many schedulers
+// in one process.
+const arguments = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    filter: {enabled: [{name: NodeReservation}]}
+  pluginConfig:
+  - name: QueueSort
+    args: {managedProfiles: [yunikorn], restAddress: ""}
+`
+
+// ours are the arguments of our plugins, with their defaults.
+func ours() []schedconfig.PluginConfig {
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(arguments), nil, nil)
+	if err != nil {
+		panic(fmt.Sprintf("the arguments of our plugins: %v", err))
+	}
+	all := obj.(*schedconfig.KubeSchedulerConfiguration).Profiles[0].PluginConfig
+	return slices.DeleteFunc(all, func(c schedconfig.PluginConfig) bool {
+		return c.Name != queuesort.Name && c.Name != reservation.Name
+	})
+}
