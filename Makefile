@@ -101,6 +101,10 @@ image: ## The container image as OCI archive, and its SBOM, in bin/image: ARCH=,
 	cd $(RELEASE) && go run . image --root ../.. --out ../../bin/image --arch "$(or $(ARCH),$(shell go env GOARCH))" \
 		--version "$(VERSION)" --revision "$(COMMIT)" --created "$(shell git log -1 --format=%ct 2>/dev/null || echo 0)" \
 		--reference "$(or $(IMAGE),ghcr.io/paddock-scheduler/scheduler:$(VERSION))" --ldflags "$$PADDOCK_LDFLAGS"
+.PHONY: conformance
+conformance: ## Upstream's own suites with our plugins in their profiles.
+	go run ./test/conformance -planted
+	go run ./test/conformance
 
 .PHONY: lint
 lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.

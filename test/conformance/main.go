@@ -36,6 +36,7 @@ func main() {
 	flag.StringVar(&o.suites, "suites", "", "run only suites whose name matches this pattern")
 	flag.StringVar(&o.only, "run", "", "run only tests that match this pattern, as of go test")
 	flag.StringVar(&o.dir, "dir", "", "where to put sources, binaries and logs; empty is bin/conformance")
+	flag.BoolVar(&o.planted, "planted", false, "plant bugs into our plugins and say whether the suites notice")
 	flag.IntVar(&o.again, "again", 2, "how often to repeat, with ours and without, a test that failed")
 	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "how long a suite may take")
 	flag.Parse()
@@ -52,6 +53,7 @@ type options struct {
 	short        bool
 	suites, only string
 	dir          string
+	planted      bool
 	again        int
 	limit        time.Duration
 }
@@ -71,6 +73,9 @@ func run(ctx context.Context, o options) error {
 	w, etcd, err := prepare(ctx, o.dir)
 	if err != nil {
 		return err
+	}
+	if o.planted {
+		return w.tryPlanted(ctx, o, etcd)
 	}
 	fmt.Printf("logs: %s\n\n| suite | passed | skipped by upstream | left out | differ | seconds |\n|---|---|---|---|---|---|\n", filepath.Join(w.dir, "logs"))
 	differ := 0

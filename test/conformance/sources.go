@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +24,11 @@ type workshop struct {
 // newWorkshop rewrites all suites and libraries into dir. Nothing is written
 // anywhere else: the go command sees the files where no files are.
 func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-C", root, "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	kubernetes, err := kubernetesSources(ctx, root)
 	if err != nil {
-		return nil, fmt.Errorf("where the sources of Kubernetes are: %w", err)
+		return nil, err
 	}
-	w := &workshop{root: root, kubernetes: string(bytes.TrimSpace(out)), dir: dir, overlay: filepath.Join(dir, "overlay.json")}
+	w := &workshop{root: root, kubernetes: kubernetes, dir: dir, overlay: filepath.Join(dir, "overlay.json")}
 	replace := map[string]string{}
 	packages := append([]string(nil), libraries...)
 	for _, s := range suites {
@@ -44,11 +45,43 @@ func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
 	if changed == 0 {
 		return nil, errors.New("no suite of Kubernetes makes a scheduler in a way this program knows")
 	}
+	if err := w.copyModule(); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return nil, err
 	}
 	return w, os.WriteFile(w.overlay, text, 0o600)
+}
+
+// kubernetesSources is where the module cache has the version that we use.
+func kubernetesSources(ctx context.Context, root string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-C", root, "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	if err != nil {
+		return "", fmt.Errorf("where the sources of Kubernetes are: %w", err)
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// upstreamSuites are the directories of test/integration/scheduler that have tests,
+// as paths below test/integration.
+func upstreamSuites(ctx context.Context, root string) ([]string, error) {
+	kubernetes, err := kubernetesSources(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	top := filepath.Join(kubernetes, "test", "integration")
+	var paths []string
+	err = filepath.WalkDir(filepath.Join(top, "scheduler"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "main_test.go" { // each has one, to start etcd
+			return err
+		}
+		path, err = filepath.Rel(top, filepath.Dir(path))
+		paths = append(paths, filepath.ToSlash(path))
+		return err
+	})
+	return paths, err
 }
 
 // source is where upstream's package is.
@@ -98,13 +131,30 @@ func (w *workshop) build(ctx context.Context, s suite, ours bool) (string, error
 	// Vet starts in the directory of the package, which is nowhere.
 	args := []string{"test", "-C", w.root, "-c", "-vet=off", "-o", binary}
 	if ours {
-		args = append(args, "-overlay", w.overlay)
+		args = append(args, "-overlay", w.overlay, "-mod=mod", "-modfile", w.modfile())
 	}
 	command := exec.CommandContext(ctx, "go", append(args, what)...)
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", what, err, out)
 	}
 	return binary, nil
+}
+
+// modfile is the copy of go.mod that suites are built by. They may import what only
+// upstream's modules require, which the go command then notes there.
+func (w *workshop) modfile() string { return filepath.Join(w.dir, "go.mod") }
+
+func (w *workshop) copyModule() error {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(w.root, name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(w.dir, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // buildEtcd builds the etcd of the local cluster and returns a directory in which a

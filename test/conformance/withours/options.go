@@ -39,10 +39,10 @@ func WithProfiles(profiles ...schedconfig.KubeSchedulerProfile) scheduler.Option
 }
 
 // WithRegistry is scheduler.WithFrameworkOutOfTreeRegistry, with our plugins beside
-// those of the registry. It may be nil.
-func WithRegistry(registry frameworkruntime.Registry) scheduler.Option {
-	all := frameworkruntime.Registry{queuesort.Name: queuesort.New, reservation.Name: reservation.New}
-	maps.Copy(all, registry)
+// its own, which may be nil.
+func WithRegistry(own frameworkruntime.Registry) scheduler.Option {
+	all := registry()
+	maps.Copy(all, own)
 	return scheduler.WithFrameworkOutOfTreeRegistry(all)
 }
 

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/paddock-scheduler/paddock/test/conformance/withours"
+)
+
+// plants are bugs, and the tests that have to notice them.
+var plants = []struct{ bug, suite, test string }{
+	{withours.Order, "scheduler/preemption/misc", "^TestPreferNominatedNode$|^TestPodPriorityResolution$|^TestPDBInPreemption$"},
+	{withours.Hold, "scheduler/bind", ""},
+}
+
+// tryPlanted runs tests with each bug. It is an error if one is not noticed: then
+// the suites say nothing of our plugins.
+func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error {
+	for _, p := range plants {
+		s := suite{path: p.suite}
+		binary, err := w.build(ctx, s, true)
+		if err != nil {
+			return err
+		}
+		if err := os.Setenv(withours.Planted, p.bug); err != nil {
+			return err
+		}
+		t := trial{binary: binary, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: p.test, log: w.log(s, "planted-"+p.bug)}
+		v, err := t.run(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s, planted bug %q: %d tests passed, %d failed\n", s.name(), p.bug, v.count("pass"), len(v.bad()))
+		if len(v.bad()) == 0 {
+			return fmt.Errorf("the planted bug %q was not noticed by %s", p.bug, s.name())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestVerdictsAreRead(t *testing.T) {
+	v, err := readVerdicts(strings.NewReader(`{"Action":"start"}
+{"Action":"run","Test":"TestA"}
+{"Action":"run","Test":"TestA/one"}
+{"Action":"output","Test":"TestA/one","Output":"x"}
+{"Action":"pass","Test":"TestA/one"}
+{"Action":"run","Test":"TestA/two"}
+{"Action":"fail","Test":"TestA/two"}
+{"Action":"fail","Test":"TestA"}
+{"Action":"run","Test":"TestB"}
+{"Action":"skip","Test":"TestB"}
+{"Action":"run","Test":"TestC"}
+{"Action":"fail"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.count("pass") != 1 || v.count("skip") != 1 || v.count("fail") != 2 {
+		t.Errorf("verdicts %v", v)
+	}
+	if want := []string{"TestA", "TestA/two", "TestC"}; !slices.Equal(v.bad(), want) {
+		t.Errorf("bad %v, want %v: TestC died", v.bad(), want)
+	}
+	if want := []string{"TestA", "TestC"}; !slices.Equal(tops(v.bad()), want) {
+		t.Errorf("to repeat %v, want %v", tops(v.bad()), want)
+	}
+	if _, err := readVerdicts(strings.NewReader("{\"Action\":\"run\"}\nno json")); err == nil {
+		t.Error("a broken log is read without an error")
+	}
+}
+
+func TestExclusions(t *testing.T) {
+	list, err := parseExclusions(exclusionsText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if len(e.reason) < 20 {
+			t.Errorf("%s %s: no reason but %q", e.suite, e.pattern, e.reason)
+		}
+	}
+	list, err = parseExclusions("# none\n\nbind ^A$ is slow\nbind ^B$ is slow, too\ntaint ^C$ is third\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := skipped(list, "bind"); got != "^A$|^B$" {
+		t.Errorf("left out of bind: %q", got)
+	}
+	if got := skipped(list, "filters"); got != "" {
+		t.Errorf("left out of filters: %q", got)
+	}
+	_, err = parseExclusions("bind ^A$\nnone ^A$ why\nbind ( why\n")
+	for _, want := range []string{"exclusions.txt:1: want suite", `exclusions.txt:2: no suite "none"`, "exclusions.txt:3: error parsing regexp"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want all of them, also %q", err, want)
+		}
+	}
+}
+
+func TestSuitesAreChosen(t *testing.T) {
+	all := []suite{{path: "scheduler"}, {path: "scheduler/bind", short: true}, {path: "volumescheduling"}}
+	tests := []struct {
+		o    options
+		want string
+	}{
+		{options{}, "scheduler bind volumescheduling"},
+		{options{short: true}, "bind"},
+		{options{suites: "^(bind|vol)"}, "bind volumescheduling"},
+		{options{suites: "none"}, ""},
+	}
+	for _, tt := range tests {
+		chosen, err := choose(all, tt.o)
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.name())
+		}
+		if got := strings.Join(names, " "); got != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%+v: %q, error %v; want %q", tt.o, got, err, tt.want)
+		}
+	}
+}
+
+// TestEachSuiteOfUpstreamIsKnown finds a suite that a new version of Kubernetes
+// brings and nobody runs.
+func TestEachSuiteOfUpstreamIsKnown(t *testing.T) {
+	found, err := upstreamSuites(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, s := range suites {
+		known[s.path] = true
+	}
+	for path := range left {
+		known[path] = true
+	}
+	if len(found) < 10 {
+		t.Errorf("only %v found", found)
+	}
+	for _, path := range found {
+		if !known[path] {
+			t.Errorf("suite %s of Kubernetes is neither run nor left out with a reason", path)
+		}
+		delete(known, path)
+	}
+	delete(known, "volumescheduling")
+	for path := range known {
+		t.Errorf("suite %s is not among those of Kubernetes", path)
+	}
+}

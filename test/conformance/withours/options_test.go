@@ -1,0 +1,61 @@
+package withours
+
+import (
+	"slices"
+	"testing"
+
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+)
+
+func TestEachProfileCarriesOurPlugins(t *testing.T) {
+	own := schedconfig.KubeSchedulerProfile{
+		SchedulerName: "own",
+		Plugins: &schedconfig.Plugins{
+			QueueSort: schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: "Other"}}},
+			Filter:    schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: "Mine"}}},
+		},
+		PluginConfig: []schedconfig.PluginConfig{{Name: "Mine"}},
+	}
+	for _, profile := range []schedconfig.KubeSchedulerProfile{own, {SchedulerName: "empty"}} {
+		got := carry(&profile)
+		if want := []schedconfig.Plugin{{Name: queuesort.Name}}; !slices.Equal(got.Plugins.QueueSort.Enabled, want) {
+			t.Errorf("%s: order of the queue %v, want %v", profile.SchedulerName, got.Plugins.QueueSort.Enabled, want)
+		}
+		if !slices.Contains(got.Plugins.Filter.Enabled, schedconfig.Plugin{Name: reservation.Name}) {
+			t.Errorf("%s: filters %v, want %s among them", profile.SchedulerName, got.Plugins.Filter.Enabled, reservation.Name)
+		}
+		var configured []string
+		for _, c := range got.PluginConfig {
+			configured = append(configured, c.Name)
+		}
+		for _, name := range []string{queuesort.Name, reservation.Name} {
+			if !slices.Contains(configured, name) {
+				t.Errorf("%s: arguments of %v, want those of %s", profile.SchedulerName, configured, name)
+			}
+		}
+	}
+	if got := carry(&own); got.Plugins.Filter.Enabled[0].Name != "Mine" || got.PluginConfig[0].Name != "Mine" {
+		t.Errorf("the plugins of the profile's own are gone: %+v", got)
+	}
+	if own.Plugins.QueueSort.Enabled[0].Name != "Other" || len(own.Plugins.Filter.Enabled) != 1 {
+		t.Error("the profile that was given was changed")
+	}
+}
+
+func TestBugsArePlantedOnDemandOnly(t *testing.T) {
+	for plant, planted := range map[string]bool{"": false, Order: true, Hold: true} {
+		t.Setenv(Planted, plant)
+		r := registry()
+		_, held := any(keeper{}).(interface{ Name() string })
+		if len(r) != 2 || !held {
+			t.Fatalf("%q: registry %v", plant, r)
+		}
+		hold, err := r[reservation.Name](t.Context(), nil, nil)
+		if got := err == nil && hold != nil; got != (plant == Hold) {
+			t.Errorf("%q: a hold without arguments was made: %t (planted: %t)", plant, got, planted)
+		}
+	}
+}
