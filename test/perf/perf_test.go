@@ -59,17 +59,9 @@ const (
 	podsPerQueue = 3
 )
 
-func BenchmarkScheduling(b *testing.B) {
-	registry := frameworkruntime.Registry{
+func registry() frameworkruntime.Registry {
+	return frameworkruntime.Registry{
 		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,
-	}
-	for _, c := range []struct{ name, configuration string }{{"base", baseConfiguration}, {"ours", ourConfiguration}} {
-		b.Run(c.name, func(b *testing.B) {
-			w := writer{b, b.TempDir()}
-			queuesFile := w.write("queues.yaml", queuesDocument())
-			scheduler := w.write("scheduler.yaml", fmt.Sprintf(c.configuration, queuesFile))
-			perf.RunBenchmarkPerfScheduling(b, w.write("cases.yaml", w.workload(scheduler)), "queues", registry)
-		})
 	}
 }
 

@@ -49,6 +49,9 @@ func queuesDocument() string {
     submitacl: "*"
     queues:
 `)
+	y.WriteString("    - {name: closed, resources: {max: {vcore: 1m}}}\n")
+	y.WriteString("    - {name: borrower, properties: {preemption.delay: 1s}}\n")
+	y.WriteString("    - {name: owner, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 100000}}}\n")
 	for d := range queues / 50 {
 		fmt.Fprintf(&y, "    - name: department-%d\n      resources: {max: {vcore: 100000, memory: 100Ti}}\n      queues:\n", d)
 		for t := range 50 {
@@ -64,15 +67,7 @@ func queueName(i int) string { return fmt.Sprintf("root.department-%d.team-%d", 
 // Upstream's pod-default.yaml and node-default.yaml are written out because a
 // pod needs its queue.
 func (w writer) workload(scheduler string) string {
-	node := w.write("node.yaml", `
-apiVersion: v1
-kind: Node
-metadata: {generateName: node-}
-status:
-  capacity: {pods: "110", cpu: "4", memory: 32Gi}
-  conditions: [{status: "True", type: Ready}]
-  phase: Running
-`)
+	node := w.write("node.yaml", fmt.Sprintf(nodeTemplate, "generateName: node-"))
 	var y strings.Builder
 	fmt.Fprintf(&y, `
 - name: Queues

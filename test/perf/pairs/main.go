@@ -1,11 +1,12 @@
-// Pairs runs the benchmark of package perf with upstream's configuration and
+// Pairs runs the benchmarks of package perf with upstream's configuration and
 // with ours by turns, and compares each pair: machines are not equally fast all
-// the time, but two runs in a row mostly are. At the end it profiles a run and
+// the time, but two runs in a row mostly are. If asked to it also profiles runs and
 // says what part of the scheduling goroutine our packages take.
 //
 //	go test -c -tags perf -o bin/perf.test ./test/perf
 //	go build -o bin/localplane ./cmd/localplane
-//	go run ./test/perf/pairs -binary bin/perf.test -pairs 10
+//	go run ./test/perf/pairs -pairs 10 -profiles 1
+//	go run ./test/perf/pairs -pairs 3 -cases .
 package main
 
 import (
@@ -27,8 +28,10 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.binary, "binary", "bin/perf.test", "the compiled tests of ./test/perf")
 	flag.StringVar(&o.dir, "dir", "", "the directory for logs and profiles; empty is a new one")
-	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run")
-	flag.IntVar(&o.profiles, "profiles", 1, "how many runs of ours to profile afterwards")
+	flag.StringVar(&o.cases, "cases", "^Queues$", "which cases to run, a pattern; "+caseNames())
+	flag.BoolVar(&o.large, "large", false, "also run cases of 5,000 nodes that match")
+	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run of each case")
+	flag.IntVar(&o.profiles, "profiles", 0, "how many runs of ours to profile after each case")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -40,12 +43,16 @@ func main() {
 }
 
 type options struct {
-	binary, dir     string
-	pairs, profiles int
+	binary, dir, cases string
+	large              bool
+	pairs, profiles    int
 }
 
 func run(ctx context.Context, o options) error {
-	var err error
+	chosen, err := choose(o.cases, o.large)
+	if err != nil {
+		return err
+	}
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return err
 	}
@@ -54,53 +61,70 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	fmt.Printf("logs and profiles: %s\n\n| pair | base pods/s | ours pods/s | ratio | load before |\n|---|---|---|---|---|\n", o.dir)
-	var ratios []float64
-	for i := range o.pairs {
-		ratio, err := o.pair(ctx, i)
+	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | load before |\n|---|---|---|---|---|---|\n", o.dir)
+	var summaries []string
+	for _, c := range chosen {
+		var ratios []float64
+		for i := range o.pairs {
+			ratio, err := o.pair(ctx, c, i)
+			if err != nil {
+				return err
+			}
+			ratios = append(ratios, ratio)
+		}
+		summaries = append(summaries, c.name+": "+summary(ratios))
+		shares, err := o.profile(ctx, c)
 		if err != nil {
 			return err
 		}
-		ratios = append(ratios, ratio)
+		summaries = append(summaries, shares...)
 	}
-	fmt.Printf("\n%s\n", summary(ratios))
-	for i := range o.profiles {
-		profile := filepath.Join(o.dir, fmt.Sprintf("cpu-%d.prof", i))
-		if _, err := o.measure(ctx, "ours", fmt.Sprintf("profile-%d", i), "-test.cpuprofile="+profile); err != nil {
-			return err
-		}
-		share, err := shareOfOurs(ctx, o.binary, profile)
-		if err != nil {
-			return err
-		}
-		fmt.Println(share)
-	}
+	fmt.Printf("\n%s\n", strings.Join(summaries, "\n"))
 	return nil
 }
 
+// profile runs ours with a CPU profile and says what our part of it is.
+func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
+	var shares []string
+	for i := range o.profiles {
+		label := fmt.Sprintf("%s-profile-%d", c.name, i)
+		profile := filepath.Join(o.dir, label+".prof")
+		if _, err := o.measure(ctx, c.ours, label, "-test.cpuprofile="+profile); err != nil {
+			return nil, err
+		}
+		share, err := shareOfOurs(ctx, o.binary, profile)
+		if err != nil {
+			return nil, err
+		}
+		shares = append(shares, c.name+": "+share)
+	}
+	return shares, nil
+}
+
 // pair runs both configurations, every other time in the other order.
-func (o options) pair(ctx context.Context, i int) (float64, error) {
+func (o options) pair(ctx context.Context, c benchmark, i int) (float64, error) {
 	load := loadAverage()
-	order := []string{"base", "ours"}
+	order := []string{c.base, c.ours}
 	if i%2 == 1 {
-		order = []string{"ours", "base"}
+		order = []string{c.ours, c.base}
 	}
 	speed := map[string]float64{}
-	for _, name := range order {
+	for _, path := range order {
 		var err error
-		if speed[name], err = o.measure(ctx, name, fmt.Sprintf("%s-%d", name, i)); err != nil {
+		label := fmt.Sprintf("%s-%s-%d", c.name, path[strings.LastIndex(path, "/")+1:], i)
+		if speed[path], err = o.measure(ctx, path, label); err != nil {
 			return 0, err
 		}
 	}
-	ratio := speed["ours"] / speed["base"]
-	fmt.Printf("| %d | %.1f | %.1f | %.3f | %s |\n", i+1, speed["base"], speed["ours"], ratio, load)
+	ratio := speed[c.ours] / speed[c.base]
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %s |\n", c.name, i+1, speed[c.base], speed[c.ours], ratio, load)
 	return ratio, nil
 }
 
 var throughput = regexp.MustCompile(`([\d.]+) SchedulingThroughput/Average`)
 
-// measure runs one configuration and returns pods per second.
-func (o options) measure(ctx context.Context, name, label string, args ...string) (float64, error) {
+// measure runs one benchmark and returns pods per second.
+func (o options) measure(ctx context.Context, benchmark, label string, args ...string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	path := filepath.Join(o.dir, label+".log")
@@ -110,7 +134,7 @@ func (o options) measure(ctx context.Context, name, label string, args ...string
 	}
 	defer func() { _ = log.Close() }() // read below
 	args = append([]string{
-		"-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^BenchmarkScheduling$/^" + name + "$",
+		"-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^" + strings.ReplaceAll(benchmark, "/", "$/^") + "$",
 		"-data-items-dir=" + o.dir,
 	}, args...)
 	cmd := exec.CommandContext(ctx, o.binary, args...)

@@ -1,0 +1,155 @@
+//go:build perf
+
+package perf
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"sigs.k8s.io/yaml"
+)
+
+// counts are the parameters of a workload of upstream's; nodes 0 is no workload.
+type counts struct{ nodes, init, measured int }
+
+// upstreamCases are cases of upstream's scheduler_perf, in sizes that two cores
+// can run often enough.
+var upstreamCases = []struct {
+	dir, name    string
+	small, large counts
+	// managed says that pods of a queue find room as upstream's do. In the cases of
+	// preemption they would not: high-priority pods of a queue do not evict others of it.
+	managed bool
+}{
+	{"misc", "SchedulingBasic", counts{500, 500, 1000}, counts{5000, 1000, 1000}, true},
+	{"misc", "SchedulingWithMixedChurn", counts{500, 0, 1000}, counts{}, true},
+	{"misc", "SchedulingDaemonset", counts{500, 0, 1000}, counts{5000, 0, 1000}, true},
+	{"misc", "Unschedulable", counts{500, 10, 1000}, counts{}, true},
+	{"misc", "PreemptionBasic", counts{500, 2000, 500}, counts{}, false},
+	{"misc", "PreemptionAsync", counts{500, 2000, 500}, counts{5000, 20000, 1000}, false},
+	{"topology_spreading", "TopologySpreading", counts{500, 1000, 1000}, counts{}, true},
+	{"affinity", "SchedulingNodeAffinity", counts{500, 500, 1000}, counts{}, true},
+}
+
+// BenchmarkUpstream runs upstream's cases with upstream's configuration (base),
+// beside our profile in one process (beside), and with all pods in a queue (managed).
+func BenchmarkUpstream(b *testing.B) {
+	out, err := exec.CommandContext(b.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cases := filepath.Join(string(bytes.TrimSpace(out)), "test", "integration", "scheduler_perf")
+	for _, c := range upstreamCases {
+		for size, n := range map[string]counts{"small": c.small, "large": c.large} {
+			if n.nodes == 0 {
+				continue
+			}
+			for side, configuration := range map[string]string{"base": "", "beside": besideConfiguration, "managed": managedConfiguration} {
+				if side == "managed" && !c.managed {
+					continue
+				}
+				b.Run(c.name+"/"+size+"/"+side, func(b *testing.B) {
+					dir := filepath.Join(cases, c.dir)
+					file := writer{b, b.TempDir()}.upstream(dir, c.name, n, configuration)
+					b.Chdir(dir) // templates are named from there
+					perf.RunBenchmarkPerfScheduling(b, file, c.name, registry())
+				})
+			}
+		}
+	}
+}
+
+// upstream writes a case of upstream's with these counts, and with a scheduler of
+// this configuration; empty is upstream's default.
+func (w writer) upstream(dir, name string, n counts, configuration string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "performance-config.yaml"))
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	var all []map[string]any
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		w.b.Fatal(err)
+	}
+	for _, c := range all {
+		if c["name"] != name {
+			continue
+		}
+		c["workloads"] = []any{map[string]any{
+			"name":   fmt.Sprintf("%dNodes", n.nodes),
+			"params": map[string]any{"initNodes": n.nodes, "initPods": n.init, "measurePods": n.measured},
+		}}
+		if configuration != "" {
+			queues := w.write("queues.yaml", teamDocument)
+			c["schedulerConfigPath"] = w.write("scheduler.yaml", fmt.Sprintf(configuration, queues))
+		}
+		out, err := yaml.Marshal([]any{c})
+		if err != nil {
+			w.b.Fatal(err)
+		}
+		return w.write("case.yaml", string(out))
+	}
+	w.b.Fatalf("upstream has no case %s in %s any more", name, dir)
+	return ""
+}
+
+// besideConfiguration is manifests/config/two-profiles.yaml: the pods are in no
+// queue, and two of our plugins are in their way.
+const besideConfiguration = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    filter: {enabled: [{name: NodeReservation}]}
+  pluginConfig: &ours
+  - name: QueueSort
+    args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: ""}
+- schedulerName: yunikorn
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: QueuePreemption}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
+    reserve: {enabled: [{name: NodeReservation}]}
+    permit: {enabled: [{name: NodeReservation}]}
+    postBind: {enabled: [{name: NodeReservation}]}
+  pluginConfig: *ours
+`
+
+// managedConfiguration makes a managed profile of the one that upstream's cases use.
+const managedConfiguration = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: QueuePreemption}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
+    reserve: {enabled: [{name: NodeReservation}]}
+    permit: {enabled: [{name: NodeReservation}]}
+    postBind: {enabled: [{name: NodeReservation}]}
+  pluginConfig:
+  - name: QueueSort
+    args: {managedProfiles: [default-scheduler], configFile: "%s", restAddress: ""}
+`
+
+// teamDocument has one queue for all pods, with a guarantee so that plans are made.
+const teamDocument = `partitions:
+- name: default
+  placementrules: [{name: fixed, value: root.team}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: team, resources: {guaranteed: {vcore: 100000, memory: 1000Ti}}}
+`
