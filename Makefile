@@ -58,7 +58,7 @@ browser: ## Look at the web pages with Chromium; pictures are left in bin/pictur
 	go test -count=1 -v ./test/browser
 
 .PHONY: unit
-unit: unit-race unit-plain unit-release ## Unit tests.
+unit: unit-race unit-plain unit-release monitoring ## Unit tests.
 
 .PHONY: unit-race
 unit-race: ## Unit tests with the race detector, but for packages that link the API server.
@@ -92,6 +92,12 @@ nightly: ## All tests, the long ones too.
 bench: ## Benchmarks; BENCH selects.
 	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./pkg/...
 
+.PHONY: pairs
+pairs: ## Upstream's scheduler_perf, with our plugins and without, by turns: CASES=, PAIRS=.
+	go test -c -tags perf -o bin/perf.test ./test/perf
+	$(GO_BUILD) -o bin/ ./cmd/localplane
+	go run ./test/perf/pairs -cases '$(or $(CASES),.)' -pairs $(or $(PAIRS),3)
+
 .PHONY: render
 render: ## Make manifests/install and the chart's copies from the rest of manifests.
 	cd $(RELEASE) && go run . render --manifests ../../manifests
@@ -101,6 +107,7 @@ image: ## The container image as OCI archive, and its SBOM, in bin/image: ARCH=,
 	cd $(RELEASE) && go run . image --root ../.. --out ../../bin/image --arch "$(or $(ARCH),$(shell go env GOARCH))" \
 		--version "$(VERSION)" --revision "$(COMMIT)" --created "$(shell git log -1 --format=%ct 2>/dev/null || echo 0)" \
 		--reference "$(or $(IMAGE),ghcr.io/paddock-scheduler/scheduler:$(VERSION))" --ldflags "$$PADDOCK_LDFLAGS"
+
 .PHONY: conformance
 conformance: ## Upstream's own suites with our plugins in their profiles.
 	go run ./test/conformance -planted

@@ -192,9 +192,7 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
-	began := s.clock.Now()
-	answered, err := previewer.Preview(r.Context(), manifest)
-	done(s.clock.Since(began))
+	answered, err := s.lookAhead(r.Context(), previewer, manifest, done)
 	var bad *ManifestError
 	switch {
 	case errors.As(err, &bad):
@@ -204,4 +202,18 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer(w, answered)
 	}
+}
+
+// lookAhead makes a preview and gives the turn back, whatever happens: the filters
+// are upstream's or somebody else's, and may panic on a pod that nobody foresaw.
+// Then that pod has no preview and all others still have.
+func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte, done func(took time.Duration)) (answered *Preview, err error) {
+	began := s.clock.Now()
+	defer func() {
+		if broken := recover(); broken != nil {
+			answered, err = nil, fmt.Errorf("a filter of the profile panicked on this pod: %v; please report it with the manifest", broken)
+		}
+		done(s.clock.Since(began))
+	}()
+	return p.Preview(ctx, manifest)
 }

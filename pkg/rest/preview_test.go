@@ -117,3 +117,21 @@ func TestPreviewsGiveTheirTurnBack(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// broken panics, as a filter may on a pod that nobody foresaw.
+type broken struct{}
+
+func (broken) Preview(context.Context, []byte) (*Preview, error) { panic("no zone") }
+
+func TestAPanicLocksNoPreviewOut(t *testing.T) {
+	s := previewServer(broken{})
+	handler := s.Handler()
+	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no zone") {
+		t.Errorf("a panic: %d %s; want 500 that says what happened", w.Code, w.Body)
+	}
+	s.previewer = func() Previewer { return echo{} }
+	s.turnstile.next = time.Time{}
+	if w := post(t.Context(), handler, "a pod"); w.Code != http.StatusOK {
+		t.Errorf("the next preview: %d %s", w.Code, w.Body)
+	}
+}
