@@ -117,13 +117,20 @@ func final(err error) bool {
 
 // setCondition writes a condition on a pod, or fails with errGone.
 func (e *Executor) setCondition(ctx context.Context, pod store.Ref, c corev1.PodCondition) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
-			"lastTransitionTime": c.LastTransitionTime,
-		}}},
-	})
+	return e.setStatus(ctx, pod, c, false)
+}
+
+// setStatus writes a condition on a pod, and takes its nomination away if that is
+// wanted, or fails with errGone.
+func (e *Executor) setStatus(ctx context.Context, pod store.Ref, c corev1.PodCondition, noNomination bool) error {
+	status := map[string]any{"conditions": []any{map[string]any{
+		"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
+		"lastTransitionTime": c.LastTransitionTime,
+	}}}
+	if noNomination {
+		status["nominatedNodeName"] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		return fmt.Errorf("encode condition %s: %w", c.Type, err)
 	}

@@ -89,7 +89,7 @@ func (e *Executor) release(ctx context.Context, w store.Work) {
 				return // of a later hold, which another leader began
 			}
 			err = e.call(ctx, anyway, func(ctx context.Context) error {
-				return e.setCondition(ctx, w.Ref, e.endedCondition(w))
+				return e.setStatus(ctx, w.Ref, e.endedCondition(w), nominatedByHold(pod, w))
 			})
 		}
 		switch {
@@ -108,6 +108,13 @@ func (e *Executor) release(ctx context.Context, w store.Work) {
 			return
 		}
 	}
+}
+
+// nominatedByHold tells whether a hold that has ended left its asker nominated to the
+// node. The scheduler's filters keep room for who is nominated, and an asker that has
+// no cycle, as one whose queue is full, would keep it for ever.
+func nominatedByHold(asker *corev1.Pod, w store.Work) bool {
+	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
 }
 
 // endedCondition is the condition of an asker whose hold has ended.

@@ -142,6 +142,33 @@ func TestTheEndsOfAHold(t *testing.T) {
 	}
 }
 
+// While its hold lasts the asker is nominated to the node. Nobody may be kept off by
+// that once the hold is over, least of all by an asker that has no cycle any more.
+func TestANominationEndsWithItsHold(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		ended           reservations.End
+		nominated, want string
+	}{
+		{"to the node that was held", reservations.GivenUp, "n1", ""},
+		{"by somebody else", reservations.GivenUp, "n2", "n2"},
+		{"none", reservations.TimedOut, "", ""},
+		{"bound", reservations.Bound, "n1", "n1"},
+	} {
+		story(t, []string{"a"}, func(t *testing.T, o *office) {
+			w := disruptFor("a")
+			o.books.plan(w)
+			pass(time.Second)
+			o.cluster.update("a", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.NominatedNodeName = "", c.nominated })
+			o.books.queue(release(w, c.ended, timedOut))
+			pass(time.Second)
+			if got := o.cluster.get("a").Status.NominatedNodeName; got != c.want {
+				t.Errorf("%s: nominated to %q, want %q", c.name, got, c.want)
+			}
+		})
+	}
+}
+
 var timedOut = reasons.New(reasons.HoldTimedOut, "node n1: 10m")
 
 func TestAReleaseOfWhoIsGone(t *testing.T) {
