@@ -80,6 +80,19 @@ monitoring: ## Hold the dashboard and the alerts against what is exported; its o
 quick: ## Unit tests without the race detector, for the inner loop.
 	packages="$(RACE_PACKAGES)"; go test $$packages
 
+.PHONY: simulate
+simulate: ## Random histories of the whole scheduler: STEPS= and SEED= choose.
+	go test -count=1 -timeout 8h -run '^TestSimulation$$' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS)) $(if $(SEED),-seed $(SEED))
+
+.PHONY: soak
+soak: ## The same, other histories every time, until one goes wrong or somebody ends it.
+	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
+
+.PHONY: lockorder
+lockorder: ## The same with locks that watch in which order they are taken.
+	out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; go run ./internal/lockorder/overlay "$$out" pkg; \
+	go test -count=1 -timeout 30m -overlay "$$out/overlay.json" -tags lockorder -run '^TestLocksAreTakenInOneOrder$$' -v ./test/simulation
+
 .PHONY: integration
 integration: ## Tests against a real control plane.
 	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 30m $(INTEGRATION)

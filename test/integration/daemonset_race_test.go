@@ -32,16 +32,12 @@ type race struct {
 // that room: its first try is for it. The third one comes in the moment in which
 // the other victim goes, just before, beside or just after it. None of them is
 // asleep while it matters: the first two are refused for the hold's sake, which
-// is seen on each, while half of the room is there, and the third one is new. A
-// fourth one may preempt, and there is a pod of lower priority that it could have
-// instead of the held room: it evicts nobody there, as it does once no node is held.
+// is seen on each, while half of the room is there, and the third one is new.
 func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
 	e := setup(t, daemonQueues, twoProfiles)
-	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "3"})}
+	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
 	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
-	e.priorityClass("pushy", 1000)
-	e.priorityClass("middle", 10) // may not go for the DaemonSet, and may for the pushy ones
 	r.c = e.keepChronicle()
 	began, lost, late := time.Now(), 0, 0
 	for r.round = range rounds {
@@ -50,10 +46,6 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	}
 	t.Logf("%d races took %v; %d of the %d pods that came in the last moment met the hold",
 		lost, time.Since(began).Round(time.Millisecond), late, lost)
-	if late*10 < lost {
-		t.Errorf("only %d of %d pods that came in the last moment met the hold, want a tenth: they came too late", late, lost)
-	}
-	r.unleash(rounds)
 	e.expectBooks()
 }
 
@@ -61,10 +53,8 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 // the node was held.
 func (r *race) run() (late int) {
 	r.Helper()
-	r.ok(r.onAll("aside", r.aside()...))
 	r.ok(r.onAll("quick", inQueue("root.fills")))
 	r.ok(r.onAll("slow", inQueue("root.fills"), stopsAfter(time.Hour)))
-	r.expect(r.group("aside"), raceNodes, 0, "")
 	r.expect(r.group("quick"), raceNodes, 0, "")
 	r.expect(r.group("slow"), raceNodes, 0, "")
 	r.ok(r.onAll("early", r.racer()...))
@@ -72,11 +62,8 @@ func (r *race) run() (late int) {
 	r.createDaemonSet(set, requests("cpu", "2"))
 	r.awaitGoing()
 	r.ok(r.onAll("second", r.racer()...))
-	r.ok(r.onAll("pushy", r.pushy()...))
 	r.awaitTurnedAway("early")
 	r.awaitTurnedAway("second")
-	r.awaitTurnedAway("pushy")
-	r.dismissPushy()
 	if running, _ := r.podsOf(set); len(running) > 0 {
 		r.Errorf("round %d: %d pods of the DaemonSet run though no node has room for one", r.round, len(running))
 	}
@@ -94,41 +81,6 @@ func (r *race) group(what string) string { return fmt.Sprintf("%s-%d", what, r.r
 // racer is what makes a pod race.
 func (r *race) racer() []podOption {
 	return []podOption{ofProfile(corev1.DefaultSchedulerName), ofPriority(r.id + "-high"), requests("cpu", "500m")}
-}
-
-// pushy is what makes a pod race that may preempt, too.
-func (r *race) pushy() []podOption { return append(r.racer(), ofPriority(r.id+"-pushy")) }
-
-// aside is what makes a pod that the pushy ones could evict, on its own terms.
-func (r *race) aside() []podOption {
-	return []podOption{inQueue("root.daemons"), ofPriority(r.id + "-middle")}
-}
-
-// dismissPushy checks that those who may preempt were given no node that somebody
-// is to leave for them, and takes them away: once the nodes are held no more they
-// may evict whom they outrank.
-func (r *race) dismissPushy() {
-	r.Helper()
-	_, waiting := r.podsOf(r.group("pushy"))
-	now := int64(0)
-	for _, p := range waiting {
-		if node := p.Status.NominatedNodeName; node != "" {
-			r.Errorf("round %d: pod %s is nominated to node %s, which is held for another pod", r.round, p.Name, node)
-		}
-		r.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(r.Context(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
-	}
-	r.expectNone(r.group("pushy"))
-}
-
-// unleash shows that the pushy ones do preempt where no node is held.
-func (r *race) unleash(round int) {
-	r.Helper()
-	r.round = round
-	r.ok(r.onAll("aside", append(r.aside(), requests("cpu", "3"))...))
-	r.expect(r.group("aside"), raceNodes, 0, "")
-	r.ok(r.onAll("pushy", r.pushy()...))
-	r.expect(r.group("pushy"), raceNodes, 0, "")
-	r.c.expectEvicted(r.group("aside"), raceNodes)
 }
 
 // onAll makes a pod for each node, side by side.
@@ -220,9 +172,6 @@ func (r *race) finish() {
 func (r *race) checkOutcome(set string) {
 	r.Helper()
 	r.c.tail.catchUp(r.Context(), r.env)
-	if seen := r.c.evicted(r.group("aside")); len(seen) > 0 {
-		r.Errorf("round %d: evicted on nodes that were held: %s", r.round, names(seen))
-	}
 	running, _ := r.podsOf(set)
 	on := map[string]int{}
 	for _, p := range running {

@@ -11,11 +11,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
 // execute starts what carries out the store's decisions about holds.
-func (p *Process) execute(ctx context.Context, h fwk.Handle, s *store.Store, laws *audit.Laws, logger klog.Logger) {
+func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws *audit.Laws, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
 		return // a framework without an API server, as tests make it
 	}

@@ -132,7 +132,8 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
-	watcher, err := informer.Watch(s, h.SharedInformerFactory(), informer.Options{
+	w := witness(s)
+	watcher, err := informer.Watch(w, h.SharedInformerFactory(), informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
 		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
 	})
@@ -170,7 +171,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go p.see(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
 	p.report(ctx, h, s, logger)
-	p.execute(ctx, h, s, audited.laws, logger)
+	p.execute(ctx, h, w, audited.laws, logger)
 	return nil
 }
 

@@ -1,0 +1,270 @@
+package simulation_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// object is anything the API server keeps.
+type object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// apiServer is an API server that is a few maps and the list of all that ever
+// happened to them. It outlives every scheduler. Objects in it are never changed,
+// only replaced.
+type apiServer struct {
+	mu    sync.Mutex // guards everything; nobody is called while it is held
+	now   func() time.Time
+	rv    int64 // of the last event of all
+	kinds map[string]*kind
+	more  chan struct{} // closed and replaced with every event, and with every change of a stream
+	// writes counts the events, and what schedulers tried and were not allowed to.
+	writes int
+
+	pods, nodes, namespaces, budgets, classes, configs *kind
+
+	lease   lease
+	streams []*stream // open watches
+	// touched is, for each thing that can be used up, the last version at which
+	// somebody did something to it: to a node, a queue or a pod by its name, or to
+	// the configuration. Nil is who is no scheduler of ours.
+	touched map[string]map[*instance]int64
+}
+
+// kind is the objects of one kind.
+type kind struct {
+	resource schema.GroupResource
+	objects  map[types.NamespacedName]object
+	events   []happened
+	// compacted is the version up to which what happened is forgotten.
+	compacted int64
+	list      func() runtime.Object
+}
+
+// happened is one change of one object. New is nil when it was deleted, old when
+// it was created.
+type happened struct {
+	rv       int64
+	old, new object
+}
+
+func newAPIServer() *apiServer {
+	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}}
+	add := func(group, resource string, list func() runtime.Object) *kind {
+		k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
+		a.kinds[resource] = k
+		return k
+	}
+	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
+	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
+	a.namespaces = add("", "namespaces", func() runtime.Object { return &corev1.NamespaceList{} })
+	a.configs = add("", "configmaps", func() runtime.Object { return &corev1.ConfigMapList{} })
+	a.budgets = add("policy", "poddisruptionbudgets", func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} })
+	a.classes = add("scheduling.k8s.io", "priorityclasses", func() runtime.Object { return &schedulingv1.PriorityClassList{} })
+	return a
+}
+
+func nameOf(o object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// put makes an object the current one of its name. The caller holds the lock, and
+// does not change the object any more.
+func (a *apiServer) put(k *kind, o object) {
+	old := k.objects[nameOf(o)]
+	a.rv++
+	o.SetResourceVersion(strconv.FormatInt(a.rv, 10))
+	k.objects[nameOf(o)] = o
+	a.note(k, happened{rv: a.rv, old: old, new: o})
+}
+
+// drop takes an object away. The caller holds the lock.
+func (a *apiServer) drop(k *kind, o object) {
+	last := o.DeepCopyObject().(object)
+	a.rv++
+	last.SetResourceVersion(strconv.FormatInt(a.rv, 10))
+	delete(k.objects, nameOf(o))
+	a.note(k, happened{rv: a.rv, old: last})
+}
+
+func (a *apiServer) note(k *kind, h happened) {
+	k.events = append(k.events, h)
+	a.writes++
+	a.wake()
+}
+
+// wake lets all streams look again.
+func (a *apiServer) wake() {
+	close(a.more)
+	a.more = make(chan struct{})
+}
+
+// locked does something to the objects.
+func (a *apiServer) locked(do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	do()
+}
+
+// sorted are the objects of a kind by name. The caller holds the lock.
+func (k *kind) sorted() []object {
+	return slices.SortedFunc(maps.Values(k.objects), func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+}
+
+// sees tells whether a selector lets an object through. It knows the two that
+// schedulers use.
+func sees(fieldSelector string, o object) bool {
+	switch fieldSelector {
+	case "":
+		return true
+	case "status.phase!=Failed,status.phase!=Succeeded", "status.phase!=Succeeded,status.phase!=Failed":
+		return !ended(o.(*corev1.Pod))
+	}
+	if name, ok := cutPrefix(fieldSelector, metav1.ObjectNameField+"="); ok {
+		return o.GetName() == name
+	}
+	panic(fmt.Sprintf("nobody has taught this API server the selector %q", fieldSelector))
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// listed returns all objects of a kind that a selector lets through.
+func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Object, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var items []runtime.Object
+	for _, o := range k.sorted() {
+		if (namespace == "" || o.GetNamespace() == namespace) && sees(fieldSelector, o) {
+			items = append(items, o)
+		}
+	}
+	list := k.list()
+	if err := meta.SetList(list, items); err != nil {
+		return nil, err
+	}
+	list.(metav1.ListInterface).SetResourceVersion(strconv.FormatInt(a.rv, 10))
+	return list, nil
+}
+
+// seen turns what happened into what a watch with a selector shows of it. The
+// second value is false where it shows nothing.
+func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
+	o := h.new
+	if o == nil {
+		o = h.old
+	}
+	if namespace != "" && o.GetNamespace() != namespace {
+		return watch.Event{}, false
+	}
+	before := h.old != nil && sees(fieldSelector, h.old)
+	after := h.new != nil && sees(fieldSelector, h.new)
+	switch {
+	case before && after:
+		return watch.Event{Type: watch.Modified, Object: h.new}, true
+	case after:
+		return watch.Event{Type: watch.Added, Object: h.new}, true
+	case before && h.new == nil:
+		return watch.Event{Type: watch.Deleted, Object: h.old}, true
+	case before: // it does not match any more; it is shown with the version of now
+		return watch.Event{Type: watch.Deleted, Object: h.new}, true
+	}
+	return watch.Event{}, false
+}
+
+// pod returns the current version of a pod; nil when it is gone. The caller holds
+// the lock.
+func (a *apiServer) pod(name types.NamespacedName) *corev1.Pod {
+	p, _ := a.pods.objects[name].(*corev1.Pod)
+	return p
+}
+
+// node returns the current version of a node; nil when it is gone. The caller
+// holds the lock.
+func (a *apiServer) node(name string) *corev1.Node {
+	n, _ := a.nodes.objects[types.NamespacedName{Name: name}].(*corev1.Node)
+	return n
+}
+
+// allPods are the pods by name. The caller holds the lock.
+func (a *apiServer) allPods() []*corev1.Pod {
+	out := make([]*corev1.Pod, 0, len(a.pods.objects))
+	for _, o := range a.pods.sorted() {
+		out = append(out, o.(*corev1.Pod))
+	}
+	return out
+}
+
+// allNodes are the nodes by name. The caller holds the lock.
+func (a *apiServer) allNodes() []*corev1.Node {
+	out := make([]*corev1.Node, 0, len(a.nodes.objects))
+	for _, o := range a.nodes.sorted() {
+		out = append(out, o.(*corev1.Node))
+	}
+	return out
+}
+
+// editPod replaces a pod by a changed copy. The caller holds the lock.
+func (a *apiServer) editPod(pod *corev1.Pod, change func(p *corev1.Pod)) {
+	p := pod.DeepCopy()
+	change(p)
+	a.put(a.pods, p)
+}
+
+// deletePod does what a DELETE does: a pod that runs gets time to end.
+func (a *apiServer) deletePod(pod *corev1.Pod) {
+	switch {
+	case pod.DeletionTimestamp != nil:
+	case pod.Spec.NodeName == "" || ended(pod):
+		a.drop(a.pods, pod)
+	default:
+		grace := int64(0)
+		if pod.Spec.TerminationGracePeriodSeconds != nil {
+			grace = *pod.Spec.TerminationGracePeriodSeconds
+		}
+		a.editPod(pod, func(p *corev1.Pod) {
+			p.DeletionTimestamp = &metav1.Time{Time: a.now().Add(time.Duration(grace) * time.Second).Truncate(time.Second)}
+			p.DeletionGracePeriodSeconds = &grace
+		})
+	}
+}
+
+// touch notes that somebody used something up, or changed what there is of it.
+func (a *apiServer) touch(by *instance, what ...string) {
+	for _, w := range what {
+		if a.touched[w] == nil {
+			a.touched[w] = map[*instance]int64{}
+		}
+		a.touched[w][by] = a.rv
+	}
+}
+
+// surprised tells whether others touched something since a version.
+func (a *apiServer) surprised(in *instance, what string, since int64) bool {
+	for by, at := range a.touched[what] {
+		if by != in && at > since {
+			return true
+		}
+	}
+	return false
+}

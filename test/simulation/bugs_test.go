@@ -1,0 +1,169 @@
+package simulation_test
+
+import (
+	"context"
+	"hash/fnv"
+	"regexp"
+	"runtime"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// The bugs that can be planted.
+const (
+	bugHoldLeaks    = "the end of a hold is not written"
+	bugChargedTwice = "a victim that is gone is charged still"
+	bugLawBroken    = "somebody goes who was not chosen"
+	bugRelistDrop   = "a pod that appears after a gap is not noticed"
+	bugNoGate       = "a process that does not lead writes"
+	bugWrongNode    = "pods are bound to a node that has no room"
+	bugLostDeletion = "the end of a pod is not noticed"
+	bugDrift        = "that a running pod uses more is not noticed"
+	bugNoUnreserve  = "what failed stays charged"
+	bugHeldNodes    = "nodes that are held take other pods"
+	bugOverMax      = "a max is forgotten"
+	bugEagerDelete  = "pods are deleted before anybody has decided"
+	bugDeaf         = "that there is room is not passed on"
+	bugStandstill   = "two locks are taken in different orders"
+)
+
+// bugs are those that are found by what is wrong in a history.
+var bugs = []string{
+	bugHoldLeaks, bugChargedTwice, bugLawBroken, bugRelistDrop, bugNoGate, bugWrongNode, bugLostDeletion, bugDrift,
+	bugNoUnreserve, bugHeldNodes, bugOverMax, bugEagerDelete, bugDeaf,
+}
+
+// planted is what planted bugs remember; guarded by the witness.
+type planted struct {
+	count, gaps int
+	first       map[types.UID]resources.Vector // requests as they were told first
+}
+
+// upsertWrongly changes what is said of a pod, or keeps it back.
+func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
+	first, known := w.first[p.UID]
+	if !known {
+		first = p.Request
+		w.first[p.UID] = first
+	}
+	switch w.in.sim.bug {
+	case bugStandstill:
+		w.standStill()
+	case bugDrift:
+		if p.Node != "" {
+			p.Request = first
+		}
+	case bugRelistDrop:
+		if w.in.gaps > w.gaps && !known && p.Node == "" && !p.Foreign {
+			w.gaps = w.in.gaps
+			w.first[p.UID] = resources.Vector{}
+			return p, false
+		}
+		if known && first.IsZero() {
+			return p, false
+		}
+	}
+	return p, true
+}
+
+// deleteWrongly keeps back that a pod is gone, or makes something else of it.
+func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
+	w.count++
+	switch w.in.sim.bug {
+	case bugLostDeletion:
+		return w.count%7 == 0
+	case bugChargedTwice:
+		if last.Deleting && last.Node != "" && !last.Foreign {
+			ghost := last
+			ghost.UID, ghost.Name, ghost.Deleting = "ghost-of-"+last.UID, "ghost-of-"+last.Name, false
+			w.Store.Upsert(ghost, now)
+		}
+	}
+	return false
+}
+
+// commitWrongly adds somebody to those who go.
+func (w *witness) commitWrongly(going []store.Victim, node string) []store.Victim {
+	if w.in.sim.bug != bugLawBroken || len(going) == 0 {
+		return going
+	}
+	for _, m := range w.mirror() {
+		if m.Node == node && !m.Deleting && !m.binding && m.UID != going[0].UID {
+			return append(going, store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: node, Note: "why not"})
+		}
+	}
+	return going
+}
+
+// bindWrongly changes the node that a pod is bound to.
+func (s *simulation) bindWrongly(node string) string {
+	if s.bug == bugWrongNode {
+		return nodeName(0)
+	}
+	return node
+}
+
+// standStill takes a lock and the witness's in different orders.
+func (w *witness) standStill() {
+	if w.count++; w.count != 50 {
+		return
+	}
+	var other sync.Mutex
+	go func() {
+		other.Lock()
+		defer other.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+	}()
+	runtime.Gosched()
+	other.Lock()
+	defer other.Unlock()
+}
+
+var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
+
+// configureWrongly changes what processes read of a configuration.
+func (s *simulation) configureWrongly(d document) string {
+	if s.bug == bugOverMax && d.spec != nil {
+		return anyMax.ReplaceAllString(d.text, "max: {vcore: 1000}")
+	}
+	return d.text
+}
+
+// workWrongly deletes the victims of a plan at once.
+func (w *witness) workWrongly(work []store.Work) {
+	if w.in.sim.bug != bugEagerDelete {
+		return
+	}
+	for _, item := range work {
+		if item.Kind != store.WorkDisrupt || item.Decision == nil {
+			continue
+		}
+		for _, v := range item.Decision.Victims {
+			uid := types.UID(v.UID)
+			_ = w.in.client.CoreV1().Pods(v.Namespace).Delete(context.Background(), v.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		}
+	}
+}
+
+// deafQueueSort does not let some pods through the gate, whatever the store says.
+type deafQueueSort struct{ *queuesort.Plugin }
+
+func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	status := d.Plugin.PreEnqueue(ctx, pod)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(pod.Name))
+	if pod.Spec.SchedulerName == managed && h.Sum32()%7 == 0 {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
+	}
+	return status
+}

@@ -1,0 +1,285 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// check looks, after every step, for what is wrong at any time.
+func (s *simulation) check() error {
+	errs := []error{s.wrong()}
+	for _, in := range s.instances {
+		if err := in.store().Check(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", in.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judgeBind finds fault with the node that a pod is about to get: it is full, or a
+// queue is over its max by it. What a process cannot have known when the cycle of the
+// pod began is no fault of its. The caller holds the lock of the API server.
+func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
+	began, ask := in.began[pod.UID], request(pod)
+	n := s.api.node(node)
+	knew := min(began[s.api.pods], began[s.api.nodes])
+	if s.api.surprised(in, pod.Name, knew) { // it was made larger
+		s.api.touch(nil, usedBy(pod)...)
+		s.api.touch(nil, node)
+		return
+	}
+	if n != nil && !s.api.surprised(in, node, knew) {
+		free := informer.Allocatable(n).Sub(s.api.usedOn(node))
+		for kind, amount := range ask.All() {
+			if amount > free.Get(kind) {
+				s.fault("%s binds %s to node %s, which has no room: %v of %v are free", in.name, pod.Name, node, free, informer.Allocatable(n))
+				break
+			}
+		}
+	}
+	if pod.Spec.SchedulerName != managed || s.lastValid.text != s.document.text || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
+		return
+	}
+	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
+		most, ok := maxOf(s.document.spec, queue)
+		if !ok || s.removed[queue] || s.api.surprised(in, queue, knew) {
+			continue
+		}
+		if used := s.api.usedBelow(queue); !most.Allows(used, ask) {
+			s.fault("%s binds %s, which requests %v: queue %s uses %v of %v", in.name, pod.Name, ask, queue, used, most)
+		}
+	}
+}
+
+// judgeDelete finds fault with the end of a pod that nobody decided about.
+func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
+	w := in.witness
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, decided := w.due[pod.UID]; !decided && pod.DeletionTimestamp == nil {
+		s.fault("%s deletes %s, about which nobody decided", in.name, pod.Name)
+	}
+}
+
+// calm makes everything go well from now on.
+func (s *simulation) calm() {
+	s.setTrouble(0)
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	s.onTime()
+	for _, in := range s.instances {
+		in.isolated, in.crashIn = false, 0
+	}
+	if s.document.spec == nil {
+		s.configure(s.lastValid)
+	}
+}
+
+const (
+	// restAfter is how long nothing has to happen until it counts as rest: longer than
+	// whatever a process waits for, but for the time-out of holds.
+	restAfter = 25 * time.Second
+	// restWithin is how long it may take.
+	restWithin = 20 * time.Minute
+)
+
+// settle lets everybody work until nothing happens any more.
+func (s *simulation) settle() error {
+	began, last, seen := time.Now(), time.Now(), -1
+	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second {
+		if time.Since(began) > restWithin {
+			return fmt.Errorf("things do not come to rest within %v", restWithin)
+		}
+		s.breathe(time.Second)
+		if err := s.wrong(); err != nil {
+			return err
+		}
+		s.api.locked(func() {
+			if s.api.writes != seen || !s.connected() {
+				last, seen = time.Now(), s.api.writes
+			}
+		})
+	}
+	return nil
+}
+
+// connected tells whether everybody is told of everything: after failures it takes a
+// minute until some try again. The caller holds the lock.
+func (s *simulation) connected() bool {
+	open := map[*instance]int{}
+	for _, st := range s.api.streams {
+		open[st.of]++
+	}
+	for _, in := range s.instances {
+		if open[in] < len(s.api.kinds)+1 { // there are two of the configuration
+			return false
+		}
+	}
+	return true
+}
+
+// held tells whether somebody holds a node for a time that ends by itself.
+func (s *simulation) held() bool {
+	for _, in := range s.instances {
+		for _, h := range in.store().Holds().All() {
+			if !h.Required || !h.Patient {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rest lets everything settle, and compares what every process believes with what is.
+func (s *simulation) rest() error {
+	s.calm()
+	if err := s.settle(); err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	var errs []error
+	for _, in := range s.instances {
+		if err := in.recount(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", in.name, err))
+		}
+	}
+	leader := s.leader()
+	if leader == nil {
+		return errors.Join(append(errs, errors.New("nobody leads"))...)
+	}
+	errs = append(errs, s.claims(leader)...)
+	for _, pod := range s.api.allPods() {
+		if err := s.forgotten(leader, pod); err != nil {
+			errs = append(errs, fmt.Errorf("%s: pod %s is forgotten (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leader is who schedules; nil for nobody. The caller holds the lock.
+func (s *simulation) leader() *instance {
+	for _, in := range s.instances {
+		if !s.elects || in.leads() {
+			return in
+		}
+	}
+	return nil
+}
+
+func (in *instance) store() *store.Store { return in.witness.Store }
+
+// recount compares the books of a process with the pods there are.
+func (in *instance) recount() error {
+	var listed []store.Pod
+	for _, pod := range in.api.allPods() {
+		if pod.Spec.SchedulerName == managed {
+			listed = append(listed, informer.Translate(pod, requests))
+		}
+	}
+	errs := []error{in.store().Recount(listed)}
+	for queue := range in.store().Snapshot().All() {
+		if in.sim.removed[queue.Path] {
+			continue // pods that name it may be elsewhere by now
+		}
+		if used := in.api.usedBelow(queue.Path); !queue.IsRoot() && !used.Equal(queue.Allocated) {
+			errs = append(errs, fmt.Errorf("queue %s: the books say %v, its pods use %v", queue.Path, queue.Allocated, used))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// claims compares who holds a node with what is written on pods.
+func (s *simulation) claims(in *instance) []error {
+	var errs []error
+	holds := in.store().Holds()
+	for _, h := range holds.All() {
+		if !h.Required || !h.Patient {
+			errs = append(errs, fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since))
+		}
+	}
+	for _, pod := range s.api.allPods() {
+		_, held := holds.Of(pod.UID)
+		written := false
+		for i := range pod.Status.Conditions {
+			c := &pod.Status.Conditions[i]
+			written = written || c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue
+		}
+		if written != held && !ended(pod) && pod.DeletionTimestamp == nil {
+			errs = append(errs, fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held))
+		}
+	}
+	return errs
+}
+
+// forgotten tells whether a pod could run and does not. The caller holds the lock.
+func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
+	if !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || pod.Spec.SchedulerName == alien {
+		return nil
+	}
+	if pod.Spec.SchedulerName == managed {
+		if in.store().Explain(pod.UID).None() {
+			return errors.New("it waits and nobody says why")
+		}
+		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
+			most, ok := maxOf(s.document.spec, queue)
+			if !ok || s.removed[queue] || !most.Allows(s.api.usedBelow(queue), request(pod)) {
+				return nil
+			}
+		}
+	}
+	required := informer.RequiredNode(pod)
+	for _, n := range s.api.allNodes() {
+		switch {
+		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", len(n.Spec.Taints) > 0:
+		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
+		default:
+			return fmt.Errorf("node %s could take it", n.Name)
+		}
+	}
+	return nil
+}
+
+func fits(ask, free resources.Vector) bool {
+	for kind, amount := range ask.All() {
+		if amount > free.Get(kind) {
+			return false
+		}
+	}
+	return true
+}
+
+// clear deletes all pods: nothing may be left of them.
+func (s *simulation) clear() error {
+	if err := s.rest(); err != nil {
+		return err
+	}
+	s.api.locked(func() {
+		for _, pod := range s.api.allPods() {
+			s.api.drop(s.api.pods, pod)
+		}
+	})
+	if err := s.settle(); err != nil {
+		return err
+	}
+	for _, in := range s.instances {
+		root := in.store().Snapshot().Root()
+		if in.store().Holds().Held() || !root.Allocated.IsZero() || !root.Admitted.IsZero() || !root.Pending.IsZero() || !root.Arriving.IsZero() || !root.Leaving.IsZero() {
+			return fmt.Errorf("%s: root has %+v, nodes are held: %v", in.name, root.Usage, in.store().Holds().Held())
+		}
+	}
+	return s.check()
+}

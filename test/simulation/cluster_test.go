@@ -1,0 +1,275 @@
+package simulation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// What there is beside schedulers: objects and how they come about, kubelets.
+
+var namespaces = []string{"east", "west"}
+
+// build makes what there is before the first scheduler starts.
+func (s *simulation) build() {
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	for _, name := range append([]string{configNamespace}, namespaces...) {
+		s.api.put(s.api.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+	}
+	s.configure(s.chance.valid())
+	for i := range 2 + s.chance.IntN(3) {
+		s.putNode(nodeName(i), move{a: s.chance.IntN(100), b: s.chance.IntN(100)})
+	}
+	for _, class := range []string{"low", "high"} {
+		s.api.put(s.api.classes, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: class, UID: types.UID(class)}})
+	}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("n%d", i%5) }
+
+// configure writes the configuration of queues. The caller holds the lock.
+func (s *simulation) configure(d document) {
+	s.document = d
+	if d.spec != nil {
+		s.lastValid = d
+		for _, leaf := range leaves {
+			if _, ok := maxOf(d.spec, leaf); !ok {
+				s.removed[leaf], s.removed[placement.RecoveryQueue] = true, true
+			}
+		}
+	}
+	s.api.put(s.api.configs, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: configNamespace, Name: config.QueuesConfigMap, UID: "configs"},
+		Data:       map[string]string{"queues.yaml": s.configureWrongly(d)},
+	})
+	s.api.touch(nil, touchedConfig)
+}
+
+const touchedConfig = "the configuration"
+
+// putNode makes a node, or another one of it. The caller holds the lock.
+func (s *simulation) putNode(name string, m move) {
+	n := s.api.node(name)
+	if n == nil {
+		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), Labels: map[string]string{corev1.LabelHostname: name}}}
+	}
+	n = n.DeepCopy()
+	n.Status.Allocatable = corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewQuantity(int64(4+m.a%5), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(6+m.b%7)<<30, resource.BinarySI),
+		corev1.ResourcePods:   *resource.NewQuantity(int64(4+m.b/10%5), resource.DecimalSI),
+	}
+	n.Status.Capacity = n.Status.Allocatable
+	s.api.put(s.api.nodes, n)
+	s.api.touch(nil, name)
+	delete(s.lostNodes, name)
+}
+
+// newPod makes a pod as the API server has it, without telling anybody. The caller
+// holds the lock.
+func (s *simulation) newPod(profile string, m move) *corev1.Pod {
+	s.serial++
+	name := fmt.Sprintf("p%04d", s.serial)
+	queue := leaves[[]int{0, 0, 0, 1, 2, 3, 3, 4}[m.a%8]]
+	if m.kind == "settled" {
+		queue = leaves[[]int{1, 2, 3, 3, 4, 3, 2, 1}[m.a%8]]
+	}
+	grace, priority := int64(m.b%4*m.n), int32(0)
+	if m.b%6 == 0 {
+		priority = int32(m.n % 3)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespaces[m.b%2], Name: name, UID: types.UID(name), CreationTimestamp: metav1.Now(),
+			Labels: map[string]string{"tier": []string{"front", "back"}[m.b/2%2]},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName: profile, Priority: &priority, TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{{Name: "main", Image: "pause", Resources: corev1.ResourceRequirements{Requests: requestOf(m)}}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	if profile == managed {
+		pod.Labels[placement.KeyQueue], pod.Labels[placement.KeyApplicationID] = queue, fmt.Sprintf("%s-%s-%d", pod.Namespace, queue, m.b/8%3)
+		pod.Annotations = map[string]string{}
+		switch m.b % 16 {
+		case 1:
+			pod.Annotations[informer.AllowPreemption] = "false"
+		case 2:
+			pod.Spec.PriorityClassName = "low"
+		case 3:
+			never := corev1.PreemptNever
+			pod.Spec.PreemptionPolicy = &never
+		case 4:
+			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}}
+		}
+	}
+	return pod
+}
+
+func requestOf(m move) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64([]int{500, 1000, 1000, 2000, 3000}[m.n%5]), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(m.a/8%3)<<30+512<<20, resource.BinarySI),
+	}
+}
+
+// daemonize makes a pod one of a DaemonSet for some node.
+func daemonize(pod *corev1.Pod, node string, m move) {
+	yes, priority := true, int32(m.n%3)
+	pod.Spec.Priority = &priority
+	pod.Spec.SchedulingGates = nil
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "daemonset", Controller: &yes}}
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		}}},
+	}}
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists}}
+}
+
+// create adds a pod. The caller holds the lock.
+func (s *simulation) create(pod *corev1.Pod) {
+	s.api.put(s.api.pods, pod)
+	if pod.Spec.NodeName != "" {
+		s.api.touch(nil, usedBy(pod)...)
+	}
+	s.logf("there is pod %s %s %s%s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName))
+}
+
+func on(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on " + node
+}
+
+// usedBy are the names of what a pod on a node uses up.
+func usedBy(pod *corev1.Pod) []string {
+	out := []string{pod.Spec.NodeName}
+	if pod.Spec.SchedulerName == managed {
+		out = append(out, ancestors(pod.Labels[placement.KeyQueue])...)
+	}
+	return out
+}
+
+// ancestors are a queue and those above it, without root, the lowest first.
+func ancestors(path string) []string {
+	var out []string
+	for strings.Contains(path, ".") {
+		out = append(out, path)
+		path = path[:strings.LastIndexByte(path, '.')]
+	}
+	return out
+}
+
+var requests = informer.RequestOptions{}
+
+func request(pod *corev1.Pod) resources.Vector { return informer.Requests(pod, requests) }
+
+// usedOn is what pods use of a node. The caller holds the lock.
+func (a *apiServer) usedOn(node string) resources.Vector {
+	var used resources.Vector
+	for _, o := range a.pods.objects {
+		if p := o.(*corev1.Pod); p.Spec.NodeName == node && !ended(p) {
+			used = used.Add(request(p))
+		}
+	}
+	return used
+}
+
+// usedBelow is what pods use of a queue. The caller holds the lock.
+func (a *apiServer) usedBelow(queue string) resources.Vector {
+	var used resources.Vector
+	for _, o := range a.pods.objects {
+		p := o.(*corev1.Pod)
+		if p.Spec.SchedulerName == managed && p.Spec.NodeName != "" && !ended(p) && slices.Contains(ancestors(p.Labels[placement.KeyQueue]), queue) {
+			used = used.Add(request(p))
+		}
+	}
+	return used
+}
+
+// maxOf finds the max of a queue; false for a queue that is not configured.
+func maxOf(spec *config.Spec, path string) (resources.Limit, bool) {
+	q := spec.Root
+	for _, name := range strings.Split(path, ".")[1:] {
+		i := slices.IndexFunc(q.Children, func(c *config.Queue) bool { return c.Name == name })
+		if i < 0 {
+			return resources.Limit{}, false
+		}
+		q = q.Children[i]
+	}
+	return q.Max, true
+}
+
+// kubelets start pods, or refuse those that do not fit, and let deleted ones end.
+func (s *simulation) kubelets() {
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	now := time.Now()
+	for _, pod := range s.api.allPods() {
+		node := pod.Spec.NodeName
+		switch {
+		case node == "":
+		case s.api.node(node) == nil: // who cleans up after nodes is slow
+			if since, lost := s.lostNodes[node]; !lost {
+				s.lostNodes[node] = now
+			} else if now.Sub(since) > 5*time.Second {
+				s.end1(pod)
+			}
+		case pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Time):
+			s.end1(pod)
+		case pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil:
+			s.admit(pod)
+		}
+	}
+}
+
+func (s *simulation) end1(pod *corev1.Pod) {
+	s.api.drop(s.api.pods, pod)
+	s.logf("pod %s is gone", pod.Name)
+}
+
+// admit starts a pod, if it fits beside those that were started before.
+func (s *simulation) admit(pod *corev1.Pod) {
+	var used resources.Vector
+	for _, p := range s.api.allPods() {
+		if p.Spec.NodeName == pod.Spec.NodeName && (p.Status.Phase == corev1.PodRunning || p.Name == pod.Name) {
+			used = used.Add(request(p))
+		}
+	}
+	phase := corev1.PodRunning
+	if !informer.Allocatable(s.api.node(pod.Spec.NodeName)).Covers(used) {
+		phase = corev1.PodFailed
+		s.logf("the kubelet of %s refuses %s", pod.Spec.NodeName, pod.Name)
+	}
+	s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = phase })
+}
+
+// putBudget makes a PodDisruptionBudget. The caller holds the lock.
+func (s *simulation) putBudget(m move) {
+	one := intstr.FromInt32(1)
+	s.api.put(s.api.budgets, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespaces[m.b%2], Name: "budget", UID: types.UID("budget-" + namespaces[m.b%2]), Generation: int64(s.step)},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": []string{"front", "back"}[m.a%2]}},
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(m.n % 2)},
+	})
+}

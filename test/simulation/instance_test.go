@@ -1,0 +1,289 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// The lease, as it is shipped.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// instance is one process of the scheduler.
+type instance struct {
+	sim     *simulation
+	api     *apiServer
+	name    string
+	gate    *leader.Gate
+	client  *client
+	witness *witness
+	cancel  context.CancelFunc
+	buried  chan struct{} // closed when it is about to be stopped
+	done    chan struct{} // closed when nothing of it runs any more
+
+	// The rest is guarded by api.mu.
+
+	dead bool // its calls fail, and it is about to be stopped
+	// crashIn is how many writes it is to its sudden death, 0 for none planned; after
+	// tells whether that write is done.
+	crashIn    int
+	crashAfter bool
+	isolated   bool           // it does not reach the lease
+	deaf       map[*kind]bool // kinds of which it is told late
+	// known is what it was told of at the beginning of the step; began is the same
+	// at the beginning of the latest cycle of each pod.
+	known map[*kind]int64
+	gaps  int // times it missed what happened to pods
+	began map[types.UID]map[*kind]int64
+}
+
+// launch starts a scheduler on the API server.
+func (s *simulation) launch() (*instance, error) {
+	s.launched++
+	in := &instance{
+		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}),
+		deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{},
+	}
+	if !s.elects || s.bug == bugNoGate {
+		in.gate.Open()
+	}
+	process.SetLeader(in.gate)
+	process.SetWitness(func(st *store.Store) process.Witness {
+		in.witness = newWitness(in, st)
+		return in.witness
+	})
+	in.client = &client{fake.NewSimpleClientset(), in}
+	ctx, cancel := context.WithCancel(context.Background())
+	in.cancel = cancel
+	factory := scheduler.NewInformerFactory(in.client, 0)
+	cfg := s.profiles
+	sched, err := scheduler.New(ctx, in.client, factory, nil, func(string) events.EventRecorder { return silent{} },
+		scheduler.WithProfiles(cfg.Profiles...),
+		scheduler.WithParallelism(1), // with more the order of nodes is a matter of luck
+		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
+		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
+		scheduler.WithFrameworkOutOfTreeRegistry(in.registry()))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	go func() {
+		defer close(in.done)
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
+		if sched.WaitForHandlersSync(ctx) == nil {
+			in.lead(ctx, sched)
+		}
+		<-ctx.Done()
+		factory.Shutdown()
+	}()
+	s.instances = append(s.instances, in)
+	return in, nil
+}
+
+// lead schedules: at once, or whenever it has the lease until it loses it.
+func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
+	if !in.sim.elects {
+		sched.Run(ctx)
+		return
+	}
+	// As upstream's app.Run has it.
+	var running sync.WaitGroup
+	defer running.Wait()
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: leader.Watch(&leaseLock{lease: &in.api.lease, in: in}, in.gate, renewDeadline), Name: "paddock-scheduler",
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				running.Add(1)
+				defer running.Done()
+				in.sim.logf("%s leads", in.name)
+				sched.Run(ctx)
+			},
+			OnStoppedLeading: func() { // upstream ends the process
+				in.sim.logf("%s does not lead any more", in.name)
+				in.die()
+			},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	elector.Run(ctx)
+}
+
+// stop ends a process for good, and waits until nothing of it is left.
+func (in *instance) stop() {
+	in.die()
+	in.cancel()
+	close(in.buried)
+	<-in.done
+}
+
+// die makes all further calls of a process fail, as if it were no more.
+func (in *instance) die() {
+	in.api.locked(func() {
+		in.dead = true
+		in.api.wake()
+	})
+}
+
+func (in *instance) isDead() bool {
+	in.api.mu.Lock()
+	defer in.api.mu.Unlock()
+	return in.dead
+}
+
+// crashes tells whether the process dies at this write.
+func (in *instance) crashes(after bool) bool {
+	in.api.mu.Lock()
+	defer in.api.mu.Unlock()
+	if in.crashIn == 0 || in.crashAfter != after {
+		return false
+	}
+	if in.crashIn--; in.crashIn > 0 {
+		return false
+	}
+	in.dead = true
+	in.api.wake()
+	return true
+}
+
+func (in *instance) cutOff() error {
+	in.api.mu.Lock()
+	defer in.api.mu.Unlock()
+	if in.dead || in.isolated {
+		return errDead
+	}
+	return nil
+}
+
+// mayWrite finds fault with a write outside of a scheduling cycle by a process
+// that does not lead.
+func (in *instance) mayWrite(ours bool, what, name string) {
+	if ours && in.sim.elects && !in.leads() {
+		in.sim.fault("%s does not lead, and tries to %s %s", in.name, what, name)
+	}
+}
+
+// leads tells whether the lease says that the process leads.
+func (in *instance) leads() bool {
+	l := &in.api.lease
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.record != nil && l.record.HolderIdentity == in.name && time.Since(l.record.RenewTime.Time) < leaseDuration
+}
+
+// registry is our plugins, and what looks on between them.
+func (in *instance) registry() frameworkruntime.Registry {
+	return frameworkruntime.Registry{
+		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			if watchesLocks {
+				h = lockedHandle{h}
+			}
+			p, err := queuesort.New(ctx, args, h)
+			switch {
+			case err != nil:
+				return nil, err
+			case in.sim.bug == bugDeaf:
+				return deafQueueSort{p.(*queuesort.Plugin)}, nil
+			case watchesLocks:
+				return lockedQueueSort{p.(*queuesort.Plugin)}, nil
+			}
+			return p, nil
+		},
+		preemption.Name: preemption.New,
+		reservation.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			p, err := reservation.New(ctx, args, h)
+			if err != nil {
+				return nil, err
+			}
+			return &watchedReservation{p.(*reservation.Plugin), in}, nil
+		},
+		probeName: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
+	}
+}
+
+const probeName = "Probe"
+
+// probe sees the beginning of every cycle.
+type probe struct{ in *instance }
+
+var (
+	_ fwk.PreFilterPlugin   = &probe{}
+	_ fwk.EnqueueExtensions = &probe{}
+)
+
+func (*probe) Name() string { return probeName }
+
+func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
+
+func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.in.api.locked(func() { p.in.began[pod.UID] = p.in.known })
+	p.in.sim.cycles.Add(1)
+	return nil, nil
+}
+
+// watchedReservation is the plugin that charges pods, told to the witness.
+type watchedReservation struct {
+	*reservation.Plugin
+	in *instance
+}
+
+func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if w.in.sim.bug == bugHeldNodes {
+		return nil
+	}
+	return w.Plugin.Filter(ctx, state, pod, node)
+}
+
+func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	w.in.witness.mu.Lock()
+	defer w.in.witness.mu.Unlock()
+	holds := w.in.witness.Holds()
+	status := w.Plugin.Reserve(ctx, state, pod, node)
+	if status.IsSuccess() {
+		w.in.witness.checkReserve(holds, pod, node)
+		w.in.witness.assumed(pod, node)
+	}
+	return status
+}
+
+func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) {
+	w.in.witness.mu.Lock()
+	defer w.in.witness.mu.Unlock()
+	w.in.witness.forgotten(pod)
+	if w.in.sim.bug == bugNoUnreserve {
+		return
+	}
+	w.Plugin.Unreserve(ctx, state, pod, node)
+}
+
+// silent is an event recorder that writes nothing.
+type silent struct{}
+
+func (silent) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

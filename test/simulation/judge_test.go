@@ -1,0 +1,239 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// types of resources, in the order of all amounts.
+var kinds = []string{"vcore", "memory", "pods"}
+
+func amounts(v resources.Vector) victims.Amounts {
+	out := make(victims.Amounts, len(kinds))
+	for i, t := range kinds {
+		out[i] = int64(v.Get(t))
+	}
+	return out
+}
+
+// errSkipped is that something is not to be judged: a queue is being removed.
+var errSkipped = errors.New("not judged")
+
+// judge asks the laws about those who are about to go for an asker, on nothing but
+// what the store was told. The caller holds mu.
+func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) error {
+	ask, known := w.pods[asker]
+	if !known || ask.Node != "" || ask.Deleting {
+		return errors.New("the asker needs no room")
+	}
+	if hold.Required {
+		return w.judgeRequired(&ask, hold, going, inPermit)
+	}
+	world, decision, err := w.world(&ask, hold, going, inPermit, spec)
+	if errors.Is(err, errSkipped) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.in.sim.judged.Add(1)
+	return victims.Lawful(world, decision, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
+}
+
+// world makes the world that a plan for an asker is judged on. Nobody arrives or
+// leaves for the asker itself.
+func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
+	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
+	d := victims.Decision{Outcome: victims.Preempt, Node: hold.Node}
+	leaf, ok := p.leafOf(ask)
+	if !ok {
+		return nil, d, errSkipped
+	}
+	d.Ask = &victims.Ask{
+		UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Leaf: leaf, App: appOf(ask), Request: amounts(ask.Request),
+		Priority: ask.Priority, Never: ask.NeverPreempts,
+	}
+	if !p.charge(ask.UID) {
+		return nil, d, errSkipped
+	}
+	world := &victims.World{Types: kinds, Queues: p.draft}
+	for name := range w.nodes {
+		world.Nodes = append(world.Nodes, p.node(name, ask.UID))
+	}
+	slices.SortFunc(world.Nodes, func(a, b *victims.Node) int { return compareText(a.Name, b.Name) })
+	for _, n := range world.Nodes {
+		for _, v := range n.Pods {
+			if slices.ContainsFunc(going, func(g store.Victim) bool { return string(g.UID) == v.UID }) {
+				d.Victims = append(d.Victims, victims.Victim{Pod: v, Node: n.Name})
+			}
+		}
+	}
+	if len(d.Victims) != len(going) {
+		return nil, d, fmt.Errorf("%d are to go, and %d of them have a node", len(going), len(d.Victims))
+	}
+	return world, d, nil
+}
+
+// portrait is a world in the making.
+type portrait struct {
+	*witness
+	draft    *queues.Draft
+	inPermit []types.UID
+	leaving  map[types.UID]bool // chosen for others
+	holds    []reservations.Hold
+}
+
+// leafOf is the queue of a pod; false for one that the configuration does not have,
+// or did not have once: then the pod may be elsewhere.
+func (p *portrait) leafOf(pod *store.Pod) (queues.ID, bool) {
+	path := pod.Labels[placement.KeyQueue]
+	q, ok := p.draft.Find(path)
+	if !ok || !q.Leaf || p.in.sim.removed[path] {
+		return queues.NoQueue, false
+	}
+	return q.ID, true
+}
+
+func appOf(p *store.Pod) string { return p.Namespace + "/" + p.Labels[placement.KeyApplicationID] }
+
+// charge fills in what queues use, what leaves them and what arrives. It is false
+// where that cannot be known from outside.
+func (p *portrait) charge(asker types.UID) bool {
+	for i := range p.holds {
+		h := &p.holds[i]
+		if h.Asker == asker {
+			continue
+		}
+		for _, uid := range h.Chosen {
+			p.leaving[uid] = true
+		}
+		if pod, pending := p.pendingPod(h.Asker); pending && !pod.Foreign {
+			leaf, ok := p.leafOf(&pod)
+			if !ok {
+				return false
+			}
+			p.draft.Update(leaf, func(u *queues.Usage) { u.Arriving = u.Arriving.Add(h.Request) })
+		}
+	}
+	for _, m := range p.mirror() {
+		if m.Foreign {
+			continue
+		}
+		leaf, ok := p.leafOf(&m.Pod)
+		if !ok {
+			return false
+		}
+		p.draft.Update(leaf, func(u *queues.Usage) {
+			u.Allocated = u.Allocated.Add(m.Request)
+			if p.leaves(&m) {
+				u.Leaving = u.Leaving.Add(m.Request)
+			}
+		})
+	}
+	return true
+}
+
+func (p *portrait) leaves(m *mirrored) bool { return m.Deleting || p.leaving[m.UID] }
+
+// pendingPod is a pod that is known to have no node.
+func (w *witness) pendingPod(uid types.UID) (store.Pod, bool) {
+	pod, known := w.pods[uid]
+	_, placed := w.placed[uid]
+	return pod, known && pod.Node == "" && !placed
+}
+
+// node is a node as the asker finds it.
+func (p *portrait) node(name string, asker types.UID) *victims.Node {
+	n := &victims.Node{Name: name, Allocatable: amounts(p.nodes[name])}
+	free := p.nodes[name]
+	for _, m := range p.mirror() {
+		if m.Node != name {
+			continue
+		}
+		if !p.leaves(&m) {
+			free = free.Sub(m.Request)
+		}
+		n.Pods = append(n.Pods, p.pod(&m))
+	}
+	for i := range p.holds {
+		h := &p.holds[i]
+		if h.Node != name {
+			continue
+		}
+		if h.Asker == asker {
+			break // those behind it have to do with what it leaves
+		}
+		if _, pending := p.pendingPod(h.Asker); pending {
+			free = free.Sub(h.Request)
+		}
+	}
+	n.Free = amounts(free)
+	return n
+}
+
+func (p *portrait) pod(m *mirrored) *victims.Pod {
+	v := &victims.Pod{
+		UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Leaf: queues.NoQueue, Request: amounts(m.Request),
+		Priority: m.Priority, Created: m.Created, Protection: p.protection(m),
+	}
+	if !m.Foreign {
+		v.Leaf, _ = p.leafOf(&m.Pod)
+		v.App = appOf(&m.Pod)
+	}
+	return v
+}
+
+func (p *portrait) protection(m *mirrored) victims.Protection {
+	switch {
+	case p.leaves(m):
+		return victims.Leaving
+	case m.Static:
+		return victims.Static
+	case m.RequiredNode != "":
+		return victims.DaemonSet
+	case m.Foreign:
+		return victims.Foreign
+	case m.binding && !slices.Contains(p.inPermit, m.UID):
+		return victims.Binding
+	}
+	return victims.Unprotected
+}
+
+// judgeRequired asks what of the rules for pods that require a node can be asked
+// without knowing how the victims were chosen: may each of them go, and is there
+// need (D2, D4, D7).
+func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
+	w.in.sim.judged.Add(1)
+	if hold.Node != ask.RequiredNode {
+		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)
+	}
+	p := portrait{witness: w, inPermit: inPermit}
+	settings := w.Preemption().Required
+	for _, v := range going {
+		at := slices.IndexFunc(w.mirror(), func(m mirrored) bool { return m.UID == v.UID })
+		if at < 0 {
+			return fmt.Errorf("victim %s has no node", v.Name)
+		}
+		m := w.mirror()[at]
+		switch kind := p.protection(&m); {
+		case m.Node != hold.Node:
+			return fmt.Errorf("D4: victim %s is on node %s", v.Name, m.Node)
+		case m.Priority > ask.Priority:
+			return fmt.Errorf("D4: victim %s has priority %d, the asker %d", v.Name, m.Priority, ask.Priority)
+		case kind != victims.Unprotected && kind != victims.Foreign, kind == victims.Foreign && !m.Peer && !settings.PreemptForeign:
+			return fmt.Errorf("D4: victim %s may not go (%v)", v.Name, kind)
+		}
+	}
+	return nil
+}

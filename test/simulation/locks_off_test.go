@@ -1,0 +1,5 @@
+//go:build !lockorder
+
+package simulation_test
+
+const watchesLocks = false

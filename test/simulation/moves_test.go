@@ -1,0 +1,322 @@
+package simulation_test
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+)
+
+// move is one thing that happens: of some kind, and three numbers to choose by.
+type move struct {
+	kind    string
+	a, b, n int // below 100, 100 and 10
+}
+
+// moveKinds has each kind as often as its weight.
+var moveKinds = func() []string {
+	var out []string
+	for _, k := range []struct {
+		kind   string
+		weight int
+	}{
+		{"create", 14}, {"plain", 3}, {"settled", 8}, {"daemon", 4}, {"steal", 1}, {"wait", 16},
+		{"finish", 5}, {"delete", 5}, {"reap", 4}, {"resize", 3}, {"ungate", 2}, {"opt out", 1}, {"relabel", 1},
+		{"class", 1}, {"budget", 1}, {"node", 2}, {"cordon", 2}, {"taint", 1}, {"lose node", 1}, {"configure", 2}, {"misconfigure", 1},
+		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
+		{"crash", 1}, {"kill", 1}, {"stand by", 1}, {"isolate", 1}, {"rejoin", 2},
+	} {
+		for range k.weight {
+			out = append(out, k.kind)
+		}
+	}
+	return out
+}()
+
+// draw chooses the next move.
+func (s *simulation) draw() move {
+	return move{kind: moveKinds[s.chance.IntN(len(moveKinds))], a: s.chance.IntN(100), b: s.chance.IntN(100), n: s.chance.IntN(10)}
+}
+
+// move makes a move.
+func (s *simulation) move(m move) {
+	if m.kind == "wait" {
+		s.breathe(time.Duration(m.n*m.n) * 100 * time.Millisecond)
+		return
+	}
+	if s.moveProcess(m) {
+		return
+	}
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	switch {
+	case s.movePod(m):
+	case s.moveStream(m):
+	default:
+		s.moveRest(m)
+	}
+}
+
+// some is one of the pods that can be chosen; nil for none.
+func (s *simulation) some(n int, can func(p *corev1.Pod) bool) *corev1.Pod {
+	pods := slices.DeleteFunc(s.api.allPods(), func(p *corev1.Pod) bool { return !can(p) })
+	if len(pods) == 0 {
+		return nil
+	}
+	return pods[n%len(pods)]
+}
+
+func pending(p *corev1.Pod) bool {
+	return p.Spec.NodeName == "" && p.DeletionTimestamp == nil && !ended(p)
+}
+
+func runs(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+}
+
+// mostPods bounds what is there at a time.
+const mostPods = 45
+
+// movePod creates pods, or changes one.
+func (s *simulation) movePod(m move) bool {
+	full := len(s.api.pods.objects) >= mostPods
+	switch m.kind {
+	case "create", "plain":
+		profile := managed
+		if m.kind == "plain" {
+			profile = plain
+		}
+		if !full {
+			s.create(s.newPod(profile, m))
+		}
+	case "daemon":
+		if full {
+			break
+		}
+		profile := managed
+		if m.a%3 == 0 {
+			profile = plain
+		}
+		pod := s.newPod(profile, m)
+		daemonize(pod, nodeName(m.b), m)
+		s.create(pod)
+	case "settled": // somebody else has given it a node
+		profile := []string{managed, managed, managed, alien, plain}[m.b%5]
+		pod := s.newPod(profile, m)
+		if node := s.nodeWithRoom(pod); node != "" && !full {
+			pod.Spec.NodeName, pod.Spec.SchedulingGates = node, nil
+			s.create(pod)
+		}
+	default:
+		return s.changePod(m)
+	}
+	return true
+}
+
+// nodeWithRoom is the name of a node that can take a pod; empty for none.
+func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
+	for _, n := range s.api.allNodes() {
+		if informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Covers(request(pod)) {
+			return n.Name
+		}
+	}
+	return ""
+}
+
+// changePod changes one of the pods.
+func (s *simulation) changePod(m move) bool {
+	can := map[string]func(p *corev1.Pod) bool{
+		"steal": func(p *corev1.Pod) bool {
+			return pending(p) && len(p.Spec.SchedulingGates) == 0 && s.nodeWithRoom(p) != "" && p.Spec.Affinity == nil
+		},
+		"finish":  runs,
+		"delete":  func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
+		"reap":    func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
+		"resize":  func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !ended(p) },
+		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
+		"opt out": runs,
+		"relabel": func(p *corev1.Pod) bool { return !ended(p) },
+	}[m.kind]
+	if can == nil {
+		return false
+	}
+	pod := s.some(m.a, can)
+	if pod == nil {
+		return true
+	}
+	s.logf("%s %s", m.kind, pod.Name)
+	switch m.kind {
+	case "steal":
+		node := s.nodeWithRoom(pod)
+		s.api.editPod(pod, func(p *corev1.Pod) { p.Spec.NodeName = node })
+		s.api.touch(nil, usedBy(s.api.pod(nameOf(pod)))...)
+	case "finish":
+		s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+	case "delete":
+		s.api.deletePod(pod)
+	case "reap":
+		s.api.drop(s.api.pods, pod)
+	case "resize":
+		s.resize(pod, m)
+	case "ungate":
+		s.api.editPod(pod, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+	case "opt out":
+		s.api.editPod(pod, func(p *corev1.Pod) {
+			if p.Annotations == nil {
+				p.Annotations = map[string]string{}
+			}
+			p.Annotations[informer.AllowPreemption] = []string{"true", "false", ""}[m.b%3]
+		})
+	case "relabel":
+		s.api.editPod(pod, func(p *corev1.Pod) { p.Labels["tier"] = []string{"front", "back"}[m.b%2] })
+	}
+	return true
+}
+
+// resize gives a pod other requests, if its node can have that.
+func (s *simulation) resize(pod *corev1.Pod, m move) {
+	to := pod.DeepCopy()
+	to.Spec.Containers[0].Resources.Requests = requestOf(m)
+	if node := pod.Spec.NodeName; node != "" {
+		n := s.api.node(node)
+		if n == nil || !informer.Allocatable(n).Covers(s.api.usedOn(node).Sub(request(pod)).Add(request(to))) {
+			return
+		}
+	}
+	s.api.put(s.api.pods, to)
+	s.api.touch(nil, append(usedBy(to), to.Name)...)
+}
+
+// moveStream disturbs a watch, or repairs one.
+func (s *simulation) moveStream(m move) bool {
+	var st *stream
+	if len(s.api.streams) > 0 {
+		slices.SortFunc(s.api.streams, func(a, b *stream) int {
+			return compareText(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
+		})
+		st = s.api.streams[m.a%len(s.api.streams)]
+		if m.b < 60 { // most of all that of pods
+			if i := slices.IndexFunc(s.api.streams, func(st *stream) bool { return st.kind == s.api.pods }); i >= 0 {
+				st = s.api.streams[i]
+			}
+		}
+	}
+	switch m.kind {
+	case "late", "again", "cut", "gap":
+		if st == nil {
+			return true
+		}
+		s.logf("the watch of %s by %s: %s", st.kind.resource.Resource, st.of.name, m.kind)
+	case "on time":
+		s.onTime()
+		return true
+	default:
+		return false
+	}
+	switch m.kind {
+	case "late":
+		st.late, st.of.deaf[st.kind] = true, true
+	case "again":
+		st.again = true
+	case "cut":
+		st.cut = true
+	case "gap": // what happens from now on is seen only in the next list
+		st.cut = true
+		s.api.compact(st.kind)
+		if st.kind == s.api.pods {
+			st.of.gaps++
+		}
+	}
+	s.api.wake()
+	return true
+}
+
+// onTime lets everybody be told of everything.
+func (s *simulation) onTime() {
+	for _, in := range s.instances {
+		clear(in.deaf)
+	}
+	for _, st := range s.api.streams {
+		st.late = false
+	}
+	s.api.wake()
+}
+
+// moveRest changes nodes, classes, budgets, or the configuration.
+func (s *simulation) moveRest(m move) {
+	name := nodeName(m.a)
+	n := s.api.node(name)
+	switch m.kind {
+	case "node":
+		s.putNode(name, m)
+		s.logf("node %s has %v", name, informer.Allocatable(s.api.node(name)))
+	case "cordon", "taint":
+		if n == nil {
+			return
+		}
+		n = n.DeepCopy()
+		if m.kind == "cordon" {
+			n.Spec.Unschedulable = !n.Spec.Unschedulable
+		} else if len(n.Spec.Taints) > 0 {
+			n.Spec.Taints = nil
+		} else {
+			n.Spec.Taints = []corev1.Taint{{Key: "dirty", Effect: corev1.TaintEffectNoSchedule}}
+		}
+		s.logf("%s node %s: %v, %v", m.kind, name, n.Spec.Unschedulable, n.Spec.Taints)
+		s.api.put(s.api.nodes, n)
+		s.api.touch(nil, name)
+	case "lose node":
+		if n != nil && len(s.api.nodes.objects) > 1 {
+			s.logf("node %s is gone", name)
+			s.api.drop(s.api.nodes, n)
+			s.api.touch(nil, name)
+		}
+	case "class":
+		class := s.api.classes.sorted()[m.a%2].DeepCopyObject().(*schedulingv1.PriorityClass)
+		class.Annotations = map[string]string{informer.AllowPreemption: []string{"true", "false"}[m.b%2]}
+		s.api.put(s.api.classes, class)
+	case "budget":
+		s.putBudget(m)
+	case "configure":
+		s.logf("a new configuration")
+		s.configure(newChance(s.seed + uint64(s.step)*1_000_003).valid())
+	case "misconfigure":
+		s.logf("a configuration that cannot be used")
+		s.configure(newChance(s.seed + uint64(s.step)).invalid())
+	case "trouble":
+		s.setTrouble([]int{0, 0, 5, 20, 60}[m.a%5])
+	}
+}
+
+// moveProcess does something to a process.
+func (s *simulation) moveProcess(m move) bool {
+	if !slices.Contains([]string{"crash", "kill", "stand by", "isolate", "rejoin"}, m.kind) {
+		return false
+	}
+	in := s.instances[m.a%len(s.instances)]
+	switch m.kind {
+	case "crash":
+		s.api.locked(func() { in.crashIn, in.crashAfter = 1+m.n, m.b%2 == 0 })
+	case "kill":
+		in.die()
+	case "stand by":
+		if s.elects && len(s.instances) < 2 {
+			if _, err := s.launch(); err != nil {
+				s.fault("a process does not start: %v", err)
+			}
+		}
+	case "isolate":
+		s.logf("%s is cut off from the lease", in.name)
+		s.api.locked(func() { in.isolated = true })
+	case "rejoin":
+		s.api.locked(func() {
+			for _, in := range s.instances {
+				in.isolated = false
+			}
+		})
+	}
+	return true
+}

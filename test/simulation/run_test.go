@@ -1,0 +1,126 @@
+package simulation_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seedFlag     = flag.Uint64("seed", 0, "live the history of this seed only, and tell it; 0 for all")
+	firstFlag    = flag.Uint64("first", 1, "the first seed")
+	stepsFlag    = flag.Int("steps", 0, "live so many steps; 0 for the usual number")
+	bugFlag      = flag.String("bug", "", "plant a bug, by its name")
+	tellFlag     = flag.String("tell", "", "write all that happens to this file")
+	soakFlag     = flag.Bool("soak", false, "live on until something is wrong or somebody ends it")
+	patienceFlag = flag.Duration("patience", 5*time.Minute, "how long a step may take by the clock on the wall")
+	timesFlag    = flag.Int("times", 20, "with -seed: live it up to so many times, until it fails")
+)
+
+// historySteps is the length of one history. A failure is easier to read in a short
+// one, and much of what goes wrong goes wrong at the start of a process.
+const historySteps = 500
+
+// TestSimulation lives histories, and in none may anything be wrong.
+func TestSimulation(t *testing.T) {
+	defer tell(t)()
+	switch {
+	case *seedFlag != 0:
+		for range *timesFlag {
+			if r := live(t, *seedFlag, historySteps, *bugFlag); r.err != nil {
+				t.Fatal(r.report())
+			}
+		}
+	case *soakFlag:
+		soak(t)
+	default:
+		steps := dailySteps
+		if *stepsFlag > 0 {
+			steps = *stepsFlag
+		}
+		p := newProgress()
+		for seed := *firstFlag; p.steps < steps; seed++ {
+			r := live(t, seed, historySteps, *bugFlag)
+			if p.add(r); r.err != nil {
+				t.Fatal(r.report())
+			}
+		}
+		t.Log(p)
+	}
+}
+
+// soak lives on and on, and says every minute how it goes.
+func soak(t *testing.T) {
+	p, told := newProgress(), time.Now()
+	seed := *firstFlag
+	if seed == 1 {
+		seed = uint64(time.Now().Unix()) << 20 // others than last time
+	}
+	for ; ; seed++ {
+		r := live(t, seed, historySteps, *bugFlag)
+		if p.add(r); r.err != nil {
+			t.Fatal(r.report())
+		}
+		if time.Since(told) > time.Minute {
+			told = time.Now()
+			fmt.Printf("seed %d: %v\n", seed, p)
+		}
+	}
+}
+
+// tell has all that happens written to a file, if that is wanted.
+func tell(t *testing.T) (done func()) {
+	t.Helper()
+	if *tellFlag == "" {
+		return func() {}
+	}
+	f, err := os.Create(*tellFlag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace = io.Writer(f)
+	return func() {
+		trace = nil
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// progress adds up histories.
+type progress struct {
+	began          time.Time
+	histories      int
+	steps          int
+	cycles, judged int64
+}
+
+func newProgress() *progress { return &progress{began: time.Now()} }
+
+func (p *progress) add(r result) {
+	p.histories++
+	p.steps += r.steps
+	p.cycles += r.cycles
+	p.judged += r.judged
+}
+
+func (p *progress) String() string {
+	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged",
+		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged)
+}
+
+// report is what people read when a history went wrong.
+func (r result) report() string {
+	last := r.last[max(0, len(r.last)-remembered):]
+	return fmt.Sprintf("seed %d, step %d: %v\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s",
+		r.seed, r.steps, r.err, strings.Join(last, "\n"), again(r.seed))
+}
+
+// again is the command that lives a history again.
+func again(seed uint64) string {
+	return fmt.Sprintf("go test ./test/simulation -run '^TestSimulation$' -v -args -seed %d -tell /tmp/history.txt", seed)
+}

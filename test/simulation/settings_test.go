@@ -1,0 +1,204 @@
+package simulation_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+
+	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+const (
+	managed = "yunikorn"          // the profile whose pods belong to queues
+	plain   = "default-scheduler" // the other profile
+	alien   = "other-scheduler"   // a scheduler of another process
+
+	configNamespace = "paddock"
+)
+
+// chance is where everything random comes from.
+type chance struct{ *rand.Rand }
+
+func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 17))} }
+
+func (r chance) of(n int) bool { return r.IntN(n) == 0 }
+
+func pick[T any](r chance, list ...T) T { return list[r.IntN(len(list))] }
+
+// leaves are the queues that pods name.
+var leaves = []string{"root.a", "root.b.x", "root.b.y", "root.c", "root.d"}
+
+// document is a configuration of queues as people write it.
+type document struct {
+	text string
+	spec *config.Spec // nil for one that is invalid
+}
+
+// newDocument writes a random configuration: some queues have guarantees, and others
+// lend.
+func (r chance) newDocument() document {
+	var b strings.Builder
+	fmt.Fprintf(&b, "partitions:\n- name: default\n  preemption: {enabled: %v}\n", !r.of(10))
+	b.WriteString("  placementrules: [{name: provided, create: false}]\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n")
+	r.queue(&b, "    ", "a", true)
+	r.queue(&b, "    ", "b", r.of(2))
+	b.WriteString("      queues:\n")
+	r.queue(&b, "      ", "x", r.of(2))
+	r.queue(&b, "      ", "y", r.of(3))
+	r.queue(&b, "    ", "c", r.of(3))
+	if !r.of(20) {
+		r.queue(&b, "    ", "d", r.of(2))
+	}
+	d := document{text: b.String()}
+	spec, err := config.Parse([]byte(d.text))
+	if err == nil { // b may guarantee less than x and y do
+		d.spec = spec
+	}
+	return d
+}
+
+// valid is a random configuration that can be used.
+func (r chance) valid() document {
+	for {
+		if d := r.newDocument(); d.spec != nil {
+			return d
+		}
+	}
+}
+
+// invalid is a document that cannot be used.
+func (r chance) invalid() document {
+	return document{text: pick(r, "partitions: 7", "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: a\n      resources: {max: {vcore: -1}}\n", "{{")}
+}
+
+func (r chance) queue(b *strings.Builder, indent, name string, guaranteed bool) {
+	fmt.Fprintf(b, "%s- name: %s\n", indent, name)
+	var resources []string
+	if guaranteed {
+		g := []string{fmt.Sprintf("vcore: %d", 1+r.IntN(6))}
+		if r.of(4) {
+			g = append(g, fmt.Sprintf("memory: %dGi", 1+r.IntN(4)))
+		}
+		resources = append(resources, "guaranteed: {"+strings.Join(g, ", ")+"}")
+	}
+	if r.of(4) {
+		resources = append(resources, fmt.Sprintf("max: {vcore: %d, memory: %dGi}", 4+r.IntN(8), 6+r.IntN(10)))
+	}
+	if len(resources) > 0 {
+		fmt.Fprintf(b, "%s  resources: {%s}\n", indent, strings.Join(resources, ", "))
+	}
+	properties := []string{fmt.Sprintf("preemption.delay: %ds", pick(r, 1, 3, 8))}
+	switch r.IntN(12) {
+	case 0:
+		properties = append(properties, "preemption.policy: fence")
+	case 1:
+		properties = append(properties, "preemption.policy: disabled")
+	case 2:
+		properties = append(properties, "priority.policy: fence")
+	case 3:
+		properties = append(properties, fmt.Sprintf("priority.offset: %d", r.IntN(5)-2))
+	}
+	if r.of(4) {
+		properties = append(properties, "application.sort.policy: fair")
+	}
+	fmt.Fprintf(b, "%s  properties: {%s}\n", indent, strings.Join(properties, ", "))
+}
+
+// arguments are what differs between the schedulers of different histories.
+type arguments struct {
+	window, maxVictims, startDelay int
+	strict, foreign, asksInPlain   bool
+}
+
+func (r chance) arguments() arguments {
+	return arguments{
+		window: pick(r, 1, 2, 8), maxVictims: pick(r, 0, 0, 1, 3), startDelay: pick(r, 0, 0, 2), strict: r.of(3), foreign: r.of(3),
+		asksInPlain: r.of(2),
+	}
+}
+
+const (
+	retryInterval      = 10 // seconds
+	reservationTimeout = 40 // seconds
+)
+
+// profiles are the two that are shipped, in haste, and the probe.
+const profilesDocument = `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 4
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preFilter: {enabled: [{name: Probe}%[6]s]}
+    filter: {enabled: [{name: NodeReservation}]}%[7]s
+  pluginConfig: &args
+  - name: QueueSort
+    args:
+      managedProfiles: [yunikorn]
+      configNamespace: paddock
+      restAddress: ""
+      podInitialBackoff: 1s
+      podMaxBackoff: 4s
+      window: %[1]d
+      maxWindow: 64
+      slotLease: 15s
+  - name: QueuePreemption
+    args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
+  - name: NodeReservation
+    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t}
+- schedulerName: yunikorn
+  plugins:
+    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    postFilter:
+      enabled: [{name: QueuePreemption}, {name: DynamicResources}]
+      disabled: [{name: "*"}]
+    reserve: {enabled: [{name: NodeReservation}]}
+    permit: {enabled: [{name: NodeReservation}]}
+    postBind: {enabled: [{name: NodeReservation}]}
+  pluginConfig: *args
+`
+
+var (
+	decodedMu sync.Mutex // guards decoded
+	decoded   = map[arguments]*schedconfig.KubeSchedulerConfiguration{}
+)
+
+// configuration is that of a scheduler with such arguments.
+func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	decodedMu.Lock()
+	defer decodedMu.Unlock()
+	if cfg := decoded[a]; cfg != nil {
+		return cfg.DeepCopy()
+	}
+	preFilter, postFilter := "", ""
+	if a.asksInPlain {
+		preFilter = ", {name: QueuePreemption}"
+		postFilter = "\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
+	}
+	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retryInterval, reservationTimeout)
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := obj.(*schedconfig.KubeSchedulerConfiguration)
+	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
+		t.Fatal(err)
+	}
+	decoded[a] = cfg
+	return cfg.DeepCopy()
+}

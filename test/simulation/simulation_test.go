@@ -1,0 +1,266 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+)
+
+// simulation is one history of a cluster: everything in it follows from the seed,
+// as far as the goroutines of the schedulers allow.
+type simulation struct {
+	t         testing.TB
+	seed      uint64
+	chance    chance
+	bug       string // planted; empty for none
+	api       *apiServer
+	profiles  *schedconfig.KubeSchedulerConfiguration
+	settings  arguments
+	elects    bool // several processes, one of which leads
+	instances []*instance
+	launched  int
+	began     time.Time
+	step      int
+	at        atomic.Int64 // step, for goroutines other than the one that makes the steps
+	serial    int          // of names
+	document  document
+	lastValid document
+	removed   map[string]bool      // queues that were not configured once
+	lostNodes map[string]time.Time // since when
+
+	cycles, judged atomic.Int64 // scheduling cycles, and decisions that were judged
+
+	mu     sync.Mutex // guards the rest
+	faults []error
+	told   []string // the latest of what happened
+	digest uint64   // of all of it
+	// trouble is how many calls of 100 go wrong; tries counts the calls of a kind.
+	trouble int
+	tries   map[string]int
+}
+
+// remembered is how many lines of a history are shown when it fails.
+const remembered = 80
+
+// result is what became of a history.
+type result struct {
+	seed           uint64
+	steps          int
+	cycles, judged int64
+	digest         uint64
+	err            error
+	last           []string // what happened last
+}
+
+// live lives a history in a bubble where time is virtual.
+func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
+	t.Helper()
+	// What takes its chances from elsewhere: upstream's choice among equal nodes, and
+	// what keeps clients from coming all at once.
+	rand.Seed(int64(seed)) //nolint:staticcheck // it is the global one that they use; main_test.go makes it work
+	utilrand.Seed(int64(seed))
+	defer process.SetLeader(leader.Always())
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t, seed, bug)
+		watched.begin(s)
+		defer watched.end()
+		defer s.end()
+		err := s.run(steps)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), digest: s.digest, err: err, last: slices.Clone(s.told)}
+	})
+	return r
+}
+
+func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
+	s := &simulation{
+		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
+		removed: map[string]bool{}, tries: map[string]int{},
+	}
+	s.settings = s.chance.arguments()
+	s.profiles = configuration(t, s.settings)
+	s.elects = s.chance.of(3) || bug == bugNoGate
+	s.build()
+	return s
+}
+
+// run lives so many steps, and looks at everything every hundredth and at the end.
+func (s *simulation) run(steps int) error {
+	if _, err := s.launch(); err != nil {
+		return err
+	}
+	for s.step = 1; s.step <= steps; s.step++ {
+		s.at.Store(int64(s.step))
+		if err := s.makeStep(); err != nil {
+			return fmt.Errorf("step %d: %w", s.step, err)
+		}
+		if s.step%100 == 0 {
+			if err := s.rest(); err != nil {
+				return fmt.Errorf("at rest after step %d: %w", s.step, err)
+			}
+		}
+	}
+	s.step = steps
+	if err := s.clear(); err != nil {
+		return fmt.Errorf("when all is gone: %w", err)
+	}
+	return nil
+}
+
+// end stops everybody.
+func (s *simulation) end() {
+	for _, in := range s.instances {
+		in.stop()
+	}
+	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+}
+
+// makeStep makes a random move, lets everybody do what follows, and looks for what
+// is wrong.
+func (s *simulation) makeStep() error {
+	m := s.draw()
+	s.move(m)
+	s.breathe(time.Duration(m.n*m.n) * 5 * time.Millisecond)
+	return s.check()
+}
+
+// breathe lets time pass and everybody do what there is to do.
+func (s *simulation) breathe(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+	s.kubelets()
+	s.bury()
+	synctest.Wait()
+	s.learn()
+	watched.alive()
+}
+
+// learn notes what every process was told of by now.
+func (s *simulation) learn() {
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	for _, in := range s.instances {
+		known := make(map[*kind]int64, 3)
+		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.configs} {
+			known[k] = s.api.knows(in, k)
+		}
+		in.known = known
+	}
+}
+
+// bury stops processes that have died, and starts others in their place.
+func (s *simulation) bury() {
+	for i := 0; i < len(s.instances); i++ {
+		if in := s.instances[i]; in.isDead() {
+			s.logf("%s is dead", in.name)
+			s.instances = slices.Delete(s.instances, i, i+1)
+			in.stop()
+			i--
+		}
+	}
+	if len(s.instances) == 0 {
+		if _, err := s.launch(); err != nil {
+			s.fault("a process does not start: %v", err)
+		}
+	}
+}
+
+// fault notes that something is wrong.
+func (s *simulation) fault(format string, args ...any) {
+	s.logf("WRONG: "+format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, fmt.Errorf(format, args...))
+}
+
+// logf notes what happened.
+func (s *simulation) logf(format string, args ...any) {
+	line := fmt.Sprintf("%5d %9.3fs %s", s.at.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", s.digest, line)
+	s.digest = h.Sum64()
+	if trace != nil {
+		fmt.Fprintln(trace, line)
+	}
+	if s.told = append(s.told, line); len(s.told) > 2*remembered {
+		s.told = slices.Clone(s.told[len(s.told)-remembered:])
+	}
+}
+
+// trace, where set, is told everything.
+var trace io.Writer
+
+// wrong is what was found to be wrong so far.
+func (s *simulation) wrong() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.faults...)
+}
+
+// faultOf decides what goes wrong with a call. That depends on nothing but the seed,
+// what the call is about and how many of the kind there were: not on who comes first.
+func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := in.name + " " + verb + " " + name
+	s.tries[key]++
+	if s.trouble == 0 {
+		return f
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d", s.seed, key, s.tries[key])
+	r := newChance(h.Sum64())
+	if r.of(4) {
+		f.before = time.Duration(r.IntN(400)) * time.Millisecond
+	}
+	if r.IntN(100) >= s.trouble {
+		return f
+	}
+	about := schema.GroupResource{Resource: verb}
+	switch r.IntN(8) {
+	case 0:
+		f.refuse = apierrors.NewConflict(about, name, errors.New("it was changed"))
+	case 1:
+		f.refuse = apierrors.NewServerTimeout(about, verb, 1)
+	case 2:
+		f.refuse = apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+	case 3:
+		f.refuse = apierrors.NewTooManyRequests("wait", 1)
+	case 4:
+		f.before, f.arrives = time.Duration(1+r.IntN(8))*time.Second, r.of(2)
+	case 5:
+		f.after = time.Duration(1+r.IntN(8)) * time.Second
+	default:
+		f.lost = true
+	}
+	return f
+}
+
+func (s *simulation) setTrouble(percent int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trouble = percent
+}
+
+// podName is the name of a pod that is known by its UID; the two are alike.
+func (s *simulation) podName(uid types.UID) string { return string(uid) }

@@ -1,0 +1,137 @@
+package simulation_test
+
+import (
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+func cutPrefix(s, prefix string) (string, bool) { return strings.CutPrefix(s, prefix) }
+
+// stream is one watch of one scheduler.
+type stream struct {
+	of                       *instance
+	kind                     *kind
+	namespace, fieldSelector string
+	watcher                  *watch.ProxyWatcher
+	out                      chan watch.Event
+	next                     int   // index of the event that is next
+	told                     int64 // version up to which everything was told, or need not be
+
+	// What goes wrong with it. late holds back all that happens; again repeats the
+	// last event once; cut ends the watch.
+	late, again, cut bool
+	last             *watch.Event
+}
+
+// watch opens a stream from a version.
+func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	from := a.rv
+	if o.ResourceVersion != "" {
+		var err error
+		if from, err = strconv.ParseInt(o.ResourceVersion, 10, 64); err != nil {
+			return nil, err
+		}
+	}
+	if from < k.compacted {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	s := &stream{of: of, kind: k, namespace: namespace, fieldSelector: o.FieldSelector, out: make(chan watch.Event), told: from}
+	for s.next = len(k.events); s.next > 0 && k.events[s.next-1].rv > from; s.next-- {
+	}
+	s.watcher = watch.NewProxyWatcher(s.out)
+	s.late = of.deaf[k]
+	a.streams = append(a.streams, s)
+	go a.serve(s)
+	return s.watcher, nil
+}
+
+// serve feeds a stream until it is cut or nobody listens.
+func (a *apiServer) serve(s *stream) {
+	defer close(s.out)
+	defer a.forget(s)
+	for {
+		event, ok, more := a.nextOf(s)
+		if more == nil {
+			return
+		}
+		if !ok {
+			select {
+			case <-more:
+			case <-s.watcher.StopChan():
+				return
+			}
+			continue
+		}
+		select {
+		case s.out <- event:
+		case <-s.watcher.StopChan():
+			return
+		}
+	}
+}
+
+// nextOf takes the next event of a stream. Without one it returns what to wait
+// for; nil when the stream is over.
+func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s.cut || s.of.dead {
+		return event, false, nil
+	}
+	if s.late {
+		return event, false, a.more
+	}
+	if s.again && s.last != nil {
+		s.again = false
+		again := *s.last
+		if again.Type == watch.Added {
+			again.Type = watch.Modified
+		}
+		return again, true, a.more
+	}
+	for s.next < len(s.kind.events) {
+		h := s.kind.events[s.next]
+		s.next++
+		if event, ok := h.seen(s.namespace, s.fieldSelector); ok {
+			s.last = &event
+			if event.Type == watch.Deleted {
+				s.last = nil
+			}
+			return event, true, a.more
+		}
+	}
+	s.told = a.rv
+	return event, false, a.more
+}
+
+func (a *apiServer) forget(s *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, o := range a.streams {
+		if o == s {
+			a.streams = append(a.streams[:i], a.streams[i+1:]...)
+			return
+		}
+	}
+}
+
+// knows is the version up to which a scheduler was told of a kind. It is 0 while it
+// has no watch. The caller holds the lock.
+func (a *apiServer) knows(of *instance, k *kind) int64 {
+	for _, s := range a.streams {
+		if s.of == of && s.kind == k {
+			return s.told
+		}
+	}
+	return 0
+}
+
+// compact makes watches that begin at an earlier version fail, so that those who
+// were cut off miss what happened meanwhile. The caller holds the lock.
+func (a *apiServer) compact(k *kind) { k.compacted = a.rv }

@@ -1,0 +1,200 @@
+package simulation_test
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// witness stands between the store of one process and the watcher and the executor
+// around it. It remembers what the store was told, so that what the store decides
+// can be judged by that and by nothing that the store itself says; and it is where
+// bugs are planted.
+type witness struct {
+	*store.Store
+	in *instance
+
+	mu sync.Mutex // taken before the store's; guards the rest
+	// pods is what the store was told of pods, nodes and cordoned of nodes.
+	pods     map[types.UID]store.Pod
+	nodes    map[string]resources.Vector
+	cordoned map[string]bool
+	// placed is what the store was told of by the steps of cycles: pods that have a
+	// node and are not known to be bound there, as they were then.
+	placed map[types.UID]store.Pod
+	// due are the pods that may be deleted: those that the store said go, by who asks. A
+	// call that is on its way may arrive much later.
+	due map[types.UID]types.UID
+
+	planted // what a planted bug has to remember
+}
+
+var _ process.Witness = &witness{}
+
+func newWitness(in *instance, s *store.Store) *witness {
+	return &witness{
+		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
+		placed: map[types.UID]store.Pod{}, due: map[types.UID]types.UID{}, planted: planted{first: map[types.UID]resources.Vector{}},
+	}
+}
+
+// Upsert passes on what is said of a pod.
+func (w *witness) Upsert(p store.Pod, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.Terminal {
+		w.goes(p.UID)
+	} else {
+		w.pods[p.UID] = p
+		if p.Node != "" {
+			delete(w.placed, p.UID)
+		}
+	}
+	if p, ok := w.upsertWrongly(p); ok {
+		w.Store.Upsert(p, now)
+	}
+}
+
+// Delete passes on that a pod is gone.
+func (w *witness) Delete(uid types.UID, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := w.pods[uid]
+	w.goes(uid)
+	if w.deleteWrongly(last, now) {
+		return
+	}
+	w.Store.Delete(uid, now)
+}
+
+func (w *witness) goes(uid types.UID) {
+	delete(w.pods, uid)
+	delete(w.placed, uid)
+}
+
+// UpsertNode passes on what a node has.
+func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nodes[name] = allocatable
+	w.Store.UpsertNode(name, allocatable, now)
+}
+
+// SetNodeSchedulable passes on whether a node takes pods.
+func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cordoned[name] = !ok
+	w.Store.SetNodeSchedulable(name, ok, now)
+}
+
+// DeleteNode passes on that a node is gone.
+func (w *witness) DeleteNode(name string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.nodes, name)
+	delete(w.cordoned, name)
+	w.Store.DeleteNode(name, now)
+}
+
+// TakeWork hands out what is to be written.
+func (w *witness) TakeWork() []store.Work {
+	work := w.Store.TakeWork()
+	if w.in.sim.bug == bugHoldLeaks {
+		work = slices.DeleteFunc(work, func(w store.Work) bool { return w.Kind == store.WorkRelease })
+	}
+	w.workWrongly(work)
+	return work
+}
+
+// Commit judges what the store lets happen.
+func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	spec := w.Spec()
+	before, held := w.Holds().Of(asker)
+	going, why := w.Store.Commit(asker, inPermit, now)
+	going = w.commitWrongly(going, before.Node)
+	if !why.None() {
+		return going, why
+	}
+	after, holds := w.Holds().Of(asker)
+	if held && holds && spec == w.Spec() && before.Since.Equal(after.Since) && len(going) > 0 {
+		if err := w.judge(asker, &after, going, inPermit, spec); err != nil {
+			w.in.sim.fault("%s makes pods go for %s on node %s: %v", w.in.name, w.in.sim.podName(asker), after.Node, err)
+		}
+	}
+	for _, v := range going {
+		w.due[v.UID] = asker
+		w.in.sim.logf("%s lets %s go for %s on %s", w.in.name, v.Name, w.in.sim.podName(asker), after.Node)
+	}
+	return going, why
+}
+
+// assumed is told of a pod that a cycle has given a node; the caller holds mu.
+func (w *witness) assumed(pod *corev1.Pod, node string) {
+	p, known := w.pods[pod.UID]
+	if !known || p.Node != "" || p.Foreign {
+		return
+	}
+	p.Node = node
+	w.placed[pod.UID] = p
+}
+
+// forgotten is told that a cycle has failed after all; the caller holds mu.
+func (w *witness) forgotten(pod *corev1.Pod) {
+	delete(w.placed, pod.UID)
+	if p, known := w.pods[pod.UID]; known && p.Deleting && p.Node == "" {
+		delete(w.pods, pod.UID)
+	}
+}
+
+// mirrored is a pod as the store has to have it.
+type mirrored struct {
+	store.Pod
+	binding bool // it is not known to be bound
+}
+
+// mirror is every pod that uses a node.
+func (w *witness) mirror() []mirrored {
+	var out []mirrored
+	for uid, p := range w.pods {
+		at, placed := w.placed[uid]
+		switch {
+		case p.Node != "":
+			out = append(out, mirrored{Pod: p})
+		case placed:
+			at.Deleting = p.Deleting
+			out = append(out, mirrored{Pod: at, binding: true})
+		}
+	}
+	slices.SortFunc(out, func(a, b mirrored) int { return compareText(string(a.UID), string(b.UID)) })
+	return out
+}
+
+// checkReserve finds fault with a pod that was given a node that is held for others.
+func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
+	if pass := holds.MayUse(node, pod.UID, informer.RequiredNode(pod) == node); !pass.OK {
+		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
+	}
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
