@@ -87,7 +87,11 @@ func (s *script) settled(p *Pod) (text string, held bool, why reasons.Reason) {
 	if attempt == nil {
 		return "no decision: " + why.String(), false, why
 	}
-	d := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	params := attempt.Params
+	if s.unfit[attempt.Node.Name] {
+		params.Fits = func([]*victims.Pod) victims.Fit { return victims.Fails }
+	}
+	d := required.Plan(attempt.Node, attempt.Ask, params)
 	held, why = s.store.Settle(p.UID, &d, s.now)
 	var names []string
 	for _, v := range d.Victims {
