@@ -37,6 +37,16 @@ const (
 	VictimSelectionMultiple VictimSelection = "multiple"
 )
 
+// RESTAuthorization says who may read from the REST interface.
+type RESTAuthorization string
+
+const (
+	// RESTAuthorizationNone lets everybody read who reaches it.
+	RESTAuthorizationNone RESTAuthorization = "None"
+	// RESTAuthorizationDelegated asks the API server who somebody is and what they may.
+	RESTAuthorizationDelegated RESTAuthorization = "Delegated"
+)
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // QueueSortArgs configure the QueueSort plugin and the queue store that all
@@ -70,6 +80,11 @@ type QueueSortArgs struct {
 	PodMaxBackoff metav1.Duration
 	// RESTAddress is where the REST interface listens. Empty means nowhere.
 	RESTAddress string
+	// RESTTLSCertFile and RESTTLSKeyFile are the paths of its certificate and key.
+	// Empty means plain HTTP.
+	RESTTLSCertFile, RESTTLSKeyFile string
+	// RESTAuthorization says who may read from it.
+	RESTAuthorization RESTAuthorization
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -157,9 +158,19 @@ func documentOf(spec *config.Spec) (*Config, error) {
 	return &out, nil
 }
 
+// read tells whether a configuration is in force. What a scheduler has before it
+// has read one is nobody's.
+func read(v *inventory.View) bool { return v.Started || v.Spec.Document != "" }
+
 // config answers GET config: YAML, or JSON for who accepts that.
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
-	asYAML, asJSON, err := s.documents.of(s.inventory.View().Spec)
+	v := s.inventory.View()
+	if !read(v) {
+		problem(w, http.StatusServiceUnavailable, "No configuration yet",
+			"the scheduler has not read a valid configuration since it was started; its log, and an event on the ConfigMap, say why")
+		return
+	}
+	asYAML, asJSON, err := s.documents.of(v.Spec)
 	if err != nil {
 		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
 		return
@@ -189,7 +200,7 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &tooLarge):
 		problem(w, http.StatusRequestEntityTooLarge, "Document too large",
-			fmt.Sprintf("at most %d bytes are looked at here; use kubectl paddock config validate", s.limits.bodyBytes))
+			fmt.Sprintf("a configuration has at most %d bytes", s.limits.bodyBytes))
 		return
 	case err != nil:
 		problem(w, http.StatusBadRequest, "Document not read", err.Error())

@@ -35,8 +35,11 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	p.close(']')
 	p.field("clusterInfo", s.clusterList())
 	p.field("containerHistory", s.history.containerSamples())
-	p.field("queues", []*Queue{queueTree(v, queues.RootID, true)})
-	if _, document, err := s.documents.of(v.Spec); err == nil {
+	p.key("queues")
+	p.open('[')
+	p.queueTree(v, queues.RootID, true)
+	p.close(']')
+	if _, document, err := s.documents.of(v.Spec); err == nil && read(v) {
 		p.field("config", json.RawMessage(document))
 	}
 	if open := s.streams.list(); len(open) > 0 {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
 // limits bound what one reader, or all of them, can take.
@@ -13,7 +15,8 @@ type limits struct {
 	// how long an answer may take to be read, idleTime how long a connection may be
 	// kept without a request.
 	headerTime, readTime, writeTime, idleTime time.Duration
-	// headerBytes and bodyBytes bound a request.
+	// headerBytes and bodyBytes bound a request; no document may be larger than a
+	// configuration.
 	headerBytes int
 	bodyBytes   int64
 	// connections are all that are open at a time, perHost those from one address.
@@ -27,7 +30,7 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		headerTime: 5 * time.Second, readTime: 10 * time.Second, writeTime: time.Minute, idleTime: time.Minute,
-		headerBytes: 16 << 10, bodyBytes: 2 << 20,
+		headerBytes: 16 << 10, bodyBytes: config.MaxDocumentBytes,
 		connections: 256, perHost: 64,
 		streams: 100, streamsPerHost: 15, streamTime: 10 * time.Second,
 	}

@@ -22,7 +22,7 @@ func (p *page) node(v *inventory.View, n *inventory.Node) {
 	p.amountsField("allocated", n.Allocated)
 	p.amountsField("occupied", n.Occupied)
 	p.amountsField("available", n.Available())
-	p.numbersField("utilized", percent(n.Allocated, resources.LimitFrom(n.Allocatable.Map())))
+	p.quotaField("utilized", percents(n.Allocated, resources.LimitFrom(n.Allocatable.Map())))
 	p.allocations(n.Allocations)
 	p.foreigners(n.Foreign)
 	p.boolField("schedulable", n.Schedulable)

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -203,11 +204,29 @@ func (p *page) amounts(v resources.Vector) {
 	p.close('}')
 }
 
-// numbersField writes numbers by name, sorted.
-func (p *page) numbersField(name string, m map[string]int64) {
-	if len(m) > 0 {
-		p.field(name, m)
+// quotaField writes numbers by name, zeros too; nothing where there are no names.
+func (p *page) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {
+	some := false
+	for of, amount := range numbers {
+		if !some {
+			some = true
+			p.key(name)
+			p.open('{')
+		}
+		p.separate()
+		p.quote(of)
+		p.b = append(p.b, ':')
+		p.b = strconv.AppendInt(p.b, int64(amount), 10)
 	}
+	if some {
+		p.close('}')
+	}
+}
+
+// alwaysField writes a text, also an empty one.
+func (p *page) alwaysField(name, s string) {
+	p.key(name)
+	p.text(s)
 }
 
 // word is an entry of a map.

@@ -1,9 +1,11 @@
 package rest
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"math/bits"
+	"net/http"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -53,16 +55,28 @@ type Template struct {
 	Properties         map[string]string `json:"properties,omitempty"`
 }
 
-// queueTree shows a queue, with everything below it or only the names of its
+// queueTree writes a queue, with everything below it or only the names of its
 // children. YuniKorn's names of children are full paths.
-func queueTree(v *inventory.View, id queues.ID, below bool) *Queue {
-	return (&tree{snapshot: v.Queues, preempting: preempting(v)}).queue(id, below)
+func (p *page) queueTree(v *inventory.View, id queues.ID, below bool) {
+	root := v.Queues.Root()
+	t := tree{snapshot: v.Queues, preempting: preempting(v), room: maxOf(v.Queues, root).Headroom(root.Allocated)}
+	p.queue(&t, id, below)
+}
+
+// answerQueue answers with a queue.
+func answerQueue(w http.ResponseWriter, v *inventory.View, id queues.ID, below bool) {
+	header(w)
+	p := newPage(w)
+	p.queueTree(v, id, below)
+	_ = p.done() // the reader has gone away
 }
 
 // tree is what queues are shown from.
 type tree struct {
 	snapshot   *queues.Snapshot
 	preempting map[queues.ID]resources.Vector
+	// room is what the nodes have left.
+	room resources.Limit
 }
 
 // preempting is what victims that are not gone yet use, by queue.
@@ -80,48 +94,80 @@ func preempting(v *inventory.View) map[queues.ID]resources.Vector {
 	return out
 }
 
-func (t *tree) queue(id queues.ID, below bool) *Queue {
-	s := t.snapshot
-	q := s.Queue(id)
-	out := &Queue{
-		QueueName: q.Path, Status: q.State.String(), Partition: Partition,
-		PendingResource: amounts(q.Pending.Map()), AllocatedResource: amounts(q.Allocated.Map()),
-		MaxResource: amounts(maxOf(s, q).Map()), GuaranteedResource: amounts(q.Guaranteed.Map()),
-		PreemptingResource: amounts(t.preempting[id].Map()),
-		HeadRoom:           amounts(headroom(s, id).Map()), AbsUsedCapacity: percent(q.Allocated, maxOf(s, q)),
-		IsLeaf: q.Leaf, IsManaged: q.Managed, Properties: maps.Clone(q.Properties), Template: templateOf(q.Template),
-		MaxRunningApps: q.MaxApplications, RunningApps: uint64(max(q.Running, 0)),
-		SortingPolicy: sortingPolicy(q), PrioritySorting: q.Policies.PrioritySort,
-		PreemptionEnabled: q.Policies.Preemption != config.PreemptionDisabled,
-		IsPreemptionFence: q.Policies.Preemption == config.PreemptionFence,
-		PreemptionDelay:   q.Policies.PreemptionDelay.String(),
-		IsPriorityFence:   q.Policies.PriorityFence, PriorityOffset: q.Policies.PriorityOffset,
+// queue writes a [Queue].
+func (p *page) queue(t *tree, id queues.ID, below bool) {
+	if p.failed() {
+		return
 	}
-	if parent := s.Queue(q.Parent); parent != nil {
-		out.Parent = parent.Path
+	q := t.snapshot.Queue(id)
+	p.open('{')
+	p.alwaysField("queuename", q.Path)
+	p.alwaysField("status", q.State.String())
+	p.alwaysField("partition", Partition)
+	p.amountsField("pendingResource", q.Pending)
+	p.quotaField("maxResource", maxOf(t.snapshot, q).All())
+	p.quotaField("guaranteedResource", q.Guaranteed.All())
+	p.amountsField("allocatedResource", q.Allocated)
+	p.amountsField("preemptingResource", t.preempting[id])
+	p.quotaField("headroom", queues.Headroom(t.snapshot, id).Min(t.room).All())
+	p.boolField("isLeaf", q.Leaf)
+	p.boolField("isManaged", q.Managed)
+	if len(q.Properties) > 0 {
+		p.field("properties", q.Properties)
 	}
-	for _, c := range q.Children {
-		out.ChildNames = append(out.ChildNames, s.Queue(c).Path)
-		if below {
-			out.Children = append(out.Children, t.queue(c, true))
-		}
+	if parent := t.snapshot.Queue(q.Parent); parent != nil {
+		p.textField("parent", parent.Path)
 	}
-	return out
+	if q.Template != nil {
+		p.field("template", templateOf(q.Template))
+	}
+	p.children(t, q, below)
+	p.quotaField("absUsedCapacity", percents(q.Allocated, maxOf(t.snapshot, q)))
+	p.numberField("maxRunningApps", int64(q.MaxApplications))
+	p.numberField("runningApps", int64(max(q.Running, 0)))
+	p.policies(q)
+	p.close('}')
 }
 
-// maxOf is the max people are shown: root's is what the nodes hold.
+// children writes the queues below one, or only their names.
+func (p *page) children(t *tree, q *queues.Queue, below bool) {
+	if len(q.Children) == 0 {
+		return
+	}
+	if below {
+		p.key("children")
+		p.open('[')
+		for _, c := range q.Children {
+			p.queue(t, c, true)
+		}
+		p.close(']')
+	}
+	p.key("childNames")
+	p.open('[')
+	for _, c := range q.Children {
+		p.text(t.snapshot.Queue(c).Path)
+	}
+	p.close(']')
+}
+
+// policies writes how a queue is ordered and preempted.
+func (p *page) policies(q *queues.Queue) {
+	p.textField("sortingPolicy", sortingPolicy(q))
+	p.boolField("prioritySorting", q.Policies.PrioritySort)
+	p.boolField("preemptionEnabled", q.Policies.Preemption != config.PreemptionDisabled)
+	p.boolField("isPreemptionFence", q.Policies.Preemption == config.PreemptionFence)
+	p.textField("preemptionDelay", q.Policies.PreemptionDelay.String())
+	p.boolField("isPriorityFence", q.Policies.PriorityFence)
+	p.numberField("priorityOffset", int64(q.Policies.PriorityOffset))
+}
+
+// maxOf is the max people are shown: root's is what the nodes hold. And other than
+// for quotas, root's counts for the headroom: there is not more room than the nodes have.
 func maxOf(s *queues.Snapshot, q *queues.Queue) resources.Limit {
 	if q.IsRoot() {
 		return resources.LimitFrom(s.Capacity().Map())
 	}
 	return q.Max
-}
-
-// headroom is the room people are shown. Other than for quotas, root counts:
-// there is not more room than the nodes have.
-func headroom(s *queues.Snapshot, id queues.ID) resources.Limit {
-	root := s.Root()
-	return queues.Headroom(s, id).Min(maxOf(s, root).Headroom(root.Allocated))
 }
 
 func sortingPolicy(q *queues.Queue) string {
@@ -132,9 +178,6 @@ func sortingPolicy(q *queues.Queue) string {
 }
 
 func templateOf(t *config.Template) *Template {
-	if t == nil {
-		return nil
-	}
 	return &Template{
 		MaxApplications: t.MaxApplications, MaxResource: amounts(t.Max.Map()),
 		GuaranteedResource: amounts(t.Guaranteed.Map()), Properties: maps.Clone(t.Properties),
@@ -153,17 +196,28 @@ func amounts(m map[string]resources.Amount) map[string]int64 {
 // is used at all. Any use of a type limited to nothing is 100.
 func percent(used resources.Vector, limit resources.Limit) map[string]int64 {
 	out := map[string]int64{}
-	for name, most := range limit.All() {
-		u := used.Get(name)
-		switch {
-		case u <= 0:
-		case most <= 0:
-			out[name] = 100
-		default:
-			out[name] = hundredTimes(uint64(u), uint64(most))
-		}
+	for name, n := range percents(used, limit) {
+		out[name] = int64(n)
 	}
 	return out
+}
+
+// percents is percent, sorted by name.
+func percents(used resources.Vector, limit resources.Limit) iter.Seq2[string, resources.Amount] {
+	return func(yield func(string, resources.Amount) bool) {
+		for name, most := range limit.All() {
+			u, percent := used.Get(name), int64(100)
+			if u <= 0 {
+				continue
+			}
+			if most > 0 {
+				percent = hundredTimes(uint64(u), uint64(most))
+			}
+			if !yield(name, resources.Amount(percent)) {
+				return
+			}
+		}
+	}
 }
 
 // hundredTimes is 100*u/v, rounded down, at most the largest int64.

@@ -51,6 +51,15 @@ func newCluster(t testing.TB, document string) *cluster {
 	return c
 }
 
+// newUnstarted is a cluster whose configuration was not read yet.
+func newUnstarted(t testing.TB) *cluster {
+	t.Helper()
+	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), store: store.New(config.Default(), store.Options{})}
+	c.server = NewServer(Options{Inventory: inventory.New(c.store)})
+	c.http = c.server.Handler()
+	return c
+}
+
 func (c *cluster) configure(t testing.TB, document string) {
 	t.Helper()
 	spec, err := config.Parse([]byte(document))

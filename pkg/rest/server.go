@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -36,6 +37,10 @@ type Options struct {
 	Explainer Explainer
 	// Previewer returns who makes previews; nil, or returning nil, for nobody.
 	Previewer func() Previewer
+	// TLS has a certificate; nil for plain HTTP.
+	TLS *tls.Config
+	// Guard says who may read; nil for everybody.
+	Guard Guard
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
 	// Configuration says for the pages what became of the configuration; nil for nothing.
@@ -59,6 +64,8 @@ type Server struct {
 	clusterID string
 	limits    limits
 	desk      *desk
+	tls       *tls.Config
+	guard     Guard
 	events    *eventlog.Log
 	streams   streams
 	instance  string
@@ -75,7 +82,7 @@ func NewServer(o Options) *Server {
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
-		limits: defaultLimits(), desk: newDesk(), events: o.Events, instance: string(uuid.NewUUID()),
+		limits: defaultLimits(), desk: newDesk(), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock,
@@ -137,7 +144,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, http.MethodGet, "/ws/v1/events/stream", s.eventStream)
 	mux.Handle("/", s.desk.wrap(compressed(s.mux())))
-	return mux
+	return guarded(mux, s.guard)
 }
 
 // mux routes the requests.
@@ -174,7 +181,7 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 		if r.Method == http.MethodOptions {
 			header(w)
 			w.Header().Set("Access-Control-Allow-Methods", allowed+", OPTIONS")
-			w.Header().Set("Access-Control-Allow-Headers", "Accept, Content-Type, Origin, X-Requested-With")
+			w.Header().Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Origin, X-Requested-With")
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -193,9 +200,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	if s.events != nil {
 		go s.events.Run(ctx, s.clock, logger)
 	}
-	logger.Info("REST is served", "address", listener.Addr().String())
-	if err := server.Serve(bounded(listener, s.limits)); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		logger.Error(err, "REST has stopped", "address", listener.Addr().String())
+	logger.Info("REST is served", "address", listener.Addr().String(), "tls", s.tls != nil, "guarded", s.guard != nil)
+	address := listener.Addr().String()
+	listener = bounded(listener, s.limits)
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls)
+	}
+	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		logger.Error(err, "REST has stopped", "address", address)
 	}
 }
 
@@ -240,7 +252,7 @@ func findQueue(w http.ResponseWriter, r *http.Request, v *inventory.View) (*queu
 
 // queues answers GET partition/{partition}/queues.
 func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	answer(w, queueTree(s.inventory.View(), queues.RootID, true))
+	answerQueue(w, s.inventory.View(), queues.RootID, true)
 }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
@@ -249,7 +261,7 @@ func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
 	v := s.inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		_, subtree := r.URL.Query()["subtree"]
-		answer(w, queueTree(v, q.ID, subtree))
+		answerQueue(w, v, q.ID, subtree)
 	}
 }
 

@@ -39,6 +39,11 @@ func SetDefaults_QueueSortArgs(args *QueueSortArgs) {
 	setDefault(&args.PodInitialBackoff, metav1.Duration{Duration: defaultPodInitialBackoff})
 	setDefault(&args.PodMaxBackoff, metav1.Duration{Duration: defaultPodMaxBackoff})
 	setDefault(&args.RESTAddress, defaultRESTAddress)
+	setDefault(&args.RESTTLSCertFile, "")
+	setDefault(&args.RESTTLSKeyFile, "")
+	if args.RESTAuthorization == "" {
+		args.RESTAuthorization = RESTAuthorizationNone
+	}
 }
 
 // SetDefaults_QueuePreemptionArgs fills the fields that are left out.

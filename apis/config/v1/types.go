@@ -37,6 +37,16 @@ const (
 	VictimSelectionMultiple VictimSelection = "multiple"
 )
 
+// RESTAuthorization says who may read from the REST interface.
+type RESTAuthorization string
+
+const (
+	// RESTAuthorizationNone lets everybody read who reaches it.
+	RESTAuthorizationNone RESTAuthorization = "None"
+	// RESTAuthorizationDelegated asks the API server who somebody is and what they may.
+	RESTAuthorizationDelegated RESTAuthorization = "Delegated"
+)
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // QueueSortArgs configure the QueueSort plugin and with it the queue store that
@@ -103,11 +113,25 @@ type QueueSortArgs struct {
 	// +optional
 	PodMaxBackoff *metav1.Duration `json:"podMaxBackoff,omitempty"`
 
-	// RESTAddress is the host:port the read-only REST interface listens on,
-	// plain HTTP. An empty host means all addresses, port 0 any free port. The
+	// RESTAddress is the host:port the read-only REST interface listens on. An empty host means all addresses, port 0 any free port. The
 	// empty string turns the interface off. Default: 127.0.0.1:9080.
 	// +optional
 	RESTAddress *string `json:"restAddress,omitempty"`
+
+	// RESTTLSCertFile and RESTTLSKeyFile are the paths of a PEM certificate, with
+	// those that signed it, and its key: the interface is HTTPS then. Both are read
+	// again when they change. Both or none. Default: none, plain HTTP.
+	// +optional
+	RESTTLSCertFile *string `json:"restTLSCertFile,omitempty"`
+	// +optional
+	RESTTLSKeyFile *string `json:"restTLSKeyFile,omitempty"`
+
+	// RESTAuthorization says who may read. None: everybody who reaches the address.
+	// Delegated: who sends a bearer token that the API server knows and may "get" the
+	// path, with /paddock before it, as a nonResourceURL; the scheduler then needs leave to create tokenreviews
+	// and subjectaccessreviews, and the interface a certificate. Default: None.
+	// +optional
+	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -171,6 +171,13 @@ func autoConvert_v1_QueueSortArgs_To_config_QueueSortArgs(in *QueueSortArgs, out
 	if err := metav1.Convert_Pointer_string_To_string(&in.RESTAddress, &out.RESTAddress, s); err != nil {
 		return err
 	}
+	if err := metav1.Convert_Pointer_string_To_string(&in.RESTTLSCertFile, &out.RESTTLSCertFile, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_Pointer_string_To_string(&in.RESTTLSKeyFile, &out.RESTTLSKeyFile, s); err != nil {
+		return err
+	}
+	out.RESTAuthorization = config.RESTAuthorization(in.RESTAuthorization)
 	return nil
 }
 
@@ -208,6 +215,13 @@ func autoConvert_config_QueueSortArgs_To_v1_QueueSortArgs(in *config.QueueSortAr
 	if err := metav1.Convert_string_To_Pointer_string(&in.RESTAddress, &out.RESTAddress, s); err != nil {
 		return err
 	}
+	if err := metav1.Convert_string_To_Pointer_string(&in.RESTTLSCertFile, &out.RESTTLSCertFile, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_string_To_Pointer_string(&in.RESTTLSKeyFile, &out.RESTTLSKeyFile, s); err != nil {
+		return err
+	}
+	out.RESTAuthorization = RESTAuthorization(in.RESTAuthorization)
 	return nil
 }
 

@@ -164,6 +164,16 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.RESTTLSCertFile != nil {
+		in, out := &in.RESTTLSCertFile, &out.RESTTLSCertFile
+		*out = new(string)
+		**out = **in
+	}
+	if in.RESTTLSKeyFile != nil {
+		in, out := &in.RESTTLSKeyFile, &out.RESTTLSKeyFile
+		*out = new(string)
+		**out = **in
+	}
 	return
 }
 

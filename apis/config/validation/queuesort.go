@@ -27,6 +27,7 @@ func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
 	errs = append(errs, between(path.Child("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
 	errs = append(errs, validateBackoff(path, args)...)
 	errs = append(errs, validateAddress(path.Child("restAddress"), args.RESTAddress)...)
+	errs = append(errs, validateRESTAccess(path, args)...)
 	return errs.ToAggregate()
 }
 
@@ -86,6 +87,29 @@ func validateBackoff(path *field.Path, args *config.QueueSortArgs) field.ErrorLi
 	if longest.Duration < initial.Duration {
 		errs = append(errs, field.Invalid(path.Child("podMaxBackoff"), longest.Duration.String(),
 			"must be at least podInitialBackoff"))
+	}
+	return errs
+}
+
+// validateRESTAccess keeps tokens from being sent in the clear.
+func validateRESTAccess(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
+	var errs field.ErrorList
+	cert, key, mode := path.Child("restTLSCertFile"), path.Child("restTLSKeyFile"), path.Child("restAuthorization")
+	switch {
+	case args.RESTTLSCertFile == "" && args.RESTTLSKeyFile != "":
+		errs = append(errs, field.Required(cert, "restTLSKeyFile is set: give both or none"))
+	case args.RESTTLSCertFile != "" && args.RESTTLSKeyFile == "":
+		errs = append(errs, field.Required(key, "restTLSCertFile is set: give both or none"))
+	}
+	switch args.RESTAuthorization {
+	case config.RESTAuthorizationNone:
+	case config.RESTAuthorizationDelegated:
+		if args.RESTTLSCertFile == "" && args.RESTTLSKeyFile == "" {
+			errs = append(errs, field.Forbidden(mode, "bearer tokens must not be sent in the clear: set restTLSCertFile and restTLSKeyFile"))
+		}
+	default:
+		errs = append(errs, field.NotSupported(mode, args.RESTAuthorization,
+			[]config.RESTAuthorization{config.RESTAuthorizationNone, config.RESTAuthorizationDelegated}))
 	}
 	return errs
 }

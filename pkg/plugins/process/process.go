@@ -3,8 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"reflect"
 	"sync"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -149,7 +146,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	decided := record.New(s, record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(watcher, books, decided, logger)
-	if err := serveREST(ctx, args.RESTAddress, s, rest.Options{
+	if err := serveREST(ctx, args, h, s, rest.Options{
 		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
 	}, logger); err != nil {
 		return err
@@ -208,19 +205,6 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 		return informer.NewConfigFile(args.ConfigFile, configFileInterval, f), nil
 	}
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
-}
-
-func serveREST(ctx context.Context, address string, s *store.Store, o rest.Options, logger klog.Logger) error {
-	if address == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", address, err)
-	}
-	o.Events = eventlog.New(s, eventlog.Size)
-	go rest.NewServer(o).Serve(ctx, listener, logger)
-	return nil
 }
 
 // measure starts what is on the scheduler's /metrics.

@@ -1,0 +1,85 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// serveREST starts the REST interface, and what it alone needs; nothing where it has
+// no address.
+func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger) error {
+	if args.RESTAddress == "" {
+		return nil
+	}
+	var err error
+	if args.RESTTLSCertFile != "" {
+		if options.TLS, err = servingTLS(ctx, args.RESTTLSCertFile, args.RESTTLSKeyFile); err != nil {
+			return err
+		}
+	}
+	if args.RESTAuthorization == config.RESTAuthorizationDelegated {
+		if h.KubeConfig() == nil {
+			return errors.New("restAuthorization Delegated: there is no API server to ask")
+		}
+		if options.Guard, err = newGuard(h.KubeConfig()); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp", args.RESTAddress)
+	if err != nil {
+		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", args.RESTAddress, err)
+	}
+	options.Events = eventlog.New(s, eventlog.Size)
+	go rest.NewServer(options).Serve(ctx, listener, logger)
+	return nil
+}
+
+// certificate is the pair of a certificate and its key as the files have it.
+type certificate struct {
+	content dynamiccertificates.CertKeyContentProvider
+
+	mu        sync.Mutex // guards the rest
+	cert, key []byte     // what pair was made from
+	pair      *tls.Certificate
+}
+
+// servingTLS reads the files, and again whenever they change, until the context
+// ends. A pair that is no good then leaves the one before in force; the log says so.
+func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, error) {
+	content, err := dynamiccertificates.NewDynamicServingContentFromFiles("rest", certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("restTLSCertFile %q and restTLSKeyFile %q: %w; give a PEM certificate and its key, or leave both out for plain HTTP", certFile, keyFile, err)
+	}
+	go content.Run(ctx, 1)
+	c := &certificate{content: content}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"http/1.1"}}, nil
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	cert, key := c.content.CurrentCertKeyContent()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pair != nil && bytes.Equal(cert, c.cert) && bytes.Equal(key, c.key) {
+		return c.pair, nil
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	c.cert, c.key, c.pair = cert, key, &pair
+	return c.pair, nil
+}

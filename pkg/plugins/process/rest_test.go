@@ -1,0 +1,152 @@
+package process
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clientrest "k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// pair writes a certificate for a host, and its key.
+func pair(t *testing.T, dir, host string) (certFile, keyFile string) {
+	t.Helper()
+	cert, key, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
+		if err := errors.Join(os.WriteFile(path+".new", content, 0o600), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+// hostOf is the host that a certificate is for.
+func hostOf(t *testing.T, c *tls.Config) string {
+	t.Helper()
+	pair, err := c.GetCertificate(&tls.ClientHelloInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair.Leaf.DNSNames[0]
+}
+
+func TestCertificateIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := pair(t, dir, "old.example")
+	c, err := servingTLS(t.Context(), certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := hostOf(t, c); got != "old.example" {
+		t.Errorf("certificate of %s", got)
+	}
+	pair(t, dir, "new.example")
+	for deadline := time.Now().Add(time.Minute); hostOf(t, c) != "new.example"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the certificate of before is still used")
+		}
+	}
+	if err := os.WriteFile(certFile, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := hostOf(t, c); got != "new.example" {
+		t.Errorf("after a bad one: %s", got)
+	}
+}
+
+func TestBadCertificatesAreNamed(t *testing.T) {
+	certFile, keyFile := pair(t, t.TempDir(), "a")
+	_, other := pair(t, t.TempDir(), "b")
+	for name, files := range map[string][2]string{"absent": {"/no/such/file", keyFile}, "key of another": {certFile, other}, "swapped": {keyFile, certFile}} {
+		_, err := servingTLS(t.Context(), files[0], files[1])
+		if err == nil || !strings.Contains(err.Error(), "restTLSCertFile") || !strings.Contains(err.Error(), files[0]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// reviewer is an API server that knows two tokens; one may get /ws/v1/queues.
+type reviewer struct {
+	asked atomic.Int64
+	mute  atomic.Bool
+}
+
+func (v *reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v.asked.Add(1)
+	w.Header().Set("Content-Type", "application/json")
+	if v.mute.Load() {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
+		var review authenticationv1.TokenReview
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		if token := review.Spec.Token; token == "anna" || token == "otto" {
+			review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: token}}
+		}
+		_ = json.NewEncoder(w).Encode(review)
+		return
+	}
+	var review authorizationv1.SubjectAccessReview
+	_ = json.NewDecoder(r.Body).Decode(&review)
+	path := review.Spec.NonResourceAttributes
+	review.Status.Allowed = review.Spec.User == "anna" && path != nil && path.Verb == "get" && path.Path == "/paddock/ws/v1/queues"
+	_ = json.NewEncoder(w).Encode(review)
+}
+
+func TestGuardAsksTheAPIServer(t *testing.T) {
+	v := &reviewer{}
+	server := httptest.NewServer(v)
+	t.Cleanup(server.Close)
+	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(method, path, token string) error {
+		r := httptest.NewRequest(method, path, nil)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return g.Admit(r)
+	}
+	for _, c := range []struct {
+		method, path, token string
+		want                error
+	}{
+		{"GET", "/ws/v1/queues", "anna", nil}, {"POST", "/ws/v1/queues", "anna", nil},
+		{"GET", "/ws/v1/nodes", "anna", rest.ErrForbidden}, {"GET", "/ws/v1/queues", "otto", rest.ErrForbidden},
+		{"GET", "/ws/v1/queues", "eve", rest.ErrUnknown}, {"GET", "/ws/v1/queues", "", rest.ErrUnknown},
+	} {
+		if err := ask(c.method, c.path, c.token); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s %s as %q: %v, want %v", c.method, c.path, c.token, err, c.want)
+		}
+	}
+	if err := ask("GET", "/ws/v1/nodes", "otto"); !strings.Contains(err.Error(), "otto may not get the path /paddock/ws/v1/nodes") {
+		t.Errorf("%v", err)
+	}
+	before := v.asked.Load()
+	if err := ask("GET", "/ws/v1/queues", "anna"); err != nil || v.asked.Load() != before {
+		t.Errorf("%v; asked again within %s", err, verdictKept)
+	}
+	v.mute.Store(true)
+	if err := ask("GET", "/ws/v1/other", "anna"); err == nil || errors.Is(err, rest.ErrForbidden) {
+		t.Errorf("an API server that does not say: %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// doorman admits who sends the right word.
+type doorman struct{}
+
+func (doorman) Admit(r *http.Request) error {
+	switch r.Header.Get("Authorization") {
+	case "":
+		return ErrUnknown
+	case "friend":
+		return nil
+	case "stranger":
+		return fmt.Errorf("%w: no", ErrForbidden)
+	}
+	return errors.New("nobody answers")
+}
+
+func TestGuard(t *testing.T) {
+	c := newCluster(t, "")
+	c.server.guard = doorman{}
+	guarded := c.server.Handler()
+	for word, want := range map[string]int{"": 401, "friend": 200, "stranger": 403, "?": 503} {
+		for _, path := range []string{queuesPath, "/api/v1/holds", streamPath, batchPath, "/debug/fullstatedump", "/ws/v1/validate-conf", "/nowhere"} {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodHead, path, nil)
+			r.Header.Set("Authorization", word)
+			guarded.ServeHTTP(w, r)
+			if want == http.StatusOK && path == "/nowhere" {
+				continue
+			}
+			if want == http.StatusOK && path == "/ws/v1/validate-conf" {
+				continue // it takes no HEAD
+			}
+			if w.Code != want {
+				t.Errorf("%q, %s: %d, want %d", word, path, w.Code, want)
+			}
+			var p Problem
+			if want != http.StatusOK && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.StatusCode != want || p.Description == "") {
+				t.Errorf("%q, %s: %s", word, path, w.Body)
+			}
+			if got := w.Header().Get("WWW-Authenticate"); (got == "Bearer") != (want == http.StatusUnauthorized) {
+				t.Errorf("%q, %s: WWW-Authenticate %q", word, path, got)
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	if guarded.ServeHTTP(w, httptest.NewRequest(http.MethodOptions, queuesPath, nil)); w.Code != http.StatusNoContent {
+		t.Errorf("OPTIONS without a token: %d", w.Code)
+	}
+}
+
+func TestConfigBeforeTheFirstIsRead(t *testing.T) {
+	c := newUnstarted(t)
+	r, body := c.do(t, http.MethodGet, "/ws/v1/config")
+	if r.Code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", r.Code, body)
+	}
+	_, body = c.do(t, http.MethodGet, "/ws/v1/fullstatedump")
+	var dump map[string]any
+	if err := json.Unmarshal(body, &dump); err != nil || dump["config"] != nil {
+		t.Errorf("%v, config %v", err, dump["config"])
+	}
+	c.configure(t, "partitions: [{name: default, queues: [{name: root}]}]")
+	if r, body = c.do(t, http.MethodGet, "/ws/v1/config"); r.Code != http.StatusOK {
+		t.Errorf("once there is one: %d %s", r.Code, body)
+	}
+}
