@@ -43,6 +43,7 @@ func TestValuesRefused(t *testing.T) {
 		{"disruptionBudget.maxUnavailable", 0, "/disruptionBudget/maxUnavailable"},
 		{"admission.setSchedulerName", "v1alpha1", "/admission/setSchedulerName"},
 		{"yunikornDefaults", map[string]any{"queues.yaml": map[string]any{}}, "/yunikornDefaults/queues.yaml"},
+		{"rest.authorization", "Delegated", "tokens would be sent in clear"},   // without a certificate
 		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
 	} {
 		_, err := Chart(chartDir, standard(nest(c.path, c.value)))
@@ -86,6 +87,10 @@ func TestValues(t *testing.T) {
 		{"service.name", "queues", []string{"name: queues"}},
 		{"service.type", "NodePort", []string{"type: NodePort"}},
 		{"service.port", 9090, []string{"port: 9090", "containerPort: 9090", "restAddress: 0.0.0.0:9090"}},
+		{"rest.tlsSecret", "mine", []string{"secretName: mine", "mountPath: /etc/paddock-rest", "restTLSCertFile: /etc/paddock-rest/tls.crt"}},
+		{"rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}, []string{
+			"restAuthorization: Delegated", "name: paddock-rest-reader", "- nonResourceURLs: [/paddock/*]",
+		}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
 		{"requireSpread", true, []string{"whenUnsatisfiable: DoNotSchedule", "topologyKey: topology.kubernetes.io/zone"}},
