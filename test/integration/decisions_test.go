@@ -81,5 +81,6 @@ func TestDecisionsAndHolds(t *testing.T) {
 	if len(holds.Holds) != 0 || len(holds.Ended) != 1 || holds.Ended[0].End != reservations.Bound {
 		t.Errorf("the holds are %+v", holds)
 	}
+	e.run("kubectl-paddock", func(e *env) { e.askPlugin(asker, d) })
 	e.checkHealth(e.Context())
 }

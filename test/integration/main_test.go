@@ -28,6 +28,7 @@ var suite struct {
 	client    kubernetes.Interface
 	scheduler string // path of the binary
 	launcher  string // path of the program behind "make run"
+	plugin    string // path of kubectl-paddock
 	ldflags   string // what they were linked with
 }
 
@@ -73,6 +74,7 @@ func startSuite(dir string) error {
 		return err
 	}
 	suite.scheduler, suite.launcher = filepath.Join(binaries, "scheduler"), filepath.Join(binaries, "localcluster")
+	suite.plugin = filepath.Join(binaries, "kubectl-paddock")
 	suite.cluster, err = localcluster.Start(ctx, localcluster.Options{
 		Dir: dir, Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
 		NodeSpec: localcluster.NodeSpec{NamePrefix: shared, CPU: "32", Memory: "128Gi", Labels: map[string]string{pool: shared}},
@@ -106,7 +108,8 @@ func compile(ctx context.Context) (string, error) {
 	}
 	began := time.Now()
 	err = build.Build(ctx, build.Options{
-		Root: root, Out: "bin", Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/localcluster"}, LDFlags: suite.ldflags,
+		Root: root, Out: "bin", LDFlags: suite.ldflags,
+		Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/localcluster", "./cmd/kubectl-paddock"},
 	})
 	fmt.Printf("integration: built for %.1f s\n", time.Since(began).Seconds())
 	return filepath.Join(root, "bin"), err
