@@ -68,6 +68,8 @@ type settings struct {
 	configNamespace string
 	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
 	launch localcluster.SchedulerOptions
+	// before is done with all there but the scheduler, which starts next.
+	before func(*env)
 	// refused is true if RBAC, or a policy, forbids the scheduler of this test something.
 	refused bool
 }
@@ -94,6 +96,9 @@ func setup(t *testing.T, queues string, options ...func(*settings)) *env {
 	}
 	e.writeSchedulerConfig()
 	t.Cleanup(e.tearDown)
+	if e.settings.before != nil {
+		e.settings.before(e)
+	}
 	e.start()
 	return e
 }
