@@ -19,9 +19,10 @@
 // pods_test.go makes pods and waits for them, observe_test.go reads REST,
 // metrics, events and the log, chronicle_test.go remembers all that happened to
 // the pods of a test. apiproxy_test.go stands between a scheduler and the API
-// server and does something when a certain write comes along. scenario_test.go
-// tells the stories of preemption, scenario_stage_test.go makes what they have.
-// The other files are tests, named after what they are about.
+// server and does something when a certain write comes along; replicas_test.go
+// has two schedulers on one lease, each behind a proxy that keeps a journal.
+// scenario_test.go tells the stories of preemption, scenario_stage_test.go makes
+// what they have. The other files are tests, named after what they are about.
 //
 // Tests poll; they never sleep. Where a test says that something does not
 // happen, it first waits for a sign that the scheduler has seen the cause, then

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -66,7 +67,7 @@ type settings struct {
 	defaultPlugins map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
-	// launch is how to start it: Kubeconfig, LeaderElection and Args are honoured.
+	// launch is how to start it: Name, Kubeconfig, LeaderElection and Args are honoured.
 	launch localcluster.SchedulerOptions
 	// before is done with all there but the scheduler, which starts next.
 	before func(*env)
@@ -291,7 +292,8 @@ func (e *env) start() {
 	e.Helper()
 	var err error
 	o := e.settings.launch
-	o.Name, o.Binary, o.Config, o.Args = "scheduler-"+e.id, suite.scheduler, e.config, append([]string{"--v=2"}, o.Args...)
+	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
+	o.Binary, o.Config, o.Args = suite.scheduler, e.config, append([]string{"--v=2"}, o.Args...)
 	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
 	if err != nil {
 		var died *localcluster.DiedError

@@ -4,3 +4,6 @@ package integration
 
 // races is how often pods of default-scheduler race for the room of a DaemonSet pod.
 const races = 1000
+
+// failovers is how often the leader is killed in the middle of a preemption.
+const failovers = 50

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// The standby looks at the lease once in a retry period, which upstream stretches
+// by up to 1.2 of itself: so much passes at most until it sees the last renewal,
+// and again from the end of the lease until it looks. The rest of the slack is
+// for a machine that does other things, too.
+const (
+	looks         = retryPeriod * 22 / 10
+	takeoverSlack = 2*looks + 5*time.Second
+)
+
+// moment is a write at which the leader is killed.
+type moment struct {
+	name      string
+	nth       int
+	forwarded bool // the API server got it
+	matches   func(write) bool
+	stops     time.Duration // how long the victims take to stop
+}
+
+// slowly is longer than the lease: the victims are still there when the standby
+// takes over, and it has to know that they are going.
+const slowly = leaseDuration + 3*time.Second
+
+const quickly = 300 * time.Millisecond
+
+// failoverMoments are taken in turn. The first five are those of every day.
+func failoverMoments(victims int) []moment {
+	claims := func(w write) bool { return w.sets(held, corev1.ConditionTrue) }
+	disrupts := func(w write) bool { return w.sets(corev1.DisruptionTarget, corev1.ConditionTrue) }
+	binds := func(w write) bool { return w.binds() && strings.HasSuffix(w.pod, "asker-0") }
+	return []moment{
+		{"after-claim", 1, true, claims, quickly},
+		{"after-first-delete", 1, true, write.deletes, slowly},
+		{"after-last-delete", victims, true, write.deletes, slowly},
+		{"before-last-delete", victims, false, write.deletes, quickly},
+		{"before-bind", 1, false, binds, quickly},
+		{"before-claim", 1, false, claims, quickly},
+		{"after-disruption", 1, true, disrupts, slowly},
+		{"before-first-delete", 1, false, write.deletes, slowly},
+		{"after-bind", 1, true, binds, quickly},
+		{"before-release", 1, false, func(w write) bool { return w.sets(held, corev1.ConditionFalse) }, quickly},
+	}
+}
+
+// TestFailoverWhilePreempting kills the leader of two replicas in the middle of a
+// preemption, again and again: the standby, which has done nothing until then,
+// takes over within the lease, reads nothing again, evicts nobody beside those
+// that the claim names and nobody twice, and the asker gets its node.
+func TestFailoverWhilePreempting(t *testing.T) {
+	const victims = 3
+	both := setupReplicas(t, strings.ReplaceAll(preemptionQueues, "preemption.delay: 2s", "preemption.delay: 1s"))
+	both.leader.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	both.standby.nodePool = both.leader.nodePool
+	c := both.leader.keepChronicle()
+	moments := failoverMoments(victims)
+	began := time.Now()
+	var took []time.Duration
+	for i := range failovers {
+		m := moments[i%len(moments)]
+		took = append(took, both.failover(c, fmt.Sprintf("r%d-%s", i, m.name), m, victims))
+		both.leader, both.standby = both.standby, both.leader
+	}
+	slices.Sort(took)
+	t.Logf("%d failovers took %v; kill to lease: least %v, median %v, most %v", failovers,
+		time.Since(began).Round(100*time.Millisecond), took[0], took[len(took)/2], took[len(took)-1])
+}
+
+// failover is one round. It returns how long after the kill the standby had the
+// lease; the killed one is the standby then.
+func (p *pair) failover(c *chronicle, name string, m moment, victims int) time.Duration {
+	leader, standby := p.leader, p.standby
+	leader.Helper()
+	standby.fill(name+"-victim", victims+1, inQueue("root.borrows"), stopsAfter(m.stops))
+	standby.expectBooks() // it is warm
+	holder := *leader.lease().HolderIdentity
+	began := time.Now()
+	sprung := leader.proxy.set(trap{m.matches, m.nth, m.forwarded})
+	asker := standby.create(name+"-asker", 1, inQueue("root.owed"), requests("cpu", fmt.Sprint(victims)))[0]
+	select {
+	case <-sprung:
+	case <-time.After(patience):
+		leader.Fatalf("%s: the leader never came to that point; it runs: %t", name, leader.process.Running())
+	}
+	killed := time.Now()
+	last := leader.lease()
+	if *last.HolderIdentity != holder {
+		leader.Fatalf("%s: the lease was %s's and is %s's though the leader lived", name, holder, *last.HolderIdentity)
+	}
+	if did := standby.trespasses(killed); len(did) > 0 {
+		leader.Errorf("%s: the standby did this while the leader lived: %v", name, did)
+	}
+	standby.optOutClaimed(asker)
+	c.awaitPlaced(asker)
+	c.expectNoMore(calm/2, victims, name+"-victim")
+	p.checkEvictions(c, name, asker, began)
+	took := standby.checkTakeover(name, killed, last.RenewTime.Time)
+	standby.expectBooks()
+	standby.checkHealth(standby.Context())
+	standby.removePods(standby.Context())
+	leader.restart()
+	return took
+}
+
+// checkEvictions looks at what both did to the pods of a round.
+func (p *pair) checkEvictions(c *chronicle, name string, asker *corev1.Pod, began time.Time) {
+	e := p.standby.env
+	e.Helper()
+	claim, _ := c.claim(asker.UID)
+	var claimed, evicted []string
+	for _, uid := range claim.Victims {
+		claimed = append(claimed, c.lastOf(uid).Name)
+	}
+	for _, v := range c.evicted(name + "-victim") {
+		evicted = append(evicted, v.pod.Name)
+		if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
+			e.Errorf("%s: pod %s was evicted without condition %s", name, v.pod.Name, corev1.DisruptionTarget)
+		}
+	}
+	granted := func(d deed) bool { return d.evicts() != "" && d.succeeded() }
+	deletes := append(p.leader.journal.between(began, time.Time{}, granted), p.standby.journal.between(began, time.Time{}, granted)...)
+	for _, wrong := range judgeEvictions(claimed, evicted, deletes) {
+		e.Errorf("%s: %s; deletes: %v", name, wrong, deletes)
+	}
+}
+
+// checkTakeover looks at when the standby became the leader and what it did then.
+func (r *replica) checkTakeover(name string, killed, renewed time.Time) time.Duration {
+	r.Helper()
+	leased := r.journal.between(killed, time.Time{}, func(d deed) bool { return d.leases() && d.succeeded() })
+	acted := r.journal.between(killed, time.Time{}, deed.acts)
+	wrote := r.journal.between(killed, time.Time{}, deed.touchesPods)
+	if len(leased) == 0 || len(acted) == 0 || len(wrote) == 0 {
+		r.Fatalf("%s: the standby wrote the lease %d times, acted %d times, %d times on pods", name, len(leased), len(acted), len(wrote))
+	}
+	took, first := leased[0].at.Sub(killed), acted[0].at.Sub(killed)
+	r.Logf("%s: the %s had the lease %v after the kill, acted after %v, wrote to a pod after %v: %v", name, r.name,
+		took.Round(time.Millisecond), first.Round(time.Millisecond), wrote[0].at.Sub(killed).Round(time.Millisecond), wrote[0])
+	if over := acted[0].at.Sub(renewed); over < leaseDuration {
+		r.Errorf("%s: the standby acted %v after the last renewal, the lease is %v", name, over, leaseDuration)
+	}
+	if first > leaseDuration+takeoverSlack {
+		r.Errorf("%s: the standby acted %v after the kill, want at most %v and a slack of %v", name, first, leaseDuration, takeoverSlack)
+	}
+	if read := r.journal.between(killed, time.Time{}, deed.lists); len(read) > 0 {
+		r.Errorf("%s: the standby read all pods again: %v", name, read)
+	}
+	if read := r.journal.between(r.started, killed, deed.lists); len(read) == 0 {
+		r.Errorf("%s: the journal does not have how the standby read the pods at its start", name)
+	}
+	return took.Round(time.Millisecond)
+}
+
+// TestStandbyThatActsIsFound plants a second replica that does not care who has
+// the lease: the journal has to show it.
+func TestStandbyThatActsIsFound(t *testing.T) {
+	const n = 30 // more than one of two gets to bind before the other; all of them fit
+	both := setupReplicas(t, preemptionQueues, func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil })
+	both.leader.expectBooks()
+	both.standby.fill("p", n, inQueue("root.borrows"), requests("cpu", "10m"))
+	for _, r := range []*replica{both.leader, both.standby} {
+		if did := r.trespasses(time.Now()); len(did) == 0 {
+			t.Errorf("the journal of the %s says that it did nothing", r.name)
+		} else {
+			t.Logf("the %s did %d things, first: %v", r.name, len(did), did[0])
+		}
+	}
+}
+
+// TestEvictionsAreJudged plants what must not happen to the victims of a plan.
+func TestEvictionsAreJudged(t *testing.T) {
+	gone := func(names ...string) (out []deed) {
+		for _, n := range names {
+			out = append(out, deed{method: "DELETE", path: "/api/v1/namespaces/n/pods/" + n, status: 200})
+		}
+		return out
+	}
+	for _, test := range []struct {
+		name             string
+		claimed, evicted []string
+		deletes          []deed
+		want             string // in the only finding; empty for none
+	}{
+		{"as planned", []string{"a", "b"}, []string{"b", "a"}, gone("a", "b"), ""},
+		{"the answer to a delete was lost", []string{"a", "b"}, []string{"a", "b"}, gone("b"), ""},
+		{"a second set", []string{"a"}, []string{"a", "c"}, gone("a", "c"), "pod c was evicted"},
+		{"deleted again", []string{"a", "b"}, []string{"a", "b"}, gone("a", "b", "a"), "pod a was deleted 2 times"},
+		{"forgotten", []string{"a", "b"}, []string{"a"}, gone("a"), "pod b is named"},
+	} {
+		got := judgeEvictions(test.claimed, test.evicted, test.deletes)
+		if (test.want == "") != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.Contains(got[0], test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}

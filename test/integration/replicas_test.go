@@ -1,0 +1,215 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The lease of the replicas: times of upstream's that are short enough to wait for.
+const (
+	leaseDuration = 3 * time.Second
+	renewDeadline = 2 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+)
+
+// deed is a request of a replica that the API server has answered.
+type deed struct {
+	at           time.Time
+	method, path string
+	query        url.Values
+	status       int
+}
+
+func (d deed) String() string { return fmt.Sprintf("%s %s: %d", d.method, d.path, d.status) }
+
+func (d deed) succeeded() bool { return d.status < http.StatusMultipleChoices }
+
+// leases tells whether it writes the lease.
+func (d deed) leases() bool {
+	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/apis/coordination.k8s.io/")
+}
+
+// acts tells whether it changes the cluster or says something to its people. The
+// lease is what decides who may, and reviews only ask who somebody is.
+func (d deed) acts() bool {
+	return d.method != http.MethodGet && !d.leases() &&
+		!strings.HasPrefix(d.path, "/apis/authentication.k8s.io/") && !strings.HasPrefix(d.path, "/apis/authorization.k8s.io/")
+}
+
+// lists tells whether it reads all pods, as an informer does that knows none.
+func (d deed) lists() bool {
+	return d.method == http.MethodGet && d.path == "/api/v1/pods" &&
+		(!d.query.Has("watch") || d.query.Get("sendInitialEvents") == "true")
+}
+
+// touchesPods tells whether it writes to a pod: its status, its binding, its end.
+func (d deed) touchesPods() bool {
+	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/api/v1/namespaces/") && strings.Contains(d.path, "/pods/")
+}
+
+// evicts returns the name of the pod that it deletes; empty if it is another deed.
+func (d deed) evicts() string {
+	// /api/v1/namespaces/NAMESPACE/pods/NAME
+	parts := strings.Split(d.path, "/")
+	if d.method != http.MethodDelete || len(parts) != 7 || parts[5] != "pods" {
+		return ""
+	}
+	return parts[6]
+}
+
+// journal is what one replica has done.
+type journal struct {
+	mu    sync.Mutex
+	deeds []deed
+}
+
+// note is for the proxy of the replica; it never fails.
+func (j *journal) note(answer *http.Response) error {
+	r := answer.Request
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.deeds = append(j.deeds, deed{time.Now(), r.Method, r.URL.Path, r.URL.Query(), answer.StatusCode})
+	return nil
+}
+
+// between returns the deeds of some kind in a span of time. A zero end means now.
+func (j *journal) between(from, to time.Time, of func(deed) bool) []deed {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []deed
+	for _, d := range j.deeds {
+		if d.at.After(from) && (to.IsZero() || d.at.Before(to)) && of(d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// replica is one of two schedulers. Its env is the test's, with its own process
+// and address.
+type replica struct {
+	*env
+	name    string
+	proxy   *apiProxy
+	journal *journal
+	started time.Time // when it was started last
+}
+
+// pair is two schedulers on one lease.
+type pair struct{ leader, standby *replica }
+
+// elected lets a scheduler stand for election.
+func elected(s *settings) {
+	s.launch.LeaderElection = true
+	s.launch.Args = []string{
+		"--leader-elect-lease-duration=" + leaseDuration.String(),
+		"--leader-elect-renew-deadline=" + renewDeadline.String(),
+		"--leader-elect-retry-period=" + retryPeriod.String(),
+	}
+}
+
+// newReplica returns a replica that has not been started, and what its settings need.
+func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
+	t.Helper()
+	r := &replica{name: name, proxy: newAPIProxy(t), journal: &journal{}}
+	r.proxy.forward.ModifyResponse = r.journal.note
+	r.proxy.spring = func() {
+		if err := r.process.Kill(); err != nil {
+			t.Error(err)
+		}
+	}
+	return r, r.proxy.through
+}
+
+// setupReplicas starts two schedulers: the first one leads when it returns. The
+// options are for the second one only.
+func setupReplicas(t *testing.T, queues string, options ...func(*settings)) *pair {
+	t.Helper()
+	first, through := newReplica(t, "first")
+	began := time.Now()
+	first.env = setup(t, queues, through, elected)
+	first.started = began
+	eventually(t, patience, "the first replica has the lease", func() (bool, string) {
+		took := first.journal.between(began, time.Time{}, func(d deed) bool { return d.leases() && d.succeeded() })
+		return len(took) > 0, ""
+	})
+	second, through := newReplica(t, "second")
+	copied := *first.env
+	second.env, copied.process = &copied, nil
+	for _, o := range append([]func(*settings){through}, options...) {
+		o(&copied.settings)
+	}
+	copied.settings.launch.Name = "scheduler-" + copied.id + "-second"
+	copied.writeSchedulerConfig()
+	t.Cleanup(func() {
+		if copied.process == nil {
+			return
+		}
+		alive := copied.process.Running()
+		if err := copied.process.Stop(); err != nil {
+			t.Error(err)
+		}
+		copied.checkLog(alive)
+	})
+	second.restart()
+	return &pair{leader: first, standby: second}
+}
+
+// restart starts the replica, again if it was killed.
+func (r *replica) restart() {
+	r.Helper()
+	r.proxy.open()
+	r.started = time.Now()
+	r.start()
+}
+
+// trespasses are what a replica did since it was started that only the leader may.
+func (r *replica) trespasses(until time.Time) []deed {
+	return r.journal.between(r.started, until, deed.acts)
+}
+
+// lease is the lease both stand for.
+func (e *env) lease() coordinationv1.LeaseSpec {
+	e.Helper()
+	l, err := suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{})
+	e.ok(err)
+	if l.Spec.HolderIdentity == nil || l.Spec.RenewTime == nil {
+		e.Fatalf("nobody has the lease: %+v", l.Spec)
+	}
+	return l.Spec
+}
+
+// judgeEvictions says what is wrong with the evictions of one preemption: pods
+// that were let go without being named by the claim, named ones that run on, and
+// pods that were deleted again though they were going already. deletes are the
+// deletes that the API server granted, whoever sent them.
+func judgeEvictions(claimed, evicted []string, deletes []deed) []string {
+	var wrong []string
+	for _, name := range evicted {
+		if !slices.Contains(claimed, name) {
+			wrong = append(wrong, fmt.Sprintf("pod %s was evicted, the claim does not name it", name))
+		}
+	}
+	times := map[string]int{}
+	for _, d := range deletes {
+		times[d.evicts()]++
+	}
+	for _, name := range claimed {
+		if !slices.Contains(evicted, name) {
+			wrong = append(wrong, fmt.Sprintf("pod %s is named by the claim and was not evicted", name))
+		}
+		if times[name] > 1 {
+			wrong = append(wrong, fmt.Sprintf("pod %s was deleted %d times", name, times[name]))
+		}
+	}
+	return wrong
+}
