@@ -49,6 +49,8 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("listed as unplaced: %v", listed)
 	case (p.state == unplaced) != (p.app == nil):
 		return fmt.Errorf("has an application: %v", p.app != nil)
+	case p.gang != nil && (p.state != unplaced || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
+		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
 	case (p.state == waiting) != (p.ask != nil):
 		return fmt.Errorf("is in the order: %v", p.ask != nil)
 	case (p.state == admitted || p.state == cooling) != (p.at != ranking.Outside):

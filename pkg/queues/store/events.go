@@ -70,6 +70,7 @@ func (s *Store) add(event Pod, now time.Time) {
 	s.tally(p)
 	s.changed(p)
 	s.reports.expect(p, now)
+	s.enlist(p, now)
 	if s.started {
 		s.place(p, now)
 		s.adopt(p, now)
@@ -109,6 +110,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
 	s.register.forgetPod(p)
+	s.leaveGang(p, now)
 	s.gone(p.UID, now)
 	if node != nil {
 		s.wakeHolders(node.name, "", now)
@@ -134,6 +136,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state == unplaced {
 		p.Pod = event
 		s.changed(p)
+		s.enlist(p, now)
 		if s.started {
 			s.place(p, now)
 		}
@@ -229,6 +232,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	s.tally(p)
+	s.enlist(p, now)
 	if s.started {
 		s.place(p, now)
 	}

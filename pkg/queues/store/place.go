@@ -74,6 +74,9 @@ func tooLarge(request resources.Vector) reasons.Reason {
 // they are missing. It also says which gang the pod asks for.
 func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
 	id, reason := placement.Identify(p.placement(), s.options.Placement)
+	if reason.None() && p.Node == "" {
+		reason = s.keepBack(p, id)
+	}
 	if !reason.None() && p.Node == "" {
 		return nil, id.Gang, reason
 	}

@@ -116,6 +116,7 @@ type pod struct {
 	Pod
 	state state
 	app   *app       // nil while unplaced
+	gang  *hardGang  // that it asks for, or is kept back by; nil if none
 	ask   *order.Ask // set while waiting
 	// laneAsk is set while the pod is in the lane; it is cooling then.
 	laneAsk *order.Ask

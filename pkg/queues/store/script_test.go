@@ -363,6 +363,7 @@ func setPod(p *Pod, word string) bool {
 			}
 		}
 	case "soft-gang":
+		delete(p.Annotations, placement.KeyPolicyParameters)
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
 	case "hard-gang":
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`

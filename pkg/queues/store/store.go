@@ -75,6 +75,7 @@ type Store struct {
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
+	gangs      map[appName]*hardGang
 	namespaces map[string]namespace
 	nodes      map[string]*node
 	stale      []*node // that plans see differently since the last world
@@ -146,6 +147,7 @@ func New(spec *config.Spec, options Options) *Store {
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},
+		gangs:      map[appName]*hardGang{},
 		namespaces: map[string]namespace{},
 		nodes:      map[string]*node{},
 		window:     newWindow(options.Window, options.MaxWindow),

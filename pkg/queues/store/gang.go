@@ -1,0 +1,94 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Only the first pod of a gang says how strict it is: the driver of Spark has the
+// style, its executors have the name of their group and no more. So that a Hard
+// gang never runs by halves, pods of its groups wait with the one that says Hard,
+// in whatever order they come.
+
+// hardGang is an application in which a pod that is on no node asks for a Hard gang.
+type hardGang struct {
+	name appName
+	says map[types.UID]*pod // those that ask for it; never empty
+	kept map[types.UID]*pod // members that would be ordinary pods without them
+}
+
+// enlist follows what a pod says of its gang. It is called before the pod is
+// placed, for every event that may change the answer.
+func (s *Store) enlist(p *pod, now time.Time) {
+	name, hard := s.asksForHard(p)
+	if p.gang != nil && !(hard && p.gang.name == name && p.gang.says[p.UID] != nil) {
+		s.leaveGang(p, now)
+	}
+	if !hard {
+		return
+	}
+	g := s.gangs[name]
+	if g == nil {
+		g = &hardGang{name: name, says: map[types.UID]*pod{}, kept: map[types.UID]*pod{}}
+		s.gangs[name] = g
+	}
+	g.says[p.UID], p.gang = p, g
+}
+
+// asksForHard tells whether a pod keeps others of its application back. One that
+// runs does not: its gang began under another scheduler, and waiting would not
+// make it whole.
+func (s *Store) asksForHard(p *pod) (appName, bool) {
+	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
+		return appName{}, false
+	}
+	id, _ := placement.Identify(p.placement(), s.options.Placement)
+	// Nobody chose that the pods of a shared application belong together.
+	return appName{namespace: p.Namespace, id: id.Application}, id.Gang == placement.GangHard && !id.Shared
+}
+
+// keepBack refuses a member of a gang while another pod asks for a Hard one.
+func (s *Store) keepBack(p *pod, id placement.Identity) reasons.Reason {
+	g := s.gangs[appName{namespace: p.Namespace, id: id.Application}]
+	if g == nil || id.Shared || id.Gang != placement.GangSoft {
+		return reasons.Reason{}
+	}
+	g.kept[p.UID], p.gang = p, g
+	return reasons.New(reasons.HardGangUnsupported,
+		"application %s has a pod that asks for gangSchedulingStyle=Hard, which is not offered, so no pod of its task groups is started",
+		id.Application)
+}
+
+// leaveGang takes a pod out of its Hard gang. With the last one that asked for
+// it the gang ends, and its members are ordinary pods.
+func (s *Store) leaveGang(p *pod, now time.Time) {
+	g := p.gang
+	if g == nil {
+		return
+	}
+	p.gang = nil
+	delete(g.says, p.UID)
+	delete(g.kept, p.UID)
+	if len(g.says) > 0 {
+		return
+	}
+	delete(s.gangs, g.name)
+	members := slices.SortedFunc(maps.Values(g.kept), func(a, b *pod) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+	})
+	for _, m := range members {
+		m.gang = nil
+	}
+	for _, m := range members {
+		if s.started {
+			s.place(m, now)
+		}
+	}
+}
