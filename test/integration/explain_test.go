@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,30 +89,90 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code) *rest.Explanation
 		e.ok(err)
 		return slices.Contains(codesOf(x), string(code)), string(text)
 	})
-	if entry, known := reasons.Explain(code); !known || x.Summary == "" || x.Reason != nil && x.Reason.Code == string(code) && !slices.Contains(x.ToDo, entry.Remedy) {
+	is := func(r *rest.Reason) bool { return r != nil && r.Code == string(code) }
+	counts := is(x.Reason) || is(x.Limits) || x.State == "stuck" || x.State == "backing off" // else others cannot make room for it now
+	if entry, known := reasons.Explain(code); !known || x.Summary == "" || counts && !slices.Contains(x.ToDo, entry.Remedy) {
 		e.Errorf("%s: summary %q, to do %q", code, x.Summary, x.ToDo)
 	}
 	return x
 }
 
+// awaitLastHold waits until a pod's last hold is explained to have ended for a reason.
+func (e *env) awaitLastHold(p *corev1.Pod, why reasons.Code) {
+	e.Helper()
+	eventually(e, patience, fmt.Sprintf("the last hold of pod %s ended by %s", p.Name, why), func() (bool, string) {
+		x := e.explanation(e.Context(), p)
+		if x == nil || x.LastHold == nil {
+			return false, "it had none"
+		}
+		return x.LastHold.Reason == why && x.LastHold.Message != "", fmt.Sprintf("%+v", *x.LastHold)
+	})
+}
+
+// explainedElsewhere are the codes for which TestExplanations has no pod, and why.
+var explainedElsewhere = map[reasons.Code]string{
+	reasons.Starting:                   "nothing is known of the pod's queue then; the pages of pkg/rest show the start",
+	reasons.ConfigurationInvalid:       "nothing is known of the pod's queue then; TestBadConfigurationAtStart reads the conditions",
+	reasons.ConfigurationUnreadable:    "nothing is known of the pod's queue then; the tests of the configuration's source",
+	reasons.NamespaceAnnotationInvalid: "a warning for which nothing waits",
+	reasons.SoftGangIgnored:            "a warning for which nothing waits",
+	reasons.InOrder:                    "lasts for moments; pkg/queues/store/testdata/window.txt",
+	reasons.BackingOff:                 "lasts for moments; pkg/queues/store/testdata/window.txt",
+	reasons.PreemptionPaced:            "lasts for moments; the tests of the store",
+	reasons.NodeHeld:                   "said of a node, in what FailedScheduling counts, and not of a pod; TestDaemonSetHoldsEnd reads it there",
+	reasons.ConfigurationChanged:       "said of an attempt, which is made again at once; the tests of pkg/plugins/reservation",
+	reasons.RoomAwaited:                "TestDaemonSetHoldsEnd asks",
+	reasons.HoldTimedOut:               "TestHoldTimesOut asks",
+	reasons.HoldSuperseded:             "a new hold ends soon after; TestHoldSuperseded reads the list of holds that ended",
+	reasons.HoldNodeGone:               "TestHoldOfANodeThatGoes asks",
+	reasons.HoldNodeUnschedulable:      "TestHoldOfANodeThatIsCordoned asks",
+	reasons.HoldGivenUp:                "TestPlanThatFails asks",
+	reasons.MakingRoom:                 "TestExplanations, when room is made",
+	reasons.Preempted:                  "TestExplanations, when room is made",
+	reasons.WaitingForRoom:             "TestExplanations, when a pod leaves",
+	reasons.RoomImpossible:             "TestExplanations, of a DaemonSet",
+	reasons.QueueDraining:              "TestExplanations, after a change of the configuration",
+	reasons.PreemptionDisabled:         "TestExplanations, after a change of the configuration",
+}
+
+// explainCase is a pod that waits for a reason.
+type explainCase struct {
+	code    reasons.Code
+	options []podOption
+}
+
+// unexplained are the codes of the table that have neither a case nor an entry in
+// explainedElsewhere, and those that have both.
+func unexplained(table []reasons.Entry, cases []explainCase, elsewhere map[reasons.Code]string) []reasons.Code {
+	var out []reasons.Code
+	for _, entry := range table {
+		with := slices.ContainsFunc(cases, func(c explainCase) bool { return c.code == entry.Code })
+		if with == (elsewhere[entry.Code] != "") {
+			out = append(out, entry.Code)
+		}
+	}
+	return out
+}
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	if codes := unexplained(reasons.Table(), explainCases("x"), explainedElsewhere); len(codes) > 0 {
+		t.Errorf("no explanation is taken from a cluster for %v, and nothing says why, or both", codes)
+	}
+	table := append(reasons.Table(), reasons.Entry{Code: "New"})
+	if codes := unexplained(table, explainCases("x"), explainedElsewhere); !slices.Equal(codes, []reasons.Code{"New"}) {
+		t.Errorf("a new code is not noticed: %v", codes)
+	}
+}
+
 // TestExplanations makes pods that wait, one for each reason that can be made to
-// last, and asks why. Codes that are not here do not last, are about no pod that
-// waits, or are asked for where they are made:
-//
-//   - Starting, ConfigurationInvalid, ConfigurationUnreadable: nothing is known
-//     of a pod's queue then; the pages' tests and refusal by REST show them.
-//   - NamespaceAnnotationInvalid, SoftGangIgnored: warnings for which nothing waits.
-//   - InOrder, BackingOff, NodeHeld, ConfigurationChanged, PreemptionPaced: they
-//     last for moments; the tests of the store explain pods in these states.
-//   - PreemptionDisabled, PreemptionNever: need another configuration, or a
-//     PriorityClass; the tests of the store and of previews have them.
-//   - WaitingForRoom, RoomAwaited, RoomImpossible and the ends of holds: the tests
-//     of holds and DaemonSets; lastDecision and lastHold have them.
+// last, and asks why.
 func TestExplanations(t *testing.T) {
 	e := setup(t, explainQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
 	victim := e.createPod(e.pod("victim", "victim", inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Hour)))
 	e.awaitRunning(victim)
+	leaves := e.createPod(e.pod("leaves", "leaves", inQueue("root.borrows"), requests("cpu", "500m"), stopsAfter(time.Hour)))
+	e.awaitRunning(leaves)
 	for _, p := range []*corev1.Pod{
 		e.pod("bobs", "bobs", inQueue("root.limited"), ofUser("bob"), requests("cpu", "100m")),
 		e.pod("crews", "crews", inQueue("root.limited"), ofUser("eve", "crew"), requests("cpu", "100m")),
@@ -120,10 +181,35 @@ func TestExplanations(t *testing.T) {
 	} {
 		e.awaitRunning(e.createPod(p))
 	}
-	for _, s := range []struct {
-		code    reasons.Code
-		options []podOption
-	}{
+	e.priorityClass("never", 0, neverPreempts)
+	for _, s := range explainCases(e.id) {
+		e.run(string(s.code), func(e *env) {
+			name := "why-" + fmt.Sprintf("%x", len(e.id)) + "-" + lower(string(s.code))
+			e.awaitExplained(e.createPod(e.pod(name, name, s.options...)), s.code)
+		})
+	}
+	e.run("DaemonSet", func(e *env) {
+		e.createDaemonSet("wide", inQueue("root.free"), requests("cpu", "50"))
+		e.awaitExplained(e.awaitWaiting("wide", 1)[0], reasons.RoomImpossible)
+	})
+	e.run("preview and hold", func(e *env) { e.foretellAndHold(victim) })
+	e.run("leaving pod", func(e *env) {
+		e.delete(leaves)
+		waits := e.createPod(e.pod("waits", "waits", inQueue("root.owed"), requests("cpu", "400m")))
+		e.awaitExplained(waits, reasons.WaitingForRoom)
+	})
+	e.run("configuration", func(e *env) {
+		changed := strings.Replace(explainQueues, `    - {name: one, submitacl: "*", maxapplications: 1}`+"\n", "", 1)
+		e.configure(strings.Replace(changed, "- name: default\n", "- name: default\n  preemption: {enabled: false}\n", 1))
+		e.awaitQueue("root.one", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+		e.awaitExplained(e.createPod(e.pod("new", "new", inQueue("root.one"))), reasons.QueueDraining)
+		e.awaitExplained(e.createPod(e.pod("stuck", "stuck", inQueue("root.owed"), requests("cpu", "5"))), reasons.PreemptionDisabled)
+	})
+}
+
+// explainCases are the pods of TestExplanations; names of the test begin with id.
+func explainCases(id string) []explainCase {
+	return []explainCase{
 		{reasons.SchedulingGated, []podOption{inQueue("root.free"), gated}},
 		{reasons.RequestTooLarge, []podOption{inQueue("root.free"), requests("memory", "7Ei")}},
 		{reasons.NoPlacementRuleMatched, nil},
@@ -145,13 +231,9 @@ func TestExplanations(t *testing.T) {
 		{reasons.NoNodeFits, []podOption{inQueue("root.free"), requests("cpu", "50")}},
 		{reasons.PreemptionRefused, []podOption{inQueue("root.borrows"), requests("cpu", "50")}},
 		{reasons.PreemptionDelayed, []podOption{inQueue("root.patient"), requests("cpu", "2")}},
-	} {
-		e.run(string(s.code), func(e *env) {
-			name := "why-" + fmt.Sprintf("%x", len(e.id)) + "-" + lower(string(s.code))
-			e.awaitExplained(e.createPod(e.pod(name, name, s.options...)), s.code)
-		})
+		{reasons.PlacementRuleFailed, []podOption{annotated(placement.KeyQueue, placement.RecoveryQueue)}},
+		{reasons.PreemptionNever, []podOption{inQueue("root.borrows"), requests("cpu", "2"), ofPriority(id + "-never")}},
 	}
-	e.run("preview and hold", func(e *env) { e.foretellAndHold(victim) })
 }
 
 func lower(s string) string { return string(bytes.ToLower([]byte(s))) }

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
 // half is a hold whose room is made by half: an asker of two cores, one victim
@@ -56,6 +58,11 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 		return false, strings.Join(seen, ", ")
 	})
 	h.awaitNote(h.asker, says, h.node)
+	eventually(h, patience, "the hold is listed as ended by "+string(why), func() (bool, string) {
+		var holds rest.Holds
+		h.own("holds?pod="+h.asker.Name, &holds)
+		return slices.ContainsFunc(holds.Ended, func(o rest.EndedHold) bool { return o.Reason == why && o.Node == h.node }), fmt.Sprintf("%+v", holds.Ended)
+	})
 }
 
 // TestHoldSuperseded checks what a pod that can run there only may do to a hold:
@@ -101,6 +108,7 @@ func TestHoldOfANodeThatGoes(t *testing.T) {
 	second := h.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
 	h.ok(suite.cluster.RemoveNodes(t.Context(), h.node))
 	h.awaitEnd(reasons.HoldNodeGone, "held for the pod no more")
+	h.awaitLastHold(h.asker, reasons.HoldNodeGone)
 	placed := h.c.awaitPlaced(h.asker)
 	if placed.Spec.NodeName != second {
 		t.Errorf("the asker runs on %s, want %s", placed.Spec.NodeName, second)
@@ -114,6 +122,7 @@ func TestHoldOfANodeThatIsCordoned(t *testing.T) {
 	h := makeHalf(t, 2*time.Second)
 	h.setNode(h.node, `{"spec":{"unschedulable":true}}`)
 	h.awaitEnd(reasons.HoldNodeUnschedulable, "held for the pod no more")
+	h.awaitLastHold(h.asker, reasons.HoldNodeUnschedulable)
 	h.awaitGone(h.slow)
 	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
 	if node := h.get(h.asker).Spec.NodeName; node != "" {

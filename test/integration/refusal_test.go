@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // protect lets the API server refuse the scheduler to delete a pod. It returns
@@ -81,6 +82,7 @@ func TestPlanThatFails(t *testing.T) {
 	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed")))
 	e.awaitPod(asker, "holds the node no more", func(p *corev1.Pod) bool { return conditionIs(p, held, corev1.ConditionFalse) })
 	e.awaitNote(asker, kept.Name, "protected")
+	e.awaitLastHold(asker, reasons.HoldGivenUp)
 	e.awaitPod(kept, "is not to go any more", func(p *corev1.Pod) bool { return !conditionIs(p, corev1.DisruptionTarget, corev1.ConditionTrue) })
 	c.expectNoMore(5*time.Second, 0, "older", "kept")
 	e.expectBooks()
