@@ -3,10 +3,8 @@ package audit
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,7 +40,11 @@ const (
 	// slice is how many things are compared at a time, and breath the pause after it.
 	slice  = 200
 	breath = 5 * time.Millisecond
-	// named is how many differences a health check names.
+	// Whoever asks at once is answered after quickLooks looks, with a pause between
+	// two of them.
+	quickLooks = 3
+	quickPause = 30 * time.Millisecond
+	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
 )
 
@@ -182,20 +184,39 @@ func (d *Drift) Check() error {
 	if d.failed != nil {
 		return fmt.Errorf("the books could not be compared with the API server: %w", d.failed)
 	}
-	if len(d.known) == 0 {
-		return nil
-	}
 	var lines []string
 	for _, n := range sorted(d.known) {
 		f := d.known[n]
 		lines = append(lines, fmt.Sprintf("%s %s: %s (since %s)", n.kind, f.what, f.text, f.since.UTC().Format(time.RFC3339)))
 	}
-	more := ""
-	if len(lines) > namedInCheck {
-		more = fmt.Sprintf("; and %d more", len(lines)-namedInCheck)
-		lines = lines[:namedInCheck]
+	return firstOf(lines)
+}
+
+// Now compares the pods at once, without a pause between them, and what differs a
+// few times more: events are late as a rule, and what never agrees is named. It
+// takes no lock of the store but to learn what changed.
+func (d *Drift) Now() error {
+	if !d.Inventory.View().Started {
+		return nil
 	}
-	return errors.New(strings.Join(lines, "; ") + more)
+	var only map[name]difference
+	for again := range quickLooks {
+		if again > 0 {
+			d.Clock.Sleep(quickPause)
+		}
+		l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
+		if err := l.pods(); err != nil {
+			return err
+		}
+		if only = l.found; len(only) == 0 {
+			return nil
+		}
+	}
+	var lines []string
+	for _, n := range sorted(only) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, only[n].what, only[n].text))
+	}
+	return firstOf(lines)
 }
 
 // Rounds is how many rounds were made.
@@ -225,6 +246,7 @@ type look struct {
 	only     map[name]difference
 	found    map[name]difference
 	compared int
+	hurry    bool // no breath is taken
 }
 
 // wanted tells whether something is to be compared. It takes a breath from time to
@@ -235,7 +257,7 @@ func (l *look) wanted(kind Kind, id string) bool {
 			return false
 		}
 	}
-	if l.compared++; l.compared%slice == 0 && !l.drift.pause(l.ctx, breath) {
+	if l.compared++; l.compared%slice == 0 && !l.hurry && !l.drift.pause(l.ctx, breath) {
 		return false
 	}
 	return l.ctx.Err() == nil

@@ -37,7 +37,6 @@ type Store interface {
 	DeletePriorityClass(name string, now time.Time)
 	UpsertBudget(b store.Budget, now time.Time)
 	DeleteBudget(namespace, name string, now time.Time)
-	Recount(managed []store.Pod) error
 }
 
 // Options say which pods are ours and how they are read.
@@ -128,22 +127,6 @@ func (w *Watcher) HasSynced() bool {
 		}
 	}
 	return true
-}
-
-// Recount compares the store with the managed pods as the informer has them now.
-// While events are on their way the two may differ.
-func (w *Watcher) Recount() error {
-	pods, err := w.pods.List(labels.Everything())
-	if err != nil {
-		return fmt.Errorf("list pods: %w", err)
-	}
-	var managed []store.Pod
-	for _, pod := range pods {
-		if w.options.Managed(pod) {
-			managed = append(managed, w.options.Translate(pod))
-		}
-	}
-	return w.store.Recount(managed)
 }
 
 // Pods are all pods as the informer has them now; they are not to be changed.

@@ -335,13 +335,3 @@ func TestManaged(t *testing.T) {
 		}
 	}
 }
-
-func TestRecountComparesWithThePodsSeen(t *testing.T) {
-	s := newScene(t, fake.NewClientset(managed("p", "u1", "n1"), managed("q", "u2", ""), foreign(managed("r", "u3", "n1"))))
-	s.start(t)
-	eventually(t, s.watcher.Recount)
-	s.store.Delete("u2", time.Now()) // which the API server did not say
-	if err := s.watcher.Recount(); err == nil || !strings.Contains(err.Error(), "ns/q") || strings.Contains(err.Error(), "ns/p") {
-		t.Errorf("got %v, want that pod ns/q is missing in the store", err)
-	}
-}

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -74,6 +75,11 @@ type OwnerUsage struct {
 	Running int
 }
 
+// Equal tells whether both are the same.
+func (u OwnerUsage) Equal(w OwnerUsage) bool {
+	return u.Running == w.Running && u.Allocated.Equal(w.Allocated) && u.Admitted.Equal(w.Admitted)
+}
+
 func (u OwnerUsage) zero() bool {
 	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0
 }
@@ -81,17 +87,18 @@ func (u OwnerUsage) zero() bool {
 // Ledger tracks what users and groups use in the queues that limit anybody. It
 // has one writer and no lock; its owner guards it.
 type Ledger struct {
-	usage map[ledgerKey]OwnerUsage
+	usage map[Charged]OwnerUsage
 }
 
-type ledgerKey struct {
-	queue ID
-	group bool
-	name  string
+// Charged is a user, or with Group set a group, in one queue.
+type Charged struct {
+	Queue ID
+	Group bool
+	Name  string
 }
 
 // NewLedger returns a ledger without usage.
-func NewLedger() *Ledger { return &Ledger{usage: map[ledgerKey]OwnerUsage{}} }
+func NewLedger() *Ledger { return &Ledger{usage: map[Charged]OwnerUsage{}} }
 
 // Update changes the usage of an owner in a leaf and all ancestors by f.
 // Queues whose path limits nobody are passed over at once.
@@ -100,14 +107,14 @@ func (l *Ledger) Update(v View, leaf ID, o Owner, f func(*OwnerUsage)) {
 		if len(q.Limits) == 0 {
 			continue
 		}
-		l.update(ledgerKey{q.ID, false, o.User}, f)
+		l.update(Charged{q.ID, false, o.User}, f)
 		if o.Group != "" {
-			l.update(ledgerKey{q.ID, true, o.Group}, f)
+			l.update(Charged{q.ID, true, o.Group}, f)
 		}
 	}
 }
 
-func (l *Ledger) update(k ledgerKey, f func(*OwnerUsage)) {
+func (l *Ledger) update(k Charged, f func(*OwnerUsage)) {
 	u := l.usage[k]
 	f(&u)
 	if u.zero() {
@@ -120,8 +127,14 @@ func (l *Ledger) update(k ledgerKey, f func(*OwnerUsage)) {
 // Usage returns what the user (or, with group set, the group) uses below a
 // queue; zero where nothing is, and where the queue limits nobody.
 func (l *Ledger) Usage(id ID, group bool, name string) OwnerUsage {
-	return l.usage[ledgerKey{id, group, name}]
+	return l.usage[Charged{id, group, name}]
 }
+
+// Len is how many users and groups are charged, each counted once for each queue.
+func (l *Ledger) Len() int { return len(l.usage) }
+
+// Charged lists who is charged, in no order.
+func (l *Ledger) Charged() []Charged { return slices.Collect(maps.Keys(l.usage)) }
 
 // Equal tells whether both ledgers have the same usage.
 func (l *Ledger) Equal(m *Ledger) bool {
@@ -129,8 +142,7 @@ func (l *Ledger) Equal(m *Ledger) bool {
 		return false
 	}
 	for k, u := range l.usage {
-		w := m.usage[k]
-		if u.Running != w.Running || !u.Allocated.Equal(w.Allocated) || !u.Admitted.Equal(w.Admitted) {
+		if !u.Equal(m.usage[k]) {
 			return false
 		}
 	}
@@ -142,13 +154,13 @@ func (l *Ledger) Equal(m *Ledger) bool {
 func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := userLimit(q, o.User); limit != nil {
-			u := l.usage[ledgerKey{q.ID, false, o.User}]
+			u := l.usage[Charged{q.ID, false, o.User}]
 			if b, over := breach(limit, u, ask, on); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
-			u := l.usage[ledgerKey{q.ID, true, o.Group}]
+			u := l.usage[Charged{q.ID, true, o.Group}]
 			if b, over := breach(limit, u, ask, on); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverGroupLimit, q, "group", o.Group, b)}
 			}
@@ -162,13 +174,13 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := userLimit(q, o.User); limit != nil {
-			n := l.usage[ledgerKey{q.ID, false, o.User}].Running
+			n := l.usage[Charged{q.ID, false, o.User}].Running
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
-			n := l.usage[ledgerKey{q.ID, true, o.Group}].Running
+			n := l.usage[Charged{q.ID, true, o.Group}].Running
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
 			}

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/audit"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -24,9 +26,9 @@ const (
 
 func benchDocument() string {
 	var document strings.Builder
-	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	document.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    limits: [{limit: all, users: ['*'], maxresources: {vcore: 100000}}]\n    queues:\n")
 	for i := range benchParents {
-		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      queues:\n", i)
+		fmt.Fprintf(&document, "    - name: p%d\n      parent: true\n      resources: {max: {vcore: 1000, memory: 1Ti}}\n      limits: [{limit: all, users: ['*'], maxresources: {vcore: 1000}}]\n      queues:\n", i)
 		for j := range benchLeaves {
 			fmt.Fprintf(&document, "      - {name: q%d, resources: {guaranteed: {vcore: 2, memory: 4Gi}, max: {vcore: 100, memory: 1Ti}}}\n", j)
 		}
@@ -57,7 +59,7 @@ func benchPod(c *cluster, i int, request resources.Vector) store.Pod {
 		UID: types.UID(fmt.Sprintf("8f7feca3-e777-47f6-b869-%012d", i)), Namespace: "team", Name: fmt.Sprint("pod-", i), Created: c.now,
 		Labels: map[string]string{
 			"applicationId": fmt.Sprint("app-", app), "queue": fmt.Sprintf("root.p%d.q%d", app%benchParents, app%benchLeaves),
-			"app": "sleep", "pod-template-hash": "7cf5877bcb",
+			"app": "sleep", "pod-template-hash": "7cf5877bcb", "yunikorn.apache.org/username": fmt.Sprint("user-", app),
 		},
 		Request: request,
 	}
@@ -118,5 +120,62 @@ func BenchmarkFirstView(b *testing.B) {
 		c := benchCluster(b)
 		b.StartTimer()
 		c.server.inventory.View()
+	}
+}
+
+// BenchmarkUnderLock is each thing that readers do under the lock of the store: what
+// a pod may have to wait for. The last one is for tests only.
+func BenchmarkUnderLock(b *testing.B) {
+	c := benchCluster(b)
+	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
+	var waits []types.UID
+	var owners []queues.Charged
+	for i := range 64 {
+		waits = append(waits, benchPod(c, 10*i, request).UID)
+	}
+	for _, a := range c.server.inventory.View().Applications[:256] {
+		owners = append(owners, queues.Charged{Queue: queues.RootID, Name: a.User})
+	}
+	b.Run("bite of 256 pods", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			for i := range 256 {
+				p := benchPod(c, i, request)
+				p.Priority = int32(b.N)
+				c.store.Upsert(p, c.now)
+			}
+			b.StartTimer()
+			c.store.TakeChanges(256)
+		}
+	})
+	for _, bench := range []struct {
+		name string
+		do   func(i int)
+	}{
+		{"explanation", func(i int) { c.store.Explanation(waits[i%len(waits)], c.now) }},
+		{"whys of 64 pods", func(int) { c.store.Whys(waits) }},
+		{"gated", func(int) { c.store.Gated() }},
+		{"256 owners", func(int) { c.store.OwnersUse(owners) }},
+		{"check", func(int) { _ = c.store.Check() }},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			i := 0
+			for b.Loop() {
+				bench.do(i)
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkBooks is the check of the books, which takes no lock of the store for long.
+func BenchmarkBooks(b *testing.B) {
+	c := benchCluster(b)
+	books := &audit.Books{Inventory: c.server.inventory, Owners: c.store.OwnersUse}
+	c.server.inventory.View()
+	for b.Loop() {
+		if err := books.Check(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -3,8 +3,8 @@
 // served and what is not, and why, is in docs/rest.md.
 //
 // Every answer is made from one view of the inventory, so everything in it is of
-// one moment, and no lock is held while it is made or read. Only the health check
-// takes the lock of the store for longer, and rests in proportion.
+// one moment, and no lock is held while it is made or read. The health check looks at
+// everything in the same way, and rests in proportion.
 //
 //   - server.go has the routes; each answers from a function in queues.go,
 //     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,

@@ -11,8 +11,8 @@ import (
 )
 
 // The result of a health check is given again for at least checkInterval, and for
-// checkRest times as long as it took: a check looks at everything, under the lock
-// of the store, and readers may come as often as they like.
+// checkRest times as long as it took: a check looks at everything, which keeps a
+// core busy, and readers may come as often as they like.
 const (
 	checkInterval = 5 * time.Second
 	checkRest     = 200

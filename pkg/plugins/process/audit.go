@@ -17,11 +17,12 @@ import (
 // auditors look whether the scheduler does what it says.
 type auditors struct {
 	laws  *audit.Laws
+	books *audit.Books
 	drift *audit.Drift
 }
 
 // audit makes them; run starts them.
-func (p *Process) audit(w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
+func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
 	logger = logger.WithName("audit")
 	laws := &audit.Laws{Clock: p.Clock, Logger: logger, Count: metrics.LawBroken, Lost: decided.Lost}
 	decided.Follow(laws.Hear)
@@ -34,7 +35,7 @@ func (p *Process) audit(w *informer.Watcher, books *inventory.Inventory, decided
 		kinds = append(kinds, string(kind))
 	}
 	metrics.Audited(audit.AllLaws(), kinds)
-	return auditors{laws, drift}
+	return auditors{laws, &audit.Books{Inventory: books, Owners: s.OwnersUse}, drift}
 }
 
 func (a auditors) run(ctx context.Context) {
@@ -42,11 +43,12 @@ func (a auditors) run(ctx context.Context) {
 	go a.drift.Run(ctx)
 }
 
-// checks are what the health check runs.
-func (a auditors) checks(s *store.Store, w *informer.Watcher) []rest.Check {
+// checks are what the health check runs. None holds the lock of the store for longer
+// than a reader of pages does.
+func (a auditors) checks() []rest.Check {
 	return []rest.Check{
-		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: s.Check},
-		{Name: "Pods", Description: "the pods in the books are those of the API server, at a quiet moment", Run: w.Recount},
+		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: a.books.Check},
+		{Name: "Pods", Description: "the pods in the books are those of the API server now", Run: a.drift.Now},
 		{Name: "Laws", Description: "every decision by which pods had to go kept the laws of preemption, judged again when it was carried out", Run: a.laws.Check},
 		{Name: "Drift", Description: "pods, nodes and queues in the books are what the API server says, looked at twice in a while", Run: a.drift.Check},
 	}

@@ -145,9 +145,9 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	s.OpenJournal()
 	decided := record.New(s, record.Options{})
 	books := inventory.New(s)
-	audited := p.audit(watcher, books, decided, logger)
+	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(s, watcher),
+		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(),
 	}, logger); err != nil {
 		return err
 	}

@@ -158,6 +158,7 @@ func (s *Store) count(a *app) {
 		return
 	}
 	a.counted = counts
+	s.register.apps.add(a)
 	s.index.SetClass(a.ordered, s.class(a))
 	d := 1
 	if !counts {

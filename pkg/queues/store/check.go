@@ -13,7 +13,8 @@ import (
 
 // Check verifies the store against itself: the books of every queue, user and
 // group against the sum over the pods, the window, the order, and that every
-// pod has what its state says. It looks at everything: for tests and on demand.
+// pod has what its state says. It looks at everything, and holds the lock for it:
+// for tests. Package audit has what can be asked while pods are scheduled.
 func (s *Store) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,6 +165,17 @@ func sameUsage(a, b queues.Usage) bool {
 	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
 		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) &&
 		a.Applications == b.Applications && a.Running == b.Running
+}
+
+// OwnersUse returns what users and groups are charged, and how many are in all. The
+// lock is held for as long as it takes to look them up: ask for a few hundred.
+func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range of {
+		usage = append(usage, s.ledger.Usage(k.Queue, k.Group, k.Name))
+	}
+	return usage, s.ledger.Len()
 }
 
 // Recount compares the store with a complete listing of the managed pods, as

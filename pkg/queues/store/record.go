@@ -58,6 +58,8 @@ type AppRecord struct {
 	// last three are as this process saw it, and zero before that.
 	Submitted, Accepted, Running, Finished time.Time
 	Usage                                  queues.Usage
+	// Counted is true while it counts against maxapplications.
+	Counted bool
 	// MostUsed is the most of each type that it used so far.
 	MostUsed resources.Vector
 }
@@ -95,7 +97,7 @@ func (s *Store) recordOfApp(a *app) *AppRecord {
 	return &AppRecord{
 		Serial: a.serial, Namespace: a.name.namespace, ID: a.name.id, Leaf: a.leaf, Queue: s.draft.Queue(a.leaf).Path,
 		User: a.owner.User, Group: a.owner.Group, Groups: a.groups,
-		Submitted: a.submitted, Accepted: a.accepted, Running: a.began, Usage: a.used, MostUsed: a.mostUsed,
+		Submitted: a.submitted, Accepted: a.accepted, Running: a.began, Usage: a.used, Counted: a.counted, MostUsed: a.mostUsed,
 	}
 }
 

@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// ownerLooks is how often what users and groups are charged is looked at before it
+// is called wrong: it is not of the moment of the pods, and right in one of them.
+const (
+	ownerLooks = 5
+	ownersBite = 256
+)
+
+// Books adds up the pods: every application, queue, user and group is charged with
+// the sum of its pods. All is added up from views, without a lock of the store.
+type Books struct {
+	Inventory *inventory.Inventory
+	// Owners returns what users and groups are charged, and how many are in all. It is
+	// asked for ownersBite at a time.
+	Owners func(of []queues.Charged) (usage []queues.OwnerUsage, all int)
+}
+
+// Check names what is not charged as it should be; nil if all is.
+func (b *Books) Check() error {
+	var lines []string
+	v := b.Inventory.View()
+	sums := map[queues.ID]queues.Usage{}
+	for _, a := range v.Applications {
+		if text := applicationDiffers(a); text != "" {
+			lines = append(lines, fmt.Sprintf("application %s of queue %s: %s", a.ID, a.Queue, text))
+		}
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			sums[q.ID] = added(sums[q.ID], a)
+		}
+	}
+	for q := range v.Queues.All() {
+		if text := usageDiffers(q.Usage, sums[q.ID]); text != "" {
+			lines = append(lines, fmt.Sprintf("queue %s: %s", q.Path, text))
+		}
+	}
+	return firstOf(append(lines, b.owners(v)...))
+}
+
+// applicationDiffers compares an application with its pods.
+func applicationDiffers(a *inventory.Application) string {
+	var allocated, pending resources.Vector
+	for _, p := range a.Allocations {
+		allocated = allocated.Add(p.Request)
+	}
+	for _, p := range a.Requests {
+		pending = pending.Add(p.Request)
+	}
+	return cmp.Or(charged("allocated", a.Usage.Allocated, allocated), charged("pending", a.Usage.Pending, pending))
+}
+
+// added is what a queue uses with one more application.
+func added(u queues.Usage, a *inventory.Application) queues.Usage {
+	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(a.Usage.Allocated), u.Admitted.Add(a.Usage.Admitted), u.Pending.Add(a.Usage.Pending)
+	u.Leaving, u.Arriving = u.Leaving.Add(a.Usage.Leaving), u.Arriving.Add(a.Usage.Arriving)
+	u.Applications++
+	if a.Counted {
+		u.Running++
+	}
+	return u
+}
+
+func usageDiffers(got, want queues.Usage) string {
+	counts := ""
+	if got.Applications != want.Applications || got.Running != want.Running {
+		counts = fmt.Sprintf("it is charged %d applications, %d of them running, and has %d and %d", got.Applications, got.Running, want.Applications, want.Running)
+	}
+	return cmp.Or(
+		charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted), charged("pending", got.Pending, want.Pending),
+		charged("leaving", got.Leaving, want.Leaving), charged("arriving", got.Arriving, want.Arriving), counts)
+}
+
+func charged(what string, got, want resources.Vector) string {
+	if got.Equal(want) {
+		return ""
+	}
+	return fmt.Sprintf("it is charged %v as %s, its pods make %v", got, what, want)
+}
+
+// owners compares users and groups.
+func (b *Books) owners(v *inventory.View) []string {
+	var wrong map[queues.Charged]string
+	for look := range ownerLooks {
+		if look > 0 {
+			v = b.Inventory.View()
+		}
+		found := b.ownersDiffer(v)
+		if look > 0 {
+			maps.DeleteFunc(found, func(k queues.Charged, _ string) bool { return wrong[k] == "" })
+		}
+		if wrong = found; len(wrong) == 0 {
+			return nil
+		}
+	}
+	return slices.Sorted(maps.Values(wrong))
+}
+
+func (b *Books) ownersDiffer(v *inventory.View) map[queues.Charged]string {
+	want := queues.NewLedger()
+	for _, a := range v.Applications {
+		want.Update(v.Queues, a.Leaf, queues.Owner{User: a.User, Group: a.Group}, func(u *queues.OwnerUsage) {
+			u.Allocated, u.Admitted = u.Allocated.Add(a.Usage.Allocated), u.Admitted.Add(a.Usage.Admitted)
+			if a.Counted {
+				u.Running++
+			}
+		})
+	}
+	out := map[queues.Charged]string{}
+	_, all := b.Owners(nil)
+	for keys := range slices.Chunk(want.Charged(), ownersBite) {
+		var got []queues.OwnerUsage
+		got, all = b.Owners(keys)
+		for i, k := range keys {
+			if w := want.Usage(k.Queue, k.Group, k.Name); !got[i].Equal(w) {
+				out[k] = ownerDiffers(v, k, got[i], w)
+			}
+		}
+	}
+	if all != want.Len() {
+		out[queues.Charged{}] = fmt.Sprintf("%d users and groups are charged, each counted for each queue, and %d use something", all, want.Len())
+	}
+	return out
+}
+
+func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsage) string {
+	kind := "user"
+	if k.Group {
+		kind = "group"
+	}
+	text := cmp.Or(charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted),
+		fmt.Sprintf("it is charged %d running applications, and has %d", got.Running, want.Running))
+	return fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text)
+}
+
+// firstOf is an error of some of the lines, with the number of the others; nil for
+// no line.
+func firstOf(lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	text, more := lines, ""
+	if len(lines) > namedInCheck {
+		text, more = lines[:namedInCheck], fmt.Sprintf("; and %d more", len(lines)-namedInCheck)
+	}
+	return errors.New(strings.Join(text, "; ") + more)
+}

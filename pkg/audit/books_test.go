@@ -1,0 +1,216 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// office is a store with pods of users, in queues that limit them.
+func office(t *testing.T) *store.Store {
+	s := store.New(queuestest.MustTree(t, "root limit=*;max.vcore=90\n  a\n  b"), store.Options{})
+	s.Start(began)
+	for i := range 9 {
+		p := store.Pod{
+			UID: types.UID(fmt.Sprint(i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: began, Request: queuestest.Vector("vcore=1 pods=1"),
+			Labels: map[string]string{placement.KeyQueue: []string{"root.a", "root.b"}[i%2], placement.KeyApplicationID: fmt.Sprint("app", i%4)},
+		}
+		if i < 4 {
+			p.Node = "n1"
+		}
+		s.Upsert(p, began)
+	}
+	s.UpsertNode("n1", queuestest.Vector("vcore=4 pods=9"), began)
+	return s
+}
+
+func TestBooksThatAreRight(t *testing.T) {
+	s := office(t)
+	if _, all := s.OwnersUse(nil); all == 0 {
+		t.Fatal("nobody is charged: nothing is shown")
+	}
+	books := &Books{Inventory: inventory.New(s), Owners: s.OwnersUse}
+	for _, change := range []func(){
+		func() {},
+		func() { s.Assume("5", "n1", began); s.Failed("4", "", reasons.Brief(reasons.NoNodeFits), began) },
+		func() { s.Delete("0", began); s.Delete("8", began.Add(time.Second)) },
+	} {
+		change()
+		if err := books.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// bent is a store that says something else than what it has.
+type bent struct {
+	*store.Store
+	bend func(*store.Changes)
+}
+
+func (b bent) TakeChanges(limit int) store.Changes {
+	c := b.Store.TakeChanges(limit)
+	b.bend(&c)
+	return c
+}
+
+// TestBooksThatAreWrong: the planted bugs, of each thing that is added up.
+func TestBooksThatAreWrong(t *testing.T) {
+	usage := func(change func(*queues.Usage)) func(c *store.Changes) {
+		return func(c *store.Changes) {
+			draft := queues.NewDraftFrom(c.Rest.Spec)
+			for q := range c.Rest.Queues.All() {
+				mine, _ := draft.Find(q.Path)
+				draft.Update(mine.ID, func(u *queues.Usage) {
+					own := q.Usage
+					for _, below := range q.Children { // Update adds to the queues above, too
+						own = less(own, c.Rest.Queues.Queue(below).Usage)
+					}
+					add(u, own)
+					if q.Path == "root.a" {
+						change(u)
+					}
+				})
+			}
+			rest := *c.Rest
+			rest.Queues = draft.Publish(nil)
+			c.Rest = &rest
+		}
+	}
+	one := queuestest.Vector("vcore=1")
+	application := func(change func(*store.AppRecord)) func(c *store.Changes) {
+		return func(c *store.Changes) {
+			for i, a := range c.Apps {
+				if a.ID == "app0" {
+					other := *a
+					change(&other)
+					c.Apps[i] = &other
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		bend func(*store.Changes)
+		says string
+	}{
+		{"nothing", usage(func(*queues.Usage) {}), ""},
+		{"allocated", usage(func(u *queues.Usage) { u.Allocated = u.Allocated.Add(one) }), "queue root.a: it is charged pods=2 vcore=3000 as allocated, its pods make pods=2 vcore=2000"},
+		{"admitted", usage(func(u *queues.Usage) { u.Admitted = u.Admitted.Add(one) }), "as admitted"},
+		{"pending", usage(func(u *queues.Usage) { u.Pending = u.Pending.Add(one) }), "as pending"},
+		{"leaving", usage(func(u *queues.Usage) { u.Leaving = u.Leaving.Add(one) }), "as leaving"},
+		{"arriving", usage(func(u *queues.Usage) { u.Arriving = u.Arriving.Add(one) }), "as arriving"},
+		{"applications", usage(func(u *queues.Usage) { u.Applications++ }), "queue root.a: it is charged 3 applications, 2 of them running, and has 2 and 2"},
+		{"running", usage(func(u *queues.Usage) { u.Running-- }), "1 of them running, and has 2 and 2"},
+		{"an application", application(func(a *store.AppRecord) { a.Usage.Allocated = a.Usage.Allocated.Add(one) }), "application app0 of queue root.a: it is charged"},
+		{"an application that waits", application(func(a *store.AppRecord) { a.Usage.Pending = a.Usage.Pending.Add(one) }), "as pending"},
+		{"a pod that is not shown", func(c *store.Changes) { c.Pods = c.Pods[1:] }, "application app"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := office(t)
+			err := (&Books{Inventory: inventory.New(bent{s, c.bend}), Owners: s.OwnersUse}).Check()
+			if c.says == "" && err != nil || c.says != "" && !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Errorf("%v, not %q", err, c.says)
+			}
+		})
+	}
+}
+
+func add(u *queues.Usage, w queues.Usage) {
+	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(w.Allocated), u.Admitted.Add(w.Admitted), u.Pending.Add(w.Pending)
+	u.Leaving, u.Arriving = u.Leaving.Add(w.Leaving), u.Arriving.Add(w.Arriving)
+	u.Applications, u.Running = u.Applications+w.Applications, u.Running+w.Running
+}
+
+func less(u, w queues.Usage) queues.Usage {
+	u.Allocated, u.Admitted, u.Pending = u.Allocated.Sub(w.Allocated), u.Admitted.Sub(w.Admitted), u.Pending.Sub(w.Pending)
+	u.Leaving, u.Arriving = u.Leaving.Sub(w.Leaving), u.Arriving.Sub(w.Arriving)
+	u.Applications, u.Running = u.Applications-w.Applications, u.Running-w.Running
+	return u
+}
+
+// TestOwners: what is wrong in every look is wrong; what is right in one was late.
+func TestOwners(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		wrong func(look int, usage []queues.OwnerUsage, all *int)
+		says  string
+	}{
+		{"never", func(int, []queues.OwnerUsage, *int) {}, ""},
+		{"running", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Running++ }, "user nobody in queue root: it is charged 5 running applications, and has 4"},
+		{"used", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Allocated = queuestest.Vector("vcore=1") }, "user nobody in queue root: it is charged vcore=1000 as allocated, its pods make"},
+		{"on the way", func(_ int, usage []queues.OwnerUsage, _ *int) { usage[0].Admitted = queuestest.Vector("vcore=1") }, "as admitted"},
+		{"somebody who uses nothing", func(_ int, _ []queues.OwnerUsage, all *int) { *all++ }, "2 users and groups are charged, each counted for each queue, and 1 use something"},
+		{"but once", func(look int, usage []queues.OwnerUsage, _ *int) {
+			if look != ownerLooks-1 {
+				usage[0].Running++
+			}
+		}, ""},
+		{"first one, then another", func(look int, usage []queues.OwnerUsage, all *int) {
+			if look < 2 {
+				usage[0].Running++
+			} else {
+				*all++
+			}
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, look := office(t), -1
+			err := (&Books{Inventory: inventory.New(s), Owners: func(of []queues.Charged) ([]queues.OwnerUsage, int) {
+				usage, all := s.OwnersUse(of)
+				if of != nil {
+					look++
+					c.wrong(look, usage, &all)
+				}
+				return usage, all
+			}}).Check()
+			if c.says == "" && err != nil || c.says != "" && !strings.Contains(fmt.Sprint(err), c.says) {
+				t.Errorf("%v, not %q", err, c.says)
+			}
+		})
+	}
+}
+
+// TestNow: what differs is named at once, what comes right between two looks is not.
+func TestNow(t *testing.T) {
+	l := newLand(t)
+	if err := l.Now(); err != nil {
+		t.Error(err)
+	}
+	l.notTold(func() { l.pod("lost", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }) })
+	if err := l.Now(); !strings.Contains(fmt.Sprint(err), "pod ns/lost: the store does not know it") {
+		t.Error(err)
+	}
+	if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 0 {
+		t.Errorf("who asks at once makes a round: %v, %v", err, l.counted)
+	}
+	late := &tardy{land: l}
+	l.Truth = late
+	if err := l.Now(); err != nil || late.looks != quickLooks {
+		t.Errorf("%v after %d looks", err, late.looks)
+	}
+}
+
+// tardy is a Truth that tells the store while it is looked at for the second time.
+type tardy struct {
+	*land
+	looks int
+}
+
+func (t *tardy) Pods() ([]*corev1.Pod, error) {
+	if t.looks++; t.looks == 2 {
+		t.pod("lost", nil)
+	}
+	return t.land.Pods()
+}
