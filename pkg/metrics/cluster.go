@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"sync/atomic"
+	"time"
 
 	"k8s.io/component-base/metrics"
 
@@ -43,12 +44,13 @@ var (
 	unmetDesc        = describe(unmetGuarantee)
 	gatedDesc        = describe(gatedPods)
 	holdsDesc        = describe(holdsNow)
+	clearDesc        = describe(longestClear)
 	victimsDesc      = describe(victimsGone)
 )
 
 // DescribeWithStability serves the registry.
 func (*collector) DescribeWithStability(ch chan<- *metrics.Desc) {
-	for _, d := range []*metrics.Desc{resourceDesc, applicationsDesc, shownDesc, hiddenDesc, unmetDesc, gatedDesc, holdsDesc, victimsDesc} {
+	for _, d := range []*metrics.Desc{resourceDesc, applicationsDesc, shownDesc, hiddenDesc, unmetDesc, gatedDesc, holdsDesc, clearDesc, victimsDesc} {
 		ch <- d
 	}
 }
@@ -82,12 +84,13 @@ func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...s
 	ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 }
 
-// collectHolds counts the held nodes once for each pod that holds them. All four
-// are there, so that 0 is seen.
+// collectHolds counts the held nodes once for each pod that holds them, and says
+// which of those that wait for nobody waits longest. All are there, so that 0 is seen.
 func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 	kinds := []string{"queue", "required"}
 	states := []string{"clearing", "clear"}
 	var count [2][2]int
+	var clearSince [2]float64
 	for _, h := range v.All() {
 		k, s := 0, 0
 		if h.Required {
@@ -97,10 +100,16 @@ func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 			s = 1
 		}
 		count[k][s]++
+		if since := h.ClearSince; h.Clear() && !h.Patient && !since.IsZero() && (clearSince[k] == 0 || unix(since) < clearSince[k]) {
+			clearSince[k] = unix(since)
+		}
 	}
 	for k, kind := range kinds {
+		gauge(ch, clearDesc, clearSince[k], kind)
 		for s, state := range states {
 			gauge(ch, holdsDesc, float64(count[k][s]), kind, state)
 		}
 	}
 }
+
+func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

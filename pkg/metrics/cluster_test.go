@@ -325,3 +325,40 @@ func scrape(tb testing.TB) int {
 	}
 	return w.Body.Len()
 }
+
+// TestLongestClearHold: of the holds that wait for nobody any more, the one that has
+// waited longest.
+func TestLongestClearHold(t *testing.T) {
+	s := newStore(t, busyTree)
+	says := func(seconds string) {
+		t.Helper()
+		compare(t, `
+# HELP paddock_longest_clear_hold_timestamp_seconds [ALPHA] When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits.
+# TYPE paddock_longest_clear_hold_timestamp_seconds gauge
+paddock_longest_clear_hold_timestamp_seconds{kind="queue"} `+seconds+`
+paddock_longest_clear_hold_timestamp_seconds{kind="required"} 0
+`, "paddock_longest_clear_hold_timestamp_seconds")
+	}
+	at := now
+	for _, n := range []string{"1", "2"} {
+		s.UpsertNode("n"+n, queuestest.Vector("vcore=1 pods=9"), now)
+		add(s, "b"+n, "root.b", "vcore=1", "n"+n)
+	}
+	for _, n := range []string{"1", "2"} {
+		add(s, "a"+n, "root.a", "vcore=1", "")
+		s.Failed(types.UID("a"+n), "", reasons.Brief(reasons.NoNodeFits), now)
+		at = at.Add(2 * time.Second)
+		preempt(t, s, types.UID("a"+n), at)
+		if n == "1" {
+			says("0") // its victim is there
+		}
+		if _, why := s.Commit(types.UID("a"+n), nil, at); !why.None() {
+			t.Fatal(why)
+		}
+		h, _ := s.Holds().Of(types.UID("a" + n))
+		s.Delete(h.Chosen[0], at)
+		says("1.767323047e+09") // of the first one, also after the second
+	}
+	s.Delete("a1", at)
+	says("1.767323049e+09")
+}

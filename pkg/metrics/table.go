@@ -45,6 +45,7 @@ const (
 	timeToGuarantee    = "time_to_guarantee_seconds"
 	gatedPods          = "gated_pods"
 	holdsNow           = "holds"
+	longestClear       = "longest_clear_hold_timestamp_seconds"
 	holdDuration       = "hold_duration_seconds"
 	decisionsMade      = "preemption_decisions_total"
 	candidatesRejected = "preemption_rejected_candidates_total"
@@ -69,6 +70,7 @@ var table = []Entry{
 	{timeToGuarantee, Histogram, nil, "How long it took each time until a queue that was under its guarantee, with pods that could lawfully be served, was so no more."},
 	{gatedPods, Gauge, []string{"reason"}, "Pods of queues that are kept out of the scheduler's own queue, by the reason."},
 	{holdsNow, Gauge, []string{"kind", "state"}, "Nodes held for pods, by whom they are held for, and whether those that make room are gone."},
+	{longestClear, Gauge, []string{"kind"}, "When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits."},
 	{holdDuration, Histogram, []string{"kind", "end"}, "How long nodes were held, by whom they were held for, and how the hold ended."},
 	{decisionsMade, Counter, []string{"kind", "outcome", "reason"},
 		"Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them."},
