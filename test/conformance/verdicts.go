@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,7 +31,7 @@ func readVerdicts(r io.Reader) (verdicts, error) {
 	decoder := json.NewDecoder(r)
 	for {
 		var e event
-		if err := decoder.Decode(&e); err == io.EOF {
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
 			return v, nil
 		} else if err != nil {
 			return nil, err
@@ -119,7 +120,7 @@ func (t trial) run(ctx context.Context) (verdicts, error) {
 		return nil, fmt.Errorf("%s: %w", t.log, err)
 	}
 	if len(v) == 0 {
-		return nil, fmt.Errorf("%s ran no test (%v); see %s", filepath.Base(t.binary), failure, t.log)
+		return nil, errors.Join(fmt.Errorf("%s ran no test; see %s", filepath.Base(t.binary), t.log), failure)
 	}
 	return v, ctx.Err()
 }

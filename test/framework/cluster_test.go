@@ -70,6 +70,8 @@ type options struct {
 	before func(c *cluster)
 	// stock leaves all of our plugins out.
 	stock bool
+	// rest is where REST is; empty for nowhere.
+	rest string
 	// strict is argument strictGuarantee.
 	strict bool
 	// daemonsInDefault makes room for DaemonSet pods of default-scheduler, too.
@@ -173,7 +175,7 @@ profiles:
     args:
       managedProfiles: [yunikorn]
       configFile: %[3]s
-      restAddress: ""
+      restAddress: "%[8]s"
       podInitialBackoff: %[1]ds
       podMaxBackoff: %[2]ds
       window: %[4]d

@@ -1,0 +1,121 @@
+package framework_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The cluster of BenchmarkEveryPage: 5,000 queues, 1,000 nodes that are full, 16,000
+// pods that run there and 2,000 that wait, half of them in queues that are owed more.
+const (
+	pagedParents, pagedLeaves = 50, 99
+	pagedNodes                = 1000
+	pagedPerNode              = 16
+	pagedWaiting              = 2000
+)
+
+func pagedDocument() string {
+	var y strings.Builder
+	y.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
+	for i := range pagedParents {
+		fmt.Fprintf(&y, "    - name: p%d\n      parent: true\n      queues:\n", i)
+		for j := range pagedLeaves {
+			fmt.Fprintf(&y, "      - {name: q%d, resources: {guaranteed: {vcore: 4}, max: {vcore: 1000}}}\n", j)
+		}
+	}
+	return y.String()
+}
+
+func pagedQueue(i int) string {
+	return fmt.Sprintf("root.p%d.q%d", i%pagedParents, i/pagedParents%pagedLeaves)
+}
+
+// fillForPages makes the pods. Running ones are in the first half of the queues.
+func fillForPages(c *cluster) {
+	c.addNodes(pagedNodes, pagedPerNode)
+	for i := range pagedNodes * pagedPerNode {
+		p := inQueue(pod(managed, fmt.Sprintf("run-%05d", i), i%1000), pagedQueue(i%2500), fmt.Sprintf("app-%d", i%1000))
+		c.api.create(c.t, onNode(p, fmt.Sprintf("node-%03d", i%pagedNodes)))
+	}
+	for i := range pagedWaiting {
+		c.api.create(c.t, inQueue(pod(managed, fmt.Sprintf("wait-%05d", i), 2000+i), pagedQueue(i*5/2), fmt.Sprintf("late-%d", i%100)))
+	}
+}
+
+// everyPage are all that REST answers: of YuniKorn's interface, of our own, and for
+// people. A POST has its body after the path.
+var everyPage = []string{
+	"/ws/v1/partitions", "/ws/v1/clusters", "/ws/v1/config", "/ws/v1/metrics", "/ws/v1/history/apps", "/ws/v1/history/containers",
+	"/ws/v1/scheduler/healthcheck", "/ws/v1/scheduler/node-utilizations", "/ws/v1/events/batch", "/ws/v1/fullstatedump", "/debug/fullstatedump",
+	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/queue/root.p7.q7", "/ws/v1/partition/default/queue/root?subtree",
+	"/ws/v1/partition/default/queue/root.p7.q7/applications", "/ws/v1/partition/default/applications/active",
+	"/ws/v1/partition/default/applications/completed", "/ws/v1/partition/default/applications/rejected",
+	"/ws/v1/partition/default/application/app-7", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/node/node-007",
+	"/ws/v1/partition/default/placementrules", "/ws/v1/partition/default/usage/users", "/ws/v1/partition/default/usage/groups",
+	"/api/v1/decisions?limit=1000", "/api/v1/holds", "/api/v1/pods/default/wait-00007/explain", "/api/v1/pods/default/run-00007/explain",
+	"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health",
+	"/ws/v1/validate-conf " + "partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]",
+	"/api/v1/preview " + `{apiVersion: v1, kind: Pod, metadata: {name: new, labels: {queue: root.p7.q7, applicationId: new}}, ` +
+		`spec: {schedulerName: yunikorn, containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]}}`,
+}
+
+// BenchmarkEveryPage asks a scheduler at work over HTTP. It reports the slowest
+// answer of each page beside the mean: nobody should wait 200 ms on a quiet machine.
+func BenchmarkEveryPage(b *testing.B) {
+	address := freeAddress(b)
+	c := start(b, options{queues: pagedDocument(), rest: address, before: fillForPages})
+	c.eventually("all pods are in the books", func() bool {
+		return c.store.Snapshot().Root().Allocated.Get("pods") == pagedNodes*pagedPerNode
+	})
+	for _, page := range everyPage {
+		path, body, _ := strings.Cut(page, " ")
+		b.Run(strings.TrimPrefix(strings.ReplaceAll(path, "/", "_"), "_"), func(b *testing.B) {
+			slowest, size := time.Duration(0), int64(0)
+			for b.Loop() {
+				began := time.Now()
+				size = ask(b, "http://"+address+path, body)
+				slowest = max(slowest, time.Since(began))
+			}
+			b.ReportMetric(float64(slowest.Microseconds())/1000, "slowest-ms")
+			b.ReportMetric(float64(size), "bytes/answer")
+		})
+	}
+}
+
+// ask reads a whole answer and returns its size.
+func ask(b *testing.B, url, body string) int64 {
+	b.Helper()
+	method, reader := http.MethodGet, io.Reader(nil)
+	if body != "" {
+		method, reader = http.MethodPost, strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(b.Context(), method, url, reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d %.300s, error %v", url, answer.StatusCode, text, err)
+	}
+	return int64(len(text))
+}
+
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
