@@ -3,7 +3,7 @@
 // upstream's. Which suites, what is left out and why is in docs/conformance.md.
 //
 //	go run ./test/conformance            all suites
-//	go run ./test/conformance -short     those that make test can afford
+//	go run ./test/conformance -short     two suites that take a minute or two
 //	go run ./test/conformance -suites '^preemption' -run TestPreemption
 //
 // Upstream releases with all of these tests passing. So a test that passes with our

@@ -12,7 +12,7 @@ import (
 type suite struct {
 	// path is below test/integration of Kubernetes.
 	path string
-	// short marks those of the short form, which `make test` can afford.
+	// short marks those of the short form.
 	short bool
 }
 
