@@ -3,39 +3,106 @@
 package perf
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 )
 
 // BenchmarkOurs runs what upstream has no case for. Where upstream can do the same,
-// or the same without what waits, base is that.
+// or the same without what waits, base is that. Of Readers, base is ours without
+// them.
 func BenchmarkOurs(b *testing.B) {
 	for _, c := range []struct {
-		name        string
-		base, ours  func(w writer, scheduler string) string
-		baseProfile string
+		name       string
+		base, ours side
 	}{
-		{"Queues", writer.workload, writer.workload, baseConfiguration},
-		{"HeldBack", writer.others, writer.heldBack, baseConfiguration},
-		{"Reclaim", writer.upstreamReclaim, writer.reclaim, baseConfiguration},
-		{"RollOut", writer.rollOut, writer.rollOut, baseConfiguration},
+		{"Queues", side{baseConfiguration, writer.workload, 0}, side{ourConfiguration, writer.workload, 0}},
+		{"HeldBack", side{baseConfiguration, writer.others, 0}, side{ourConfiguration, writer.heldBack, 0}},
+		{"Reclaim", side{baseConfiguration, writer.upstreamReclaim, 0}, side{ourConfiguration, writer.reclaim, 0}},
+		{"RollOut", side{baseConfiguration, writer.rollOut, 0}, side{ourConfiguration, writer.rollOut, 0}},
+		{"Readers", side{ourConfiguration, writer.workload, 0}, side{ourConfiguration, writer.workload, 10}},
 	} {
-		for side, workload := range map[string]func(writer, string) string{"base": c.base, "ours": c.ours} {
-			configuration := c.baseProfile
-			if side == "ours" {
-				configuration = ourConfiguration
-			}
-			b.Run(c.name+"/"+side, func(b *testing.B) {
-				w := writer{b, b.TempDir()}
-				queues := w.write("queues.yaml", queuesDocument())
-				scheduler := w.write("scheduler.yaml", fmt.Sprintf(configuration, queues))
-				perf.RunBenchmarkPerfScheduling(b, w.write("cases.yaml", workload(w, scheduler)), c.name, registry())
-			})
+		for name, s := range map[string]side{"base": c.base, "ours": c.ours} {
+			b.Run(c.name+"/"+name, func(b *testing.B) { s.run(b, c.name) })
 		}
 	}
+}
+
+// side is one of the two schedulers that are compared.
+type side struct {
+	configuration string
+	workload      func(w writer, scheduler string) string
+	readers       int
+}
+
+func (s side) run(b *testing.B, name string) {
+	w := writer{b, b.TempDir()}
+	queues := w.write("queues.yaml", queuesDocument())
+	address := freeAddress(b)
+	configuration := strings.Replace(fmt.Sprintf(s.configuration, queues), `restAddress: ""`, fmt.Sprintf("restAddress: %q", address), 1)
+	ctx, stop := context.WithCancel(b.Context())
+	var readers sync.WaitGroup
+	answers := make([]int, s.readers)
+	for i := range s.readers {
+		readers.Go(func() { answers[i] = poll(ctx, "http://"+address, i) })
+	}
+	perf.RunBenchmarkPerfScheduling(b, w.write("cases.yaml", s.workload(w, w.write("scheduler.yaml", configuration))), name, registry())
+	stop()
+	readers.Wait()
+	for i, n := range answers {
+		if n == 0 {
+			b.Errorf("reader %d got no answer", i)
+		}
+	}
+}
+
+// polled are what readers ask for, by turns: what yunikorn-web shows, and our own.
+var polled = []string{
+	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/applications/active",
+	"/ws/v1/partitions", "/ws/v1/scheduler/healthcheck", "/ws/v1/metrics", "/ws/v1/events/batch", "/api/v1/decisions", "/api/v1/holds", "/", "/waiting",
+}
+
+// poll asks for a page a second until the end, and returns how many it got.
+func poll(ctx context.Context, url string, reader int) (answers int) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for i := reader; ; i++ {
+		select {
+		case <-ctx.Done():
+			return answers
+		case <-tick.C:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+polled[i%len(polled)], nil)
+		if err != nil {
+			return 0
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			continue // it has not begun, or has ended
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err == nil && answer.StatusCode == http.StatusOK {
+			answers++
+		}
+		_ = answer.Body.Close()
+	}
+}
+
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // Sizes of our cases.

@@ -17,7 +17,7 @@ type benchmark struct {
 // profile in one process, and with its pods in a queue where that makes sense.
 func benchmarks() []benchmark {
 	var list []benchmark
-	for _, name := range []string{"Queues", "HeldBack", "Reclaim", "RollOut"} {
+	for _, name := range []string{"Queues", "HeldBack", "Reclaim", "RollOut", "Readers"} {
 		list = append(list, benchmark{name: name, base: "BenchmarkOurs/" + name + "/base", ours: "BenchmarkOurs/" + name + "/ours"})
 	}
 	upstream := func(name, size string, sides ...string) {
