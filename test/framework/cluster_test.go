@@ -175,7 +175,7 @@ profiles:
     args:
       managedProfiles: [yunikorn]
       configFile: %[3]s
-      restAddress: "%[8]s"
+      restAddress: "%[10]s"
       podInitialBackoff: %[1]ds
       podMaxBackoff: %[2]ds
       window: %[4]d
@@ -225,7 +225,7 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if o.daemonsInDefault {
 		inDefault, gate = ", {name: QueuePreemption}", "{name: QueueSort}"
 	}
-	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict, inDefault, gate)
+	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict, inDefault, gate, o.rest)
 	if o.stock {
 		document = stockProfile
 	}
