@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -8,6 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 )
 
 // The cluster of BenchmarkEveryPage: 5,000 queues, 1,000 nodes that are full, 16,000
@@ -72,6 +80,7 @@ func BenchmarkEveryPage(b *testing.B) {
 	c.eventually("all pods are in the books", func() bool {
 		return c.store.Snapshot().Root().Allocated.Get("pods") == pagedNodes*pagedPerNode
 	})
+	c.offerPreviews(b, options{queues: pagedDocument(), rest: address})
 	for _, page := range everyPage {
 		path, body, _ := strings.Cut(page, " ")
 		b.Run(strings.TrimPrefix(strings.ReplaceAll(path, "/", "_"), "_"), func(b *testing.B) {
@@ -85,6 +94,22 @@ func BenchmarkEveryPage(b *testing.B) {
 			b.ReportMetric(float64(size), "bytes/answer")
 		})
 	}
+}
+
+// offerPreviews has REST make previews, as the scheduler's command does.
+func (c *cluster) offerPreviews(b *testing.B, o options) {
+	b.Helper()
+	profiles := map[string]framework.Framework{}
+	for name, profile := range c.scheduler.Profiles {
+		profiles[name] = profile
+	}
+	registry := plugins.NewInTreeRegistry()
+	registry[probeName] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return newProbe(), nil }
+	previewer, shared, err := preemption.NewPreviewer(b.Context(), configuration(b, o), profiles, registry)
+	if err != nil {
+		b.Fatal(err)
+	}
+	shared.OfferPreviews(previewer)
 }
 
 // ask reads a whole answer and returns its size.
