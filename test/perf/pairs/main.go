@@ -61,6 +61,9 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
 	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | load before |\n|---|---|---|---|---|---|\n", o.dir)
 	var summaries []string
 	for _, c := range chosen {
