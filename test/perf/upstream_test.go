@@ -112,15 +112,7 @@ profiles:
     args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: ""}
 - schedulerName: yunikorn
   plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
-    reserve: {enabled: [{name: NodeReservation}]}
-    permit: {enabled: [{name: NodeReservation}]}
-    postBind: {enabled: [{name: NodeReservation}]}
-  pluginConfig: *ours
+` + managedPlugins + `  pluginConfig: *ours
 `
 
 // managedConfiguration makes a managed profile of the one that upstream's cases use.
@@ -130,15 +122,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
   plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
-    reserve: {enabled: [{name: NodeReservation}]}
-    permit: {enabled: [{name: NodeReservation}]}
-    postBind: {enabled: [{name: NodeReservation}]}
-  pluginConfig:
+` + managedPlugins + `  pluginConfig:
   - name: QueueSort
     args: {managedProfiles: [default-scheduler], configFile: "%s", restAddress: ""}
 `

@@ -16,6 +16,17 @@ profiles:
 - schedulerName: yunikorn
 `
 
+// managedPlugins are the plugins of a profile whose pods belong to queues.
+const managedPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: QueuePreemption}]}
+    filter: {enabled: [{name: NodeReservation}]}
+    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
+    reserve: {enabled: [{name: NodeReservation}]}
+    permit: {enabled: [{name: NodeReservation}]}
+    postBind: {enabled: [{name: NodeReservation}]}
+`
+
 // ourConfiguration is manifests/config/second-scheduler.yaml with queues from a
 // file and without REST.
 const ourConfiguration = `
@@ -24,15 +35,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: yunikorn
   plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
-    preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: QueuePreemption}]}
-    filter: {enabled: [{name: NodeReservation}]}
-    postFilter: {enabled: [{name: QueuePreemption}, {name: DynamicResources}], disabled: [{name: "*"}]}
-    reserve: {enabled: [{name: NodeReservation}]}
-    permit: {enabled: [{name: NodeReservation}]}
-    postBind: {enabled: [{name: NodeReservation}]}
-  pluginConfig:
+` + managedPlugins + `  pluginConfig:
   - name: QueueSort
     args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: ""}
 `
