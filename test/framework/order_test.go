@@ -28,10 +28,7 @@ import (
 // for each queue. A disturbance from outside (a queue whose first pods come late,
 // or many new pods at once) moves the naive order at once by any amount, so that
 // pods let through before have a large rank; there may be a window of those for
-// each disturbance, and the lead must stay below the window all the same. With
-// back-off, pods that failed a moment ago do not take part, although the naive
-// order has them; ranks say nothing then. Pods of one kind stand in for each
-// other, so the lead does.
+// each disturbance, and the lead must stay below the window all the same.
 type referee struct {
 	window  int
 	waiting int // pods at the start
@@ -202,6 +199,7 @@ type scenario struct {
 	finish func(step int) string
 	// priority of the i-th pod.
 	priority func(i int) int32
+	pace     time.Duration // between two rooms, in the time of a bubble
 	options  options
 	// equal and wrongPolicy are what the scheduler is told, wrongly, to plant a bug.
 	equal       bool
@@ -296,6 +294,7 @@ func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 				}
 			}
 		}
+		time.Sleep(s.pace)
 		c.api.delete(c.t, gone)
 		r.await(c, step+1-max(s.ahead-1, 0))
 		if s.calm {
@@ -329,8 +328,7 @@ func (c *cluster) settle(pending int) {
 
 // claim is what a referee is held to.
 type claim struct {
-	disturbances int  // from outside, each of which allows a window of large ranks
-	leadOnly     bool // ranks say nothing
+	disturbances int // from outside, each of which allows a window of large ranks
 }
 
 // check returns what is wrong with the claim.
@@ -341,7 +339,7 @@ func (r *referee) check(c claim) error {
 	if len(r.unknown) > 0 || len(r.misjudged) > 0 {
 		errs = append(errs, fmt.Errorf("pods that got a node and did not wait: %v; wrong naive firsts: %v", r.unknown, r.misjudged))
 	}
-	if allowed := c.disturbances * r.window; r.outOfTurn > allowed && !c.leadOnly {
+	if allowed := c.disturbances * r.window; r.outOfTurn > allowed {
 		errs = append(errs, fmt.Errorf("%d pods got a node when %d or more others were before them, %d are allowed", r.outOfTurn, r.window, allowed))
 	}
 	if r.maxLead > int64(r.window) {
@@ -382,7 +380,6 @@ func TestOrder(t *testing.T) {
 		{"at rest before every step", scenario{pending: 900, steps: 200, window: 1, calm: true}, claim{}},
 		{"many rooms at a time", scenario{pending: 1500, steps: 500, window: 64, ahead: 20}, claim{}},
 		{"pods are new", scenario{pending: 1500, steps: 500, window: 64, rush: true}, claim{disturbances: 1}},
-		{"back-off", scenario{pending: 900, steps: 300, window: 64, backoff: 1}, claim{leadOnly: true}},
 		{"applications by age", scenario{pending: 1500, steps: 500, window: 8, apps: 7}, claim{}},
 		{"applications by share", scenario{pending: 1500, steps: 500, window: 8, apps: 7, policy: "fair"}, claim{}},
 		{"priorities", scenario{pending: 1500, steps: 500, window: 8, priority: func(i int) int32 { return int32(i % 7 / 5) }}, claim{}},
@@ -400,6 +397,28 @@ func TestOrder(t *testing.T) {
 			if err := errors.Join(r.check(tt.claim), c.store.Check()); err != nil {
 				t.Error(err)
 			}
+		})
+	}
+}
+
+// With back-off, pods that failed a moment ago wait apart, and the scheduler takes
+// them only when it has nothing else to do. So the order is that of the other tests
+// as long as it keeps up with the rooms; that is the claim here. While it does not,
+// the queues whose pods did not fail a moment ago have more than their share, for as
+// long as the back-off lasts: no window bounds that, and how much it is depends on
+// the machine. The time is therefore that of a bubble, in which a scheduler keeps
+// up with any pace.
+func TestOrderWithBackOff(t *testing.T) {
+	for _, pace := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
+		t.Run(pace.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r, c := scenario{pending: 900, steps: 300, window: 64, backoff: 1, pace: pace}.run(t)
+				defer c.end()
+				t.Log(r, "cycles", c.probe.allCycles())
+				if err := errors.Join(r.check(claim{}), c.store.Check()); err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

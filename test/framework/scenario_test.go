@@ -54,7 +54,7 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 			p := &play{Case: c, delay: askDelay}
 			p.Strict = true
 			_, then := p.run(t)
-			defer p.end()
+			defer p.cluster.end()
 			if then.Kind != victims.Refuse || then.Rule != victims.Law4 {
 				t.Errorf("with another setting it is the same: %v", then)
 			}
@@ -62,7 +62,7 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 		inBubble(t, func(t *testing.T) {
 			p := &play{Case: c, delay: askDelay / 2}
 			early, _ := p.run(t)
-			defer p.end()
+			defer p.cluster.end()
 			if early.Kind == victims.Refuse {
 				t.Errorf("nobody notices that it is early: %v", early)
 			}
@@ -119,16 +119,16 @@ func (p *play) run(t *testing.T) (early, then stories.Outcome) {
 	return early, p.outcome()
 }
 
-// end stops the scheduler.
-func (p *play) end() {
-	p.cluster.stop()
+// end stops the scheduler of a bubble.
+func (c *cluster) end() {
+	c.stop()
 	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
 }
 
 // check plays it and compares it with the story.
 func (p *play) check(t *testing.T) {
 	early, then := p.run(t)
-	defer p.end()
+	defer p.cluster.end()
 	if early.Kind != victims.Refuse {
 		t.Errorf("before the delay is over: %v", early)
 	}
