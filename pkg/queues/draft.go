@@ -129,6 +129,9 @@ func (d *Draft) Capacity() resources.Vector { return d.capacity }
 // TreeGeneration counts the changes of structure and settings.
 func (d *Draft) TreeGeneration() uint64 { return d.treeGeneration }
 
+// Changed tells whether anything changed since the last publication.
+func (d *Draft) Changed() bool { return d.dirty }
+
 // Publish freezes the current state. It returns the previous snapshot when
 // nothing changed since; pass nil the first time.
 func (d *Draft) Publish(previous *Snapshot) *Snapshot {

@@ -83,7 +83,7 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	_, verdict, _ := s.Judge(pod.UID, s.Snapshot())
+	_, verdict, _ := s.Judge(pod.UID)
 	if verdict.OK() {
 		return nil, nil
 	}

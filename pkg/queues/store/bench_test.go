@@ -86,7 +86,7 @@ func BenchmarkEvent(b *testing.B) {
 	phases := []phase{
 		{"create", func(s *Store, p *Pod) { s.Upsert(*p, epoch) }},
 		{"gate", func(s *Store, p *Pod) { s.Gate(p.UID, epoch) }},
-		{"judge", func(s *Store, p *Pod) { s.Judge(p.UID, s.Snapshot()) }},
+		{"judge", func(s *Store, p *Pod) { s.Judge(p.UID) }},
 		{"assume", func(s *Store, p *Pod) { s.Assume(p.UID, "n1", epoch) }},
 		{"recheck", func(s *Store, p *Pod) { s.Recheck(p.UID) }},
 		{"confirm", bind},
@@ -132,7 +132,7 @@ func BenchmarkLife(b *testing.B) {
 		s.TakeActivations()
 		s.Gate(p.UID, epoch)
 		s.Key(p.UID)
-		s.Judge(p.UID, s.Snapshot())
+		s.Judge(p.UID)
 		s.Assume(p.UID, "n1", epoch)
 		s.Recheck(p.UID)
 		p.Node = "n1"

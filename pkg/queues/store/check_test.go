@@ -63,7 +63,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
-		{"a snapshot not published", func(s *Store) {
+		{"a snapshot that is said to be current", func(s *Store) {
+			s.Snapshot()
 			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})
 		}, "snapshot: root has"},
 	} {

@@ -156,15 +156,16 @@ func (j *chronicle) note(h Happening) {
 	}
 }
 
-// end ends a change.
-func (j *chronicle) end(s *queues.Snapshot, now time.Time) {
-	tree := j.open && s.TreeGeneration() != j.tree
+// endMoment ends a change in the chronicle.
+func (s *Store) endMoment(now time.Time) {
+	j := &s.chronicle
+	tree := j.open && s.draft.TreeGeneration() != j.tree
 	if !tree && len(j.now.Happenings) == j.stamp {
 		return
 	}
 	m := Moment{At: now, End: len(j.now.Happenings)}
 	if tree {
-		m.Queues, j.tree = s, s.TreeGeneration()
+		m.Queues, j.tree = s.current(), s.draft.TreeGeneration()
 	}
 	j.now.Moments = append(j.now.Moments, m)
 	j.stamp = m.End

@@ -294,12 +294,11 @@ func TestNotingAllocatesNothing(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.KeepChronicle()
 	s.Start(epoch)
-	snap := s.Snapshot()
 	spare := Chronicle{}
 	got := testing.AllocsPerRun(100, func() {
 		for range 100 {
 			s.chronicle.note(Happening{Kind: Allocated, Pod: "u", Node: "n"})
-			s.chronicle.end(snap, epoch)
+			s.endMoment(epoch)
 		}
 		taken := s.TakeChronicle(spare)
 		taken.Reset()

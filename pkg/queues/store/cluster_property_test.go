@@ -161,7 +161,7 @@ func (f *crooked) Delete(uid types.UID, now time.Time) {
 			_ = f.holds.Place(k)
 		}
 		f.holdsChanged()
-		f.publish()
+		f.show()
 	})
 }
 
@@ -204,7 +204,7 @@ func (f *crooked) SetStandby(standby bool, now time.Time) {
 			f.endHold(p, reservations.Superseded, reasons.Reason{}, now)
 		}
 		f.standby = false
-		f.publish()
+		f.show()
 	})
 }
 

@@ -281,7 +281,7 @@ func (c *cluster) cycle(random int) {
 		return
 	}
 	if !o.Foreign {
-		if _, v, _ := c.live.Judge(o.UID, c.seen); !v.OK() {
+		if !c.judged.v.OK() {
 			c.live.Refused(o.UID, c.now)
 			c.failed(o, false, nil)
 			return

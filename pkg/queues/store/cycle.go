@@ -82,10 +82,10 @@ type Ask struct {
 	Request resources.Vector
 }
 
-// Judge gives the verdict on a pending pod at the beginning of its cycle: max
-// on the given snapshot, limits of users and groups on the live state. ok is
-// false when the pod is not known or has no queue; the verdict then says why.
-func (s *Store) Judge(uid types.UID, snap *queues.Snapshot) (ask Ask, v queues.Verdict, ok bool) {
+// Judge gives the verdict on a pending pod at the beginning of its cycle: max, and
+// limits of users and groups. ok is false when the pod is not known or has no
+// queue; the verdict then says why.
+func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
@@ -99,10 +99,7 @@ func (s *Store) Judge(uid types.UID, snap *queues.Snapshot) (ask Ask, v queues.V
 		Ref: p.Ref(), Leaf: p.app.leaf, Queue: s.draft.Queue(p.app.leaf).Path,
 		App: p.app.name.id, Request: p.Request,
 	}
-	if snap.Queue(ask.Leaf) == nil || snap.TreeGeneration() != s.draft.TreeGeneration() {
-		return ask, s.judge(p.app, p.Request, queues.OnAllocated), true
-	}
-	if v = queues.Admit(snap, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
+	if v = queues.Admit(s.draft, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
 		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
 	}
 	return ask, v, true

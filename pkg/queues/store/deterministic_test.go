@@ -30,8 +30,8 @@ func (r *recorder) Gate(uid types.UID, now time.Time) reasons.Reason {
 	return why
 }
 
-func (r *recorder) Judge(uid types.UID, snap *queues.Snapshot) (Ask, queues.Verdict, bool) {
-	ask, v, ok := r.Store.Judge(uid, snap)
+func (r *recorder) Judge(uid types.UID) (Ask, queues.Verdict, bool) {
+	ask, v, ok := r.Store.Judge(uid)
 	r.note("judge "+string(uid), v)
 	return ask, v, ok
 }

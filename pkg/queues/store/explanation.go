@@ -83,7 +83,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 		return nil, false
 	}
 	x := &Explanation{
-		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.snapshot.Load(),
+		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
 		Window: max(s.window.size, s.index.LeavesWithWork()), Taken: s.window.taken,
 	}
 	if p.asks.holds {

@@ -292,7 +292,7 @@ func (f *faulty) Assume(uid types.UID, node string, now time.Time) queues.Verdic
 			f.withdraw(p)
 		}
 		f.toAllocated(p, assumed, node)
-		f.publish()
+		f.show()
 		return queues.Granted
 	}
 	return f.Store.Assume(uid, node, now)
@@ -313,8 +313,8 @@ func (f *faulty) Failed(uid types.UID, kind string, why reasons.Reason, now time
 	}
 }
 
-func (f *faulty) Judge(uid types.UID, snap *queues.Snapshot) (Ask, queues.Verdict, bool) {
-	ask, v, ok := f.Store.Judge(uid, snap)
+func (f *faulty) Judge(uid types.UID) (Ask, queues.Verdict, bool) {
+	ask, v, ok := f.Store.Judge(uid)
 	if f.bug == "assumed without asking" && ok {
 		v = queues.Granted
 	}

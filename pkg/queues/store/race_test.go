@@ -113,7 +113,7 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 		s.Explain(uid)
 		return
 	}
-	_, v, ok := s.Judge(uid, s.Snapshot())
+	_, v, ok := s.Judge(uid)
 	switch {
 	case !ok:
 		return

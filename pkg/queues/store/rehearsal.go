@@ -158,7 +158,7 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 
 // rehearseQuota judges a pod in its queue, which is made in scratch where it is not there.
 func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
-	r.Snapshot, r.Holds, r.Waiting = s.snapshot.Load(), s.heldView.Load(), s.index.Eligible()
+	r.Snapshot, r.Holds, r.Waiting = s.current(), s.heldView.Load(), s.index.Eligible()
 	made := map[queues.ID]*queues.Queue{}
 	if q, exists := s.draft.Find(path); exists {
 		r.Leaf = q.ID
@@ -240,7 +240,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 		return false
 	}
 	made := r.Queues.(with).made
-	r.Snapshot, r.Holds = s.snapshot.Load(), s.heldView.Load()
+	r.Snapshot, r.Holds = s.current(), s.heldView.Load()
 	r.Queues = with{r.Snapshot, made}
 	s.onStage(&own, func() {
 		r.Ask = s.askOf(p)

@@ -129,7 +129,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 			out = append(out, report)
 		}
 	}
-	s.chronicle.end(s.snapshot.Load(), now)
+	s.endMoment(now)
 	return out
 }
 

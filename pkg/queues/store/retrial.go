@@ -30,8 +30,7 @@ func (s *Store) queueCase(p *pod, h *reservations.Hold, left []*pod) *retrial.Ca
 		}
 	}
 	ask := s.askOf(p)
-	s.publish()
-	w.Types, w.Queues = s.scenery.types, s.snapshot.Load()
+	w.Types, w.Queues = s.scenery.types, s.current()
 	c.Queue = &retrial.Queue{Ask: ask, Node: h.Node, World: w, Params: victims.Params{StrictGuarantee: s.preemption.StrictGuarantee}}
 	return c
 }
@@ -43,10 +42,9 @@ func (s *Store) requiredCase(p *pod, left []*pod, d *required.Decision, now time
 		return nil
 	}
 	a := s.requirement(p, now)
-	s.publish()
 	return &retrial.Case{
 		Victims:  s.accused(left),
-		Required: &retrial.Required{Ask: a.Ask, Queues: s.snapshot.Load(), Node: a.Node, Params: a.Params, Decision: *d},
+		Required: &retrial.Required{Ask: a.Ask, Queues: s.current(), Node: a.Node, Params: a.Params, Decision: *d},
 	}
 }
 

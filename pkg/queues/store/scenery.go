@@ -45,9 +45,8 @@ func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 // planningWorld returns the world as it is, for plans made without the lock.
 func (s *Store) planningWorld() *victims.World {
 	s.renew()
-	s.publish()
 	return &victims.World{
-		Types: s.scenery.types, Queues: s.snapshot.Load(),
+		Types: s.scenery.types, Queues: s.current(),
 		Nodes: s.scenery.nodes, Budgets: slices.Clone(s.allowed),
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // plan ends a cycle of a pod as PostFilter does.
 func (s *script) plan(p *Pod) string {
-	_, judged, _ := s.store.Judge(p.UID, s.store.Snapshot())
+	_, judged, _ := s.store.Judge(p.UID)
 	if !judged.OK() {
 		s.store.Refused(p.UID, s.now)
 	}
@@ -67,7 +67,7 @@ func (s *script) nodeFor(p *Pod) string {
 
 // settle ends a cycle of a pod that requires a node as PostFilter does.
 func (s *script) settle(p *Pod) string {
-	_, judged, _ := s.store.Judge(p.UID, s.store.Snapshot())
+	_, judged, _ := s.store.Judge(p.UID)
 	if !p.Foreign && !judged.OK() {
 		s.store.Refused(p.UID, s.now)
 	}

@@ -402,7 +402,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		}
 		return yes("enters", why)
 	case "judge":
-		ask, v, ok := st.Judge(p.UID, st.Snapshot())
+		ask, v, ok := st.Judge(p.UID)
 		if !ok {
 			return "unknown: " + v.Reason.String()
 		}

@@ -54,9 +54,10 @@ func setDefault[T comparable](field *T, value T) {
 // Store is the live state of all queues. Make one with New.
 type Store struct {
 	options  Options
-	snapshot atomic.Pointer[queues.Snapshot]
-	ready    atomic.Bool // it was started
-	keys     sync.Map    // types.UID -> Key; written under mu, read without
+	snapshot atomic.Pointer[queues.Snapshot] // of the queues as they were when somebody last asked
+	unshown  atomic.Bool                     // the queues changed since; written under mu
+	ready    atomic.Bool                     // it was started
+	keys     sync.Map                        // types.UID -> Key; written under mu, read without
 	wake     chan struct{}
 
 	// mu guards all fields below, and everything they lead to.
@@ -170,12 +171,20 @@ func New(spec *config.Spec, options Options) *Store {
 	}
 	s.heldView.Store(s.holds.View())
 	s.indexQueues()
-	s.publish()
+	s.current()
 	return s
 }
 
-// Snapshot returns the latest published state. It takes no lock.
-func (s *Store) Snapshot() *queues.Snapshot { return s.snapshot.Load() }
+// Snapshot returns the state after the last event that has ended. It takes the lock
+// for a moment if the queues changed since somebody asked, else none.
+func (s *Store) Snapshot() *queues.Snapshot {
+	if !s.unshown.Load() {
+		return s.snapshot.Load()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current()
+}
 
 // Wake delivers a value when pods wait in TakeActivations or the next deadline
 // moved. There is one value however much there is to do.
@@ -199,7 +208,7 @@ func (s *Store) TakeActivations() []Ref {
 	if s.returning {
 		s.returning = false
 		s.fill(s.returnedAt)
-		s.publish()
+		s.show()
 	}
 	taken := s.activate
 	s.activate = nil
@@ -264,9 +273,9 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 func (s *Store) unlock(now time.Time) {
 	s.rouse(now)
 	s.fill(now)
-	s.publish()
+	s.show()
 	s.register.stamp(now)
-	s.chronicle.end(s.snapshot.Load(), now)
+	s.endMoment(now)
 	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
 	s.journal.signal()
@@ -285,8 +294,13 @@ func (s *Store) unlock(now time.Time) {
 	}
 }
 
-func (s *Store) publish() {
-	s.snapshot.Store(s.draft.Publish(s.snapshot.Load()))
+// show lets readers know of the new state. It makes no snapshot: what the books
+// share with one they must copy before they change it, and most events pass
+// without anybody looking.
+func (s *Store) show() {
+	if s.draft.Changed() {
+		s.unshown.Store(true)
+	}
 	if !s.heldAnew {
 		return
 	}
@@ -296,6 +310,14 @@ func (s *Store) publish() {
 		return
 	}
 	s.heldView.Store(s.holds.View())
+}
+
+// current is the snapshot of the queues as they are.
+func (s *Store) current() *queues.Snapshot {
+	snapshot := s.draft.Publish(s.snapshot.Load())
+	s.snapshot.Store(snapshot)
+	s.unshown.Store(false)
+	return snapshot
 }
 
 // Holds returns who holds which node. It takes no lock.

@@ -108,22 +108,38 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Two answers on a snapshot that is older than the queues: the live state counts.
-func TestJudgeOnAnOldSnapshot(t *testing.T) {
+// The state at the beginning of the cycle counts.
+func TestJudgeAfterAReload(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a max.vcore=5"), Options{})
 	s.Start(epoch)
 	p := askingPod("p")
 	s.Upsert(p, epoch)
-	old := s.Snapshot()
+	if _, v, ok := s.Judge(p.UID); !ok || !v.OK() {
+		t.Errorf("refused by a max that it is below: %v", v)
+	}
 	s.Configure(queuestest.MustTree(t, "root\n  a max.vcore=500m"), epoch)
-	if _, v, ok := s.Judge(p.UID, old); !ok || v.OK() {
+	if _, v, ok := s.Judge(p.UID); !ok || v.OK() {
 		t.Errorf("judged by a max that is no more: %v", v)
 	}
-	if _, v, _ := s.Judge(p.UID, s.Snapshot()); v.OK() {
-		t.Errorf("judged by a max that is no more: %v", v)
-	}
-	ask, v, ok := s.Judge("stranger", old)
+	ask, v, ok := s.Judge("stranger")
 	if ok || v.Reason.Code != reasons.Starting || ask.Queue != "" {
 		t.Errorf("a pod that is not known: %v %v", ask, v)
+	}
+}
+
+// A snapshot is of the state after the last event, and stays what it is.
+func TestSnapshotIsOfTheLastEvent(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s.Start(epoch)
+	before := s.Snapshot()
+	p := askingPod("p")
+	s.Upsert(p, epoch)
+	s.Assume(p.UID, "n1", epoch)
+	after := s.Snapshot()
+	if !before.Root().Allocated.IsZero() || !after.Root().Allocated.Equal(p.Request) {
+		t.Errorf("allocated %v before and %v after, want none and %v", before.Root().Allocated, after.Root().Allocated, p.Request)
+	}
+	if s.Snapshot() != after {
+		t.Error("another snapshot, though nothing happened")
 	}
 }

@@ -25,7 +25,7 @@ type live interface {
 	Configure(spec *config.Spec, now time.Time)
 	UpsertNamespace(name string, annotations map[string]string, now time.Time) []error
 	Gate(uid types.UID, now time.Time) reasons.Reason
-	Judge(uid types.UID, snap *queues.Snapshot) (Ask, queues.Verdict, bool)
+	Judge(uid types.UID) (Ask, queues.Verdict, bool)
 	Refused(uid types.UID, now time.Time)
 	Failed(uid types.UID, kind string, why reasons.Reason, now time.Time)
 	Assume(uid types.UID, node string, now time.Time) queues.Verdict
@@ -105,7 +105,19 @@ type world struct {
 
 	unfit  map[string]bool // kinds that no node can take
 	popped *object         // in the scheduling cycle
-	seen   *queues.Snapshot
+	judged judgement
+}
+
+// judgement is what the pod in the scheduling cycle was told at its beginning.
+type judgement struct {
+	ask   Ask
+	v     queues.Verdict
+	known bool
+}
+
+func judgeOf(s live, uid types.UID) judgement {
+	ask, v, known := s.Judge(uid)
+	return judgement{ask, v, known}
 }
 
 func newWorld(spec *config.Spec, plant func(*Store) live) *world {
@@ -223,25 +235,25 @@ func (w *world) pop() {
 		o.stage = finished // the scheduler skips it and tells nobody
 		return
 	}
-	o.stage, w.popped, w.seen = inCycle, o, w.store.Snapshot()
+	o.stage, w.popped, w.judged = inCycle, o, judgeOf(w.live, o.UID)
 }
 
-// cycle ends the scheduling cycle: PreFilter, Filter, Reserve.
+// cycle ends the scheduling cycle, whose PreFilter was a while ago: Filter, Reserve.
 func (w *world) cycle() error {
 	o := w.popped
 	if o == nil {
 		return nil
 	}
 	w.popped = nil
-	ask, v, ok := w.live.Judge(o.UID, w.seen)
+	j := w.judged
 	switch {
-	case !ok:
-		if v.OK() {
+	case !j.known:
+		if j.v.OK() {
 			return fmt.Errorf("%s: judged neither way", o.Name)
 		}
 		w.giveUp(o, held)
 		return nil
-	case !v.OK():
+	case !j.v.OK():
 		w.live.Refused(o.UID, w.now)
 		w.live.Refused(o.UID, w.now) // PostFilter made no plan
 		w.giveUp(o, held)
@@ -257,7 +269,7 @@ func (w *world) cycle() error {
 		return nil
 	}
 	o.stage = binding
-	return w.withinMax(ask)
+	return w.withinMax(j.ask)
 }
 
 // withinMax tells whether a queue is over its max, or an owner over a limit, in
