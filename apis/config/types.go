@@ -69,6 +69,9 @@ type QueueSortArgs struct {
 	Window int32
 	// MaxWindow is what the window may grow to, in pods.
 	MaxWindow int32
+	// MetricsQueues is how many queues have series of their own on /metrics; 0 is
+	// none.
+	MetricsQueues int32
 	// SlotLease is how long an admitted pod keeps its place in the window.
 	SlotLease metav1.Duration
 	// GenerateUniqueAppID gives pods without an application one of their own

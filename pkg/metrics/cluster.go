@@ -13,7 +13,7 @@ import (
 
 // Source is what the gauges are made from whenever somebody scrapes; a store.
 type Source interface {
-	// Snapshot and Holds take no lock.
+	// Snapshot and Holds take the lock of the store for a moment at most.
 	Snapshot() *queues.Snapshot
 	Holds() *reservations.View
 	// Gated takes the lock of the store for a moment that does not grow with the
@@ -25,15 +25,21 @@ type Source interface {
 // goroutine that serves the scrape.
 type collector struct {
 	metrics.BaseStableCollector
-	source atomic.Pointer[Source]
+	source atomic.Pointer[subject]
 }
 
-func (c *collector) follow(s Source) {
+// subject is a source and how many of its queues have series of their own.
+type subject struct {
+	Source
+	most int
+}
+
+func (c *collector) follow(s Source, most int) {
 	if s == nil {
 		c.source.Store(nil)
 		return
 	}
-	c.source.Store(&s)
+	c.source.Store(&subject{s, most})
 }
 
 var (
@@ -61,8 +67,8 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	if source == nil {
 		return
 	}
-	snapshot := (*source).Snapshot()
-	shown, hidden := choose(snapshot)
+	snapshot := source.Snapshot()
+	shown, hidden := choose(snapshot, source.most)
 	gauge(ch, shownDesc, float64(len(shown)))
 	gauge(ch, hiddenDesc, float64(hidden))
 	for _, q := range shown {
@@ -74,8 +80,8 @@ func (c *collector) CollectWithStability(ch chan<- metrics.Metric) {
 	}
 	collectUnmet(ch, own)
 	gone.collect(ch, snapshot, own)
-	collectHolds(ch, (*source).Holds())
-	for reason, n := range (*source).Gated() {
+	collectHolds(ch, source.Holds())
+	for reason, n := range source.Gated() {
 		gauge(ch, gatedDesc, float64(n), string(reason))
 	}
 }

@@ -34,9 +34,9 @@ func newStore(tb testing.TB, tree string) *store.Store {
 	s := store.New(spec, store.Options{InitialBackoff: -1})
 	s.Start(now)
 	Register()
-	Follow(s)
+	Follow(s, mostQueues)
 	totals.Store(nil)
-	tb.Cleanup(func() { Follow(nil); totals.Store(nil) })
+	tb.Cleanup(func() { Follow(nil, 0); totals.Store(nil) })
 	return s
 }
 
@@ -246,6 +246,22 @@ func series(tb testing.TB) map[string][]*dto.Metric {
 	return out
 }
 
+// mostQueues are shown in tests.
+const mostQueues = 1000
+
+// Without queues of their own all other series are there.
+func TestNoQueueIsShown(t *testing.T) {
+	s := newStore(t, manyQueues(10))
+	Follow(s, 0)
+	got := series(t)
+	if got["paddock_queue_resource"] != nil || got["paddock_queue_applications"] != nil {
+		t.Errorf("shown: %v", got["paddock_queue_resource"])
+	}
+	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 11 {
+		t.Errorf("%v are said to be hidden, want 11", n)
+	}
+}
+
 func TestSeriesAreBounded(t *testing.T) {
 	s := newStore(t, manyQueues(2000))
 	add(s, "shown", "root.p00.q00", "vcore=1", "")
@@ -290,7 +306,7 @@ func label(m *dto.Metric, name string) string {
 
 func TestNothingToShow(t *testing.T) {
 	newStore(t, "root")
-	Follow(nil)
+	Follow(nil, 0)
 	if got := series(t); got["paddock_queue_resource"] != nil {
 		t.Errorf("shown without a source: %v", got)
 	}

@@ -10,16 +10,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// mostQueues is how many queues have series of their own. A queue has about a
-// dozen; with more than this, Prometheus is the one that has to be paid for. Those
-// that are nearer to root come first, so what is left out is in the numbers of a
-// queue that is shown.
-const mostQueues = 1000
-
-// choose returns the queues that are shown: all, or as many as may be, by depth
-// and then path, so that the same ones are shown at every scrape. Hidden counts
-// the others.
-func choose(s *queues.Snapshot) (shown []*queues.Queue, hidden int) {
+// choose returns the queues that have series of their own: all, or as many as may
+// be, by depth and then path, so that the same ones are shown at every scrape, and
+// what is left out is in the numbers of a queue that is shown. Hidden counts the
+// others. A queue has about a dozen series, which cost the scheduler what
+// docs/performance.md says, and Prometheus more.
+func choose(s *queues.Snapshot, most int) (shown []*queues.Queue, hidden int) {
 	type placed struct {
 		*queues.Queue
 		depth int
@@ -30,10 +26,10 @@ func choose(s *queues.Snapshot) (shown []*queues.Queue, hidden int) {
 		depth[q.ID] = depth[q.Parent] + 1
 		all = append(all, placed{q, depth[q.ID]})
 	}
-	if len(all) > mostQueues {
+	if len(all) > most {
 		slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.Path, b.Path)) })
-		hidden = len(all) - mostQueues
-		all = all[:mostQueues]
+		hidden = len(all) - most
+		all = all[:most]
 	}
 	for _, q := range all {
 		shown = append(shown, q.Queue)

@@ -22,6 +22,7 @@ func Register() {
 	})
 }
 
-// Follow has the gauges show a source from now on. There is one scheduler in a
-// process, so the last one counts; nil shows nothing.
-func Follow(s Source) { cluster.follow(s) }
+// Follow has the gauges show a source from now on, and so many of its queues by
+// name. There is one scheduler in a process, so the last one counts; nil shows
+// nothing.
+func Follow(s Source, most int) { cluster.follow(s, most) }

@@ -13,6 +13,8 @@ const (
 	defaultWindow    int32 = 64
 	defaultMaxWindow int32 = 1024
 
+	defaultMetricsQueues int32 = 1000
+
 	defaultSlotLease         = 30 * time.Second
 	defaultPodInitialBackoff = time.Second
 	defaultPodMaxBackoff     = 10 * time.Second
@@ -34,6 +36,7 @@ func SetDefaults_QueueSortArgs(args *QueueSortArgs) {
 	}
 	setDefault(&args.Window, defaultWindow)
 	setDefault(&args.MaxWindow, max(defaultMaxWindow, *args.Window))
+	setDefault(&args.MetricsQueues, defaultMetricsQueues)
 	setDefault(&args.SlotLease, metav1.Duration{Duration: defaultSlotLease})
 	setDefault(&args.GenerateUniqueAppID, false)
 	setDefault(&args.PodInitialBackoff, metav1.Duration{Duration: defaultPodInitialBackoff})

@@ -88,6 +88,12 @@ type QueueSortArgs struct {
 	// +optional
 	MaxWindow *int32 `json:"maxWindow,omitempty"`
 
+	// MetricsQueues is how many queues have series of their own on /metrics, about
+	// a dozen each; those nearest to root come first, and the others are in the
+	// numbers of a queue above them. 0 is none. Default: 1000. Bounds: 0 to 100000.
+	// +optional
+	MetricsQueues *int32 `json:"metricsQueues,omitempty"`
+
 	// SlotLease is how long an admitted pod keeps its place in the window
 	// without being attempted, as a duration. It is the safety net against a
 	// lost wake-up, not a tuning knob. Default: 30s. Bounds: 100ms to 1h.

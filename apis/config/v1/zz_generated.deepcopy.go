@@ -139,6 +139,11 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.MetricsQueues != nil {
+		in, out := &in.MetricsQueues, &out.MetricsQueues
+		*out = new(int32)
+		**out = **in
+	}
 	if in.SlotLease != nil {
 		in, out := &in.SlotLease, &out.SlotLease
 		*out = new(metav1.Duration)

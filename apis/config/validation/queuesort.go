@@ -14,6 +14,8 @@ import (
 
 const (
 	maxMaxWindow = 1 << 16
+
+	maxMetricsQueues = 100_000
 	minSlotLease = 100 * time.Millisecond
 	maxSlotLease = time.Hour
 )
@@ -74,6 +76,10 @@ func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorLis
 	if args.MaxWindow > maxMaxWindow {
 		errs = append(errs, field.Invalid(path.Child("maxWindow"), args.MaxWindow,
 			"must be at most "+strconv.Itoa(maxMaxWindow)))
+	}
+	if args.MetricsQueues < 0 || args.MetricsQueues > maxMetricsQueues {
+		errs = append(errs, field.Invalid(path.Child("metricsQueues"), args.MetricsQueues,
+			"must be between 0 and "+strconv.Itoa(maxMetricsQueues)))
 	}
 	return errs
 }

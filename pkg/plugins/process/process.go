@@ -151,7 +151,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	}, logger); err != nil {
 		return err
 	}
-	p.measure(ctx, s, decided)
+	p.measure(ctx, s, int(args.MetricsQueues), decided)
 	p.managed.Store(&managed)
 	p.record.Store(decided)
 	p.watcher.Store(watcher)
@@ -208,9 +208,9 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 }
 
 // measure starts what is on the scheduler's /metrics.
-func (p *Process) measure(ctx context.Context, s *store.Store, decided *record.Record) {
+func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decided *record.Record) {
 	metrics.Register()
-	metrics.Follow(s)
+	metrics.Follow(s, shown)
 	decided.Follow(metrics.NewDecisions().Count)
 	guarantees := &metrics.Guarantees{Source: s, Leading: p.Leader.Leading, Clock: p.Clock}
 	go guarantees.Run(ctx)

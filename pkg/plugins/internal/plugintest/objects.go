@@ -23,7 +23,7 @@ const (
 // of Namespace.
 func Args() *config.QueueSortArgs {
 	return &config.QueueSortArgs{
-		ConfigNamespace: Namespace, ManagedProfiles: []string{Profile}, Window: 64, MaxWindow: 1024, RESTAuthorization: config.RESTAuthorizationNone,
+		ConfigNamespace: Namespace, ManagedProfiles: []string{Profile}, Window: 64, MaxWindow: 1024, MetricsQueues: 1000, RESTAuthorization: config.RESTAuthorizationNone,
 		SlotLease:         metav1.Duration{Duration: 30 * time.Second},
 		PodInitialBackoff: metav1.Duration{Duration: time.Second}, PodMaxBackoff: metav1.Duration{Duration: 10 * time.Second},
 	}
