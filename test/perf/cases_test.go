@@ -54,7 +54,8 @@ func (s side) run(b *testing.B, name string) {
 	for i := range s.readers {
 		readers.Go(func() { answers[i] = poll(ctx, "http://"+address, i) })
 	}
-	perf.RunBenchmarkPerfScheduling(b, w.write("cases.yaml", s.workload(w, w.write("scheduler.yaml", configuration))), name, registry())
+	file := w.write("cases.yaml", s.workload(w, w.write("scheduler.yaml", configuration)))
+	cpu.measure(b, func() { perf.RunBenchmarkPerfScheduling(b, file, name, registry()) })
 	stop()
 	readers.Wait()
 	for i, n := range answers {

@@ -32,6 +32,7 @@ func setUp() error {
 	if err := perf.InitTests(); err != nil {
 		return err
 	}
+	registerMeter()
 	perf.PerfSchedulingLabelFilter = ""
 	plane, err := filepath.Abs("../../bin/localplane")
 	if err != nil {

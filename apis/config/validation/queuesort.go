@@ -16,8 +16,8 @@ const (
 	maxMaxWindow = 1 << 16
 
 	maxMetricsQueues = 100_000
-	minSlotLease = 100 * time.Millisecond
-	maxSlotLease = time.Hour
+	minSlotLease     = 100 * time.Millisecond
+	maxSlotLease     = time.Hour
 )
 
 // ValidateQueueSortArgs returns nil, or one error that lists every mistake in

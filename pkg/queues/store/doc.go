@@ -72,7 +72,7 @@
 //
 // # Locks
 //
-// One mutex guards everything but the published snapshot and the sort keys,
+// One mutex guards everything but the sort keys and the snapshot that was read last,
 // which are read without a lock. No method calls out while it holds the mutex:
 // pods that may go on are collected and handed out by [Store.TakeActivations];
 // [Store.Wake] tells the one goroutine that takes them.
