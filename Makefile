@@ -98,18 +98,18 @@ integration: ## Tests against a real control plane.
 	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 30m $(INTEGRATION)
 
 .PHONY: nightly
-nightly: ## All tests, the long ones too.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -tags nightly -p 1 -timeout 4h ./...
+nightly: ## All long checks, one after the other, with a summary: PARTS= chooses; see docs/nightly.md.
+	hack/nightly.sh $(PARTS)
 
 .PHONY: bench
-bench: ## Benchmarks; BENCH selects.
-	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./pkg/...
-
-.PHONY: pairs
-pairs: ## Upstream's scheduler_perf, with our plugins and without, by turns: CASES=, PAIRS=.
+bench: ## Upstream's scheduler_perf, with our plugins and without, by turns: CASES=, PAIRS=, LARGE=1.
 	go test -c -tags perf -o bin/perf.test ./test/perf
 	$(GO_BUILD) -o bin/ ./cmd/localplane
-	go run ./test/perf/pairs -cases '$(or $(CASES),.)' -pairs $(or $(PAIRS),3)
+	go run ./test/perf/pairs -cases '$(or $(CASES),.)' -pairs $(or $(PAIRS),10) $(if $(LARGE),-large)
+
+.PHONY: gobench
+gobench: ## Go benchmarks of the packages; BENCH selects.
+	go test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./pkg/...
 
 .PHONY: render
 render: ## Make manifests/install and the chart's copies from the rest of manifests.

@@ -251,14 +251,14 @@ const mostQueues = 1000
 
 // Without queues of their own all other series are there.
 func TestNoQueueIsShown(t *testing.T) {
-	s := newStore(t, manyQueues(10))
+	s := newStore(t, manyQueues(200))
 	Follow(s, 0)
 	got := series(t)
 	if got["paddock_queue_resource"] != nil || got["paddock_queue_applications"] != nil {
 		t.Errorf("shown: %v", got["paddock_queue_resource"])
 	}
-	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 11 {
-		t.Errorf("%v are said to be hidden, want 11", n)
+	if n := got["paddock_queues_hidden"][0].GetGauge().GetValue(); n != 201 {
+		t.Errorf("%v are said to be hidden, want 201", n)
 	}
 }
 

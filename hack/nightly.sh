@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Runs everything that is too long for every change: part by part, each with a log
+# of its own in bin/nightly, and a summary.md that docs/nightly.md has a copy of.
+# With arguments, only the named parts. A part that failed does not keep the others
+# from running.
+set -uo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+out=bin/nightly
+mkdir -p "$out"
+module=$(go list -m)
+
+# What the part "unit" leaves to others: packages that want the control plane, and
+# the simulation.
+others="$module/test/(integration|simulation|perf)(/|$)"
+
+unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -tags nightly -p 1 -timeout 4h; }
+race() { make --no-print-directory unit-race; }
+simulation() { go test -count=1 -tags nightly -timeout 8h -v ./test/simulation; }
+lockorder() { make --no-print-directory lockorder; }
+integration() { LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags nightly -p 1 -timeout 4h -v ./test/integration/...; }
+conformance() { make --no-print-directory conformance; }
+fuzz() {
+  local package target
+  for package in $(grep -rl --include='*_test.go' '^func Fuzz' pkg cmd apis internal | xargs -n1 dirname | sort -u); do
+    for target in $(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' "$package"/*_test.go | sed 's/^func //'); do
+      echo "== $package $target"
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2m}" "./$package" || return 1
+    done
+  done
+}
+large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS:-3}"; }
+
+# essence prints the lines of a log that say how much was done.
+essence() {
+  grep -hE 'races took|failovers took|[0-9] steps|median ratio|tests? passed' "$1" |
+    sed -E 's/^ *[a-z_]+_test\.go:[0-9]+: //' | tail -n 4 | paste -sd ';' | cut -c1-400
+}
+
+parts=("$@")
+[[ ${#parts[@]} -gt 0 ]] || parts=(unit race simulation lockorder integration conformance fuzz large)
+for part in "${parts[@]}"; do
+  case $part in
+    unit | race | simulation | lockorder | integration | conformance | fuzz | large) ;;
+    *) echo "nightly: there is no part $part; parts are: unit race simulation lockorder integration conformance fuzz large" >&2; exit 2 ;;
+  esac
+done
+
+summary=$out/summary.md
+{
+  echo "Commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), $(go version | cut -d' ' -f3), $(nproc) cores."
+  echo
+  echo "| part | result | took | tests | what it says |"
+  echo "|---|---|---|---|---|"
+} >"$summary"
+failed=0
+for part in "${parts[@]}"; do
+  log=$out/$part.log
+  began=$SECONDS
+  echo "nightly: $part, log in $log"
+  if "$part" >"$log" 2>&1; then result=passed; else result=FAILED failed=1; fi
+  took=$((SECONDS - began))
+  passed=$(grep -cE '^\s*--- PASS|^ok ' "$log")
+  echo "| $part | $result | $((took / 60)) min $((took % 60)) s | $passed | $(essence "$log") |" >>"$summary"
+  [[ $result == passed ]] || grep -E '^\s*--- FAIL|^FAIL|^panic:' "$log" | head -n 10
+done
+cat "$summary"
+exit "$failed"
