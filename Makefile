@@ -141,6 +141,18 @@ $(LINTER): tools/go.mod tools/go.sum
 generate: ## Regenerate deep copies, defaults and conversions of the plugin arguments.
 	hack/update-codegen.sh
 
+.PHONY: pages
+pages: ## Write the generated pages of docs anew: configuration, reasons, metrics.
+	go test ./internal/reference ./pkg/reasons ./pkg/metrics -args -rewrite
+
+.PHONY: samples
+samples: ## Write the outputs that pages of docs show anew, from a real control plane.
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -count=1 ./test/integration/docs -args -rewrite
+
+.PHONY: compat
+compat: ## Build against the next version of Kubernetes and say what breaks: KUBE=, CONTROLLER_RUNTIME=.
+	hack/compat.sh
+
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin

@@ -57,20 +57,20 @@ type QueueSortArgs struct {
 
 	// ConfigNamespace is the namespace of the ConfigMaps yunikorn-defaults and
 	// yunikorn-configs. Default: the value of the environment variable
-	// POD_NAMESPACE, else "yunikorn". Must be a namespace name, and must be
-	// left out if configFile is set.
+	// POD_NAMESPACE, else "yunikorn". Bounds: the name of a namespace; left out if
+	// configFile is set.
 	// +optional
 	ConfigNamespace *string `json:"configNamespace,omitempty"`
 
 	// ConfigFile is the path of a queues.yaml that is read instead of the
 	// ConfigMaps; relative to the working directory unless absolute. Default:
-	// none, the ConfigMaps are read. Excludes configNamespace.
+	// none, the ConfigMaps are read. Bounds: not beside configNamespace.
 	// +optional
 	ConfigFile *string `json:"configFile,omitempty"`
 
 	// ManagedProfiles are the values of spec.schedulerName whose pods belong to
 	// queues; pods of all other schedulers are foreign. Default: [yunikorn].
-	// At least one, no duplicates.
+	// Bounds: at least one, no duplicates.
 	// +optional
 	ManagedProfiles []string `json:"managedProfiles"`
 
@@ -101,7 +101,8 @@ type QueueSortArgs struct {
 	SlotLease *metav1.Duration `json:"slotLease,omitempty"`
 
 	// GenerateUniqueAppID gives every pod that names no application one of its
-	// own. Default: false, such pods of a namespace share one application.
+	// own. Default: false, such pods of a namespace that name the same queue share
+	// one.
 	// +optional
 	GenerateUniqueAppID *bool `json:"generateUniqueAppId,omitempty"`
 
@@ -119,23 +120,27 @@ type QueueSortArgs struct {
 	// +optional
 	PodMaxBackoff *metav1.Duration `json:"podMaxBackoff,omitempty"`
 
-	// RESTAddress is the host:port the read-only REST interface listens on. An empty host means all addresses, port 0 any free port. The
-	// empty string turns the interface off. Default: 127.0.0.1:9080.
+	// RESTAddress is where the read-only REST interface listens. The empty string
+	// turns it off. Default: 127.0.0.1:9080. Bounds: host:port, where no host means
+	// all addresses and port 0 any free port.
 	// +optional
 	RESTAddress *string `json:"restAddress,omitempty"`
 
-	// RESTTLSCertFile and RESTTLSKeyFile are the paths of a PEM certificate, with
-	// those that signed it, and its key: the interface is HTTPS then. Both are read
-	// again when they change. Both or none. Default: none, plain HTTP.
+	// RESTTLSCertFile is the path of a PEM certificate, with those that signed it:
+	// the interface is HTTPS then. It is read again when it changes. Default: none,
+	// plain HTTP. Bounds: together with restTLSKeyFile or not at all.
 	// +optional
 	RESTTLSCertFile *string `json:"restTLSCertFile,omitempty"`
+
+	// RESTTLSKeyFile is the path of the key of that certificate, PEM. It is read
+	// again when it changes. Default: none. Bounds: together with restTLSCertFile.
 	// +optional
 	RESTTLSKeyFile *string `json:"restTLSKeyFile,omitempty"`
 
 	// RESTAuthorization says who may read. None: everybody who reaches the address.
 	// Delegated: who sends a bearer token that the API server knows and may "get" the
 	// path, with /paddock before it, as a nonResourceURL; the scheduler then needs leave to create tokenreviews
-	// and subjectaccessreviews, and the interface a certificate. Default: None.
+	// and subjectaccessreviews, and the interface a certificate. Default: None. Bounds: None or Delegated.
 	// +optional
 	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
 }
@@ -174,7 +179,7 @@ type QueuePreemptionArgs struct {
 
 	// PodOptOut says whether the annotation or label
 	// yunikorn.apache.org/allow-preemption on a pod overrides the one on its
-	// PriorityClass. Default: Honor. One of Honor, Ignore.
+	// PriorityClass. Default: Honor. Bounds: Honor or Ignore.
 	// +optional
 	PodOptOut PodOptOutPolicy `json:"podOptOut,omitempty"`
 }
@@ -202,13 +207,13 @@ type NodeReservationArgs struct {
 
 	// ClassOrder is the order in which victims of a DaemonSet pod are taken:
 	// Seed is regular, originator, opted out; YuniKorn is regular, opted out,
-	// originator. Default: Seed. One of Seed, YuniKorn.
+	// originator. Default: Seed. Bounds: Seed or YuniKorn.
 	// +optional
 	ClassOrder ClassOrder `json:"classOrder,omitempty"`
 
 	// VictimSelection lists the ways to choose victims for a DaemonSet pod, in
 	// order; each is tried only when the one before found nothing. Default:
-	// [multiple]. One or both of single, multiple, no duplicates.
+	// [multiple]. Bounds: one or both of single, multiple, no duplicates.
 	// +optional
 	VictimSelection []VictimSelection `json:"victimSelection"`
 

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Builds and vets everything here against another version of Kubernetes, in a copy
+# of the tree, and says which packages break, and how. Nothing in the tree is
+# changed. Exit code 1 means that something breaks.
+#
+#   KUBE=v1.36.3                the version of k8s.io/kubernetes
+#   CONTROLLER_RUNTIME=v0.24.1  what goes with it
+#   KEEP=dir                    make the copy there, and leave it
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false"
+kube=${KUBE:-v1.36.3}
+runtime=${CONTROLLER_RUNTIME:-v0.24.1}
+staging=v0.${kube#v1.}
+copy=${KEEP:-$(mktemp -d)}
+[[ -n ${KEEP:-} ]] || trap 'rm -rf "$copy"' EXIT
+mkdir -p "$copy/tree"
+
+# What git knows, or would if it were added; modules of their own stay behind.
+git ls-files -z --cached --others --exclude-standard -- . ':!tools' ':!test/monitoring' ':!bin' |
+  while IFS= read -r -d '' path; do if [[ -f $path ]]; then printf '%s\0' "$path"; fi; done |
+  xargs -0 cp --parents -t "$copy/tree"
+cd "$copy/tree"
+
+# Which modules of Kubernetes are released together is what its own go.mod says.
+source=$(go mod download -json "k8s.io/kubernetes@$kube" | awk -F '"' '$2 == "GoMod" {print $4}')
+mapfile -t parts < <(awk '$2 == "=>" && $3 ~ /^\.\/staging\// {print $1}' "$source")
+if ((${#parts[@]} == 0)); then # newer ones list them in a workspace; the names have not changed
+  mapfile -t parts < <(awk '$2 == "=>" && $1 ~ /^k8s\.io\// {print $1}' go.mod)
+fi
+edits=(-require="k8s.io/kubernetes@$kube" -require="sigs.k8s.io/controller-runtime@$runtime")
+for part in "${parts[@]}"; do
+  edits+=(-replace="$part=$part@$staging")
+done
+while read -r module; do
+  edits+=(-require="$module@$staging")
+done < <(awk '$1 ~ /^k8s\.io\// && $2 ~ /^v0\.35\./ && !/=>/ && !/indirect/ {print $1}' go.mod)
+go mod edit "${edits[@]}"
+echo "modules: Kubernetes $kube, staging $staging, controller-runtime $runtime"
+if ! go mod tidy -e >"$copy/tidy.log" 2>&1; then
+  grep -v '^go: \(downloading\|finding\)' "$copy/tidy.log" >&2 || true
+fi
+grep -v '^go: \(downloading\|finding\|found\)' "$copy/tidy.log" || true
+
+# The go command goes on after an error; a package whose imports break is
+# reported too, so that the list is complete.
+broken=0
+report() { # command, log
+  echo "== $1"
+  if $1 >"$2" 2>&1; then echo "nothing breaks"; else broken=1; cat "$2"; fi
+}
+report "go build ./..." "$copy/build.log"
+report "go vet ./..." "$copy/vet.log"
+echo "== packages"
+total=$(go list -e ./... | wc -l)
+bad=$(cat "$copy"/{build,vet}.log | awk '/^# / {sub(/^# /, ""); sub(/ \[.*/, ""); print}' | sort -u)
+echo "$total packages here; broken:"
+echo "${bad:-none}" | sed 's/^/  /'
+exit "$broken"

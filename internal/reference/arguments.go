@@ -1,0 +1,183 @@
+package reference
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Arguments are the arguments of one plugin.
+type Arguments struct {
+	// Plugin is its name in a KubeSchedulerConfiguration.
+	Plugin string
+	// About is what the comment of the type says.
+	About string
+	// Fields are in the order of the type.
+	Fields []Field
+}
+
+// Field is one argument.
+type Field struct {
+	// Name is the key, Type its kind in words.
+	Name, Type string
+	// Default and Bounds are the sentences of the comment that begin with these
+	// words; Bounds is empty where there are none.
+	Default, Bounds string
+	// Meaning is the rest of the comment.
+	Meaning string
+}
+
+// kinds are the Go types of arguments in words.
+var kinds = map[string]string{
+	"string":          "text",
+	"int32":           "whole number",
+	"bool":            "true or false",
+	"metav1.Duration": "duration",
+}
+
+// ReadArguments reads the types whose name ends in Args from a Go file. It is an
+// error if a field has no comment, or one without a default.
+func ReadArguments(path string) ([]Arguments, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	words := wordTypes(file)
+	var out []Arguments
+	for _, decl := range file.Decls {
+		types, ok := decl.(*ast.GenDecl)
+		if !ok || types.Tok != token.TYPE {
+			continue
+		}
+		spec := types.Specs[0].(*ast.TypeSpec)
+		plugin, isArgs := strings.CutSuffix(spec.Name.Name, "Args")
+		fields, isStruct := spec.Type.(*ast.StructType)
+		if !isArgs || !isStruct {
+			continue
+		}
+		a := Arguments{Plugin: plugin, About: prose(types.Doc)}
+		for _, f := range fields.Fields.List {
+			if len(f.Names) == 0 {
+				continue // kind and version
+			}
+			field, err := readField(f, words)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s.%s: %w", path, spec.Name.Name, f.Names[0].Name, err)
+			}
+			a.Fields = append(a.Fields, field)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// wordTypes returns the types of the file that are text with few values.
+func wordTypes(file *ast.File) map[string]bool {
+	out := map[string]bool{}
+	for _, decl := range file.Decls {
+		types, ok := decl.(*ast.GenDecl)
+		if !ok || types.Tok != token.TYPE {
+			continue
+		}
+		spec := types.Specs[0].(*ast.TypeSpec)
+		if base, ok := spec.Type.(*ast.Ident); ok && base.Name == "string" {
+			out[spec.Name.Name] = true
+		}
+	}
+	return out
+}
+
+func readField(f *ast.Field, words map[string]bool) (Field, error) {
+	tag, err := strconv.Unquote(f.Tag.Value)
+	if err != nil {
+		return Field{}, err
+	}
+	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+	out := Field{Name: name, Type: kindOf(f.Type, words)}
+	text := prose(f.Doc)
+	if text == "" {
+		return out, fmt.Errorf("has no comment")
+	}
+	var meaning []string
+	for _, sentence := range sentences(text) {
+		switch {
+		case strings.HasPrefix(sentence, "Default: "):
+			out.Default = strings.TrimSuffix(strings.TrimPrefix(sentence, "Default: "), ".")
+		case strings.HasPrefix(sentence, "Bounds: "):
+			out.Bounds = strings.TrimSuffix(strings.TrimPrefix(sentence, "Bounds: "), ".")
+		default:
+			meaning = append(meaning, sentence)
+		}
+	}
+	out.Meaning = about(strings.Join(meaning, " "), f.Names[0].Name, name)
+	if out.Type == "duration" {
+		out.Meaning = strings.Replace(out.Meaning, ", as a duration", "", 1)
+	}
+	switch {
+	case out.Default == "":
+		return out, fmt.Errorf("its comment has no sentence that begins with %q", "Default: ")
+	case out.Meaning == "":
+		return out, fmt.Errorf("its comment does not say what it means")
+	}
+	return out, nil
+}
+
+// kindOf says in words what a field may hold.
+func kindOf(t ast.Expr, words map[string]bool) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return kindOf(t.X, words)
+	case *ast.ArrayType:
+		return strings.Replace("list of "+kindOf(t.Elt, words), "word", "words", 1)
+	case *ast.Ident:
+		if words[t.Name] {
+			return "word"
+		}
+		return kinds[t.Name]
+	case *ast.SelectorExpr:
+		return kinds[fmt.Sprintf("%s.%s", t.X, t.Sel)]
+	}
+	return ""
+}
+
+// prose is a comment without its markers, in one line.
+func prose(doc *ast.CommentGroup) string {
+	var kept []string
+	for line := range strings.SplitSeq(doc.Text(), "\n") {
+		if !strings.HasPrefix(line, "+") {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(kept, " ")), " ")
+}
+
+// sentences cuts a text behind each full stop that a capital follows.
+func sentences(text string) []string {
+	var out []string
+	start := 0
+	for i := 0; i+2 < len(text); i++ {
+		if text[i] == '.' && text[i+1] == ' ' && text[i+2] >= 'A' && text[i+2] <= 'Z' {
+			out = append(out, text[start:i+1])
+			start = i + 2
+		}
+	}
+	return append(out, text[start:])
+}
+
+// about takes the name of the Go field off the front of its comment, where it is
+// the subject of a sentence, and gives the key in its place elsewhere.
+func about(text, field, key string) string {
+	for _, verb := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(text, field+verb); ok {
+			return strings.ToUpper(rest[:1]) + rest[1:]
+		}
+	}
+	if rest, ok := strings.CutPrefix(text, field+" "); ok {
+		return strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return strings.ReplaceAll(text, field, key)
+}

@@ -1,0 +1,134 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	configv1 "github.com/paddock-scheduler/paddock/apis/config/v1"
+)
+
+// defaulted are the arguments as they are where nothing is said.
+func defaulted(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	sort, preemption, reservation := &configv1.QueueSortArgs{}, &configv1.QueuePreemptionArgs{}, &configv1.NodeReservationArgs{}
+	configv1.SetDefaults_QueueSortArgs(sort)
+	configv1.SetDefaults_QueuePreemptionArgs(preemption)
+	configv1.SetDefaults_NodeReservationArgs(reservation)
+	out := map[string]map[string]any{}
+	for plugin, args := range map[string]runtime.Object{"QueueSort": sort, "QueuePreemption": preemption, "NodeReservation": reservation} {
+		text, err := json.Marshal(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(text, &fields); err != nil {
+			t.Fatal(err)
+		}
+		out[plugin] = fields
+	}
+	return out
+}
+
+// written is how a comment writes a value.
+func written(value any) string {
+	switch v := value.(type) {
+	case nil, []any:
+		return strings.ReplaceAll(strings.ReplaceAll(fmt.Sprint(v), "<nil>", "none"), " ", ", ")
+	case string:
+		if v == "" {
+			return "none"
+		}
+		return strings.ReplaceAll(v, "m0s", "m")
+	}
+	return fmt.Sprint(value)
+}
+
+// first is the default that a comment says, without what it says about it.
+func first(text string) string {
+	value, _, _ := strings.Cut(text, ", which means")
+	value, _, _ = strings.Cut(value, ", ")
+	return value
+}
+
+// wrongDefaults lists arguments whose comment says something else than the code does.
+func wrongDefaults(arguments []Arguments, real map[string]map[string]any) []string {
+	var out []string
+	for _, a := range arguments {
+		for _, f := range a.Fields {
+			if f.Name == "configNamespace" {
+				continue // it depends on the environment, as its comment says
+			}
+			if want := written(real[a.Plugin][f.Name]); first(f.Default) != want {
+				out = append(out, fmt.Sprintf("%s.%s: default %q, but it is %q", a.Plugin, f.Name, f.Default, want))
+			}
+		}
+	}
+	return out
+}
+
+func TestDefaultsAreThoseOfTheCode(t *testing.T) {
+	arguments, err := ReadArguments(typesPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := defaulted(t)
+	for _, wrong := range wrongDefaults(arguments, real) {
+		t.Error(wrong)
+	}
+	known := 0
+	for _, a := range arguments {
+		known += len(a.Fields)
+		for _, f := range a.Fields {
+			if f.Type == "" || strings.HasSuffix(f.Type, " ") {
+				t.Errorf("%s.%s has a type without words", a.Plugin, f.Name)
+			}
+		}
+		for name := range real[a.Plugin] {
+			if !slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Name == name }) {
+				t.Errorf("%s.%s is not on the page", a.Plugin, name)
+			}
+		}
+	}
+	if len(arguments) != 3 || known < 20 {
+		t.Errorf("only %d arguments of %d plugins were read", known, len(arguments))
+	}
+	// That it would see one.
+	arguments[0].Fields[3].Default = "65"
+	if got := wrongDefaults(arguments, real); len(got) != 1 {
+		t.Errorf("a wrong default gives %q", got)
+	}
+}
+
+func TestFieldsThatSayTooLittle(t *testing.T) {
+	read := func(comment string) string {
+		path := filepath.Join(t.TempDir(), "types.go")
+		source := "package p\n\n// XArgs are arguments.\ntype XArgs struct {\n" + comment + "\tA *int32 `json:\"a,omitempty\"`\n}\n"
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadArguments(path)
+		if err != nil {
+			_, text, _ := strings.Cut(err.Error(), "types.go: ")
+			return text
+		}
+		return fmt.Sprintf("%+v", got)
+	}
+	for comment, want := range map[string]string{
+		"":                      "XArgs.A: has no comment",
+		"\t// A is a number.\n": `XArgs.A: its comment has no sentence that begins with "Default: "`,
+		"\t// Default: 3.\n":    "XArgs.A: its comment does not say what it means",
+		"\t// A is the number,\n\t// in pods. Default: 3. Bounds: 1 to 5.\n": "[{Plugin:X About:XArgs are arguments. Fields:[{Name:a Type:whole number Default:3 Bounds:1 to 5 Meaning:The number, in pods.}]}]",
+	} {
+		if diff := cmp.Diff(want, read(comment)); diff != "" {
+			t.Errorf("%q: (-want +got)\n%s", comment, diff)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCommands runs all commands, page by page, each text once.
+func TestCommands(t *testing.T) {
+	tried := map[string]bool{}
+	outputs := map[string][]edit{}
+	counts := map[string]int{}
+	for _, c := range allCommands(t) {
+		if tried[c.text] && c.from == 0 {
+			continue
+		}
+		tried[c.text] = true
+		counts[kindOf(c.text)]++
+		t.Run(c.page+":"+fmt.Sprint(c.line), func(t *testing.T) {
+			t.Log(c.text)
+			output, err := try(t.Context(), c.text)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if c.from == 0 {
+				return
+			}
+			if *rewrite {
+				outputs[c.page] = append(outputs[c.page], edit{c.from, c.to, shorten(steady(output), c.output)})
+			} else if err := sameOutput(c.output, output); err != nil {
+				t.Errorf("%v: %v", c, err)
+			}
+		})
+	}
+	t.Logf("%d commands: %v", len(tried), counts)
+	for page, edits := range outputs {
+		if err := rewritePage(page, edits); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// kindOf says how a command is tried.
+func kindOf(text string) string {
+	switch r, _, found := ruleOf(text); {
+	case !found:
+		return "run as they are"
+	case r.name:
+		return "names"
+	case r.elsewhere != "":
+		return "tried elsewhere"
+	case r.instead != "" || r.names:
+		return "tried in another way"
+	}
+	return "run with something before, after, or another exit code"
+}
+
+// try does what the rule of a command says, and returns what it printed.
+func try(ctx context.Context, text string) (string, error) {
+	r, groups, found := ruleOf(text)
+	if found && r.why == "" {
+		return "", fmt.Errorf("the rule %q has no reason", r.match)
+	}
+	switch {
+	case r.name:
+		return "", nil
+	case r.elsewhere != "":
+		dir, test, _ := strings.Cut(r.elsewhere, " ")
+		return "", testsExist([]string{dir}, test)
+	case r.names:
+		return "", goCommand(text)
+	}
+	if r.instead != "" {
+		text = r.instead
+		for i, group := range groups {
+			text = strings.ReplaceAll(text, "$"+fmt.Sprint(i), group)
+		}
+		text = strings.ReplaceAll(text, "make --dry-run make ", "make --dry-run ")
+	}
+	if r.before != "" {
+		if _, err := shell(ctx, r.before, 0, r.root); err != nil {
+			return "", err
+		}
+	}
+	output, err := shell(ctx, text, r.exit, r.root)
+	if err == nil && r.after != "" {
+		_, err = shell(ctx, r.after, 0, r.root)
+	}
+	return output, err
+}
+
+// shell runs a command and wants its exit code to be exit.
+func shell(ctx context.Context, text string, exit int, root bool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", strings.ReplaceAll(text, "http://127.0.0.1:9080", suite.rest))
+	c.Dir, c.Env = suite.work, suite.env
+	if root {
+		c.Dir = suite.root
+	}
+	var out, failed bytes.Buffer
+	c.Stdout, c.Stderr = &out, &failed
+	err := c.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		return "", err
+	}
+	if got := c.ProcessState.ExitCode(); got != exit {
+		return "", fmt.Errorf("%s: exit code %d, want %d: %s%s", text, got, exit, &out, &failed)
+	}
+	return out.String(), nil
+}
+
+var (
+	selected = regexp.MustCompile(`-(run|bench)[ =]('[^']*'|\S+)`)
+	packaged = regexp.MustCompile(`\./[a-z./]+`)
+)
+
+// goCommand looks whether the packages of a go command are there, and the tests.
+func goCommand(text string) error {
+	var dirs []string
+	for _, dir := range packaged.FindAllString(text, -1) {
+		clean := strings.TrimSuffix(dir, "/...")
+		info, err := os.Stat(filepath.Join(suite.root, clean))
+		if err != nil || !info.IsDir() {
+			return fmt.Errorf("%s: there is no package %s", text, dir)
+		}
+		dirs = append(dirs, clean)
+	}
+	if len(dirs) == 0 {
+		return fmt.Errorf("%s: it names no package", text)
+	}
+	if strings.HasPrefix(text, "go run ") {
+		return nil // what is behind are arguments of a program of ours
+	}
+	for _, found := range selected.FindAllStringSubmatch(text, -1) {
+		pattern := strings.Trim(found[2], "'")
+		if pattern == "^$" || pattern == "." {
+			continue
+		}
+		prefix := map[string]string{"run": "", "bench": "Benchmark.*"}[found[1]]
+		for alternative := range strings.SplitSeq(pattern, "|") {
+			if err := testsExist(dirs, prefix+strings.Trim(alternative, "^$")); err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+		}
+	}
+	return nil
+}
+
+// testsExist looks for a test or benchmark in the directories.
+func testsExist(dirs []string, name string) error {
+	wanted := regexp.MustCompile(`(?m)^func (Test|Benchmark)?\w*` + name)
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(suite.root, dir, "*_test.go"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if wanted.Match(source) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("no test %s in %s", name, strings.Join(dirs, ", "))
+}
+
+// TestRules looks whether every rule is of use.
+func TestRules(t *testing.T) {
+	commands := allCommands(t)
+	for _, r := range rules {
+		if r.why == "" {
+			t.Errorf("rule %q has no reason", r.match)
+		}
+		if !slices.ContainsFunc(commands, func(c command) bool {
+			used, _, _ := ruleOf(c.text)
+			return used.match == r.match
+		}) {
+			t.Errorf("rule %q is for no command: remove it", r.match)
+		}
+	}
+}
+
+// TestWrongCommandsAreFound plants commands that are no good.
+func TestWrongCommandsAreFound(t *testing.T) {
+	for _, text := range []string{
+		"kubectl get podz",
+		"kubectl apply -k manifests/overlays/medium",
+		"kubectl paddock explain pod over-max -n nowhere",
+		"kubectl paddock qeues",
+		"helm install paddock manifests/graph -n yunikorn",
+		"make everything",
+		"go test ./pkg/queues/stores",
+		"go test ./pkg/reasons -run TestOfNothing",
+		"go run ./test/conformity",
+		"kubectl create rolebinding spark --clusterrole",
+	} {
+		if _, err := try(t.Context(), text); err == nil {
+			t.Errorf("%q goes unnoticed", text)
+		}
+	}
+	if err := testsExist([]string{"test/integration"}, "TestOfNothing"); err == nil {
+		t.Error("a test that does not exist is found")
+	}
+}

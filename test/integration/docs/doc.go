@@ -1,0 +1,14 @@
+// Package docs runs every command of README.md and docs/*.md on a real API server,
+// with kubectl and helm built from source and a scheduler of ours that is at work.
+//
+// A command is a line of a block marked sh, or a span of code that begins with the
+// name of a program (extract_test.go). Each is run as it is written, in a directory that
+// looks like the root of this repository and has the files of testdata, unless a
+// rule says what is done in its place, and why (rules_test.go). What follows a command
+// in a block marked text is its output and is compared; -rewrite writes what it is:
+//
+//	go test ./test/integration/docs -args -rewrite
+//
+// stage_test.go has the cluster in which the pages take place: queues, and one pod for
+// each reason to wait that lasts.
+package docs

@@ -1,0 +1,160 @@
+package docs
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the outputs in the pages anew")
+
+// suite is what all tests share.
+var suite struct {
+	root    string // of the repository
+	cluster *localcluster.Cluster
+	rest    string // URL of the scheduler
+	work    string // where commands are run
+	env     []string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(runSuite(m))
+}
+
+// runSuite returns the exit code. The state directory stays if a test failed.
+func runSuite(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "docs-")
+	if err == nil {
+		err = start(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docs: cannot start:", err)
+		var died *localcluster.DiedError
+		if errors.As(err, &died) {
+			fmt.Fprintln(os.Stderr, died.Tail)
+		}
+		return 1
+	}
+	code := m.Run()
+	if err := suite.cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		code = 1
+	}
+	if code != 0 {
+		fmt.Fprintln(os.Stderr, "docs: logs are in", filepath.Join(dir, "logs"))
+		return code
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+	}
+	return code
+}
+
+func start(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build is long
+	defer cancel()
+	var err error
+	if suite.root, err = build.FindRoot("."); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := compile(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("docs: built for %.1f s\n", time.Since(began).Seconds())
+	bin := filepath.Join(suite.root, "bin")
+	suite.cluster, err = localcluster.Start(ctx, localcluster.Options{
+		Dir: dir, Binary: filepath.Join(bin, "localplane"), Nodes: 1,
+		NodeSpec: localcluster.NodeSpec{NamePrefix: "node", CPU: "6", Memory: "16Gi"},
+		Progress: func(s string) { fmt.Println("docs:", s) },
+		APIServerArgs: []string{
+			"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := prepareWork(filepath.Join(dir, "work"), bin); err != nil {
+		return errors.Join(err, suite.cluster.Stop())
+	}
+	if err := stage(ctx, bin); err != nil {
+		return errors.Join(err, suite.cluster.Stop())
+	}
+	return nil
+}
+
+// compile brings our programs up to date, and kubectl and helm.
+func compile(ctx context.Context) error {
+	flags := os.Getenv("LDFLAGS")
+	if flags == "" {
+		var err error
+		if flags, err = build.LDFlags(suite.root); err != nil {
+			return err
+		}
+	}
+	err := build.Build(ctx, build.Options{
+		Root: suite.root, Out: "bin", LDFlags: flags,
+		Packages: []string{"./cmd/localplane", "./cmd/scheduler", "./cmd/kubectl-paddock"},
+	})
+	if err != nil {
+		return err
+	}
+	clients := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(suite.root, "bin", "tools")+"/", "./kubectl", "helm.sh/helm/v3/cmd/helm")
+	clients.Dir = filepath.Join(suite.root, "tools", "clients")
+	if text, err := clients.CombinedOutput(); err != nil {
+		return fmt.Errorf("build kubectl and helm: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// plugin is what "kubectl paddock" finds. The nodes have no network, so that no
+// Service leads to a scheduler: questions to it get its address.
+const plugin = `#!/bin/sh
+case "$1 $2 $*" in
+  queues*|top*|decisions*|holds*|explain*|preview*|*" diff "*--live*) exec %[1]s "$@" --server "%[2]s" ;;
+esac
+exec %[1]s "$@"
+`
+
+// prepareWork makes the directory in which commands are run: what the root has, but
+// bin, and the files that the pages speak of.
+func prepareWork(work, bin string) error {
+	suite.work = work
+	path := filepath.Join(work, ".path")
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"manifests", "docs", "README.md", "Makefile"} {
+		if err := os.Symlink(filepath.Join(suite.root, name), filepath.Join(work, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"kubectl", "helm"} {
+		if err := os.Symlink(filepath.Join(bin, "tools", name), filepath.Join(path, name)); err != nil {
+			return err
+		}
+	}
+	suite.rest = "http://" + freeAddress()
+	script := fmt.Sprintf(plugin, filepath.Join(bin, "kubectl-paddock"), suite.rest)
+	if err := os.WriteFile(filepath.Join(path, "kubectl-paddock"), []byte(script), 0o755); err != nil {
+		return err
+	}
+	if err := os.CopyFS(work, os.DirFS("testdata/work")); err != nil {
+		return err
+	}
+	suite.env = append(os.Environ(),
+		"PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+suite.cluster.KubeconfigPath(localcluster.UserAdmin),
+		"HOME="+filepath.Join(work, ".home"))
+	return nil
+}

@@ -1,0 +1,82 @@
+package docs
+
+import "regexp"
+
+// rule says what is done with commands that are not simply run.
+type rule struct {
+	// match is the whole command, or its beginning where it ends in ".*".
+	match string
+	// why says why it is not simply run, in one sentence.
+	why string
+	// instead is run in its place; $1 and so on are groups of match.
+	instead string
+	// exit is the exit code to be expected.
+	exit int
+	// elsewhere names what tries it, "directory Test"; the test has to exist.
+	elsewhere string
+	// name is true for the name of a command in a sentence, without what it needs.
+	name bool
+	// before and after are run around it.
+	before, after string
+	// root runs it in the root of the repository.
+	root bool
+	// names is true where the words behind -run and -bench are names of tests, which
+	// have to exist in the packages.
+	names bool
+}
+
+// removeKubectl takes away what kubectl installed: helm takes over nothing that it has not made.
+const removeKubectl = `for kind in deployment service configmap serviceaccount poddisruptionbudget resourcequota role rolebinding; do
+  kubectl delete $kind -n yunikorn -l app.kubernetes.io/name=paddock
+done
+kubectl delete serviceaccount paddock-scheduler -n yunikorn --ignore-not-found
+kubectl delete role,rolebinding paddock-scheduler-queues -n yunikorn --ignore-not-found
+kubectl delete role,rolebinding paddock-scheduler-lease -n kube-system --ignore-not-found
+kubectl delete rolebinding paddock-scheduler-authentication -n kube-system --ignore-not-found
+kubectl delete clusterrolebinding paddock-scheduler paddock-scheduler-volumes --ignore-not-found
+kubectl delete clusterrole,clusterrolebinding paddock-scheduler-priorityclasses --ignore-not-found
+kubectl delete clusterrole paddock-metrics-reader --ignore-not-found`
+
+const simulated = "the nodes are simulated: no process runs in a pod there"
+
+// rules are tried in order; the first that matches counts.
+var rules = []rule{
+	// Names of commands.
+	{match: `kubectl (paddock|proxy|port-forward|describe pod|kustomize|get|logs)`, name: true, why: "the name of a command"},
+	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
+
+	// The repository's own targets.
+	{match: `make .*`, why: "takes minutes, or is what runs this test: only whether there is such a target is tried", instead: "make --dry-run $0", root: true},
+	{match: `go (test|run|build) .*`, why: "takes minutes: only whether packages and tests of these names exist is tried", root: true, names: true},
+
+	// Images.
+	{match: `skopeo copy .*`, why: "needs a registry", elsewhere: "tools/release/image TestArchive"},
+
+	// Installing.
+	{
+		match: `helm (install|upgrade --install) .*`, why: "helm takes over nothing that kubectl has installed",
+		before: removeKubectl, after: "helm uninstall paddock -n yunikorn",
+	},
+	{
+		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
+		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",
+	},
+
+	// The Service and the pods of an installation.
+	{match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, why: simulated,
+		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`},
+	{match: `curl --cacert ca.crt .*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
+
+	// What ends with another code than 0, by design.
+	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
+}
+
+// ruleOf finds the rule of a command.
+func ruleOf(text string) (rule, []string, bool) {
+	for _, r := range rules {
+		if groups := regexp.MustCompile(`^(?s:` + r.match + `)$`).FindStringSubmatch(text); groups != nil {
+			return r, groups, true
+		}
+	}
+	return rule{}, nil, false
+}

@@ -1,0 +1,140 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// patience is how long the cluster may take to become what the pages describe.
+const patience = time.Minute
+
+// stage starts the scheduler and makes what testdata/stage has, file by file, each
+// of which says on its first lines what has to come true before the next one:
+//
+//	# await NAMESPACE/POD TEXT of its explanation
+//	# delete NAMESPACE/POD
+func stage(ctx context.Context, bin string) error {
+	queues := exec.CommandContext(ctx, "kubectl", "create", "configmap", "yunikorn-configs", "-n", "yunikorn", "--from-file=queues.yaml=queues.yaml")
+	if err := run(queues); err != nil {
+		return err
+	}
+	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
+		Binary: filepath.Join(bin, "scheduler"), Config: filepath.Join(suite.root, "manifests", "config", "second-scheduler.yaml"),
+		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), User: localcluster.UserAdmin, Args: []string{"--v=2"},
+	})
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob("testdata/stage/*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := play(ctx, file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// play applies a file and waits for what it says.
+func play(ctx context.Context, file string) error {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-f", path)); err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if pod, ok := strings.CutPrefix(line, "# delete "); ok {
+			namespace, name, _ := strings.Cut(pod, "/")
+			if err := run(exec.CommandContext(ctx, "kubectl", "delete", "pod", name, "-n", namespace, "--wait=false")); err != nil {
+				return err
+			}
+		}
+		rest, ok := strings.CutPrefix(line, "# await ")
+		if !ok {
+			continue
+		}
+		pod, want, _ := strings.Cut(rest, " ")
+		if err := await(ctx, pod, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until the explanation of a pod has a text.
+func await(ctx context.Context, pod, want string) error {
+	last := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, suite.rest+"/api/v1/pods/"+pod+"/explain", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(response.Body)
+		if err = errorsOf(err, response.Body.Close()); err != nil {
+			return err
+		}
+		if last = string(body); strings.Contains(last, want) {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s is not %q after %v: %s", pod, want, patience, last)
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a command of the stage.
+func run(c *exec.Cmd) error {
+	c.Dir, c.Env = suite.work, suite.env
+	// The lookup was made with the PATH of the test.
+	c.Path = filepath.Join(suite.work, ".path", c.Args[0])
+	c.Err = nil
+	if text, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, text)
+	}
+	return nil
+}
+
+// freeAddress is an address nobody listens on, most likely; outside of the range
+// from which the kernel takes the local ends of connections.
+func freeAddress() string {
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 30000+rand.IntN(2000))
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		if listener.Close() == nil {
+			return address
+		}
+	}
+}
