@@ -43,8 +43,7 @@ if ! go mod tidy -e >"$copy/tidy.log" 2>&1; then
 fi
 grep -v '^go: \(downloading\|finding\|found\)' "$copy/tidy.log" || true
 
-# The go command goes on after an error; a package whose imports break is
-# reported too, so that the list is complete.
+# The go command goes on after an error, but not to packages that import a broken one.
 broken=0
 report() { # command, log
   echo "== $1"
@@ -52,9 +51,16 @@ report() { # command, log
 }
 report "go build ./..." "$copy/build.log"
 report "go vet ./..." "$copy/vet.log"
+bad=$(cat "$copy"/{build,vet}.log | awk '/^# \[?[a-z]/ {sub(/^# \[?/, ""); sub(/[] ].*/, ""); sub(/_test$/, ""); print}' | sort -u)
 echo "== packages"
-total=$(go list -e ./... | wc -l)
-bad=$(cat "$copy"/{build,vet}.log | awk '/^# / {sub(/^# /, ""); sub(/ \[.*/, ""); print}' | sort -u)
-echo "$total packages here; broken:"
-echo "${bad:-none}" | sed 's/^/  /'
+go list -e -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | BAD=$bad awk '
+  BEGIN { n = split(ENVIRON["BAD"], list, "\n"); for (i = 1; i <= n; i++) bad[list[i]] = 1 }
+  {
+    state = "ok"
+    for (i = 2; i <= NF; i++) if ($i in bad) state = "not tried, it imports a broken one"
+    if ($1 in bad) state = "broken"
+    count[state]++
+    if (state != "ok") print "  " $1 ": " state
+  }
+  END { for (state in count) print count[state], state | "sort -rn" }'
 exit "$broken"

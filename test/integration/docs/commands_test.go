@@ -102,7 +102,7 @@ func try(ctx context.Context, text string) (string, error) {
 
 // shell runs a command and wants its exit code to be exit.
 func shell(ctx context.Context, text string, exit int, root bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", strings.ReplaceAll(text, "http://127.0.0.1:9080", suite.rest))
 	c.Dir, c.Env = suite.work, suite.env

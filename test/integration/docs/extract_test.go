@@ -18,7 +18,7 @@ var programs = []string{"kubectl", "kubectl-paddock", "helm", "make", "go", "cur
 // command is one command of a page.
 type command struct {
 	page string // file, from the root
-	line int    // from 1
+	line int    // where it ends, from 1
 	text string
 	// block is true for a line of a block, false for a span in a sentence.
 	block bool
@@ -148,7 +148,7 @@ func TestExtract(t *testing.T) {
 		{page: "p.md", line: 1, text: "kubectl get pods"},
 		{page: "p.md", line: 4, text: "kubectl get nodes", block: true},
 		{page: "p.md", line: 7, text: "kubectl get  pods", block: true, from: 10, to: 12, output: "NAME\nn1"},
-		{page: "p.md", line: 21, text: "kubectl apply -f - <<EOF\nkind: A\nEOF", block: true},
+		{page: "p.md", line: 22, text: "kubectl apply -f - <<EOF\nkind: A\nEOF", block: true},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(command{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -37,12 +37,25 @@ kubectl delete clusterrolebinding paddock-scheduler paddock-scheduler-volumes --
 kubectl delete clusterrole,clusterrolebinding paddock-scheduler-priorityclasses --ignore-not-found
 kubectl delete clusterrole paddock-metrics-reader --ignore-not-found`
 
+// restore installs what the pages are about.
+const restore = "kubectl apply -k manifests/base"
+
+// secondRevision makes the Deployment one that was changed.
+const secondRevision = `kubectl -n yunikorn rollout restart deployment paddock-scheduler
+for i in {1..150}; do
+  if (($(kubectl -n yunikorn rollout history deployment paddock-scheduler | grep -c '^[0-9]') > 1)); then break; fi
+  sleep 0.2
+done`
+
 const simulated = "the nodes are simulated: no process runs in a pod there"
 
 // rules are tried in order; the first that matches counts.
 var rules = []rule{
 	// Names of commands.
-	{match: `kubectl (paddock|proxy|port-forward|describe pod|kustomize|get|logs)`, name: true, why: "the name of a command"},
+	{
+		match: `kubectl (paddock|proxy|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm upgrade|bin/(scheduler|kubectl-paddock)`,
+		name:  true, why: "the name of a command",
+	},
 	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
 
 	// The repository's own targets.
@@ -52,23 +65,38 @@ var rules = []rule{
 	// Images.
 	{match: `skopeo copy .*`, why: "needs a registry", elsewhere: "tools/release/image TestArchive"},
 
-	// Installing.
+	// Installing, and removing what others need.
 	{
 		match: `helm (install|upgrade --install) .*`, why: "helm takes over nothing that kubectl has installed",
-		before: removeKubectl, after: "helm uninstall paddock -n yunikorn",
+		before: removeKubectl, after: "helm uninstall paddock -n yunikorn\n" + restore,
+	},
+	{
+		match: `helm uninstall paddock -n yunikorn`, why: "this was done after each installation",
+		instead: "helm uninstall paddock -n yunikorn --ignore-not-found",
 	},
 	{
 		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
 		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",
 	},
+	{match: `kubectl delete -k manifests/base`, why: "other pages need it", instead: "$0 --dry-run=server --ignore-not-found"},
+	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
+	{match: `kubectl -n yunikorn rollout undo deployment paddock-scheduler`, why: "there has to be something to undo", before: secondRevision},
 
 	// The Service and the pods of an installation.
-	{match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, why: simulated,
-		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`},
+	{
+		match: `kubectl -n yunikorn (logs deployment/|rollout status deployment )paddock-scheduler .*`, why: simulated,
+		instead: "kubectl -n yunikorn get deployment paddock-scheduler",
+	},
+	{
+		match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, why: simulated,
+		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`,
+	},
 	{match: `curl --cacert ca.crt .*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
+	{match: `bin/scheduler --version`, why: "the binary is in the repository", root: true},
 
 	// What ends with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
+	{match: `kubectl-paddock config diff deployed.yaml queues.yaml --usage usage.json`, why: "it finds something that needs attention", exit: 1},
 }
 
 // ruleOf finds the rule of a command.

@@ -17,13 +17,13 @@ import (
 )
 
 // patience is how long the cluster may take to become what the pages describe.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
-// stage starts the scheduler and makes what testdata/stage has, file by file, each
-// of which says on its first lines what has to come true before the next one:
+// stage starts the scheduler and makes what testdata/stage has, file by file. Their
+// first lines say who is deleted before, and what has to come true before the next one:
 //
-//	# await NAMESPACE/POD TEXT of its explanation
 //	# delete NAMESPACE/POD
+//	# await NAMESPACE/POD TEXT of its explanation
 func stage(ctx context.Context, bin string) error {
 	queues := exec.CommandContext(ctx, "kubectl", "create", "configmap", "yunikorn-configs", "-n", "yunikorn", "--from-file=queues.yaml=queues.yaml")
 	if err := run(queues); err != nil {
@@ -31,9 +31,13 @@ func stage(ctx context.Context, bin string) error {
 	}
 	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
 		Binary: filepath.Join(bin, "scheduler"), Config: filepath.Join(suite.root, "manifests", "config", "second-scheduler.yaml"),
-		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), User: localcluster.UserAdmin, Args: []string{"--v=2"},
+		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), User: localcluster.UserAdmin,
+		LeaderElection: true, Args: []string{"--v=2"},
 	})
 	if err != nil {
+		return err
+	}
+	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-k", "manifests/base")); err != nil {
 		return err
 	}
 	files, err := filepath.Glob("testdata/stage/*.yaml")
@@ -58,26 +62,30 @@ func play(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	told := func(what string, do func(rest string) error) error {
+		for line := range strings.SplitSeq(string(text), "\n") {
+			if rest, ok := strings.CutPrefix(line, "# "+what+" "); ok {
+				if err := do(rest); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err = told("delete", func(pod string) error {
+		namespace, name, _ := strings.Cut(pod, "/")
+		return run(exec.CommandContext(ctx, "kubectl", "delete", "pod", name, "-n", namespace, "--wait=false"))
+	})
+	if err != nil {
+		return err
+	}
 	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-f", path)); err != nil {
 		return err
 	}
-	for line := range strings.SplitSeq(string(text), "\n") {
-		if pod, ok := strings.CutPrefix(line, "# delete "); ok {
-			namespace, name, _ := strings.Cut(pod, "/")
-			if err := run(exec.CommandContext(ctx, "kubectl", "delete", "pod", name, "-n", namespace, "--wait=false")); err != nil {
-				return err
-			}
-		}
-		rest, ok := strings.CutPrefix(line, "# await ")
-		if !ok {
-			continue
-		}
+	return told("await", func(rest string) error {
 		pod, want, _ := strings.Cut(rest, " ")
-		if err := await(ctx, pod, want); err != nil {
-			return err
-		}
-	}
-	return nil
+		return await(ctx, pod, want)
+	})
 }
 
 // await waits until the explanation of a pod has a text.

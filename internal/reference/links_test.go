@@ -1,0 +1,77 @@
+package reference
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unsaid  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+// anchors are what a link can name behind # in a page: headings in lower case,
+// without signs, with hyphens for spaces.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		out[strings.ReplaceAll(unsaid.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-")] = true
+	}
+	return out
+}
+
+// broken lists links of a page that lead nowhere; pages have the texts by path.
+func broken(path string, pages map[string]string, exists func(string) bool) []string {
+	var out []string
+	for _, found := range link.FindAllStringSubmatch(pages[path], -1) {
+		if strings.Contains(found[1], "://") {
+			continue
+		}
+		file, anchor, _ := strings.Cut(found[1], "#")
+		target := path
+		if file != "" {
+			target = filepath.Join(filepath.Dir(path), file)
+		}
+		text, page := pages[target]
+		switch {
+		case !page && !exists(target):
+			out = append(out, found[1])
+		case anchor != "" && !anchors(text)[anchor]:
+			out = append(out, found[1])
+		}
+	}
+	return out
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	const root = "../.."
+	files, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	for _, file := range append(files, root+"/README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[strings.TrimPrefix(file, root+"/")] = string(text)
+	}
+	exists := func(path string) bool { _, err := os.Stat(filepath.Join(root, path)); return err == nil }
+	for path := range pages {
+		for _, target := range broken(path, pages, exists) {
+			t.Errorf("%s: the link to %s leads nowhere", path, target)
+		}
+		if name, isDoc := strings.CutPrefix(path, "docs/"); isDoc && !strings.Contains(pages["README.md"], "(docs/"+name+")") {
+			t.Errorf("README.md does not lead to %s", path)
+		}
+	}
+	planted := map[string]string{"a.md": "# One `two`\n[x](b.md) [y](#one-two) [z](a.md#three) [w](https://x)"}
+	if got := broken("a.md", planted, func(string) bool { return false }); len(got) != 2 {
+		t.Errorf("broken links: %q, want two", got)
+	}
+}
