@@ -48,25 +48,20 @@ func ReadArguments(path string) ([]Arguments, error) {
 	}
 	words := wordTypes(file)
 	var out []Arguments
-	for _, decl := range file.Decls {
-		types, ok := decl.(*ast.GenDecl)
-		if !ok || types.Tok != token.TYPE {
-			continue
-		}
-		spec := types.Specs[0].(*ast.TypeSpec)
-		plugin, isArgs := strings.CutSuffix(spec.Name.Name, "Args")
-		fields, isStruct := spec.Type.(*ast.StructType)
+	for _, t := range typesOf(file) {
+		plugin, isArgs := strings.CutSuffix(t.spec.Name.Name, "Args")
+		fields, isStruct := t.spec.Type.(*ast.StructType)
 		if !isArgs || !isStruct {
 			continue
 		}
-		a := Arguments{Plugin: plugin, About: prose(types.Doc)}
+		a := Arguments{Plugin: plugin, About: prose(t.doc)}
 		for _, f := range fields.Fields.List {
 			if len(f.Names) == 0 {
 				continue // kind and version
 			}
 			field, err := readField(f, words)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s.%s: %w", path, spec.Name.Name, f.Names[0].Name, err)
+				return nil, fmt.Errorf("%s: %s.%s: %w", path, t.spec.Name.Name, f.Names[0].Name, err)
 			}
 			a.Fields = append(a.Fields, field)
 		}
@@ -75,17 +70,29 @@ func ReadArguments(path string) ([]Arguments, error) {
 	return out, nil
 }
 
+// documented is a type with its comment.
+type documented struct {
+	spec *ast.TypeSpec
+	doc  *ast.CommentGroup
+}
+
+// typesOf returns the types of a file, each declared alone.
+func typesOf(file *ast.File) []documented {
+	var out []documented
+	for _, decl := range file.Decls {
+		if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
+			out = append(out, documented{types.Specs[0].(*ast.TypeSpec), types.Doc})
+		}
+	}
+	return out
+}
+
 // wordTypes returns the types of the file that are text with few values.
 func wordTypes(file *ast.File) map[string]bool {
 	out := map[string]bool{}
-	for _, decl := range file.Decls {
-		types, ok := decl.(*ast.GenDecl)
-		if !ok || types.Tok != token.TYPE {
-			continue
-		}
-		spec := types.Specs[0].(*ast.TypeSpec)
-		if base, ok := spec.Type.(*ast.Ident); ok && base.Name == "string" {
-			out[spec.Name.Name] = true
+	for _, t := range typesOf(file) {
+		if base, ok := t.spec.Type.(*ast.Ident); ok && base.Name == "string" {
+			out[t.spec.Name.Name] = true
 		}
 	}
 	return out

@@ -34,7 +34,7 @@ const (
 
 // Sections are the keys of queues.yaml from the outside to the inside.
 func Sections() []Section {
-	return []Section{
+	out := []Section{
 		{Title: "Document", Frame: "{%s}", Keys: []Key{
 			{"partitions", "list", "required", "The partitions. There is one, called `default`.", "partitions: [{queues: [{name: a}]}]", false},
 			{"checksum", "text", "none", "Written by tools of YuniKorn. Its value is not looked at.", "", true},
@@ -89,6 +89,13 @@ func Sections() []Section {
 				{"groups", "list of text", "none", "Names of groups, or one regular expression alone.", "groups: [dev]", false},
 			},
 		},
+	}
+	return append(out, furtherSections()...)
+}
+
+// furtherSections are those of which little has an effect.
+func furtherSections() []Section {
+	return []Section{
 		{Title: "Preemption of a partition", Frame: "partitions: [{queues: [{name: a}], preemption: {%s}}]", Keys: []Key{
 			{"enabled", "true or false", "true", "Whether queues preempt. DaemonSet pods do in any case.", "enabled: false", false},
 			{"quotapreemptionenabled", "true or false", "false", "In YuniKorn: preempts pods of a queue whose max was lowered. Here what runs goes on.", "quotapreemptionenabled: true", true},

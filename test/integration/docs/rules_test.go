@@ -56,11 +56,12 @@ var rules = []rule{
 		match: `kubectl (paddock|proxy|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm upgrade|bin/(scheduler|kubectl-paddock)`,
 		name:  true, why: "the name of a command",
 	},
+	{match: `go mod tidy`, name: true, why: "one of the steps to another version"},
 	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
 
 	// The repository's own targets.
 	{match: `make .*`, why: "takes minutes, or is what runs this test: only whether there is such a target is tried", instead: "make --dry-run $0", root: true},
-	{match: `go (test|run|build) .*`, why: "takes minutes: only whether packages and tests of these names exist is tried", root: true, names: true},
+	{match: `go (test|run|build|vet) .*`, why: "takes minutes: only whether packages and tests of these names exist is tried", root: true, names: true},
 
 	// Images.
 	{match: `skopeo copy .*`, why: "needs a registry", elsewhere: "tools/release/image TestArchive"},
