@@ -30,6 +30,9 @@ type podAPI struct {
 	events []watch.Event // all there ever were; resource version i+1 is events[i]
 	more   chan struct{} // closed and replaced with every event
 
+	// apart has lists decoded from bytes, so that who reads them shares no memory with
+	// the API server.
+	apart bool
 	// bind, where set, is asked before a pod is bound; its error is the answer.
 	bind func(pod *corev1.Pod, node string) error
 	// stays, where set, tells of a pod that is being deleted whether it takes its time.
@@ -80,12 +83,29 @@ func (a *podAPI) get(name types.NamespacedName) (*corev1.Pod, error) {
 func (a *podAPI) list() *corev1.PodList {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(len(a.events))}}
 	for _, pod := range a.pods {
+		if a.apart {
+			list.Items = append(list.Items, *decoded(pod))
+			continue
+		}
 		list.Items = append(list.Items, *pod)
 	}
 	slices.SortFunc(list.Items, func(p, q corev1.Pod) int { // oldest version first, as the tests made them
 		return cmp.Or(len(p.ResourceVersion)-len(q.ResourceVersion), cmp.Compare(p.ResourceVersion, q.ResourceVersion))
 	})
 	return list
+}
+
+// decoded is a pod as it comes over the network.
+func decoded(pod *corev1.Pod) *corev1.Pod {
+	data, err := pod.Marshal()
+	if err != nil {
+		panic(err) // of a pod that we made
+	}
+	out := &corev1.Pod{}
+	if err := out.Unmarshal(data); err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // put notes a new version of a pod, which nobody may change any more.

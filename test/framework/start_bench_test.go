@@ -1,0 +1,129 @@
+package framework_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The cluster of BenchmarkStart.
+const (
+	startNodes   = 5000
+	startPerNode = 30
+)
+
+// BenchmarkStart starts a scheduler for a cluster that is large and at work, and
+// waits until it has bound one pod: ours with 4,950 queues, and upstream's alone.
+// It reports the time from the first list to that, and what is on the heap then
+// beside what the API server of the test needs.
+func BenchmarkStart(b *testing.B) {
+	for _, side := range []struct {
+		name, profile string
+		stock         bool
+	}{{"ours", managed, false}, {"upstream", corev1.DefaultSchedulerName, true}} {
+		b.Run(side.name, func(b *testing.B) {
+			for b.Loop() {
+				startLarge(b, side.profile, side.stock)
+			}
+		})
+	}
+}
+
+func startLarge(b *testing.B, profile string, stock bool) {
+	b.Helper()
+	before, began := uint64(0), time.Time{}
+	asker := inQueue(lifelike(profile, "asker", startNodes*startPerNode), pagedQueue(1), "asker")
+	c := start(b, options{queues: pagedDocument(), stock: stock, before: func(c *cluster) {
+		c.api.apart = true
+		c.addNodes(startNodes, startPerNode+2)
+		for i := range startNodes * startPerNode {
+			p := inQueue(lifelike(profile, fmt.Sprintf("run-%06d", i), i), pagedQueue(i%2500), fmt.Sprintf("app-%d", i%5000))
+			c.api.create(c.t, onNode(p, fmt.Sprintf("node-%03d", i%startNodes)))
+		}
+		c.api.create(c.t, asker)
+		before, began = heap(), time.Now()
+	}})
+	c.eventually("the pod is bound", func() bool { return c.bound(asker) })
+	b.ReportMetric(time.Since(began).Seconds(), "s-to-first")
+	time.Sleep(5 * time.Second) // what came with the first list has been dealt with then
+	b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+	c.stop()
+	runtime.KeepAlive(c)
+}
+
+// heap is what is in use after everything that is not has been freed.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools let go
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// lifelike is a pod as large as those of real clusters, as its controller, the API
+// server's defaults and the kubelet leave it.
+func lifelike(profile, name string, second int) *corev1.Pod {
+	p := pod(profile, name, second)
+	p.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name[:len(name)-2] + "-7d4b9c6f5d", UID: p.UID + "-owner",
+		Controller: new(bool), BlockOwnerDeletion: new(bool),
+	}}
+	p.Labels["app.kubernetes.io/name"], p.Labels["pod-template-hash"] = "service-"+name[:5], "7d4b9c6f5d"
+	p.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z", "prometheus.io/scrape": "true"}
+	grace, seconds := int64(30), int64(300)
+	p.Spec.ServiceAccountName, p.Spec.DNSPolicy, p.Spec.RestartPolicy = "default", corev1.DNSClusterFirst, corev1.RestartPolicyAlways
+	p.Spec.TerminationGracePeriodSeconds, p.Spec.SecurityContext = &grace, &corev1.PodSecurityContext{}
+	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		p.Spec.Tolerations = append(p.Spec.Tolerations,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
+	}
+	expires := int64(3607)
+	p.Spec.Volumes = []corev1.Volume{{Name: "kube-api-access-x2x9z", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: &expires, Path: "token"}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+			}},
+		},
+	}}}}
+	fillContainer(&p.Spec.Containers[0])
+	p.Status = lifelikeStatus(name, p.CreationTimestamp)
+	return p
+}
+
+func fillContainer(c *corev1.Container) {
+	c.Image = "registry.example.com/team/service:v1.42.0"
+	c.Args = []string{"--config=/etc/service/config.yaml", "--log-level=info"}
+	for i := range 8 {
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("SERVICE_SETTING_%d", i), Value: "a value of ordinary length"})
+	}
+	c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}
+	c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+	c.Resources.Requests[corev1.ResourceMemory] = resource.MustParse("512Mi")
+	c.VolumeMounts = []corev1.VolumeMount{{Name: "kube-api-access-x2x9z", ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+	c.LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz"}}, PeriodSeconds: 10}
+	c.TerminationMessagePath, c.ImagePullPolicy = "/dev/termination-log", corev1.PullIfNotPresent
+}
+
+func lifelikeStatus(name string, at metav1.Time) corev1.PodStatus {
+	s := corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBurstable, HostIP: "10.0.0.1", PodIP: "10.128.0.1", StartTime: &at}
+	if name == "asker" {
+		return corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBurstable}
+	}
+	for _, kind := range []corev1.PodConditionType{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: at})
+	}
+	started := true
+	s.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", Ready: true, Started: &started, Image: "registry.example.com/team/service:v1.42.0",
+		ImageID:     "registry.example.com/team/service@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		ContainerID: "containerd://0123456789abcdef0123456789abcdef0123456789abcdef" + name,
+		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}},
+	}}
+	return s
+}
