@@ -37,6 +37,8 @@ const (
 	lookInterval = time.Minute
 	// secondLook is how long what differs is given to come right.
 	secondLook = 15 * time.Second
+	// firstLook is how long after the start the first round is made.
+	firstLook = 5 * time.Second
 	// slice is how many things are compared at a time, and breath the pause after it.
 	slice  = 200
 	breath = 5 * time.Millisecond
@@ -71,8 +73,17 @@ type Drift struct {
 
 	mu     sync.Mutex // guards the rest
 	known  map[name]difference
+	agreed map[types.UID]agreement // as of the last look at all pods; not changed once it is here
 	failed error // the last round could not be made
 	rounds int
+}
+
+// agreement is a pod that was found to be the same on both sides. Neither of the two
+// is ever changed, a pod that changes is told of by others: while they are these, they
+// need not be compared again, and most pods of a cluster stay as they are.
+type agreement struct {
+	listed *corev1.Pod
+	record *store.PodRecord
 }
 
 // name is something that may differ.
@@ -91,7 +102,7 @@ type difference struct {
 
 // Run compares from time to time until the context ends.
 func (d *Drift) Run(ctx context.Context) {
-	for d.pause(ctx, lookInterval) {
+	for rest := firstLook; d.pause(ctx, rest); rest = lookInterval {
 		err := d.Round(ctx)
 		if ctx.Err() != nil {
 			return
@@ -270,27 +281,32 @@ func (l *look) differs(kind Kind, id, what, version, text string) {
 }
 
 func (l *look) pods() error {
-	records := map[types.UID]*inventory.Pod{}
+	records := map[types.UID]*store.PodRecord{}
 	for _, p := range l.drift.Inventory.Pods() {
-		records[p.UID] = p
+		records[p.UID] = p.PodRecord
 	}
 	listed, err := l.drift.Truth.Pods()
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	seen := make(map[types.UID]bool, len(listed))
+	agreed := l.drift.agreements()
+	seen, agree := make(map[types.UID]bool, len(listed)), make(map[types.UID]agreement, len(listed))
 	for _, pod := range listed {
 		seen[pod.UID] = true
+		both := agreement{pod, records[pod.UID]}
 		if !l.wanted(Pod, string(pod.UID)) {
 			continue
 		}
-		var text string
-		if p, told := l.drift.Truth.Read(pod); told {
-			text = store.Differs(records[pod.UID], &p)
-		} else {
-			text = store.Differs(records[pod.UID], nil)
+		if agreed[pod.UID] != both {
+			if text := l.podDiffers(both); text != "" {
+				l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
+				continue
+			}
 		}
-		l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
+		agree[pod.UID] = both
+	}
+	if l.only == nil {
+		l.drift.agree(agree)
 	}
 	for uid, r := range records {
 		if !seen[uid] && l.wanted(Pod, string(uid)) {
@@ -298,6 +314,26 @@ func (l *look) pods() error {
 		}
 	}
 	return nil
+}
+
+// podDiffers says how the store has a pod otherwise than it is listed; empty if it has not.
+func (l *look) podDiffers(both agreement) string {
+	if p, told := l.drift.Truth.Read(both.listed); told {
+		return store.Differs(both.record, &p)
+	}
+	return store.Differs(both.record, nil)
+}
+
+func (d *Drift) agreements() map[types.UID]agreement {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.agreed
+}
+
+func (d *Drift) agree(pods map[types.UID]agreement) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.agreed = pods
 }
 
 func (l *look) nodes() error {

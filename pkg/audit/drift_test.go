@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,7 @@ type land struct {
 	version int
 	fails   error
 	counted []Kind
+	reads   atomic.Int32
 }
 
 var options = informer.Options{ManagedProfiles: []string{"yunikorn"}}
@@ -64,6 +66,7 @@ func (l *land) Nodes() ([]*corev1.Node, error) {
 }
 
 func (l *land) Read(pod *corev1.Pod) (store.Pod, bool) {
+	l.reads.Add(1)
 	return options.Translate(pod), pod.Spec.NodeName != "" || options.Managed(pod)
 }
 
@@ -206,6 +209,9 @@ func TestDriftIsFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLand(t)
+				if err := errors.Join(l.Round(t.Context()), l.Check()); err != nil { // all agree before
+					t.Fatal(err)
+				}
 				l.notTold(func() { c.bug(l) })
 				if err := errors.Join(l.Round(t.Context()), l.Round(t.Context())); err != nil {
 					t.Fatal(err)
@@ -219,6 +225,35 @@ func TestDriftIsFound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatAgreedIsNotComparedAgain until the pod changes, or what the store says of it.
+func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		look := func(want int32) {
+			t.Helper()
+			l.reads.Store(0)
+			if err := errors.Join(l.Round(t.Context()), l.Now(), l.Check()); err != nil {
+				t.Error(err)
+			}
+			if got := l.reads.Load(); got != want {
+				t.Errorf("%d pods are compared, want %d", got, want)
+			}
+		}
+		look(int32(len(l.pods)))
+		look(0)
+		l.pod("p1", func(p *corev1.Pod) { p.Labels["x"] = "1" })
+		l.store.Assume("pending", "n1", time.Now())
+		l.remove("p2")
+		look(2)
+		l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }) })
+		for range 2 { // what differs is not kept for the same
+			if err := l.Now(); err == nil {
+				t.Error("what the store was not told of is not found")
+			}
+		}
+	})
 }
 
 // miscounting is a store one of whose queues has lost its books.

@@ -154,7 +154,7 @@ func (i *Inventory) apply(c *store.Changes) {
 	}
 	for _, p := range c.Pods {
 		i.takeOut(i.pods[p.UID])
-		i.putIn(p)
+		i.putIn(&Pod{PodRecord: p})
 	}
 }
 

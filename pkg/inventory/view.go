@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,7 +12,23 @@ import (
 )
 
 // Pod is a pod at the moment of a view.
-type Pod = store.PodRecord
+type Pod struct {
+	*store.PodRecord
+	text atomic.Pointer[[]byte]
+}
+
+// Text returns what write makes of the pod. It is made once and kept for as long as
+// the pod stays as it is, for readers come again and most pods are as they were:
+// a few hundred bytes for each pod that somebody asked for. All who ask are to have
+// it made in the same way, and nobody may change it.
+func (p *Pod) Text(write func(*Pod) []byte) []byte {
+	if text := p.text.Load(); text != nil {
+		return *text
+	}
+	text := write(p)
+	p.text.Store(&text)
+	return text
+}
 
 // Application is an application with its pods. Immutable.
 type Application struct {

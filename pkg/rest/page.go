@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"iter"
@@ -24,6 +25,7 @@ type page struct {
 	bare  bool // nothing to separate from: after an opening bracket or a key
 	err   error
 	words []word // scratch
+	apart *page  // for what is written apart from the rest; nil before that
 }
 
 func newPage(w io.Writer) *page { return &page{w: w, bare: true} }
@@ -36,10 +38,32 @@ func (p *page) done() error {
 }
 
 func (p *page) send() {
+	if p.w == nil {
+		return // it is taken from b
+	}
 	if p.err == nil {
 		_, p.err = p.w.Write(p.b)
 	}
 	p.b = p.b[:0]
+}
+
+// written is what write writes, on its own.
+func (p *page) written(write func(p *page)) []byte {
+	if p.apart == nil {
+		p.apart = &page{}
+	}
+	p.apart.b, p.apart.bare = p.apart.b[:0], true
+	write(p.apart)
+	return bytes.Clone(p.apart.b)
+}
+
+// ready writes a value that was written before.
+func (p *page) ready(text []byte) {
+	p.separate()
+	p.b = append(p.b, text...)
+	if len(p.b) >= pageSize {
+		p.send()
+	}
 }
 
 // failed tells whether the reader has gone away: go on with nothing.
@@ -84,11 +108,7 @@ func (p *page) value(v any) {
 		p.err = err
 		return
 	}
-	p.separate()
-	p.b = append(p.b, text...)
-	if len(p.b) >= pageSize {
-		p.send()
-	}
+	p.ready(text)
 }
 
 // field writes a field with anything.

@@ -57,6 +57,20 @@ func (p *page) asked(pod *inventory.Pod) {
 	p.textField("priority", strconv.FormatInt(int64(pod.Priority), 10))
 }
 
+// placed writes a pod that has a node. All that is written of it is in its record, so
+// it is written once for each, as an allocation or a foreign one, and kept with it.
+func (p *page) placed(pod *inventory.Pod) {
+	p.ready(pod.Text(func(pod *inventory.Pod) []byte {
+		return p.written(func(p *page) {
+			if pod.Foreign {
+				p.foreign(pod)
+			} else {
+				p.allocation(pod)
+			}
+		})
+	}))
+}
+
 // allocation writes a pod of a queue that has a node.
 func (p *page) allocation(pod *inventory.Pod) {
 	p.open('{')
@@ -79,7 +93,7 @@ func (p *page) allocations(pods []*inventory.Pod) {
 	p.key("allocations")
 	p.open('[')
 	for _, pod := range pods {
-		p.allocation(pod)
+		p.placed(pod)
 	}
 	p.close(']')
 }
@@ -104,7 +118,7 @@ func (p *page) foreigners(pods []*inventory.Pod) {
 		p.key(name)
 		p.open('[')
 		for _, pod := range pods {
-			p.foreign(pod)
+			p.placed(pod)
 		}
 		p.close(']')
 	}
