@@ -122,6 +122,8 @@ type drafted struct {
 
 func (d drafted) Snapshot() *queues.Snapshot { return d.session.draft.Publish(nil) }
 
+func (d drafted) Spec() *config.Spec { return d.spec }
+
 func (d drafted) Whys([]types.UID) []reasons.Reason { return nil }
 
 func (d drafted) TakeChanges(int) store.Changes {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -22,6 +23,7 @@ type Source interface {
 	TakeChanges(limit int) store.Changes
 	Whys(uids []types.UID) []reasons.Reason
 	Snapshot() *queues.Snapshot
+	Spec() *config.Spec
 }
 
 // Inventory follows a source. Make one with New.
@@ -364,6 +366,9 @@ func (n *node) make() *Node {
 	}
 	return out
 }
+
+// Spec returns the configuration as it is now; the lock of the store is held for a moment.
+func (i *Inventory) Spec() *config.Spec { return i.source.Spec() }
 
 // Queues returns the queues as they are now. It takes no lock.
 func (i *Inventory) Queues() *queues.Snapshot { return i.source.Snapshot() }

@@ -13,6 +13,8 @@ import (
 const (
 	// sampleInterval is how often what there is is counted.
 	sampleInterval = time.Minute
+	// specInterval is how often it is asked whether there is another configuration.
+	specInterval = time.Second
 	// samplesKept is how many counts are remembered: a day.
 	samplesKept = 24 * 60
 )

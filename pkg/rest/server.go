@@ -211,19 +211,24 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	}
 }
 
-// sample counts what there is from time to time, and keeps up with it.
+// sample counts what there is from time to time, and keeps up with it, so that nobody
+// has to wait for all of it at once: with what there is, each minute, and with the
+// configuration soon after it was changed.
 func (s *Server) sample(ctx context.Context) {
-	ticker := s.clock.NewTicker(sampleInterval)
-	defer ticker.Stop()
+	minutes, looks := s.clock.NewTicker(sampleInterval), s.clock.NewTicker(specInterval)
+	defer minutes.Stop()
+	defer looks.Stop()
 	for {
-		if spec := s.inventory.View().Spec; spec != nil {
-			_, _, _ = s.documents.of(spec) // so that nobody has to wait for it
+		if spec := s.inventory.Spec(); spec != nil {
+			_, _, _ = s.documents.of(spec)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-ticker.C():
+		case <-looks.C():
+		case now := <-minutes.C():
 			s.history.count(s.inventory.Queues(), now)
+			s.inventory.View()
 		}
 	}
 }

@@ -1,0 +1,168 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// look compares, everything or only what is named, and returns what differs.
+func (d *Drift) look(ctx context.Context, only map[name]difference) (map[name]difference, error) {
+	l := &look{drift: d, ctx: ctx, only: only, found: map[name]difference{}}
+	if err := l.pods(); err != nil {
+		return nil, err
+	}
+	if err := l.nodes(); err != nil {
+		return nil, err
+	}
+	l.quotas()
+	return l.found, ctx.Err()
+}
+
+// look is one comparison under way.
+type look struct {
+	drift    *Drift
+	ctx      context.Context
+	only     map[name]difference
+	found    map[name]difference
+	compared int
+	hurry    bool // no breath is taken
+}
+
+// wanted tells whether something is to be compared. It takes a breath from time to
+// time, and is false once the context has ended.
+func (l *look) wanted(kind Kind, id string) bool {
+	if l.only != nil {
+		if _, ok := l.only[name{kind, id}]; !ok {
+			return false
+		}
+	}
+	if l.compared++; l.compared%slice == 0 && !l.hurry && !l.drift.pause(l.ctx, breath) {
+		return false
+	}
+	return l.ctx.Err() == nil
+}
+
+func (l *look) differs(kind Kind, id, what, version, text string) {
+	if text != "" {
+		l.found[name{kind, id}] = difference{what: what, version: version, text: text}
+	}
+}
+
+func (l *look) pods() error {
+	records := map[types.UID]*store.PodRecord{}
+	for _, p := range l.drift.Inventory.Pods() {
+		records[p.UID] = p.PodRecord
+	}
+	listed, err := l.drift.Truth.Pods()
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	agreed := l.drift.agreements()
+	seen, agree := make(map[types.UID]bool, len(listed)), make(map[types.UID]agreement, len(listed))
+	for _, pod := range listed {
+		seen[pod.UID] = true
+		both := agreement{pod, records[pod.UID]}
+		if !l.wanted(Pod, string(pod.UID)) {
+			continue
+		}
+		if agreed[pod.UID] != both {
+			if text := l.podDiffers(both); text != "" {
+				l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
+				continue
+			}
+		}
+		agree[pod.UID] = both
+	}
+	if l.only == nil {
+		l.drift.agree(agree)
+	}
+	for uid, r := range records {
+		if !seen[uid] && l.wanted(Pod, string(uid)) {
+			l.differs(Pod, string(uid), r.Namespace+"/"+r.Name, "", "it is gone, and the store has it still")
+		}
+	}
+	return nil
+}
+
+// podDiffers says how the store has a pod otherwise than it is listed; empty if it has not.
+func (l *look) podDiffers(both agreement) string {
+	if p, told := l.drift.Truth.Read(both.listed); told {
+		return store.Differs(both.record, &p)
+	}
+	return store.Differs(both.record, nil)
+}
+
+func (d *Drift) agreements() map[types.UID]agreement {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.agreed
+}
+
+func (d *Drift) agree(pods map[types.UID]agreement) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.agreed = pods
+}
+
+func (l *look) nodes() error {
+	listed, err := l.drift.Truth.Nodes()
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	v := l.drift.Inventory.View()
+	seen := make(map[string]bool, len(listed))
+	for _, n := range listed {
+		seen[n.Name] = true
+		if l.wanted(Node, n.Name) {
+			l.differs(Node, n.Name, n.Name, n.ResourceVersion, nodeDiffers(v.Node(n.Name), l.drift.Truth.Allocatable(n), !n.Spec.Unschedulable))
+		}
+	}
+	for _, n := range v.Nodes {
+		if !seen[n.Name] && l.wanted(Node, n.Name) {
+			l.differs(Node, n.Name, n.Name, "", "it is gone, and the store has it still")
+		}
+	}
+	return nil
+}
+
+func nodeDiffers(n *inventory.Node, allocatable resources.Vector, schedulable bool) string {
+	switch {
+	case n == nil:
+		return "the store does not know it"
+	case !n.Allocatable.Equal(allocatable):
+		return fmt.Sprintf("it offers %v, the store says %v", allocatable, n.Allocatable)
+	case n.Schedulable != schedulable:
+		return fmt.Sprintf("schedulable is %t, the store says %t", schedulable, n.Schedulable)
+	}
+	return ""
+}
+
+// quotas adds up the pods of every queue. All is of one moment.
+func (l *look) quotas() {
+	v := l.drift.Inventory.View()
+	sums := map[string]resources.Vector{} // by path
+	for _, a := range v.Applications {
+		if l.ctx.Err() != nil {
+			return
+		}
+		var sum resources.Vector
+		for _, p := range a.Allocations {
+			sum = sum.Add(p.Request)
+		}
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			sums[q.Path] = sums[q.Path].Add(sum)
+		}
+	}
+	for q := range v.Queues.All() {
+		if l.wanted(Quota, q.Path) && !q.Allocated.Equal(sums[q.Path]) {
+			// The difference of the two stays as it is while pods come and go.
+			l.differs(Quota, q.Path, q.Path, "", fmt.Sprintf("what it is charged with, less what its pods use, is %v, not 0", q.Allocated.Sub(sums[q.Path])))
+		}
+	}
+}
