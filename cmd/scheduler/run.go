@@ -56,7 +56,7 @@ func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurat
 	for name, profile := range sched.Profiles {
 		profiles[name] = profile
 	}
-	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, profiles, frameworkplugins.NewInTreeRegistry())
+	previewer, shared, err := preemption.NewPreviewer(ctx, cfg, profiles, frameworkplugins.NewInTreeRegistry(), sched.Cache)
 	if err != nil {
 		klog.FromContext(ctx).Info("There is no preview of pods", "reason", err.Error())
 		return

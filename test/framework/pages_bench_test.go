@@ -139,7 +139,7 @@ func (c *cluster) offerPreviews(b *testing.B, o options) {
 	}
 	registry := plugins.NewInTreeRegistry()
 	registry[probeName] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return newProbe(), nil }
-	previewer, shared, err := preemption.NewPreviewer(b.Context(), configuration(b, o), profiles, registry)
+	previewer, shared, err := preemption.NewPreviewer(b.Context(), configuration(b, o), profiles, registry, c.scheduler.Cache)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -38,9 +38,10 @@ import (
 // runs but what a test calls.
 type cluster struct {
 	framework.Framework
-	store *store.Store
-	now   time.Time
-	told  map[string]bool // decisions that were seen
+	store   *store.Store
+	now     time.Time
+	told    map[string]bool // decisions that were seen
+	assumed assumed
 }
 
 // filters are upstream's that look at pods and nodes alone.
@@ -124,7 +125,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}}
+	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
 	spec, err := queuesconfig.Parse([]byte(queues))
 	if err != nil {
 		tb.Fatal(err)

@@ -36,8 +36,8 @@ type Previewer struct {
 }
 
 // NewPreviewer makes one for the profiles whose pods belong to queues. Registry
-// has upstream's plugins.
-func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry) (*Previewer, *process.Process, error) {
+// has upstream's plugins, and placed is the scheduler's cache.
+func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *process.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
 	for i := range cfg.Profiles {
 		profile := &cfg.Profiles[i]
@@ -51,7 +51,7 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 		if !pv.process.Managed(profile.SchedulerName) {
 			continue
 		}
-		s, err := newStage(ctx, profile, h, registry)
+		s, err := newStage(ctx, profile, h, registry, placed)
 		if err != nil {
 			return nil, pv.process, err
 		}

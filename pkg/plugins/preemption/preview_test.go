@@ -68,11 +68,49 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 	cfg := &schedulerconfig.KubeSchedulerConfiguration{Profiles: []schedulerconfig.KubeSchedulerProfile{
 		{SchedulerName: plugintest.Profile, PluginConfig: defaults.PluginConfigsV1},
 	}}
-	pv, _, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, frameworkplugins.NewInTreeRegistry())
+	pv, shared, err := preemption.NewPreviewer(tb.Context(), cfg, map[string]framework.Framework{plugintest.Profile: c}, frameworkplugins.NewInTreeRegistry(), c.assumed)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	plugintest.Eventually(tb, func() error {
+		if _, readable := shared.PriorityClass(""); !readable {
+			return errors.New("the PriorityClasses are not read")
+		}
+		return nil
+	})
 	return pv
+}
+
+// assumed is the scheduler's cache, as far as previews ask for it: the nodes that pods
+// were given by name of the pod.
+type assumed map[string]string
+
+func (a assumed) GetPod(pod *corev1.Pod) (*corev1.Pod, error) {
+	node, there := a[pod.Name]
+	if !there {
+		return nil, errors.New("not in the cache")
+	}
+	return plugintest.On(pod.DeepCopy(), node), nil
+}
+
+// TestPreviewSeesWhatOtherProfilesAssumed: a pod that the default profile is binding
+// has taken the room, though the API server does not know yet.
+func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
+	c, pv := previewCluster(t)
+	c.known(t, plugintest.Foreign(plugintest.Pod("elsewhere", 1000)))
+	manifest := plugintest.Pod("small", 2000)
+	manifest.Labels["queue"] = "root.b"
+	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewFits {
+		t.Errorf("%s while the other pod waits; the test after this proves nothing", out.Summary)
+	}
+	c.assumed["elsewhere"] = "roomy"
+	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewWaits || out.Nodes.Fit != 0 {
+		t.Errorf("%s, %d nodes fit, though the room is taken", out.Summary, out.Nodes.Fit)
+	}
+	c.assumed["elsewhere"] = "full"
+	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewFits {
+		t.Errorf("%s, though the other pod goes to another node", out.Summary)
+	}
 }
 
 // preview returns what is answered, without its time.

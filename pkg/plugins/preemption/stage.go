@@ -21,6 +21,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
+// Placed tells where the scheduler has put pods that the API server does not have on
+// a node yet. Its cache does, for the pods of all profiles.
+type Placed interface {
+	// GetPod returns the pod with its node; an error if it has none.
+	GetPod(pod *corev1.Pod) (*corev1.Pod, error)
+}
+
 // stage is a framework like that of a profile for questions that must not disturb
 // the scheduler. The scheduler's own snapshot of nodes is written by its goroutine
 // and cannot be read by others; this one is made from the informers, for one
@@ -31,16 +38,17 @@ type stage struct {
 	framework.Framework
 	nodes     corelisters.NodeLister
 	pods      corelisters.PodLister
+	placed    Placed
 	snapshot  *cache.Snapshot
 	nominated map[string][]fwk.PodInfo
 	// missing are filters of the profile that cannot be asked.
 	missing []string
 }
 
-func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry) (*stage, error) {
+func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry, placed Placed) (*stage, error) {
 	factory := h.SharedInformerFactory()
 	s := &stage{
-		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: cache.NewEmptySnapshot(),
+		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: cache.NewEmptySnapshot(), placed: placed,
 	}
 	lists := h.ListPlugins()
 	own := &schedconfig.KubeSchedulerProfile{
@@ -82,7 +90,8 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 	return out
 }
 
-// set makes the snapshot of now. Assumed are nodes of pods that are being bound.
+// set makes the snapshot of now. Assumed are nodes of pods of queues that are being
+// bound; where the pods of other profiles are, the scheduler's cache says.
 func (s *stage) set(assumed map[types.UID]string) error {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
@@ -99,7 +108,7 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	s.nominated = map[string][]fwk.PodInfo{}
 	placed := make([]*corev1.Pod, 0, len(pods))
 	for _, p := range pods {
-		p = withNode(p, assumed[p.UID])
+		p = s.withNode(p, assumed[p.UID])
 		switch {
 		case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
 		case known[p.Spec.NodeName]:
@@ -112,10 +121,19 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	return nil
 }
 
-// withNode is the pod on a node that the informer does not know of yet; the pod
-// itself where it has one, or there is none.
-func withNode(p *corev1.Pod, node string) *corev1.Pod {
-	if node == "" || p.Spec.NodeName != "" {
+// withNode is the pod on a node that the informer does not know of yet: the one that
+// is given, or where the scheduler has it. It is the pod itself where it has one, or
+// there is none.
+func (s *stage) withNode(p *corev1.Pod, node string) *corev1.Pod {
+	if p.Spec.NodeName != "" {
+		return p
+	}
+	if node == "" {
+		if known, err := s.placed.GetPod(p); err == nil {
+			node = known.Spec.NodeName
+		}
+	}
+	if node == "" {
 		return p
 	}
 	p = p.DeepCopy()
