@@ -104,11 +104,11 @@ func (h *half) roomWasTaken(says string) {
 // TestHoldOfANodeThatGoes checks that a hold ends with its node, and that the
 // asker may run on another one from then on, and not before.
 func TestHoldOfANodeThatGoes(t *testing.T) {
-	h := makeHalf(t, 20*time.Second)
+	h := makeHalf(t, time.Hour)
 	second := h.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
 	h.ok(suite.cluster.RemoveNodes(t.Context(), h.node))
 	h.awaitEnd(reasons.HoldNodeGone, "held for the pod no more")
-	h.awaitLastHold(h.asker, reasons.HoldNodeGone)
+	h.awaitExplained(h.asker, reasons.HoldNodeGone, asHoldEnd)
 	placed := h.c.awaitPlaced(h.asker)
 	if placed.Spec.NodeName != second {
 		t.Errorf("the asker runs on %s, want %s", placed.Spec.NodeName, second)
@@ -122,7 +122,7 @@ func TestHoldOfANodeThatIsCordoned(t *testing.T) {
 	h := makeHalf(t, 2*time.Second)
 	h.setNode(h.node, `{"spec":{"unschedulable":true}}`)
 	h.awaitEnd(reasons.HoldNodeUnschedulable, "held for the pod no more")
-	h.awaitLastHold(h.asker, reasons.HoldNodeUnschedulable)
+	h.awaitExplained(h.asker, reasons.HoldNodeUnschedulable, asHoldEnd)
 	h.awaitGone(h.slow)
 	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
 	if node := h.get(h.asker).Spec.NodeName; node != "" {

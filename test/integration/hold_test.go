@@ -125,7 +125,7 @@ func TestHoldTimesOut(t *testing.T) {
 		t.Errorf("condition %s is %s: %s", held, why.Reason, why.Message)
 	}
 	e.awaitNote(asker, node, timeout.String())
-	e.awaitLastHold(asker, reasons.HoldTimedOut)
+	e.awaitExplained(asker, reasons.HoldTimedOut, asHoldEnd)
 	var clear time.Time
 	for _, v := range c.evicted("victim") {
 		if gone := c.first(v.pod.UID, func(s sight) bool { return s.gone }); gone.at.After(clear) {

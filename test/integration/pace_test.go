@@ -59,6 +59,19 @@ func TestPace(t *testing.T) {
 	e.expectBooks()
 }
 
+// TestPacedPodIsExplained asks about a pod for which nobody has to go any more in a
+// round that takes an hour.
+func TestPacedPodIsExplained(t *testing.T) {
+	e := setup(t, preemptionQueues, preemption("maxVictimsPerRound", 1), preemption("round", "1h"))
+	e.useNodes(1, localcluster.NodeSpec{CPU: "2"})
+	c := e.keepChronicle()
+	e.fill("victim", 2, inQueue("root.borrows"))
+	c.awaitPlaced(e.createPod(e.pod("first", "first", inQueue("root.owed"))))
+	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
+	e.awaitExplained(second, reasons.PreemptionPaced, asNoRoom)
+	c.expectEvicted("victim", 1)
+}
+
 // toldPaced tells whether a pod was told, as it was then, that it has to wait for
 // the next round.
 func toldPaced(s sight) bool {

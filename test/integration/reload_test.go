@@ -92,6 +92,23 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.expect("free", 1, 0, "")
 }
 
+// TestConfigurationThatMayNotBeRead checks that pods are told, and people who ask, as
+// long as the scheduler may not read the ConfigMaps, and no longer.
+func TestConfigurationThatMayNotBeRead(t *testing.T) {
+	e := setup(t, "", func(s *settings) {
+		s.configNamespace, s.refused = "unreadable-config", true
+		s.before = func(e *env) {
+			e.namespace(e.configNamespace(), nil)
+			e.configure(oneLeaf("2"))
+		}
+	})
+	p := e.create("held", 1, inQueue("root.a"))[0]
+	e.awaitRefused(p, reasons.ConfigurationUnreadable)
+	e.awaitExplained(p, reasons.ConfigurationUnreadable, asReason)
+	e.ok(suite.cluster.GrantConfigNamespace(t.Context(), e.configNamespace()))
+	e.expect("held", 1, 0, "")
+}
+
 // TestBadConfigurationAtStart checks that a scheduler that never had a usable
 // configuration holds the pods of queues, says so, and hinders nobody else.
 func TestBadConfigurationAtStart(t *testing.T) {
@@ -107,6 +124,7 @@ func TestBadConfigurationAtStart(t *testing.T) {
 	e.create("other", 3, ofProfile(corev1.DefaultSchedulerName))
 	e.expect("other", 3, 0, "")
 	e.expectStill("held", 0, 3, reasons.ConfigurationInvalid)
+	e.awaitExplained(held[0], reasons.ConfigurationInvalid, asReason)
 
 	e.configure(oneLeaf("2"))
 	e.expectStill("held", 2, 1, reasons.OverMax)

@@ -74,9 +74,9 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 func (s *Store) never(p *pod) reasons.Reason {
 	switch {
 	case p.NeverPreempts:
-		return reasons.Brief(reasons.PreemptionNever)
+		return reasons.New(reasons.PreemptionNever, "its preemptionPolicy is Never")
 	case !s.spec.PreemptionEnabled:
-		return reasons.Brief(reasons.PreemptionDisabled)
+		return reasons.New(reasons.PreemptionDisabled, "queues do not preempt: the partition has preemption.enabled: false")
 	}
 	return reasons.Reason{}
 }

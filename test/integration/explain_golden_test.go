@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// updateExplanations has the answers that are kept written anew, from the answers of
+// the run: go test -run Explanations ./test/integration -update-explanations.
+var updateExplanations = flag.Bool("update-explanations", false, "write testdata/explain from what the scheduler answers")
+
+// place is where a code has to be for an answer to be about it.
+type place string
+
+const (
+	// asReason: it is why the pod does not run, or has to leave.
+	asReason place = "reason"
+	// asNoRoom: it is why nobody makes room for it now.
+	asNoRoom place = "makingRoom.reason"
+	// asRefusal: it is what the last plan to make room for it came to.
+	asRefusal place = "makingRoom.lastRefusal"
+	// asHoldEnd: it is why it lost the node that it held.
+	asHoldEnd place = "lastHold.reason"
+)
+
+// codeAt is the code that an answer has there; empty for none.
+func codeAt(x *rest.Explanation, at place) reasons.Code {
+	of := func(r *rest.Reason) reasons.Code {
+		if r == nil {
+			return ""
+		}
+		return reasons.Code(r.Code)
+	}
+	switch {
+	case at == asReason:
+		return of(x.Reason)
+	case at == asNoRoom && x.Room != nil:
+		return of(x.Room.Reason)
+	case at == asRefusal && x.Room != nil:
+		return of(x.Room.LastRefusal)
+	case at == asHoldEnd && x.LastHold != nil:
+		return x.LastHold.Reason
+	}
+	return ""
+}
+
+// says tells whether an answer is about a code: it is at its place and, but for the
+// end of a hold, which is over, the answer says what to do about it.
+func says(x *rest.Explanation, code reasons.Code, at place) bool {
+	entry, known := reasons.Explain(code)
+	return known && x.Summary != "" && codeAt(x, at) == code && (at == asHoldEnd || slices.Contains(x.ToDo, entry.Remedy))
+}
+
+// answerFile has the answer that is kept for a code.
+func answerFile(code reasons.Code) string {
+	return filepath.Join("testdata", "explain", string(code)+".json")
+}
+
+// awaitExplained waits until a pod is explained by a code, with what to do, and holds
+// the answer against the one that is kept of it.
+func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.Explanation {
+	e.Helper()
+	file := answerFile(code)
+	kept, err := os.ReadFile(file)
+	if err != nil && !*updateExplanations {
+		e.Fatal(err)
+	}
+	var x *rest.Explanation
+	var last []byte
+	same := 0
+	eventually(e, patience, fmt.Sprintf("pod %s is explained by %s, as in %s", p.Name, code, file), func() (bool, string) {
+		if x = e.explanation(e.Context(), p); x == nil {
+			return false, "it is not known"
+		}
+		answer := x
+		if at == asHoldEnd { // how the pod is by now is another story
+			answer = &rest.Explanation{PodName: x.PodName, LastHold: x.LastHold}
+		}
+		text := e.settled(answer)
+		if p.GenerateName != "" {
+			text = bytes.ReplaceAll(text, []byte(p.Name), []byte(p.GenerateName+"NAME"))
+		}
+		if !says(x, code, at) {
+			return false, string(text)
+		}
+		if !*updateExplanations {
+			return bytes.Equal(text, kept), cmp.Diff(string(kept), string(text))
+		}
+		if same++; !bytes.Equal(text, last) {
+			last, same = text, 0
+		}
+		return same > 10, string(text)
+	})
+	if *updateExplanations && last != nil {
+		e.ok(os.MkdirAll(filepath.Dir(file), 0o755))
+		e.ok(os.WriteFile(file, last, 0o600))
+	}
+	return x
+}
+
+// What answers have of the moment and of the run, and what is kept for it.
+var (
+	uidText  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timeText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	restText = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b`)
+	planName = regexp.MustCompile(`UID-\d+`)
+	numbered = regexp.MustCompile(`\d+(/\d+)? (nodes? |Insufficient|Preemption)`)
+)
+
+// keptQuota is what is kept of a queue: all but what others use of it.
+type keptQuota struct {
+	Queue           string           `json:"queue"`
+	Guaranteed      map[string]int64 `json:"guaranteed,omitempty"`
+	Max             map[string]int64 `json:"max,omitempty"`
+	MaxApplications uint64           `json:"maxApplications,omitempty"`
+	UnderGuarantee  []string         `json:"underGuarantee,omitempty"`
+	Refuses         *rest.Reason     `json:"refuses,omitempty"`
+}
+
+// settled is an answer as it is kept: without what depends on when it is asked, on
+// other pods, or on names that are made for each run.
+func (e *env) settled(x *rest.Explanation) []byte {
+	e.Helper()
+	y := *x
+	y.Attempts, y.LastAttempt, y.Window, y.Order, y.LastDecision = 0, "", nil, nil, nil
+	if x.Room != nil {
+		room := *x.Room
+		room.LastPlan, room.NextLook = "", ""
+		y.Room = &room
+	}
+	if x.Hold != nil {
+		hold := *x.Hold
+		hold.WaitsFor = slices.Clone(hold.WaitsFor) // which are sorted by UID
+		slices.SortFunc(hold.WaitsFor, func(a, b rest.PodName) int { return strings.Compare(a.Name, b.Name) })
+		y.Hold = &hold
+	}
+	kept := struct {
+		*rest.Explanation
+		Quota []keptQuota `json:"quota,omitempty"`
+	}{Explanation: &y}
+	for _, q := range x.Quota {
+		if q.Queue == "root" {
+			q.Max = nil // what the nodes have, those of other tests too
+		}
+		kept.Quota = append(kept.Quota, keptQuota{q.Queue, q.Guaranteed, q.Max, q.MaxApplications, q.UnderGuarantee, q.Refuses})
+	}
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", " ")
+	e.ok(out.Encode(kept))
+	return e.unnamed(text.Bytes())
+}
+
+// unnamed replaces what is named or counted anew in each run.
+func (e *env) unnamed(text []byte) []byte {
+	text = uidText.ReplaceAll(text, []byte("UID"))
+	text = planName.ReplaceAll(text, []byte("PLAN"))
+	text = timeText.ReplaceAll(text, []byte("TIME"))
+	text = restText.ReplaceAll(text, []byte("SOME TIME"))
+	text = numbered.ReplaceAll(text, []byte("N $2"))
+	return bytes.ReplaceAll(text, []byte(e.id), []byte("TEST"))
+}
+
+// TestACodeElsewhereIsNoAnswer: a code counts only at its place, and with its remedy.
+func TestACodeElsewhereIsNoAnswer(t *testing.T) {
+	entry, _ := reasons.Explain(reasons.OverMax)
+	over := &rest.Reason{Code: string(entry.Code)}
+	right := rest.Explanation{Summary: "s", Reason: over, ToDo: []string{entry.Remedy}}
+	if !says(&right, reasons.OverMax, asReason) {
+		t.Error("the right answer is not taken")
+	}
+	for name, spoil := range map[string]func(x *rest.Explanation){
+		"only as a limit":       func(x *rest.Explanation) { x.Reason, x.Limits = nil, over },
+		"only as a refusal":     func(x *rest.Explanation) { x.Reason, x.Room = nil, &rest.ExplainedRoom{LastRefusal: over} },
+		"only of a queue":       func(x *rest.Explanation) { x.Reason, x.Quota = nil, []rest.QueueQuota{{Refuses: over}} },
+		"nothing to do":         func(x *rest.Explanation) { x.ToDo = nil },
+		"what to do of another": func(x *rest.Explanation) { x.ToDo = []string{"wait"} },
+		"no summary":            func(x *rest.Explanation) { x.Summary = "" },
+		"another code":          func(x *rest.Explanation) { x.Reason = &rest.Reason{Code: string(reasons.NoNodeFits)} },
+	} {
+		x := right
+		if spoil(&x); says(&x, reasons.OverMax, asReason) {
+			t.Errorf("%s: it counts", name)
+		}
+	}
+}
+
+// TestWhatIsKeptOfAnAnswer: it is the same in each run, and says what matters.
+func TestWhatIsKeptOfAnAnswer(t *testing.T) {
+	answer := func(id, uid, at string, n int) (*env, *rest.Explanation) {
+		return &env{T: t, id: id}, &rest.Explanation{
+			PodName: rest.PodName{Namespace: id, Name: id + "-p", UID: uid}, Created: at, Attempts: n, Window: &rest.Window{Size: n},
+			Reason: &rest.Reason{Message: fmt.Sprintf("%d/%d nodes are available: %d Insufficient cpu; uses 1 of 2 vcore; in 1h%dm3s", n, n, n, n)},
+			Quota:  []rest.QueueQuota{{Queue: "root", Max: map[string]int64{"vcore": int64(n)}}, {Queue: "root.a", Max: map[string]int64{"vcore": 1}}},
+		}
+	}
+	e, first := answer("t01", "0b6a2f3e-0000-4000-8000-000000000001", time.Unix(1, 5).UTC().Format(time.RFC3339Nano), 1)
+	one := e.settled(first)
+	e, second := answer("t22", "0b6a2f3e-0000-4000-8000-000000000002", time.Unix(1e9, 0).UTC().Format(time.RFC3339Nano), 12)
+	if two := e.settled(second); !bytes.Equal(one, two) {
+		t.Error(cmp.Diff(string(one), string(two)))
+	}
+	second.Reason.Message = "1/1 nodes are available: 1 Insufficient cpu; uses 2 of 2 vcore; in 1h2m3s"
+	if two := e.settled(second); bytes.Equal(one, two) {
+		t.Errorf("what matters is not kept: %s", two)
+	}
+}
