@@ -205,7 +205,7 @@ var table = []Entry{
 	{HoldGivenUp, "Making room for the pod was given up, and pods that had not left yet stay.",
 		"Read the sentence: it says what stood in the way. If the API server refused a delete, let the scheduler's service account patch pods/status and delete pods, or correct the webhook that refused; another plan is made by itself."},
 	{Preempted, "The pod was deleted to make room for a pod of a queue that is under its guarantee, or for a DaemonSet pod that can run on this node only.",
-		"Read the sentence: it names that pod and the rules. To protect pods, give their queue a larger guarantee or a fence; from DaemonSet pods only a higher priority protects."},
+		"Read the sentence: it names that pod and the rules. To protect pods, give their queue a larger guarantee, or preemption.policy disabled; from DaemonSet pods only a higher priority protects."},
 }
 
 var byCode = func() map[Code]int {
