@@ -32,6 +32,7 @@ const (
 	bugHeldNodes    = "nodes that are held take other pods"
 	bugOverMax      = "a max is forgotten"
 	bugEagerDelete  = "pods are deleted before anybody has decided"
+	bugNominated    = "that somebody is nominated is never taken back"
 	bugDeaf         = "that there is room is not passed on"
 	bugStandstill   = "two locks are taken in different orders"
 )
@@ -39,7 +40,7 @@ const (
 // bugs are those that are found by what is wrong in a history.
 var bugs = []string{
 	bugHoldLeaks, bugChargedTwice, bugLawBroken, bugRelistDrop, bugNoGate, bugWrongNode, bugLostDeletion, bugDrift,
-	bugNoUnreserve, bugHeldNodes, bugOverMax, bugEagerDelete, bugDeaf,
+	bugNoUnreserve, bugHeldNodes, bugOverMax, bugEagerDelete, bugDeaf, bugNominated,
 }
 
 // planted is what planted bugs remember; guarded by the witness.
@@ -110,6 +111,15 @@ func (s *simulation) bindWrongly(node string) string {
 		return nodeName(0)
 	}
 	return node
+}
+
+// patchWrongly lets a pod stay nominated.
+func (s *simulation) patchWrongly(before, after *corev1.Pod) bool {
+	if s.bug != bugNominated || after.Status.NominatedNodeName != "" {
+		return false
+	}
+	after.Status.NominatedNodeName = before.Status.NominatedNodeName
+	return true
 }
 
 // standStill takes a lock and the witness's in different orders.

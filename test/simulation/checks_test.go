@@ -161,6 +161,7 @@ func (s *simulation) rest() error {
 		return errors.Join(append(errs, errors.New("nobody leads"))...)
 	}
 	errs = append(errs, s.claims(leader)...)
+	errs = append(errs, s.nominations(leader)...)
 	for _, pod := range s.api.allPods() {
 		if err := s.forgotten(leader, pod); err != nil {
 			errs = append(errs, fmt.Errorf("%s: pod %s is forgotten (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err))
@@ -219,6 +220,22 @@ func (s *simulation) claims(in *instance) []error {
 		}
 		if written != held && !ended(pod) && pod.DeletionTimestamp == nil {
 			errs = append(errs, fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held))
+		}
+	}
+	return errs
+}
+
+// nominations finds fault with room that the scheduler keeps on a node for a pod of
+// a queue that does not hold the node. The caller holds the lock.
+func (s *simulation) nominations(in *instance) []error {
+	var errs []error
+	holds := in.store().Holds()
+	for _, n := range s.api.allNodes() {
+		for _, nominated := range in.nominated(n.Name) {
+			pod := nominated.GetPod()
+			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
+				errs = append(errs, fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name))
+			}
 		}
 	}
 	return errs

@@ -275,6 +275,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	if err := json.Unmarshal(data, &says); err != nil {
 		return nil, err
 	}
+	if len(says.Status.Conditions) == 0 {
+		c.in.mayWrite(true, "take the nomination from", name)
+	}
 	for _, condition := range says.Status.Conditions {
 		c.in.mayWrite(condition.Type != corev1.PodScheduled, "patch "+string(condition.Type), name)
 	}
@@ -285,6 +288,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			return err
 		case after.UID != pod.UID:
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the patch is another one"))
+		}
+		if c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0 {
+			return nil
 		}
 		c.in.api.put(c.in.api.pods, after)
 		for _, condition := range says.Status.Conditions {

@@ -40,8 +40,10 @@ type instance struct {
 	client  *client
 	witness *witness
 	cancel  context.CancelFunc
-	buried  chan struct{} // closed when it is about to be stopped
-	done    chan struct{} // closed when nothing of it runs any more
+	// nominated lists the pods for which the scheduler keeps room on a node.
+	nominated func(node string) []fwk.PodInfo
+	buried    chan struct{} // closed when it is about to be stopped
+	done      chan struct{} // closed when nothing of it runs any more
 
 	// The rest is guarded by api.mu.
 
@@ -214,7 +216,10 @@ func (in *instance) registry() frameworkruntime.Registry {
 			}
 			return p, nil
 		},
-		preemption.Name: preemption.New,
+		preemption.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			in.nominated = h.NominatedPodsForNode
+			return preemption.New(ctx, args, h)
+		},
 		reservation.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			p, err := reservation.New(ctx, args, h)
 			if err != nil {

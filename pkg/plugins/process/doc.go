@@ -12,6 +12,7 @@
 //	informers ─► store ─► wake ─► pump ─► handle.Activate
 //	ConfigMaps ─► config.Parse ─► store.Configure
 //	store ─► reports ─► events.Reporter ─► condition and event of the pod
+//	nodes, holds ─► nominations ─► nominations that are taken back
 //	what is wrong with a ConfigMap or a namespace ─► announcer ─► its event
 //
 // The goroutines end with the context that the plugins were made with.

@@ -13,6 +13,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
+// attend starts what keeps the store and the scheduler in step.
+func (p *Process) attend(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+	go p.pump(ctx, h, s, logger)
+	go p.follow(ctx, s)
+	p.tidy(ctx, h, s, logger)
+}
+
 // pump is the one goroutine that tells the scheduler's queue which pods may
 // enter, and the store what time it is. It holds no lock when it calls either.
 func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {

@@ -153,6 +153,18 @@ func (s *Store) lead(now time.Time) {
 	}
 	s.standby = false
 	s.adoptAll(now)
+	s.recallAll(now)
+}
+
+// mayNotHold tells whether a pod cannot begin to hold a node, for this process does
+// not lead as far as the store knows. The scheduler may take a pod before the store
+// is told that it leads, or after it was told that it does not. A hold of then would
+// be written nowhere, and be over without anybody being told as soon as the store
+// looks what is written.
+func (s *Store) mayNotHold(p *pod) bool { return s.standby && !p.asks.holds }
+
+func notLeading() reasons.Reason {
+	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
 }
 
 // resume has what is left of all holds written, for who wrote it may have stopped.

@@ -33,6 +33,8 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, s.explain(p)
 	case p.state.allocated():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	case s.mayNotHold(p):
+		return nil, notLeading()
 	}
 	if p.state == admitted {
 		s.joinTwins(p, kind)

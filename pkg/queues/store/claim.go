@@ -41,6 +41,8 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	case p.asks.holds:
 		h, _ := s.holds.Of(p.UID)
 		return makingRoom(&h)
+	case s.mayNotHold(p):
+		return notLeading()
 	}
 	if _, why := s.unusable(d.Node); !why.None() {
 		return why

@@ -169,6 +169,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 			s.cool(p, p.asks.givenUp)
 		}
 		s.recheckNode(p)
+		s.recall(p, now)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 // missed are pods that asked for room on the one node they can run on before the
-// store had heard of them, or of all others: the scheduler hears of a pod by itself,
-// and may be first. One of a queue waits behind the gate until the store knows it;
-// of no queue are tried at once, and nothing that happens later needs to bring
-// them back. So the store does when it has heard of them.
+// store had heard of them, or of all others, or that this process leads: the
+// scheduler hears of all that by itself, and may be first. Nothing that happens later
+// needs to bring them back. So the store does when it has heard of it. (A pod of a
+// queue waits behind the gate until the store knows it; only who leads matters to it.)
 //
 // A pod that is gone before that is forgotten after a while, two minutes at most.
 type missed struct {
@@ -37,14 +37,16 @@ func (m *missed) take(uid types.UID) bool {
 	return found
 }
 
-// recall brings a pod back that asked too early.
+// recall brings a pod back that asked too early. One of a queue that is in its cycle
+// still is brought back when that has failed.
 func (s *Store) recall(p *pod, now time.Time) {
-	if s.started && p.Foreign && p.mayAskForeign() && s.missed.take(p.UID) {
+	asks := p.Foreign && p.mayAskForeign() || p.app != nil && p.RequiredNode != "" && p.state == parked
+	if s.started && !s.standby && asks && s.missed.take(p.UID) {
 		s.rest(p, now)
 	}
 }
 
-// recallAll does so with all of them, when the store starts.
+// recallAll does so with all of them, when the store starts, or leads.
 func (s *Store) recallAll(now time.Time) {
 	for _, p := range sortedByUID(s.pods) {
 		s.recall(p, now)

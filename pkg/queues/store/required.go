@@ -61,6 +61,9 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		return nil, s.explain(p)
 	case p.state.allocated():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	case s.mayNotHold(p):
+		s.missed.note(uid, now)
+		return nil, notLeading()
 	}
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {

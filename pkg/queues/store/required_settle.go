@@ -24,6 +24,9 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 		return false, reasons.Brief(reasons.Starting)
 	case p.state.allocated():
 		return true, reasons.New(reasons.InOrder, "the pod has a node")
+	case s.mayNotHold(p):
+		s.missed.note(uid, now)
+		return false, notLeading()
 	}
 	if _, why := s.unusable(d.Node); !why.None() {
 		s.awaitNode(p, s.nodes[d.Node])

@@ -71,13 +71,21 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	handle, err := frameworkruntime.NewFramework(h.ctx, nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: name},
 		frameworkruntime.WithClientSet(h.Client), frameworkruntime.WithInformerFactory(h.factory),
 		frameworkruntime.WithEventRecorder(recorder{h.shared, name}), frameworkruntime.WithPodActivator(activator{h.shared}),
-		frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
+		frameworkruntime.WithPodNominator(nobody{}), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()), frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Handle = handle
 	return h
 }
+
+// nobody is nominated to a node, whatever is said.
+type nobody struct{}
+
+func (nobody) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
+func (nobody) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
+func (nobody) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo)      {}
+func (nobody) NominatedPodsForNode(string) []fwk.PodInfo                     { return nil }
 
 // Context ends with the scheduler.
 func (s *shared) Context() context.Context { return s.ctx }

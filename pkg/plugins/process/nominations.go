@@ -1,0 +1,184 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+const (
+	// nominationsEvery is how often nominations are compared with holds. One that is
+	// wrong twice running is taken back.
+	nominationsEvery = 5 * time.Second
+	// nominationTimeout bounds the call that does so.
+	nominationTimeout = 5 * time.Second
+)
+
+// nominations looks for pods that are nominated to a node and do not hold it. The
+// scheduler's filters count them there as if they ran. One that has cycles loses its
+// nomination in the next; but one whose queue is full has none, and would keep the
+// room of others for ever.
+//
+// With the end of a hold the executor takes the nomination back (pkg/evict). What is
+// left for here are the moments in between: the scheduler remembers a nomination at
+// the end of the cycle that made it, and has it written only then, when the hold may
+// be over; the write of either may fail; and a process may die after one of them.
+type nominations struct {
+	process *Process
+	handle  fwk.Handle
+	client  kubernetes.Interface
+	store   *store.Store
+	pods    corelisters.PodLister
+	nodes   corelisters.NodeLister
+	logger  klog.Logger
+
+	astray map[nomination]bool // at the last look
+}
+
+// nomination is a pod that is nominated to a node.
+type nomination struct {
+	node            string
+	namespace, name string
+	uid             types.UID
+}
+
+// tidy starts looking.
+func (p *Process) tidy(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
+	if h.ClientSet() == nil {
+		return // a framework without an API server, as tests make it
+	}
+	core := h.SharedInformerFactory().Core().V1()
+	n := &nominations{
+		process: p, handle: h, client: h.ClientSet(), store: s,
+		pods: core.Pods().Lister(), nodes: core.Nodes().Lister(), logger: logger.WithName("nominations"),
+	}
+	go n.run(ctx)
+}
+
+func (n *nominations) run(ctx context.Context) {
+	ticker := n.process.Clock.NewTicker(nominationsEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			n.look(ctx)
+		}
+	}
+}
+
+// look takes back what was astray at the last look already, while this process leads.
+func (n *nominations) look(ctx context.Context) {
+	before := n.astray
+	n.astray = nil
+	if !n.process.Leader.Leading() || !n.store.Ready() {
+		return
+	}
+	n.astray = n.list()
+	var again []nomination
+	for at := range n.astray {
+		if before[at] {
+			again = append(again, at)
+		}
+	}
+	slices.SortFunc(again, func(a, b nomination) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.uid, b.uid))
+	})
+	unheard := false
+	for _, at := range again {
+		unheard = n.takeBack(ctx, at) || unheard
+	}
+	if unheard {
+		n.inviteAll()
+	}
+}
+
+// list returns what is astray now.
+func (n *nominations) list() map[nomination]bool {
+	nodes, err := n.nodes.List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	found := map[nomination]bool{}
+	for _, node := range nodes {
+		for _, nominated := range n.handle.NominatedPodsForNode(node.Name) {
+			if pod := nominated.GetPod(); n.isAstray(pod, node.Name) {
+				found[nomination{node.Name, pod.Namespace, pod.Name, pod.UID}] = true
+			}
+		}
+	}
+	return found
+}
+
+// isAstray tells whether a pod that is nominated to a node does not hold it, though
+// nobody but its hold may have nominated it. One that is in its cycle is without
+// content here, and is not: the cycle decides. A hold begins before the nomination,
+// so holds are read after that.
+func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
+	profile := pod.Spec.SchedulerName
+	if !n.process.Managed(profile) && !(n.process.peer(profile) && informer.RequiredNode(pod) != "") {
+		return false
+	}
+	h, held := n.store.Holds().Of(pod.UID)
+	return !held || h.Node != node
+}
+
+// takeBack ends a nomination: where it is written, and the scheduler hears of that,
+// forgets it and tries again whom it kept off; or else in the scheduler's memory, and
+// then nobody is tried again by that.
+func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool) {
+	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
+	pod, err := n.pods.Pods(at.namespace).Get(at.name)
+	if err == nil && pod.UID == at.uid && pod.Status.NominatedNodeName == at.node {
+		if err := n.write(ctx, at); err != nil {
+			n.logger.V(2).Info("A nomination cannot be taken back yet", "pod", klog.KRef(at.namespace, at.name), "node", at.node, "err", err)
+		}
+		return false
+	}
+	n.handle.DeleteNominatedPodIfExists(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.namespace, Name: at.name, UID: at.uid}})
+	return true
+}
+
+// write takes a nomination back where it is written.
+func (n *nominations) write(ctx context.Context, at nomination) error {
+	if !n.process.Leader.Leading() {
+		return errors.New("this process does not lead")
+	}
+	ctx, cancel := context.WithTimeout(ctx, nominationTimeout)
+	defer cancel()
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q},"status":{"nominatedNodeName":null}}`, at.uid)
+	_, err := n.client.CoreV1().Pods(at.namespace).Patch(ctx, at.name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	return err
+}
+
+// inviteAll lets all pods try again that have no node: no event says that there is
+// room, and it is not known whom it was kept from.
+func (n *nominations) inviteAll() {
+	pods, err := n.pods.List(labels.Everything())
+	if err != nil {
+		return
+	}
+	pending := map[string]*corev1.Pod{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+			pending[pod.Namespace+"/"+pod.Name] = pod
+		}
+	}
+	n.handle.Activate(n.logger, pending)
+}
