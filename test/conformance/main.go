@@ -3,8 +3,9 @@
 // upstream's. Which suites, what is left out and why is in docs/conformance.md.
 //
 //	go run ./test/conformance            all suites
-//	go run ./test/conformance -short     two suites that take a minute or two
+//	go run ./test/conformance -short     three suites that take two minutes
 //	go run ./test/conformance -suites '^preemption' -run TestPreemption
+//	go run ./test/conformance -write     all suites, and their table in docs/conformance.md
 //
 // Upstream releases with all of these tests passing. So a test that passes with our
 // plugins has upstream's verdict. One that fails is run again, by turns with ours and
@@ -32,12 +33,13 @@ import (
 
 func main() {
 	var o options
-	flag.BoolVar(&o.short, "short", false, "run only the suites of the short form")
+	flag.BoolVar(&o.short, "short", false, "run only the short suites")
 	flag.StringVar(&o.suites, "suites", "", "run only suites whose name matches this pattern")
 	flag.StringVar(&o.only, "run", "", "run only tests that match this pattern, as of go test")
 	flag.StringVar(&o.dir, "dir", "", "where to put sources, binaries and logs; empty is bin/conformance")
 	flag.BoolVar(&o.planted, "planted", false, "plant bugs into our plugins and say whether the suites notice")
 	flag.IntVar(&o.again, "again", 2, "how often to repeat, with ours and without, a test that failed")
+	flag.BoolVar(&o.write, "write", false, "write the results into docs/conformance.md")
 	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "how long a suite may take")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -54,12 +56,17 @@ type options struct {
 	suites, only string
 	dir          string
 	planted      bool
+	write        bool
 	again        int
 	limit        time.Duration
 }
 
 // errDiffers is the end of a run in which a verdict was not upstream's.
 var errDiffers = errors.New("verdicts differ from upstream's")
+
+// errUndecided is the end of one in which tests never passed, with our plugins or
+// without: the machine may be too slow for them.
+var errUndecided = errors.New("some tests passed neither with our plugins nor without")
 
 func run(ctx context.Context, o options) error {
 	exclusions, err := parseExclusions(exclusionsText)
@@ -77,21 +84,30 @@ func run(ctx context.Context, o options) error {
 	if o.planted {
 		return w.tryPlanted(ctx, o, etcd)
 	}
-	fmt.Printf("logs: %s\n\n| suite | passed | skipped by upstream | left out | differ | seconds |\n|---|---|---|---|---|---|\n", filepath.Join(w.dir, "logs"))
-	differ := 0
+	fmt.Printf("logs: %s\n\n%s", filepath.Join(w.dir, "logs"), suitesHeader)
+	rows, page := map[string]string{}, filepath.Join(w.root, "docs", "conformance.md")
+	differ, undecided := 0, 0
 	for _, s := range chosen {
 		began := time.Now()
 		r, err := w.try(ctx, s, o, etcd, skipped(exclusions, s.name()))
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name(), err)
 		}
-		fmt.Printf("| %s | %d | %d | %d | %d | %.0f |\n", s.name(), r.verdicts.count("pass"), r.verdicts.count("skip"),
-			leftOut(exclusions, s.name()), len(r.differ), time.Since(began).Seconds())
-		differ += len(r.differ)
+		rows[s.name()] = row(s, r, leftOut(exclusions, s.name()), time.Since(began).Seconds())
+		fmt.Print(rows[s.name()])
 		report(r)
+		differ, undecided = differ+len(r.differ), undecided+len(r.undecided)
+		if o.write {
+			if err := writePage(page, rows, exclusions); err != nil {
+				return err
+			}
+		}
 	}
-	if differ > 0 {
+	switch {
+	case differ > 0:
 		return errDiffers
+	case undecided > 0:
+		return errUndecided
 	}
 	return nil
 }
@@ -100,6 +116,9 @@ func run(ctx context.Context, o options) error {
 func report(r result) {
 	for _, name := range r.slow {
 		fmt.Printf("\n%s failed once; repeated, it did not fail more often than without our plugins\n", name)
+	}
+	for _, name := range r.undecided {
+		fmt.Printf("\n%s never passed with our plugins, and failed as often without\n", name)
 	}
 	for _, name := range r.differ {
 		fmt.Printf("\n%s FAILS with our plugins\n", name)
@@ -150,8 +169,10 @@ func prepare(ctx context.Context, dir string) (w *workshop, etcd string, err err
 // result is what came of a suite.
 type result struct {
 	verdicts verdicts
-	slow     []string // failed at first, and then no more often than upstream's own
-	differ   []string // the other tests that failed
+	// Of the tests that failed at first, slow passed later and failed no more often
+	// than without our plugins, undecided the same but that they never passed; the
+	// others differ.
+	slow, undecided, differ []string
 }
 
 // try runs a suite, and again what failed.
@@ -182,7 +203,8 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 // and counts.
 func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string, times int, r *result) error {
 	ours := t.binary
-	t.only = "^(" + strings.Join(tops(r.verdicts.bad()), "|") + ")$"
+	bad := r.verdicts.bad()
+	t.only = "^(" + strings.Join(tops(bad), "|") + ")$"
 	failed := map[string]int{} // with ours, less without
 	for i := range times {
 		for _, side := range []struct {
@@ -197,16 +219,27 @@ func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string
 			for _, name := range again.bad() {
 				failed[name] += side.weight
 			}
+			if side.weight > 0 {
+				r.verdicts.learn(again)
+			}
 		}
 	}
-	for _, name := range r.verdicts.bad() {
-		if failed[name] > 0 || times == 0 {
-			r.differ = append(r.differ, name)
-		} else {
-			r.slow = append(r.slow, name)
-		}
+	for _, name := range bad {
+		r.decide(name, failed[name] > 0 || times == 0)
 	}
 	return nil
+}
+
+// decide enters a test that failed at first, when it was repeated.
+func (r *result) decide(name string, moreOften bool) {
+	switch {
+	case moreOften:
+		r.differ = append(r.differ, name)
+	case r.verdicts[name] == "pass":
+		r.slow = append(r.slow, name)
+	default:
+		r.undecided = append(r.undecided, name)
+	}
 }
 
 func (w *workshop) log(s suite, kind string) string {

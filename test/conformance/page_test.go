@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const shipped = "../../docs/conformance.md"
+
+func TestPageIsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	page := "before\n" + begin(suitesTable) + suitesHeader + "| bind | 7 | 0 | 0 | 0 | 0 | 41 |\n| gone | 1 | 0 | 0 | 0 | 0 | 1 |\n" + end +
+		"between\n" + begin(leftOutTable) + end + "after\n"
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := result{verdicts: verdicts{"TestA": "pass", "TestB": "skip", "TestC": "fail"}, undecided: []string{"TestC"}}
+	taint := suite{path: "scheduler/taint"}
+	err := writePage(path, map[string]string{taint.name(): row(taint, r, 2, 3.4)}, []exclusion{{"plugins", "^TestX$", "Why not."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"before\n", "between\n", "after\n", "| bind | 7 | 0 | 0 | 0 | 0 | 41 |\n", "| taint | 1 | 1 | 2 | 1 | 0 | 3 |\n",
+		"| scoring | not run yet |", "| `plugins`, `TestX` | Why not. |\n", "| `serving` | ",
+	} {
+		if strings.Count(string(got), want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, got)
+		}
+	}
+	if strings.Contains(string(got), "gone") {
+		t.Error("a suite that is no more has a row")
+	}
+	if err := os.WriteFile(path, []byte("no tables"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if writePage(path, nil, nil) == nil {
+		t.Error("a page without tables is written without an error")
+	}
+}
+
+// The page says what is left out, and why, as the command has it.
+func TestPageSaysWhatIsLeftOut(t *testing.T) {
+	source, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exclusions, err := parseExclusions(exclusionsText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := table(string(source), leftOutTable)
+	if want := leftOutHeader + leftOutRows(exclusions); err != nil || got != want {
+		t.Errorf("docs/conformance.md: %v\n%s\nwant\n%s", err, got, want)
+	}
+	rows, err := table(string(source), suitesTable)
+	if want := suitesHeader + mergeRows(rows, nil); err != nil || rows != want {
+		t.Errorf("docs/conformance.md: %v\n%s\nwant\n%s", err, rows, want)
+	}
+}

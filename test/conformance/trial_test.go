@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tests are the sources of a suite, dying a run of it that is over in its second test.
+const (
+	tests = `package x
+func TestMain(m *testing.M) {}
+func TestA(t *testing.T) {}
+func TestB(t *testing.T) {}
+func TestC(t *testing.T) {}
+func TestSkipped(t *testing.T) {}
+func BenchmarkD(b *testing.B) {}
+`
+	dying = `#!/bin/sh
+case "$*" in
+*TestC*) printf '=== RUN   TestC\n--- PASS: TestC (0.00s)\nPASS\n' ;;
+*) printf '=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n'; exit 2 ;;
+esac
+`
+)
+
+func newTrial(t *testing.T, program string) trial {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"x_test.go": tests, "x.test": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
+			t.Fatal(err)
+		}
+	}
+	return trial{binary: filepath.Join(dir, "x.test"), dir: dir, log: filepath.Join(dir, "log"), skip: "^TestSkipped$", limit: time.Minute}
+}
+
+func TestARunThatDiesIsGoneOnWith(t *testing.T) {
+	got, err := newTrial(t, dying).run(t.Context())
+	if want := (verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass"}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("verdicts %v, %v, want %v", got, err, want)
+	}
+}
+
+func TestWhatIsNeverRunIsNotForgotten(t *testing.T) {
+	got, err := newTrial(t, "#!/bin/sh\nprintf '=== RUN   TestA\\n--- PASS: TestA (0.00s)\\nPASS\\n'\n").run(t.Context())
+	if want := (verdicts{"TestA": "pass", "TestB": "unfinished", "TestC": "unfinished"}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("verdicts %v, %v, want %v", got, err, want)
+	}
+	if _, err := newTrial(t, "#!/bin/sh\nexit 1\n").run(t.Context()); err == nil {
+		t.Error("a run without tests is no error")
+	}
+	none := newTrial(t, dying)
+	none.only = "^TestX$"
+	if _, err := none.run(t.Context()); err == nil {
+		t.Error("a trial of no test is no error")
+	}
+}
+
+func TestVerdictsAreLearned(t *testing.T) {
+	v := verdicts{"A": "pass", "B": "unfinished", "C": "fail"}
+	v.learn(verdicts{"A": "fail", "B": "pass", "C": "fail", "D": "skip"})
+	if want := (verdicts{"A": "pass", "B": "pass", "C": "fail", "D": "skip"}); !cmp.Equal(v, want) {
+		t.Errorf("verdicts %v, want %v", v, want)
+	}
+	r := result{verdicts: v}
+	r.decide("A", true)
+	r.decide("B", false)
+	r.decide("C", false)
+	if got, want := [][]string{r.differ, r.slow, r.undecided}, [][]string{{"A"}, {"B"}, {"C"}}; !cmp.Equal(got, want) {
+		t.Errorf("differ, slow, undecided: %v, want %v", got, want)
+	}
+}
