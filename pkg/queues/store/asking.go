@@ -88,6 +88,17 @@ type asks struct {
 	called bool
 }
 
+func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outside}} }
+
+// empty tells whether it has nothing that anybody could still ask for.
+func (a *asks) empty() bool {
+	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || !a.givenUp.IsZero() || a.over
+	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.hopeless || a.called
+	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
+		!a.toldAt.IsZero() || !a.decidedAt.IsZero()
+	return a.due.at == ranking.Outside && !tried && !watched && !decided
+}
+
 // arm has a pod looked at, at a time; not before its delay has ended.
 func (s *Store) arm(p *pod, at time.Time) {
 	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts || p.RequiredNode != "" {

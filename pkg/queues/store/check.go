@@ -152,6 +152,9 @@ func (s *Store) checkBooks() []error {
 	if !s.ledger.Equal(b.ledger) {
 		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
 	}
+	if !s.noAsks.empty() {
+		errs = append(errs, errors.New("pods that run share something that a waiting pod knows"))
+	}
 	if s.window.taken != b.slots {
 		errs = append(errs, fmt.Errorf("window: %d slots taken, %d pods admitted", s.window.taken, b.slots))
 	}

@@ -63,6 +63,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
+		{"pods that run share something", func(s *Store) { s.noAsks.triedAt = epoch }, "share something that a waiting pod knows"},
+		{"a pod that waits shares", func(s *Store) { s.pods["parked"].asks = s.noAsks }, "shares what it knows with pods that run"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})

@@ -257,7 +257,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.dueAnew = s.dueAnew || p.asks.holds
 	s.gone(uid, now)
 	s.wakeHolders(node, uid, now)
-	s.reports.look(&p.report, now.Add(soon))
+	s.reports.look(p.report, now.Add(soon))
 	if late := p.late; late != nil {
 		p.late = nil
 		s.upsert(*late, now)

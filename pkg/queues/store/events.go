@@ -64,7 +64,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 
 // add takes a pod that was not known.
 func (s *Store) add(event Pod, now time.Time) {
-	p := newPod(event)
+	p := newPod(event, s.noAsks)
 	s.pods[p.UID] = p
 	s.unplaced[p.UID] = p
 	s.tally(p)
@@ -129,7 +129,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 		s.resize(p, event, now)
 		s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 		s.follow(p, now)
-		s.reports.settle(p, now)
+		s.atWork(p, now)
 		return
 	}
 	// Somebody else bound it, or the store has just started: quotas have no say.
@@ -150,7 +150,15 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
 	s.release(p.app.leaf) // it may use less than it asked for
+	s.atWork(p, now)
+}
+
+// atWork lets go what only a waiting pod needs.
+func (s *Store) atWork(p *pod, now time.Time) {
 	s.reports.settle(p, now)
+	if p.asks.empty() {
+		p.asks = s.noAsks
+	}
 }
 
 // resize follows a change of what an allocated pod uses, however it came about.

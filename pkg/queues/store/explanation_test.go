@@ -59,7 +59,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{Pod: Pod{UID: "p"}, state: waiting, app: &app{}}
+	p := &pod{Pod: Pod{UID: "p"}, state: waiting, app: &app{}, asks: &asks{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},

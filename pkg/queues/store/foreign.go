@@ -28,7 +28,7 @@ func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
 		}
 		return
 	case p == nil:
-		p = newPod(event)
+		p = newPod(event, s.noAsks)
 		p.state = parked
 		s.pods[p.UID] = p
 	case !p.Foreign:

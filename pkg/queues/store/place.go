@@ -48,7 +48,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.join(a, p)
 	if p.Node != "" {
 		s.toAllocated(p, bound, p.Node)
-		s.reports.settle(p, now)
+		s.atWork(p, now)
 		return
 	}
 	p.reason, p.attempts = reasons.Reason{}, 0

@@ -33,13 +33,13 @@ type Pod struct {
 	// Labels and Annotations are read, not kept beyond the pod, not changed.
 	Labels, Annotations map[string]string
 	// Request is what the pod requests, pods: 1 included.
-	Request  resources.Vector
-	Priority int32
-	Created  time.Time
+	Request resources.Vector
+	Created time.Time
 	// Scheduled is when the pod was bound; zero while it is not, or not known.
 	Scheduled time.Time
 	// Node is the name of the pod's node, empty while it is pending.
-	Node string
+	Node     string
+	Priority int32
 	// Deleting is true once the pod has a deletion timestamp.
 	Deleting bool
 	// Terminal is true once the pod succeeded or failed; it uses nothing then.
@@ -55,14 +55,14 @@ type Pod struct {
 	// Static is true for a pod that belongs to its node: a mirror pod, or one whose
 	// owner is the node.
 	Static bool
-	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
-	RequiredNode string
 	// NeverPreempts is true for a pod with preemptionPolicy Never.
 	NeverPreempts bool
-	// Class is the name of the pod's PriorityClass; empty for none.
-	Class string
 	// OptOut is what the pod itself says of being preempted.
 	OptOut OptOut
+	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
+	RequiredNode string
+	// Class is the name of the pod's PriorityClass; empty for none.
+	Class string
 	// Owners are the UIDs of the pods that own it.
 	Owners []types.UID
 	// Claim is the node that the pod holds according to its condition; nil for none.
@@ -114,10 +114,13 @@ func (s state) allocated() bool { return s == assumed || s == bound }
 // pod is the record of a pod.
 type pod struct {
 	Pod
-	state state
-	app   *app       // nil while unplaced
-	gang  *hardGang  // that it asks for, or is kept back by; nil if none
-	ask   *order.Ask // set while waiting
+	state   state
+	entered bool       // it passed the gate since it was admitted
+	erred   bool       // it failed for another reason than that no node fits
+	asked   bool       // it came into its application without a node
+	app     *app       // nil while unplaced
+	gang    *hardGang  // that it asks for, or is kept back by; nil if none
+	ask     *order.Ask // set while waiting
 	// laneAsk is set while the pod is in the lane; it is cooling then.
 	laneAsk *order.Ask
 	held    resources.Vector // what it is charged: as an ask, or as an allocation
@@ -125,11 +128,9 @@ type pod struct {
 
 	twins    *twins         // set once it was tried and found no node
 	hopes    uint64         // of probing, when it was admitted
-	entered  bool           // it passed the gate since it was admitted
 	reason   reasons.Reason // why it is unplaced, or was parked
 	attempts int            // failed cycles since it was placed
 	notUntil time.Time      // end of its back-off
-	erred    bool           // it failed for another reason than that no node fits
 	treeGen  uint64         // of the tree it was assumed on
 	late     *Pod           // the latest event while it is assumed
 
@@ -142,13 +143,12 @@ type pod struct {
 	arriving resources.Vector // what it is charged as arriving
 	chosenBy types.UID        // the asker it is to go for; empty for none
 	elder    *entry           // in app.living
-	asks     asks             // what it knows of making room
-	asked    bool             // it came into its application without a node
+	asks     *asks            // what it knows of making room; Store.noAsks if it ran when it came
 	counted  []types.UID      // of a foreign pod: the owners that it is counted for
 
 	tallied tallied // what it counts as in the census
 
-	report report
+	report *report // nil once it runs and there is nothing more to tell
 
 	shown  *PodRecord // what readers were told last; nil for nothing
 	marked int        // in register.pods
@@ -158,10 +158,15 @@ type pod struct {
 // Place serves the ranking of deadlines.
 func (p *pod) Place() *int { return &p.at }
 
-func newPod(event Pod) *pod {
-	p := &pod{Pod: event, at: ranking.Outside}
+// newPod is a pod as its first event has it. What only pods need that wait is half
+// of a pod's memory, and most pods of a cluster run when a scheduler starts: those
+// share what is given for it, which stays empty.
+func newPod(event Pod, noAsks *asks) *pod {
+	p := &pod{Pod: event, at: ranking.Outside, asks: noAsks}
 	p.elder = &entry{pod: p, at: ranking.Outside}
-	p.asks.due = &entry{pod: p, at: ranking.Outside}
+	if event.Node == "" || noAsks == nil {
+		p.asks = newAsks(p)
+	}
 	return p
 }
 

@@ -66,17 +66,20 @@ func newReports() reports {
 
 // expect begins to look at a pending pod.
 func (r *reports) expect(p *pod, now time.Time) {
-	p.report = report{pod: p, since: now, told: p.Told, toldAt: now, at: ranking.Outside}
-	r.look(&p.report, now.Add(soon))
+	p.report = &report{pod: p, since: now, told: p.Told, toldAt: now, at: ranking.Outside}
+	r.look(p.report, now.Add(soon))
 }
 
 // settle is told when a pod runs: what was told of it must be taken back.
 func (r *reports) settle(p *pod, now time.Time) {
-	if p.report.told == "" && p.report.warnAt.IsZero() {
+	switch {
+	case p.report == nil:
+	case p.report.told == "" && p.report.warnAt.IsZero():
 		r.forget(p)
-		return
+		p.report = nil
+	default:
+		r.look(p.report, now)
 	}
-	r.look(&p.report, now)
 }
 
 // warn has people told, once per application, that the gang of the pod is ignored.
@@ -86,7 +89,7 @@ func (r *reports) warn(p *pod, now time.Time) {
 		return
 	}
 	p.app.warned, p.report.warned, p.report.warnAt = true, true, now
-	r.look(&p.report, now)
+	r.look(p.report, now)
 }
 
 // takeWarning returns the warning that is due for a pod.
@@ -105,7 +108,11 @@ func (s *Store) takeWarning(t *report, now time.Time) (warn bool, out Report) {
 		"application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)}
 }
 
-func (r *reports) forget(p *pod) { r.due.Update(&p.report, false) }
+func (r *reports) forget(p *pod) {
+	if p.report != nil {
+		r.due.Update(p.report, false)
+	}
+}
 
 func (r *reports) look(t *report, at time.Time) {
 	t.due = at

@@ -73,6 +73,7 @@ type Store struct {
 	returning  bool      // pods are coming back, and the order is not complete
 	returnedAt time.Time // when the last of them came
 	pods       map[types.UID]*pod
+	noAsks     *asks // of all pods that need none of their own; empty
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
@@ -145,6 +146,7 @@ func New(spec *config.Spec, options Options) *Store {
 		index:      order.NewIndex(),
 		lane:       newAnnex((*queues.Queue).Committed),
 		pods:       map[types.UID]*pod{},
+		noAsks:     newAsks(nil),
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},
