@@ -73,7 +73,7 @@ type Store struct {
 	returning  bool      // pods are coming back, and the order is not complete
 	returnedAt time.Time // when the last of them came
 	pods       map[types.UID]*pod
-	noAsks     *asks // of all pods that need none of their own; empty
+	noAsks     *asks            // of all pods that need none of their own; empty
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
