@@ -8,4 +8,8 @@
 // against the names in the source. page.go writes it all down.
 //
 //	go test ./internal/reference -rewrite
+//
+// Tests beside it look after the other pages: every link leads somewhere and README.md
+// to every page (links_test.go), every ruling that departs from YuniKorn is told to those
+// who come from there (departures_test.go), every alert has an answer (alerts_test.go).
 package reference
