@@ -24,11 +24,11 @@ func BenchmarkOurs(b *testing.B) {
 		name       string
 		base, ours side
 	}{
-		{"Queues", side{baseConfiguration, writer.workload, 0}, side{ourConfiguration, writer.workload, 0}},
-		{"HeldBack", side{baseConfiguration, writer.others, 0}, side{ourConfiguration, writer.heldBack, 0}},
-		{"Reclaim", side{baseConfiguration, writer.upstreamReclaim, 0}, side{ourConfiguration, writer.reclaim, 0}},
-		{"RollOut", side{baseConfiguration, writer.rollOut, 0}, side{ourConfiguration, writer.rollOut, 0}},
-		{"Readers", side{ourConfiguration, writer.workload, 0}, side{ourConfiguration, writer.workload, 10}},
+		{"Queues", side{baseConfiguration, writer.workload, queues, 0}, side{ourConfiguration, writer.workload, queues, 0}},
+		{"HeldBack", side{baseConfiguration, writer.others, queues, 0}, side{ourConfiguration, writer.heldBack, queues, 0}},
+		{"Reclaim", side{baseConfiguration, writer.upstreamReclaim, queues, 0}, side{ourConfiguration, writer.reclaim, queues, 0}},
+		{"RollOut", side{baseConfiguration, writer.rollOut, queues, 0}, side{ourConfiguration, writer.rollOut, queues, 0}},
+		{"Readers", side{ourConfiguration, writer.read, readQueues, 0}, side{ourConfiguration, writer.read, readQueues, 10}},
 	} {
 		for name, s := range map[string]side{"base": c.base, "ours": c.ours} {
 			b.Run(c.name+"/"+name, func(b *testing.B) { s.run(b, c.name) })
@@ -40,12 +40,13 @@ func BenchmarkOurs(b *testing.B) {
 type side struct {
 	configuration string
 	workload      func(w writer, scheduler string) string
+	queues        int // in the configuration
 	readers       int
 }
 
 func (s side) run(b *testing.B, name string) {
 	w := writer{b, b.TempDir()}
-	queues := w.write("queues.yaml", queuesDocument())
+	queues := w.write("queues.yaml", queuesDocument(s.queues))
 	address := freeAddress(b)
 	configuration := strings.Replace(fmt.Sprintf(s.configuration, queues), `restAddress: ""`, fmt.Sprintf("restAddress: %q", address), 1)
 	ctx, stop := context.WithCancel(b.Context())
@@ -69,6 +70,7 @@ func (s side) run(b *testing.B, name string) {
 var polled = []string{
 	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/applications/active",
 	"/ws/v1/partitions", "/ws/v1/scheduler/healthcheck", "/ws/v1/metrics", "/ws/v1/events/batch", "/api/v1/decisions", "/api/v1/holds", "/", "/waiting",
+	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes",
 }
 
 // poll asks for a page a second until the end, and returns how many it got.
@@ -112,7 +114,14 @@ const (
 	otherPods    = 5000
 	reclaimed    = 1000 // pods that make room
 	rollOutNodes = 1000
+	readQueues   = 5000
+	readNodes    = 1000
 )
+
+// read schedules 5,000 pods of 100 of the queues that people read about.
+func (w writer) read(scheduler string) string {
+	return w.story("Readers", scheduler, readNodes, nil, w.spread(otherPods))
+}
 
 // others schedules 5,000 pods of many queues.
 func (w writer) others(scheduler string) string {

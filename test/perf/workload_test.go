@@ -44,7 +44,7 @@ profiles:
 
 // queuesDocument has departments of teams, each with a guarantee and a max, so
 // that every rule has something to look at.
-func queuesDocument() string {
+func queuesDocument(queues int) string {
 	var y strings.Builder
 	y.WriteString(`partitions:
 - name: default

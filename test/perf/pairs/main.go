@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&o.cases, "cases", "^Queues$", "which cases to run, a pattern; "+caseNames())
 	flag.BoolVar(&o.large, "large", false, "also run cases of 5,000 nodes that match")
 	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run of each case")
-	flag.IntVar(&o.profiles, "profiles", 0, "how many runs of ours to profile after each case")
+	flag.IntVar(&o.profiles, "profiles", 0, "how many runs of each side to profile after each case")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -86,20 +86,24 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// profile runs ours with a CPU profile and says what our part of it is.
+// profile runs both sides with a CPU profile and says what the scheduling goroutine
+// needed, and our part of it.
 func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	var shares []string
 	for i := range o.profiles {
-		label := fmt.Sprintf("%s-profile-%d", c.name, i)
-		profile := filepath.Join(o.dir, label+".prof")
-		if _, err := o.measure(ctx, c.ours, label, "-test.cpuprofile="+profile); err != nil {
-			return nil, err
+		for _, path := range []string{c.base, c.ours} {
+			side := path[strings.LastIndex(path, "/")+1:]
+			label := fmt.Sprintf("%s-%s-profile-%d", c.name, side, i)
+			profile := filepath.Join(o.dir, label+".prof")
+			if _, err := o.measure(ctx, path, label, "-test.cpuprofile="+profile); err != nil {
+				return nil, err
+			}
+			share, err := shareOfOurs(ctx, o.binary, profile)
+			if err != nil {
+				return nil, err
+			}
+			shares = append(shares, c.name+": "+side+": "+share)
 		}
-		share, err := shareOfOurs(ctx, o.binary, profile)
-		if err != nil {
-			return nil, err
-		}
-		shares = append(shares, c.name+": "+share)
 	}
 	return shares, nil
 }
