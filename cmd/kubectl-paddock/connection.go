@@ -41,6 +41,8 @@ type connection struct {
 	overrides  clientcmd.ConfigOverrides
 	server     string // URL; empty goes through the API server
 	service    string // NAMESPACE/NAME:PORT
+	authority  string // file with the certificates that may have signed server's
+	serverName string // what server's certificate is for; empty is the host of its URL
 	timeout    time.Duration
 }
 
@@ -53,7 +55,11 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&c.overrides.AuthInfo.ImpersonateGroups, "as-group", nil, "group to impersonate; repeatable")
 	f.StringVar(&c.server, "server", "",
 		"URL of the scheduler's REST interface, such as http://127.0.0.1:9080; without it the API server is asked for --service")
-	f.StringVar(&c.service, "service", "yunikorn/yunikorn-service:9080", "NAMESPACE/NAME:PORT of the service before the scheduler")
+	f.StringVar(&c.service, "service", "yunikorn/yunikorn-service:9080",
+		"NAMESPACE/NAME:PORT of the service before the scheduler; NAMESPACE/https:NAME:PORT where it serves HTTPS")
+	f.StringVar(&c.overrides.AuthInfo.Token, "token", "", "bearer token to send instead of what the kubeconfig has")
+	f.StringVar(&c.authority, "certificate-authority", "", "file with the certificate authority of an https --server; without it those of this machine")
+	f.StringVar(&c.serverName, "tls-server-name", "", "name that the certificate of an https --server is for, where the URL has another, as with kubectl port-forward")
 	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer")
 }
 
@@ -98,7 +104,10 @@ func (c *connection) post(ctx context.Context, path string, sent []byte) ([]byte
 
 // judge returns the body of an answer, or what to do about one that is none.
 func (c *connection) judge(status int, body []byte, err error) ([]byte, error) {
+	advice := distrusted(err)
 	switch {
+	case err != nil && c.server != "" && advice != "":
+		return nil, fmt.Errorf("%w: %s", err, advice)
 	case err != nil && c.server != "":
 		return nil, fmt.Errorf("%w: is the scheduler running, and is its argument restAddress reachable from here? "+
 			"From outside of the cluster use kubectl port-forward, or leave --server out", err)
@@ -166,7 +175,8 @@ func (c *connection) target() (*http.Client, *url.URL, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, nil, usagef("--server %q is no URL such as http://127.0.0.1:9080", c.server)
 		}
-		return http.DefaultClient, u, nil
+		client, err := c.direct(u)
+		return client, u, err
 	}
 	namespace, name, err := splitService(c.service)
 	if err != nil {
@@ -196,10 +206,15 @@ func (c *connection) apiServer() (*http.Client, *url.URL, error) {
 	return client, base, nil
 }
 
-func (c *connection) clientConfig() (*clientrest.Config, error) {
+// loaded is what the kubeconfig says of the API server and of the user.
+func (c *connection) loaded() (*clientrest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).ClientConfig()
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides).ClientConfig()
+}
+
+func (c *connection) clientConfig() (*clientrest.Config, error) {
+	config, err := c.loaded()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("there is no kubeconfig")
 	}
@@ -210,39 +225,13 @@ func (c *connection) clientConfig() (*clientrest.Config, error) {
 func splitService(s string) (namespace, name string, err error) {
 	namespace, name, found := strings.Cut(s, "/")
 	host, port, _ := strings.Cut(name, ":")
+	if h, p, three := strings.Cut(port, ":"); three && host == "https" {
+		host, port = h, p
+	}
 	if !found || namespace == "" || host == "" || port == "" || strings.ContainsAny(name, "/?#%") || strings.Contains(port, ":") {
 		return "", "", usagef("--service %q is not NAMESPACE/NAME:PORT, such as yunikorn/yunikorn-service:9080", s)
 	}
 	return namespace, name, nil
-}
-
-// answered renders an answer that is not 200.
-func answered(status int, body []byte) string {
-	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
-	if m := message(body); m != "" {
-		told += ": " + printable(m)
-	}
-	return told
-}
-
-// refused says what to do with an answer that is not 200.
-func (c *connection) refused(status int, body []byte) error {
-	told := answered(status, body)
-	if c.server != "" {
-		return fmt.Errorf("%s: %s: is this the scheduler's REST interface?", c.server, told)
-	}
-	switch status {
-	case http.StatusUnauthorized:
-		return fmt.Errorf("%s: log in to the cluster again", told)
-	case http.StatusForbidden:
-		return fmt.Errorf("%s: you need the verb get on services/proxy there; ask for it, or use kubectl port-forward and --server", told)
-	case http.StatusNotFound:
-		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
-	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return fmt.Errorf("%s: no scheduler answers behind service %s. Does the service have that port, is the scheduler running, "+
-			"and does its argument restAddress listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
-	}
-	return errors.New(told)
 }
 
 // message returns what the body of an error says, of the API server or of the

@@ -21,7 +21,13 @@ import (
 // if the exit code is not zero. It fails unless the code is the wanted one.
 func (e *env) paddock(input []byte, exit int, args ...string) string {
 	e.Helper()
-	command := exec.CommandContext(e.Context(), suite.plugin, append(args, "--server", "http://"+e.rest)...)
+	return e.paddockAt(input, exit, append(args, "--server", "http://"+e.rest)...)
+}
+
+// paddockAt is the same for who says where the scheduler is.
+func (e *env) paddockAt(input []byte, exit int, args ...string) string {
+	e.Helper()
+	command := exec.CommandContext(e.Context(), suite.plugin, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(e.TempDir(), "none"))
 	command.Stdin = bytes.NewReader(input)
 	var out, failed bytes.Buffer

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	clientrest "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// direct returns a client for --server. Over HTTPS it says who asks, by the
+// credentials of the kubeconfig or by --token, for schedulers that want to know. Over
+// plain HTTP it never does: whoever listens on the way could use them.
+func (c *connection) direct(server *url.URL) (*http.Client, error) {
+	if server.Scheme != "https" {
+		switch {
+		case c.overrides.AuthInfo.Token != "":
+			return nil, usagef("--token is sent over HTTPS only, and --server is %s", c.server)
+		case c.authority != "" || c.serverName != "":
+			return nil, usagef("--certificate-authority and --tls-server-name are about HTTPS, and --server is %s", c.server)
+		}
+		return http.DefaultClient, nil
+	}
+	config, err := c.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if config.Impersonate.UserName != "" {
+		return nil, usagef("--server cannot be asked as %s: the scheduler knows no impersonation. Give --token, or leave --server out", config.Impersonate.UserName)
+	}
+	client, err := clientrest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig, or --certificate-authority: %w", err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the credentials are for this server
+	return client, nil
+}
+
+// credentials are those of the kubeconfig's user, or --token, or none where there is
+// no kubeconfig, for --server, of which the kubeconfig knows nothing.
+func (c *connection) credentials() (*clientrest.Config, error) {
+	user := &clientrest.Config{}
+	switch {
+	case c.overrides.AuthInfo.Token != "":
+		user.BearerToken = c.overrides.AuthInfo.Token
+	default:
+		found, err := c.loaded()
+		if err != nil && !clientcmd.IsEmptyConfig(err) {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		if err == nil {
+			user = found
+		}
+	}
+	config := &clientrest.Config{
+		Host: c.server, UserAgent: user.UserAgent, Impersonate: user.Impersonate,
+		BearerToken: user.BearerToken, BearerTokenFile: user.BearerTokenFile, ExecProvider: user.ExecProvider, AuthProvider: user.AuthProvider,
+	}
+	config.TLSClientConfig = clientrest.TLSClientConfig{
+		CAFile: c.authority, ServerName: c.serverName,
+		CertFile: user.CertFile, CertData: user.CertData, KeyFile: user.KeyFile, KeyData: user.KeyData,
+	}
+	return config, nil
+}
+
+// distrusted tells whether an error is about the server's certificate, and what to do.
+func distrusted(err error) string {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &authority):
+		return "give the certificate that signed it by --certificate-authority"
+	case errors.As(err, &name):
+		return "give a name that it is for by --tls-server-name"
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// heard is a scheduler that answers nothing and remembers who asked.
+type heard struct {
+	*httptest.Server
+	authorization []string
+}
+
+func hear(t *testing.T, start func(http.Handler) *httptest.Server) *heard {
+	t.Helper()
+	h := &heard{}
+	h.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.authorization = append(h.authorization, r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `{"status_code":403,"message":"Forbidden","description":"nobody may"}`)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// file writes one and returns its path.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // one of them is a program
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kubeconfigOf is a kubeconfig with a user.
+func kubeconfigOf(t *testing.T, user string) string {
+	t.Helper()
+	return file(t, "config", `apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: k, user: u}}]
+users: [{name: u, user: `+user+`}]
+`)
+}
+
+func authorityOf(t *testing.T, s *httptest.Server) string {
+	t.Helper()
+	return file(t, "ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+}
+
+// ask runs the command line and returns what it said on standard error.
+func ask(args ...string) string {
+	var out, errs bytes.Buffer
+	run(args, streams{in: strings.NewReader(""), out: &out, err: &errs})
+	return errs.String()
+}
+
+// TestCredentialsOverHTTPS: each kind that a kubeconfig may have is sent.
+func TestCredentialsOverHTTPS(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	plugin := file(t, "plugin", `#!/bin/sh
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"of-plugin"}}'
+`)
+	for _, tt := range []struct {
+		name, user, want string
+		args             []string
+	}{
+		{name: "token", user: "{token: of-user}", want: "Bearer of-user"},
+		{name: "token of a file", user: "{tokenFile: " + file(t, "token", "of-file") + "}", want: "Bearer of-file"},
+		{name: "plugin", user: "{exec: {apiVersion: client.authentication.k8s.io/v1, command: " + plugin + ", interactiveMode: Never}}", want: "Bearer of-plugin"},
+		{name: "flag", user: "{token: of-user}", args: []string{"--token", "of-flag"}, want: "Bearer of-flag"},
+		{name: "flag without a kubeconfig", args: []string{"--token", "of-flag"}, want: "Bearer of-flag"},
+		{name: "no kubeconfig", want: ""},
+		{name: "password", user: "{username: u, password: p}", want: ""}, // which the scheduler does not know
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := hear(t, httptest.NewTLSServer)
+			args := append([]string{"queues", "--server", h.URL, "--certificate-authority", authorityOf(t, h.Server)}, tt.args...)
+			if tt.user != "" {
+				args = append(args, "--kubeconfig", kubeconfigOf(t, tt.user))
+			}
+			said := ask(args...)
+			if len(h.authorization) != 1 || h.authorization[0] != tt.want || !strings.Contains(said, "nobody may") {
+				t.Errorf("sent %q, want %q; said %s", h.authorization, tt.want, said)
+			}
+		})
+	}
+}
+
+// TestCredentialsStayAtHome: they go to nobody but the server that was named, over
+// HTTPS, with a certificate that is trusted.
+func TestCredentialsStayAtHome(t *testing.T) {
+	t.Setenv("KUBECONFIG", kubeconfigOf(t, "{token: secret}"))
+	plain, trusted := hear(t, httptest.NewServer), hear(t, httptest.NewTLSServer)
+	authority := authorityOf(t, trusted.Server)
+	moved := httptest.NewTLSServer(http.RedirectHandler(trusted.URL, http.StatusTemporaryRedirect)) // the same certificate
+	t.Cleanup(moved.Close)
+	for _, tt := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"plain HTTP", "nobody may", []string{"--server", plain.URL}},
+		{"a token for plain HTTP", "over HTTPS only", []string{"--server", plain.URL, "--token", "secret"}},
+		{"trust for plain HTTP", "are about HTTPS", []string{"--server", plain.URL, "--certificate-authority", authority}},
+		{"not trusted", "--certificate-authority", []string{"--server", trusted.URL}},
+		{"another name", "--tls-server-name", []string{"--server", trusted.URL, "--certificate-authority", authority, "--tls-server-name", "other.test"}},
+		{"no such file", "--certificate-authority", []string{"--server", trusted.URL, "--certificate-authority", authority + "x"}},
+		{"sent elsewhere", "307", []string{"--server", moved.URL, "--certificate-authority", authority}},
+		{"as somebody else", "knows no impersonation", []string{"--server", trusted.URL, "--certificate-authority", authority, "--as", "ann"}},
+		{"broken kubeconfig", "kubeconfig", []string{"--server", trusted.URL, "--certificate-authority", authority, "--context", "missing"}},
+	} {
+		if said := ask(append([]string{"queues"}, tt.args...)...); !strings.Contains(said, tt.says) {
+			t.Errorf("%s: said %s, not %q", tt.name, said, tt.says)
+		}
+	}
+	if len(trusted.authorization) > 0 || len(plain.authorization) != 1 || plain.authorization[0] != "" {
+		t.Errorf("sent %q over HTTPS and %q over HTTP", trusted.authorization, plain.authorization)
+	}
+	if ask("queues", "--server", trusted.URL, "--certificate-authority", authority, "--tls-server-name", "example.com"); len(trusted.authorization) != 1 || trusted.authorization[0] != "Bearer secret" {
+		t.Errorf("sent %q to who is trusted", trusted.authorization) // or the above proves nothing
+	}
+}
+
+// TestRefusals: who is refused is told by whom, and what to do.
+func TestRefusals(t *testing.T) {
+	unknown := `{"status_code":401,"message":"Unauthorized","description":"send a valid bearer token"}`
+	for _, tt := range []struct {
+		name, server, body, says string
+		status                   int
+	}{
+		{"unknown to the scheduler", "https://s", unknown, "--token", http.StatusUnauthorized},
+		{"unknown behind the API server", "", unknown, "does not pass your credentials on", http.StatusUnauthorized},
+		{"unknown to the API server", "", `{"kind":"Status","message":"Unauthorized"}`, "log in to the cluster again", http.StatusUnauthorized},
+		{"may not, says the scheduler", "https://s", `{"status_code":403,"message":"Forbidden","description":"ann may not"}`, "ann may not: ask who administers", http.StatusForbidden},
+		{"may not, says the API server", "", `{"kind":"Status","message":"no"}`, "services/proxy", http.StatusForbidden},
+		{"HTTPS behind the API server", "", "Client sent an HTTP request to an HTTPS server.", "NAMESPACE/https:NAME:PORT", http.StatusBadRequest},
+		{"the scheduler says why", "", `{"status_code":503,"message":"No preview","description":"not yet"}`, "answer 503 Service Unavailable: not yet", http.StatusServiceUnavailable},
+		{"not a scheduler", "https://s", "<html>", "is this the scheduler's REST interface?", http.StatusForbidden},
+	} {
+		c := connection{server: tt.server, service: "a/b:1"}
+		if err := c.refused(tt.status, []byte(tt.body)); !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, not %q", tt.name, err, tt.says)
+		}
+	}
+	for service, want := range map[string]string{"a/b:1": "b:1", "a/https:b:1": "https:b:1", "a/https:b": "https:b", "a/https:b:1:2": "", "a/b:c:1": "", "a/https::1": ""} {
+		if _, name, err := splitService(service); name != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %q, %v", service, name, err)
+		}
+	}
+}

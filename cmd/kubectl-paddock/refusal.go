@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// answered renders an answer that is not 200.
+func answered(status int, body []byte) string {
+	told := fmt.Sprintf("answer %d %s", status, http.StatusText(status))
+	if m := message(body); m != "" {
+		told += ": " + printable(m)
+	}
+	return told
+}
+
+// byScheduler tells whether an answer that is not 200 is the scheduler's own, not
+// that of an API server before it.
+func byScheduler(body []byte) bool {
+	var p rest.Problem
+	return json.Unmarshal(body, &p) == nil && p.StatusCode != 0 && p.Message != ""
+}
+
+// refused says what to do with an answer that is not 200.
+func (c *connection) refused(status int, body []byte) error {
+	told := answered(status, body)
+	switch own := byScheduler(body); {
+	case c.server != "":
+		return c.refusedDirectly(status, told, own)
+	case own && status == http.StatusUnauthorized:
+		return fmt.Errorf("%s: the scheduler answers only whom it knows, and the API server does not pass your credentials on to it. "+
+			"Use kubectl port-forward, and give --server https://127.0.0.1:PORT with --certificate-authority and --tls-server-name", told)
+	case own:
+		return errors.New(told)
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s: log in to the cluster again", told)
+	case http.StatusForbidden:
+		return fmt.Errorf("%s: you need the verb get on services/proxy there; ask for it, or use kubectl port-forward and --server", told)
+	case http.StatusBadRequest:
+		return fmt.Errorf("%s: does the scheduler serve HTTPS (restTLSCertFile)? Then name the service by --service NAMESPACE/https:NAME:PORT", told)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
+	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return fmt.Errorf("%s: no scheduler answers behind service %s. Does the service have that port, is the scheduler running, "+
+			"and does its argument restAddress listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
+	}
+	return errors.New(told)
+}
+
+// refusedDirectly says it of an answer of --server.
+func (c *connection) refusedDirectly(status int, told string, own bool) error {
+	switch {
+	case own && status == http.StatusUnauthorized:
+		return fmt.Errorf("%s: %s: the scheduler takes the bearer token of the kubeconfig's user, or --token; a client certificate says nothing to it. "+
+			"Log in to the cluster again, or give --token \"$(kubectl create token SERVICEACCOUNT)\"", c.server, told)
+	case own && status == http.StatusForbidden:
+		return fmt.Errorf("%s: %s: ask who administers the cluster for that", c.server, told)
+	case own:
+		return fmt.Errorf("%s: %s", c.server, told)
+	}
+	return fmt.Errorf("%s: %s: is this the scheduler's REST interface?", c.server, told)
+}
