@@ -51,7 +51,8 @@ run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choo
 	@LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
 
 .PHONY: test
-test: lint unit integration ## Everything that must pass before a change goes in.
+test: lint unit integration ## Everything that must pass before a change goes in; pictures of the web pages are left in bin/pictures.
+	@printf 'pictures of the web pages: %s in bin/pictures\n' "$$(find bin/pictures -name '*.png' | wc -l)"
 
 .PHONY: browser
 browser: ## Look at the web pages with Chromium; pictures are left in bin/pictures.
