@@ -92,6 +92,7 @@ var rules = []rule{
 		match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, why: simulated,
 		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`,
 	},
+	{match: `kubectl paddock queues --server https://.*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
 	{match: `curl --cacert ca.crt .*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
 	{match: `bin/scheduler --version`, why: "the binary is in the repository", root: true},
 
