@@ -94,6 +94,17 @@ func TestTwoProfiles(t *testing.T) {
 	})
 }
 
+func TestWithPodGroups(t *testing.T) {
+	want := managedProfile(upstreamProfile(t))
+	last := len(want.PreFilter.Enabled) - 1
+	want.PreFilter.Enabled = slices.Insert(want.PreFilter.Enabled, last, schedconfig.Plugin{Name: "Coscheduling"})
+	want.PostFilter = set("QueuePreemption", "Coscheduling", "DynamicResources")
+	want.Reserve = with(want.Reserve, "Coscheduling")
+	want.Permit = with(want.Permit, "Coscheduling")
+	got := profilesOf(t, withoutREST(t, manifests.WithPodGroups))
+	compare(t, got, map[string]*schedconfig.Plugins{"yunikorn": want})
+}
+
 // What matters most of the above, in words that need no comparison.
 func TestPlacesThatMatter(t *testing.T) {
 	lists := profilesOf(t, withoutREST(t, manifests.SecondScheduler))["yunikorn"]

@@ -14,3 +14,8 @@ var SecondScheduler []byte
 //
 //go:embed two-profiles.yaml
 var TwoProfiles []byte
+
+// WithPodGroups is with-podgroups.yaml: the profile yunikorn with Coscheduling.
+//
+//go:embed with-podgroups.yaml
+var WithPodGroups []byte

@@ -39,6 +39,9 @@ const (
 	// pod waits for it.
 	SoftGangIgnored Code = "SoftGangIgnored"
 
+	// PodGroupIncomplete: not enough pods of its PodGroup can start with the pod.
+	PodGroupIncomplete Code = "PodGroupIncomplete"
+
 	// OverMax: the queue or an ancestor would exceed its max.
 	OverMax Code = "OverMax"
 	// OverUserLimit: the user would exceed a limit of the queue or an ancestor.
@@ -151,9 +154,11 @@ var table = []Entry{
 	{InvalidUserInfo, "The annotation yunikorn.apache.org/user.info is not the JSON object it must be.",
 		`Write it as {"user":"name","groups":["group"]}, or remove it.`},
 	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",
-		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation."},
+		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation. Pods of a PodGroup start together, where the scheduler is installed with Coscheduling."},
 	{SoftGangIgnored, "The pods of a gang with gangSchedulingStyle=Soft run as ordinary pods, each as soon as it can, because this scheduler does not offer gangs yet.",
-		"Nothing, if the application can start pod by pod; otherwise give it a queue with enough guaranteed for all of it."},
+		"If the application can start pod by pod there is nothing to do. Otherwise give it a queue with enough guaranteed for all of it, or make its pods members of a PodGroup."},
+	{PodGroupIncomplete, "The pods of a PodGroup start together, and there is no such PodGroup, or not enough of its pods can start.",
+		"Read the sentence: it counts the pods of the group. Make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",
 		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."},
 	{OverUserLimit, "With the pod the user would use more than the limit set for users.",

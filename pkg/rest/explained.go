@@ -14,7 +14,7 @@ const (
 	podStarting = "starting" // the scheduler is not ready
 	podGated    = "gated"    // by scheduling gates of its own
 	podRejected = "rejected" // it has no queue
-	podWaiting  = "waiting"  // for its turn, or for a quota
+	podWaiting  = "waiting"  // for its turn, for a quota, or for others of its PodGroup
 	podTried    = "tried"    // the scheduler has it
 	podStuck    = "stuck"    // no node took it
 	podBacksOff = "backing off"

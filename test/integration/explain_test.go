@@ -65,6 +65,7 @@ func (e *env) explanation(ctx context.Context, p *corev1.Pod) *rest.Explanation 
 var explainedElsewhere = map[reasons.Code]string{
 	reasons.ConfigurationInvalid:    "TestBadConfigurationAtStart",
 	reasons.ConfigurationUnreadable: "TestConfigurationThatMayNotBeRead",
+	reasons.PodGroupIncomplete:      "TestPodGroups",
 	reasons.PreemptionPaced:         "TestPacedPodIsExplained",
 	reasons.RoomAwaited:             "TestDaemonSetHoldsEnd",
 	reasons.HoldTimedOut:            "TestHoldTimesOut",

@@ -131,6 +131,10 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
+	if by := putOff(statuses); by != "" {
+		pl.process.Store().PutOff(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
 	_, err := state.Read(stateKey)
 	asked := errors.Is(err, fwk.ErrNotFound)
 	var node string
@@ -155,6 +159,21 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	return result, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Message())
 }
 
+// gangPlugin is the plugin that starts PodGroups: see package podgroups.
+const gangPlugin = "Coscheduling"
+
+// putOff returns the plugin that ended the cycle before any node was looked at, and
+// that does not bring the pod back when it may be tried; empty for none.
+func putOff(statuses fwk.NodeToStatusReader) string {
+	if statuses == nil {
+		return ""
+	}
+	if of := statuses.Get(""); of != nil && of.Plugin() == gangPlugin {
+		return gangPlugin
+	}
+	return ""
+}
+
 // quotas are the reasons of a refusal that holds until a queue, a user or a group
 // uses less, whatever nodes have room.
 var quotas = map[reasons.Code]bool{
@@ -172,6 +191,9 @@ func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, why reasons.Reason) (*fw
 		s.Refused(pod.UID, now)
 	default:
 		s.Failed(pod.UID, informer.Kind(pod), reasons.New(reasons.NoNodeFits, "no node could take the pod; %s", why.Text), now)
+	}
+	if why.Code == reasons.PodGroupIncomplete { // PreFilter has said so
+		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())

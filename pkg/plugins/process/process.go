@@ -66,6 +66,7 @@ type Process struct {
 	args        *config.QueueSortArgs // nil before Configure
 	preemption  *config.QueuePreemptionArgs
 	reservation *config.NodeReservationArgs
+	podGroups   podGroups
 }
 
 // For returns the Process of the scheduler that the handle belongs to.
@@ -157,7 +158,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.watcher.Store(watcher)
 	p.store.Store(s)
 	p.args = args
-	p.applyPreemption()
+	p.applyToStore()
 	go decided.Run(ctx)
 	audited.run(ctx)
 	go source.Run(ctx)

@@ -184,6 +184,8 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	case !s.spec.PreemptionEnabled: // until the next configuration
 	case !s.mayAsk(p):
 		s.watch(p, s.pathOf(p))
+	case p.apart():
+		s.retryTogether(p, now)
 	case !s.stuck(p):
 		s.arm(p, s.later(now))
 	default:

@@ -36,7 +36,10 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	case s.mayNotHold(p):
 		return nil, notLeading()
 	}
-	if p.state == admitted {
+	if v := s.alone(p); !v.OK() {
+		return nil, v.Reason
+	}
+	if p.state == admitted && !p.apart() {
 		s.joinTwins(p, kind)
 	}
 	if why := s.mayPlan(p, now); !why.None() {

@@ -117,6 +117,9 @@ func (s *Store) Gated() map[reasons.Code]int {
 		add(code, n)
 		byTwins -= n
 	}
+	for _, g := range s.together.groups {
+		add(g.code(), g.kept)
+	}
 	add(reasons.NoNodeFits, byTwins)
 	add(reasons.InOrder, s.index.Eligible())
 	add(reasons.BackingOff, s.census.total[cooling])

@@ -81,7 +81,7 @@ func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
 // release notes that there may be more room in the queues of a leaf.
 func (s *Store) release(leaf queues.ID) {
 	for q := range s.draft.Ancestors(leaf) {
-		if s.index.HasBlocked(q.ID) {
+		if s.index.HasBlocked(q.ID) || len(s.together.refused[q.ID]) > 0 {
 			s.reconsider[q.ID] = struct{}{}
 		}
 	}

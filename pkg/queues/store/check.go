@@ -27,6 +27,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkNodes()...)
+	errs = append(errs, s.checkTogether()...)
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkCensus()...)
@@ -52,6 +53,8 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("has an application: %v", p.app != nil)
 	case p.gang != nil && (p.state != unplaced || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
+	case p.kept && (p.state != parked || p.mates == nil || p.twins != nil):
+		return errors.New("is kept for others of its PodGroup")
 	case (p.state == waiting) != (p.ask != nil):
 		return fmt.Errorf("is in the order: %v", p.ask != nil)
 	case (p.state == admitted || p.state == cooling) != (p.at != ranking.Outside):

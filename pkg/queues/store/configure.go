@@ -40,6 +40,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 		s.arm(p, now) // its delay may be another one, and so may what the laws say
 	}
 	s.touchAll()
+	s.touchAllGroups()
 	if s.started {
 		s.placeAll(now)
 	}

@@ -46,7 +46,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		s.keys.Delete(uid)
 	}
-	if p.state == parked && !s.bindingHold(p) {
+	if p.state == parked && !p.kept && !s.bindingHold(p) {
 		s.requeue(p, now)
 	}
 	if p.state.allocated() {
@@ -99,6 +99,9 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 		Ref: p.Ref(), Leaf: p.app.leaf, Queue: s.draft.Queue(p.app.leaf).Path,
 		App: p.app.name.id, Request: p.Request,
 	}
+	if v = s.alone(p); !v.OK() {
+		return ask, v, true
+	}
 	if v = queues.Admit(s.draft, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
 		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
 	}
@@ -148,8 +151,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	if !known || p.app == nil || p.state.allocated() {
 		return
 	}
-	if p.RequiredNode != "" {
-		kind = "" // nobody is like it: each of them has its own node
+	if p.RequiredNode != "" || p.apart() {
+		kind = "" // nobody is like it: each of them has its own node, or its group speaks for it
 	}
 	if p.asks.holds {
 		s.failedHolder(p, now)
@@ -173,6 +176,27 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 }
 
+// PutOff tells that a cycle of the pod ended because another plugin refused to try
+// it now. What that waits for is not known here, so the pod comes back by itself.
+func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	p, known := s.pods[uid]
+	if !known || p.app == nil || p.state.allocated() {
+		return
+	}
+	if p.asks.holds {
+		s.failedHolder(p, now)
+		return
+	}
+	s.withdraw(p)
+	s.keys.Delete(uid)
+	s.leaveTwins(p)
+	s.toParked(p, why, now)
+	s.cool(p, p.notUntil)
+	s.keepAsking(p)
+}
+
 // Assume charges a pod as allocated on a node, or says why not: this verdict,
 // on the live state, is the binding one.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
@@ -187,7 +211,11 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	case p.state.allocated():
 		return queues.Granted // it was bound while its cycle ran; the bind will tell
 	}
-	if v := s.judge(p.app, p.Request, queues.OnAllocated); !v.OK() {
+	v := s.alone(p)
+	if v.OK() {
+		v = s.judge(p.app, p.Request, queues.OnAllocated)
+	}
+	if !v.OK() {
 		if p.asks.holds {
 			s.failedHolder(p, now)
 		} else {
@@ -290,6 +318,9 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
 	case parked:
+		if p.kept {
+			return p.mates.why()
+		}
 		return p.reason
 	case cooling:
 		if p.asks.holds {

@@ -43,7 +43,8 @@
 // from a cycle that ended with an error; it has failed.
 //
 // Of pods that are alike, one that found no node speaks for all; see twins.go.
-// Of the pods of a gang, one that asks for a Hard one does; see gang.go.
+// Of the pods of a gang, one that asks for a Hard one does; see gang.go. Those of a
+// PodGroup are let through together, and parked until then; see podgroup.go.
 //
 // Assumptions: events of one pod arrive in the order the API server made them,
 // but may be missing, late or repeated with respect to the scheduler's own

@@ -70,6 +70,7 @@ func (s *Store) add(event Pod, now time.Time) {
 	s.tally(p)
 	s.changed(p)
 	s.reports.expect(p, now)
+	s.joinMates(p)
 	s.enlist(p, now)
 	if s.started {
 		s.place(p, now)
@@ -110,6 +111,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
 	s.register.forgetPod(p)
+	s.leaveMates(p)
 	s.leaveGang(p, now)
 	s.gone(p.UID, now)
 	if node != nil {
@@ -136,6 +138,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state == unplaced {
 		p.Pod = event
 		s.changed(p)
+		s.joinMates(p)
 		s.enlist(p, now)
 		if s.started {
 			s.place(p, now)
@@ -205,6 +208,7 @@ func (s *Store) renewPod(p *pod, event Pod) {
 	}
 	p.Pod = event
 	s.changed(p)
+	s.joinMates(p)
 	if !same {
 		s.live(p, !p.Deleting)
 	}
@@ -240,6 +244,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	s.tally(p)
+	s.joinMates(p)
 	s.enlist(p, now)
 	if s.started {
 		s.place(p, now)

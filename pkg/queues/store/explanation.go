@@ -16,7 +16,8 @@ import (
 // it does not run, or where it went. Immutable.
 type Explanation struct {
 	Pod *PodRecord
-	// State is one of the states of a pod, as in doc.go.
+	// State is one of the states of a pod, as in doc.go; waiting for one that is
+	// parked for the sake of its PodGroup.
 	State string
 	// Why is why it does not run; none where it was let through or runs.
 	Why reasons.Reason
@@ -85,6 +86,9 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	x := &Explanation{
 		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
 		Window: max(s.window.size, s.index.LeavesWithWork()), Taken: s.window.taken,
+	}
+	if p.kept { // no node refused it
+		x.State = waiting.String()
 	}
 	if p.asks.holds {
 		h, _ := s.holds.Of(p.UID)

@@ -42,7 +42,11 @@ func contradictions(p *pod, x *Explanation) []string {
 		}
 	}
 	pending := p.app != nil && !p.state.allocated()
-	wrong(x.State != p.state.String(), "state %s, not %s", x.State, p.state)
+	shown := p.state
+	if p.kept {
+		shown = waiting
+	}
+	wrong(x.State != shown.String(), "state %s, not %s", x.State, shown)
 	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
 	wrong((x.Hold != nil) != p.asks.holds, "a hold is explained: %t", x.Hold != nil)
 	wrong((x.App != nil) != (p.app != nil), "an application is explained: %t", x.App != nil)

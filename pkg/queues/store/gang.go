@@ -10,6 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // Only the first pod of a gang says how strict it is: the driver of Spark has the
@@ -40,7 +41,36 @@ func (s *Store) enlist(p *pod, now time.Time) {
 		s.gangs[name] = g
 	}
 	g.says[p.UID], p.gang = p, g
+	if len(g.says) == 1 {
+		s.takeBack(name, now)
+	}
 }
+
+// takeBack keeps the members back that came before the first pod that says Hard, and
+// that have no node yet.
+func (s *Store) takeBack(name appName, now time.Time) {
+	a := s.apps[name]
+	if a == nil {
+		return
+	}
+	var members []*pod
+	for _, e := range a.living.Items() {
+		if m := e.pod; !m.state.allocated() {
+			if id, _ := placement.Identify(m.placement(), s.options.Placement); id.Gang == placement.GangSoft {
+				members = append(members, m)
+			}
+		}
+	}
+	slices.SortFunc(members, elder)
+	for _, m := range members {
+		s.endHold(m, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "a pod of its application asks for a Hard gang"), now)
+		s.unplace(m, now)
+		s.place(m, now)
+	}
+}
+
+// elder orders pods: creation, then UID.
+func elder(a, b *pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) }
 
 // asksForHard tells whether a pod keeps others of its application back. One that
 // runs does not: its gang began under another scheduler, and waiting would not
@@ -80,9 +110,7 @@ func (s *Store) leaveGang(p *pod, now time.Time) {
 		return
 	}
 	delete(s.gangs, g.name)
-	members := slices.SortedFunc(maps.Values(g.kept), func(a, b *pod) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
-	})
+	members := slices.SortedFunc(maps.Values(g.kept), elder)
 	for _, m := range members {
 		m.gang = nil
 	}

@@ -118,8 +118,10 @@ type pod struct {
 	entered bool       // it passed the gate since it was admitted
 	erred   bool       // it failed for another reason than that no node fits
 	asked   bool       // it came into its application without a node
+	kept    bool       // parked because of its mates only
 	app     *app       // nil while unplaced
 	gang    *hardGang  // that it asks for, or is kept back by; nil if none
+	mates   *podGroup  // that it says it is of; nil if none
 	ask     *order.Ask // set while waiting
 	// laneAsk is set while the pod is in the lane; it is cooling then.
 	laneAsk *order.Ask

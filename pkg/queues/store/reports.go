@@ -147,7 +147,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	p := t.pod
 	code := s.code(p)
-	if p.state == parked || p.heldByTwin() || code == reasons.SchedulingGated {
+	if p.state == parked && !p.kept || p.heldByTwin() || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself tells people about these
 	}
 	if p.state.allocated() {
@@ -210,6 +210,9 @@ func (s *Store) code(p *pod) reasons.Code {
 		}
 		return reasons.InOrder
 	case parked:
+		if p.kept {
+			return p.mates.code()
+		}
 		return p.reason.Code
 	case cooling:
 		if p.asks.holds {

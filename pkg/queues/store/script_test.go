@@ -25,7 +25,7 @@ import (
 //
 // The configuration:
 //
-//	store [window=N] [max-window=N] [lease=D] [backoff=D] [max-backoff=D] [grace=D] [started]
+//	store [window=N] [max-window=N] [lease=D] [backoff=D] [max-backoff=D] [grace=D] [podgroups] [started]
 //	rule: provided create
 //	root
 //	  a max.vcore=2
@@ -39,6 +39,7 @@ import (
 //	namespace NAME              sets the annotations of the input, KEY=VALUE a line,
 //	                            without "yunikorn.apache.org/"; prints what is wrong
 //	delete-namespace NAME
+//	podgroup NAME MEMBERS       delete-podgroup NAME
 //	node NAME vcore=N ...       delete-node NAME
 //
 // Events of pods. The script remembers what it said of a pod and repeats what is
@@ -47,7 +48,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
-//	     [foreign] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [group=NAME] [foreign] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -57,7 +58,7 @@ import (
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
-//	gate judge assume recheck forget failed refused explain NAME ...
+//	gate judge assume recheck forget failed refused put-off explain NAME ...
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node.
 //
@@ -118,7 +119,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newScript(t *testing.T, d *datadriven.TestData) *script {
 	var o Options
-	started := false
+	started, follows := false, false
 	for _, arg := range d.CmdArgs {
 		switch arg.Key {
 		case "window":
@@ -135,11 +136,16 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 			o.QueueGrace = duration(t, d, arg.Vals[0])
 		case "started":
 			started = true
+		case "podgroups":
+			follows = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
 	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}, meter: unmet.NewMeter()}
+	if follows {
+		s.store.FollowPodGroups()
+	}
 	if started {
 		s.store.Start(s.now)
 	}
@@ -210,6 +216,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.namespace(words[0], d.Input)
 	case "delete-namespace":
 		s.store.DeleteNamespace(words[0], s.now)
+	case "podgroup":
+		var members int
+		_, _ = fmt.Sscan(words[1], &members)
+		s.store.UpsertPodGroup("ns", words[0], members, s.now)
+	case "delete-podgroup":
+		s.store.DeletePodGroup("ns", words[0], s.now)
 	case "node":
 		s.store.UpsertNode(words[0], queuestest.Vector(strings.Join(words[1:], " ")), s.now)
 	case "delete-node":
@@ -321,6 +333,8 @@ func setPod(p *Pod, word string) bool {
 		p.Labels[placement.KeyQueue] = value
 	case "app":
 		p.Labels[placement.KeyApplicationID] = value
+	case "group":
+		p.Labels[PodGroupLabel] = value
 	case "user":
 		p.Labels[placement.KeyUsername] = value
 	case "groups":
@@ -417,6 +431,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.Refused(p.UID, s.now)
+	case "put-off":
+		st.PutOff(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
 	case "failed-plan":
 		return s.plan(p)
 	case "failed-there":

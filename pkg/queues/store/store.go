@@ -78,6 +78,7 @@ type Store struct {
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
 	gangs      map[appName]*hardGang
+	together   together
 	namespaces map[string]namespace
 	nodes      map[string]*node
 	stale      []*node // that plans see differently since the last world
@@ -151,6 +152,7 @@ func New(spec *config.Spec, options Options) *Store {
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},
+		together:   newTogether(),
 		namespaces: map[string]namespace{},
 		nodes:      map[string]*node{},
 		window:     newWindow(options.Window, options.MaxWindow),

@@ -68,8 +68,14 @@ func (b *probing) full(p *pod) bool { return p.twins != nil && b.taken >= b.limi
 func (p *pod) heldByTwin() bool { return p.state == waiting && p.twins != nil && p.twins.failed }
 
 // enter gives a pod another state. Nothing else does, so that its twins know.
-func (s *Store) enter(p *pod, to state) {
+func (s *Store) enter(p *pod, to state) { s.enterAs(p, to, false) }
+
+// enterAs does so; kept is for a pod that is parked because of its mates only.
+func (s *Store) enterAs(p *pod, to state, kept bool) {
 	from := p.state
+	if p.mates != nil {
+		s.moveMember(p, to, kept)
+	}
 	p.state = to
 	s.changed(p)
 	s.tally(p)

@@ -45,11 +45,13 @@ func (s *Store) fill(now time.Time) {
 	if s.returning {
 		return // the order is about to change
 	}
+	s.callBackAll()
 	s.unblock()
 	if !s.started {
 		return
 	}
 	s.fillAsking(now)
+	s.wakeTogether()
 	s.fillInOrder(now)
 	for s.firstOfLane() {
 		s.fillInOrder(now)
@@ -68,6 +70,10 @@ func (s *Store) fillInOrder(now time.Time) {
 		}
 		if v := s.judge(p.app, p.Request, queues.OnCommitted); !v.OK() {
 			s.index.Block(ask.Group(), v)
+			continue
+		}
+		if p.lacksMates() {
+			s.startTogether(p, now)
 			continue
 		}
 		s.toAdmitted(p, now)
@@ -98,6 +104,7 @@ func (s *Store) judge(a *app, request resources.Vector, on queues.Basis) queues.
 func (s *Store) unblock() {
 	for id := range s.reconsider {
 		delete(s.reconsider, id)
+		s.reconsiderTogether(id)
 		if s.draft.Queue(id) == nil {
 			continue
 		}

@@ -93,6 +93,7 @@ func TestValues(t *testing.T) {
 		}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
+		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]"}},
 		{"requireSpread", true, []string{"whenUnsatisfiable: DoNotSchedule", "topologyKey: topology.kubernetes.io/zone"}},
 	} {
 		after, err := Chart(chartDir, standard(nest(c.path, c.value)))

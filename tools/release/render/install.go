@@ -17,6 +17,7 @@ var installs = map[string]string{
 	"ha.yaml":                    "overlays/ha",
 	"replace-default.yaml":       "overlays/replace-default",
 	"migrate-from-yunikorn.yaml": "overlays/migrate-from-yunikorn",
+	"with-podgroups.yaml":        "overlays/with-podgroups",
 	"admission.yaml":             "admission",
 	"admission-mutating.yaml":    "admission/mutating-v1",
 }

@@ -168,13 +168,17 @@ func TestChartIsTheKustomization(t *testing.T) {
 		{"default", []string{"base"}, nil},
 		{"single", []string{"overlays/single"}, single},
 		{"ha", []string{"overlays/ha"}, ha},
+		{"PodGroups", []string{"overlays/with-podgroups"}, map[string]any{"podGroups": map[string]any{"enabled": true}}},
 		{"admission", []string{"base", "admission", "admission/mutating-v1"},
 			map[string]any{"admission": map[string]any{"validate": true, "setSchedulerName": "v1", "setUser": "v1"}}},
 		{"admission of beta", []string{"base", "admission/mutating-v1beta1"},
 			map[string]any{"admission": map[string]any{"setSchedulerName": "v1beta1", "setUser": "v1beta1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want := meanings(t, kustomized(t, c.dirs...))
+			all := kustomized(t, c.dirs...)
+			// Helm would delete all PodGroups with a definition that it owns.
+			delete(all, Key{"CustomResourceDefinition", "", "podgroups.scheduling.x-k8s.io"})
+			want := meanings(t, all)
 			if len(want) < 10 {
 				t.Errorf("there are %d objects only", len(want))
 			}
@@ -228,6 +232,11 @@ func TestConfigurations(t *testing.T) {
 			args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
 			args["restAddress"] = "0.0.0.0:9080"
 		}},
+		{"config/with-podgroups.yaml", "overlays/with-podgroups/scheduler.yaml", func(c map[string]any) {
+			profile := c["profiles"].([]any)[0].(map[string]any)
+			args := profile["pluginConfig"].([]any)[0].(map[string]any)["args"].(map[string]any)
+			args["restAddress"] = "0.0.0.0:9080"
+		}},
 		{"config/two-profiles.yaml", "overlays/replace-default/scheduler.yaml", func(c map[string]any) {
 			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
 		}},
@@ -257,7 +266,11 @@ func TestOverlays(t *testing.T) {
 	kinds := func(dir string) []string {
 		var out []string
 		for key := range kustomized(t, dir) {
-			out = append(out, key.Kind+" "+key.Name)
+			name := key.Name
+			if key.Kind == "ConfigMap" { // its end is made from the content
+				name = name[:strings.LastIndexByte(name, '-')]
+			}
+			out = append(out, key.Kind+" "+name)
 		}
 		slices.Sort(out)
 		return out
@@ -269,6 +282,7 @@ func TestOverlays(t *testing.T) {
 	for dir, want := range map[string][]string{
 		"overlays/single":                {"PodDisruptionBudget paddock-scheduler", "Role paddock-scheduler-lease", "RoleBinding paddock-scheduler-lease"},
 		"overlays/ha":                    {},
+		"overlays/with-podgroups":        {},
 		"overlays/migrate-from-yunikorn": {"Service yunikorn-service"},
 	} {
 		if diff := cmp.Diff(want, missing(dir)); diff != "" {

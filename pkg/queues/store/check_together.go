@@ -1,0 +1,73 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+// found is what there is of a group, according to its pods.
+type found struct {
+	in       [bound + 1]int
+	kept     int
+	members  int
+	admitted int // of those that hold no node
+}
+
+// checkTogether verifies that groups know their members, and that none is kept
+// without something that is going to let it go on.
+func (s *Store) checkTogether() []error {
+	var errs []error
+	counts := map[*podGroup]*found{}
+	for _, g := range s.together.groups {
+		counts[g] = &found{}
+	}
+	for _, p := range s.pods {
+		if p.mates == nil {
+			continue
+		}
+		c := counts[p.mates]
+		if c == nil || p.mates.members[p.UID] != p {
+			errs = append(errs, fmt.Errorf("PodGroup %s does not know its member %s", p.mates.name, p.Name))
+			continue
+		}
+		c.count(p)
+	}
+	for g, c := range counts {
+		if err := s.checkGroup(g, c); err != nil {
+			errs = append(errs, fmt.Errorf("PodGroup %s: %w", g.name, err))
+		}
+	}
+	return errs
+}
+
+func (c *found) count(p *pod) {
+	c.in[p.state]++
+	c.members++
+	if p.kept {
+		c.kept++
+	}
+	if p.state == admitted && !p.asks.holds {
+		c.admitted++
+	}
+}
+
+func (s *Store) checkGroup(g *podGroup, c *found) error {
+	_, refused := s.together.refused[g.refusal.At][g]
+	_, line := s.together.line[g]
+	_, touched := s.together.touched[g]
+	switch {
+	case c.in != g.in || c.kept != g.kept || c.members != len(g.members):
+		return fmt.Errorf("counts %v, %d kept, of %d; there are %+v", g.in, g.kept, len(g.members), *c)
+	case refused == g.refusal.OK() || line != g.inLine:
+		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
+	case !s.started || s.returning || touched: // it is about to be looked at
+		return nil
+	case g.kept > 0 && g.able() && !refused && !line && g.in[waiting] == 0:
+		return errors.New("it can start, and nothing brings its pods back")
+	case !g.able() && c.admitted > 0:
+		return fmt.Errorf("it cannot start, and %d pods are let through", c.admitted)
+	case line && s.together.placing == nil:
+		return errors.New("it waits for another one, and there is none")
+	}
+	return nil
+}

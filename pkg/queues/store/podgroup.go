@@ -1,0 +1,237 @@
+package store
+
+import (
+	"cmp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// The members of a PodGroup start together, or none does. Plugin Coscheduling sees
+// to that: it lets each member wait, with its node and its quota, until minMember of
+// them have a place, and takes all places back when one finds none, or after a
+// time. The store sees to it that this is tried when it can succeed only, for all
+// that time others go without the places:
+//
+//	             not enough of them can go on, the quota has no room
+//	             for the rest of them, or another group is being placed
+//	  waiting ─────────────────────────────────────────────────────────► parked, kept
+//	     │   ▲                                                               │
+//	     │   └───────────────────────────────────────────────────────────────┘
+//	     │                    none of this is so any more
+//	     └──► admitted, with as many others as are missing
+//
+// A member that no node took is parked as any pod is, and does not count among those
+// that can go on. So the scheduler's hints, which bring it back, bring its group back.
+// One group is placed at a time: two that take half of the nodes each would never end.
+//
+// Once minMember of them have a place, members are pods like all others.
+
+// PodGroupLabel is the label that names the PodGroup of a pod, in its namespace.
+const PodGroupLabel = "scheduling.x-k8s.io/pod-group"
+
+// groupName names a PodGroup.
+type groupName struct{ namespace, name string }
+
+func (n groupName) String() string { return n.namespace + "/" + n.name }
+
+func (n groupName) compare(o groupName) int {
+	return cmp.Or(cmp.Compare(n.namespace, o.namespace), cmp.Compare(n.name, o.name))
+}
+
+// podGroup is a PodGroup, or what pods say is one.
+type podGroup struct {
+	name    groupName
+	min     int // how many start together; 0 while there is no such PodGroup
+	members map[types.UID]*pod
+	in      [bound + 1]int // the members, by state
+	kept    int            // of those parked: they could go on without the others
+	refusal queues.Verdict // of the quota that has no room for the rest; else granted
+	inLine  bool           // it waits until another one is placed
+	shares  []share        // what the members request that are missing; nil if not known
+}
+
+// together is what the store knows of PodGroups.
+type together struct {
+	follows bool // otherwise the label means nothing
+	groups  map[groupName]*podGroup
+	// placing is the group whose members were let through and that is not complete.
+	placing *podGroup
+	// touched are the groups for which something changed. Of those with members that
+	// are kept: refused are those that a queue has no room for, line those that wait
+	// for their turn.
+	touched map[*podGroup]struct{}
+	refused map[queues.ID]map[*podGroup]struct{}
+	line    map[*podGroup]struct{}
+}
+
+func newTogether() together {
+	return together{
+		groups: map[groupName]*podGroup{}, touched: map[*podGroup]struct{}{},
+		refused: map[queues.ID]map[*podGroup]struct{}{}, line: map[*podGroup]struct{}{},
+	}
+}
+
+// placed counts the members that have a node.
+func (g *podGroup) placed() int { return g.in[assumed] + g.in[bound] }
+
+// missing is how many members have to be let through for the group to be complete.
+func (g *podGroup) missing() int { return g.min - g.placed() - g.in[admitted] }
+
+// complete tells whether members need not care for each other any more.
+func (g *podGroup) complete() bool { return g.min > 0 && g.placed() >= g.min }
+
+// able tells whether enough members have a place or can go on.
+func (g *podGroup) able() bool { return g.min > 0 && g.missing() <= g.in[waiting]+g.kept }
+
+// apart tells whether a pod does not start before others of its group.
+func (p *pod) apart() bool { return p.mates != nil && !p.mates.complete() }
+
+// lacksMates tells whether others have to be let through with a pod.
+func (p *pod) lacksMates() bool { return p.apart() && (p.mates.min == 0 || p.mates.missing() > 0) }
+
+// FollowPodGroups gives the label of PodGroups its meaning. It is called before
+// Start, if at all.
+func (s *Store) FollowPodGroups() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.together.follows = true
+	for _, p := range s.pods {
+		s.joinMates(p)
+	}
+}
+
+// UpsertPodGroup tells how many pods of a PodGroup start together.
+func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.setPodGroup(groupName{namespace, name}, max(minMember, 1))
+}
+
+// DeletePodGroup tells that a PodGroup is gone. Its members that wait go on waiting.
+func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
+	s.mu.Lock()
+	defer s.unlock(now)
+	s.setPodGroup(groupName{namespace, name}, 0)
+}
+
+func (s *Store) setPodGroup(name groupName, minMember int) {
+	g := s.podGroup(name)
+	g.min, g.shares = minMember, nil
+	s.together.touched[g] = struct{}{}
+	s.dropPodGroup(g)
+}
+
+func (s *Store) podGroup(name groupName) *podGroup {
+	g := s.together.groups[name]
+	if g == nil {
+		g = &podGroup{name: name, members: map[types.UID]*pod{}, refusal: queues.Granted}
+		s.together.groups[name] = g
+	}
+	return g
+}
+
+// dropPodGroup forgets a group of which nothing is left.
+func (s *Store) dropPodGroup(g *podGroup) {
+	if g.min > 0 || len(g.members) > 0 {
+		return
+	}
+	s.reopen(g)
+	delete(s.together.touched, g)
+	delete(s.together.groups, g.name)
+	if s.together.placing == g {
+		s.together.placing = nil
+	}
+}
+
+// joinMates follows what a pod says of its group.
+func (s *Store) joinMates(p *pod) {
+	name := groupName{p.Namespace, p.Labels[PodGroupLabel]}
+	if p.mates != nil && p.mates.name == name {
+		return
+	}
+	s.leaveMates(p)
+	if !s.together.follows || p.Foreign || name.name == "" {
+		return
+	}
+	g := s.podGroup(name)
+	s.recountMates(g, func() {
+		p.mates = g
+		g.members[p.UID] = p
+		g.in[p.state]++
+	})
+}
+
+// leaveMates takes a pod out of its group.
+func (s *Store) leaveMates(p *pod) {
+	g := p.mates
+	if g == nil {
+		return
+	}
+	s.recountMates(g, func() {
+		g.in[p.state]--
+		if p.kept {
+			g.kept--
+		}
+		p.mates, p.kept = nil, false
+		delete(g.members, p.UID)
+	})
+	s.dropPodGroup(g)
+}
+
+// moveMember gives a member another state.
+func (s *Store) moveMember(p *pod, to state, kept bool) {
+	g := p.mates
+	s.recountMates(g, func() {
+		g.in[p.state]--
+		if p.kept {
+			g.kept--
+		}
+		p.state, p.kept = to, kept
+		g.in[to]++
+		if kept {
+			g.kept++
+		}
+	})
+}
+
+// recountMates notes if a change lets members go on, or makes it pointless.
+func (s *Store) recountMates(g *podGroup, change func()) {
+	able, complete := g.able(), g.complete()
+	change()
+	g.shares = nil
+	if able != g.able() || complete != g.complete() {
+		s.together.touched[g] = struct{}{}
+	}
+}
+
+// why says what the members of a group wait for that are kept.
+func (g *podGroup) why() reasons.Reason {
+	switch {
+	case g.min == 0:
+		return reasons.New(reasons.PodGroupIncomplete, "the pod names PodGroup %s in label %s, and there is none", g.name, PodGroupLabel)
+	case !g.able():
+		return reasons.New(reasons.PodGroupIncomplete,
+			"PodGroup %s starts when %d of its pods can: %d run or have a place, %d can go on, %d found no node or are about to be tried again, %d have no queue",
+			g.name, g.min, g.placed()+g.in[admitted], g.in[waiting]+g.kept, g.in[parked]-g.kept+g.in[cooling], g.in[unplaced])
+	case !g.refusal.OK():
+		return g.refusal.Reason
+	case g.inLine:
+		return reasons.New(reasons.InOrder, "PodGroup %s: another PodGroup is being started, and it is one at a time", g.name)
+	}
+	return reasons.New(reasons.InOrder, "PodGroup %s is about to be tried", g.name)
+}
+
+// code is the code of why, without the sentence.
+func (g *podGroup) code() reasons.Code {
+	switch {
+	case !g.able():
+		return reasons.PodGroupIncomplete
+	case !g.refusal.OK():
+		return g.refusal.Reason.Code
+	}
+	return reasons.InOrder
+}

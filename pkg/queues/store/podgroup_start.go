@@ -1,0 +1,295 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// How a PodGroup starts, or does not; see podgroup.go.
+
+// keep takes a waiting pod out of the order, until its group can start.
+func (s *Store) keep(p *pod) {
+	s.leaveOrder(p)
+	s.leaveTwins(p)
+	p.reason = reasons.Reason{}
+	s.enterAs(p, parked, true)
+}
+
+// startTogether is for a pod that is first in the order, and whose group lacks
+// members: all that are missing are let through with it, or it is kept.
+func (s *Store) startTogether(p *pod, now time.Time) {
+	g := p.mates
+	s.reopen(g)
+	if !g.able() {
+		s.keep(p)
+		return
+	}
+	if s.othersPlaced(g) {
+		g.inLine = true
+		s.together.line[g] = struct{}{}
+		s.keep(p)
+		return
+	}
+	if v := s.judgeTogether(g); !v.OK() {
+		s.refuseTogether(g, v)
+		s.keep(p)
+		return
+	}
+	s.together.placing = g
+	for _, m := range g.next() {
+		if m.kept {
+			s.toWaiting(m)
+		}
+		s.toAdmitted(m, now)
+		s.activate = append(s.activate, m.Ref())
+	}
+	s.letMatesGo(g)
+}
+
+// callBackAll calls back the members of groups that cannot start any more.
+func (s *Store) callBackAll() {
+	for _, g := range s.touchedGroups() {
+		if !g.able() && g.in[admitted] > 0 {
+			s.callBack(g)
+		}
+	}
+}
+
+// callBack takes back that members were let through: a cycle of one of them failed,
+// or one is gone, and the places of the others would be of no use. The scheduler may
+// try them all the same; it is told why not then.
+func (s *Store) callBack(g *podGroup) {
+	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.holds }) {
+		s.vacate(m)
+		s.toWaiting(m)
+		s.keys.Delete(m.UID)
+	}
+}
+
+// alone is the verdict on a pod that the scheduler tries though it was not let through
+// with others of its group.
+func (s *Store) alone(p *pod) queues.Verdict {
+	if !p.apart() || p.state == admitted || p.asks.holds {
+		return queues.Granted
+	}
+	return queues.Verdict{At: queues.NoQueue, Reason: p.mates.why()}
+}
+
+// next returns as many members as are missing, those first that are first of their
+// leaf.
+func (g *podGroup) next() []*pod {
+	ready := g.ready()
+	return ready[:min(len(ready), g.missing())]
+}
+
+// ready returns the members that can go on.
+func (g *podGroup) ready() []*pod {
+	return g.sorted(func(p *pod) bool { return p.state == waiting || p.kept })
+}
+
+// first returns the first of those that are kept; nil if none is.
+func (g *podGroup) first() *pod {
+	var first *pod
+	for _, p := range g.members {
+		if p.kept && (first == nil || firstMember(p, first) < 0) {
+			first = p
+		}
+	}
+	return first
+}
+
+// sorted returns some of the members: priority, then age, then UID.
+func (g *podGroup) sorted(which func(*pod) bool) []*pod {
+	var out []*pod
+	for _, p := range g.members {
+		if which(p) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, firstMember)
+	return out
+}
+
+// firstMember orders members: priority, then age, then UID.
+func firstMember(a, b *pod) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
+}
+
+// share is what the members of one application request that are missing.
+type share struct {
+	app     *app
+	request resources.Vector
+}
+
+// sharesOf adds up what pods request, by application.
+func sharesOf(chosen []*pod) []share {
+	var out []share
+	at := map[*app]int{}
+	for _, p := range chosen {
+		i, known := at[p.app]
+		if !known {
+			i = len(out)
+			at[p.app] = i
+			out = append(out, share{app: p.app})
+		}
+		out[i].request = out[i].request.Add(p.Request)
+	}
+	return out
+}
+
+// judgeTogether gives the verdict of quotas on the members that are missing. Those
+// of different applications are not added up: who is over a quota by that is found
+// out when the last of them is let through.
+func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
+	if g.shares == nil {
+		g.shares = sharesOf(g.next())
+	}
+	for _, x := range g.shares {
+		if v := s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
+			v.Reason = reasons.New(v.Reason.Code, "PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
+			return v
+		}
+	}
+	return queues.Granted
+}
+
+// refuseTogether notes which queue has no room for a group.
+func (s *Store) refuseTogether(g *podGroup, v queues.Verdict) {
+	g.refusal = v
+	if s.together.refused[v.At] == nil {
+		s.together.refused[v.At] = map[*podGroup]struct{}{}
+	}
+	s.together.refused[v.At][g] = struct{}{}
+}
+
+// reopen forgets why the members of a group were kept.
+func (s *Store) reopen(g *podGroup) {
+	if !g.refusal.OK() {
+		delete(s.together.refused[g.refusal.At], g)
+		if len(s.together.refused[g.refusal.At]) == 0 {
+			delete(s.together.refused, g.refusal.At)
+		}
+	}
+	g.refusal, g.inLine = queues.Granted, false
+	delete(s.together.line, g)
+}
+
+// othersPlaced tells whether another group is being placed.
+func (s *Store) othersPlaced(g *podGroup) bool {
+	return s.together.placing != nil && s.together.placing != g && s.isPlacing(s.together.placing)
+}
+
+// isPlacing tells whether what becomes of a group is known soon. It is not while a
+// member waits for others to leave the node it holds, nor when a member is gone.
+func (s *Store) isPlacing(g *podGroup) bool {
+	if g.min == 0 || g.complete() || len(g.members) < g.min {
+		return false
+	}
+	if g.in[admitted] > 0 {
+		return true
+	}
+	if g.in[assumed] == 0 {
+		return false
+	}
+	for _, p := range g.members {
+		if p.asks.holds {
+			return false
+		}
+	}
+	return true
+}
+
+// touchAllGroups is called when the configuration, and with it any quota, is another one.
+func (s *Store) touchAllGroups() {
+	for _, g := range s.together.groups {
+		if g.kept > 0 {
+			s.together.touched[g] = struct{}{}
+		}
+	}
+}
+
+// reconsiderTogether looks again at the groups that a queue with more room than
+// before has refused.
+func (s *Store) reconsiderTogether(id queues.ID) {
+	for g := range s.together.refused[id] {
+		s.together.touched[g] = struct{}{}
+	}
+}
+
+// wakeTogether brings a member of each group into the order for which something
+// changed; the others come with it if the group starts.
+func (s *Store) wakeTogether() {
+	t := &s.together
+	if len(t.line) > 0 && (t.placing == nil || !s.isPlacing(t.placing)) {
+		t.placing = nil
+		maps.Copy(t.touched, t.line)
+	}
+	if len(t.touched) == 0 {
+		return
+	}
+	groups := s.touchedGroups()
+	clear(t.touched)
+	for _, g := range groups {
+		if refused := !g.refusal.OK(); refused && g.able() && s.stillRefused(g) {
+			continue
+		}
+		s.reopen(g)
+		switch {
+		case g.kept == 0:
+		case g.missing() <= 0:
+			s.letMatesGo(g)
+		case g.able() && g.in[waiting] == 0:
+			s.toWaiting(g.first())
+		}
+	}
+}
+
+// touchedGroups returns them by name.
+func (s *Store) touchedGroups() []*podGroup {
+	if len(s.together.touched) == 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(s.together.touched), func(a, b *podGroup) int { return a.name.compare(b.name) })
+}
+
+// stillRefused judges again whether a queue has room for a group.
+func (s *Store) stillRefused(g *podGroup) bool {
+	at := g.refusal.At
+	if s.draft.Queue(at) == nil || g.missing() <= 0 {
+		return false
+	}
+	v := s.judgeTogether(g)
+	if v.OK() {
+		return false
+	}
+	s.reopen(g)
+	s.refuseTogether(g, v)
+	return true
+}
+
+// letMatesGo brings the members that are kept into the order: none is missing any more.
+func (s *Store) letMatesGo(g *podGroup) {
+	if g.kept == 0 {
+		return
+	}
+	for _, m := range g.ready() {
+		if m.kept {
+			s.toWaiting(m)
+		}
+	}
+}
+
+// retryTogether is called for a pod when the time has come to make a plan for it.
+// Alone it is not let through; but if no node took it, its group tries again.
+func (s *Store) retryTogether(p *pod, now time.Time) {
+	if p.state == parked && !p.kept {
+		s.toWaiting(p)
+	}
+	s.arm(p, s.later(now))
+}

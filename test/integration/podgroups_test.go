@@ -1,0 +1,256 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+const podGroupQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: gangs
+      resources: {max: {vcore: 4}}
+    - name: others
+    - name: owed
+      resources: {guaranteed: {vcore: 3}}
+      properties: {preemption.delay: 1s}
+`
+
+// inPodGroup makes a pod a member of a PodGroup.
+func inPodGroup(name string) podOption {
+	return func(p *corev1.Pod) { p.Labels["scheduling.x-k8s.io/pod-group"] = name }
+}
+
+// createPodGroup makes a PodGroup, or gives it another minMember; its definition may
+// have just been applied.
+func (e *env) createPodGroup(name string, minMember int64) {
+	e.Helper()
+	a := newApplier(e.T)
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+		"metadata": map[string]any{"name": name, "namespace": e.ns},
+		"spec":     map[string]any{"minMember": minMember},
+	}}
+	eventually(e, patience, "PodGroup "+name+" is made", func() (bool, string) {
+		_, err := a.apply(e.Context(), o, false)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// TestPodGroups installs overlay with-podgroups and runs it under its service
+// account: a PodGroup starts as a whole or not at all, whatever is too small for it,
+// it keeps nothing from others meanwhile, and it starts once there is room.
+func TestPodGroups(t *testing.T) {
+	account := "system:serviceaccount:install-groups:" + accountName
+	e := setup(t, "", installAccess(t, "groups", func([]*unstructured.Unstructured) []*unstructured.Unstructured {
+		return prefixed(installed(t, "with-podgroups.yaml"), "install-groups", "install-groups")
+	}), func(*settings) {
+		awaitAllowed(t, account, &authorizationv1.ResourceAttributes{Verb: "watch", Group: "scheduling.x-k8s.io", Resource: "podgroups"}, true)
+	})
+	e.configure(podGroupQueues)
+	e.awaitLeader("")
+	e.run("nodes", (*env).podGroupOnNodes)
+	e.run("quota", (*env).podGroupInQuota)
+	e.run("two", (*env).twoPodGroups)
+	e.run("larger than the queue", (*env).podGroupLargerThanItsQueue)
+	e.run("a member goes", (*env).podGroupLosesMember)
+	e.run("there is none", (*env).podGroupIsMissing)
+	e.podGroupOutlivesScheduler()
+}
+
+// podGroupOnNodes: three pods, and nodes with room for two of them.
+func (e *env) podGroupOnNodes() {
+	e.Helper()
+	part := e.apart("nodes", 1, localcluster.NodeSpec{CPU: "2"})
+	part.createPodGroup("three", 3)
+	binds := part.watchPods()
+	gang := part.create("three", 3, inQueue("root.gangs"), inPodGroup("three"))
+	for _, p := range gang {
+		part.awaitEvent(p, "FailedScheduling", "")
+	}
+	part.expectStill("three", 0, 3, "")
+	part.awaitQueue("root.gangs", "has its quota back", uses(0))
+
+	// Others come by, on the very nodes.
+	part.expectAll("other", 2, inQueue("root.others"))
+	part.expectStill("three", 0, 3, "")
+	part.addNodes(1, localcluster.NodeSpec{CPU: "3"})
+	part.expect("three", 3, 0, "")
+	for _, name := range binds.boundInOrder()[:2] {
+		if strings.HasPrefix(name, "three") {
+			part.Errorf("%s was bound before the others", name)
+		}
+	}
+	part.expectBooks()
+	part.clear("three", "other")
+}
+
+// podGroupInQuota: the quota has room for two of three pods, the nodes for all.
+func (e *env) podGroupInQuota() {
+	e.Helper()
+	part := e.apart("quota", 1, localcluster.NodeSpec{CPU: "16"})
+	part.createPodGroup("quota", 3)
+	part.create("quota", 3, inQueue("root.gangs"), inPodGroup("quota"), requests("cpu", "2"))
+	part.expectStill("quota", 0, 3, reasons.OverMax)
+	part.expectAll("beside", 2, inQueue("root.gangs"))
+	part.expectStill("quota", 0, 3, reasons.OverMax)
+	part.configure(strings.Replace(podGroupQueues, "vcore: 4", "vcore: 8", 1))
+	part.expect("quota", 3, 0, "")
+	part.create("late", 1, inQueue("root.gangs"))
+	part.expect("late", 0, 1, reasons.OverMax)
+	part.expectBooks()
+	part.clear("quota", "beside", "late")
+	part.configure(podGroupQueues)
+}
+
+// twoPodGroups: of two groups whose pods come in turn the quota has room for one,
+// and so have the nodes of two more. One starts, the other has nothing until it ends.
+func (e *env) twoPodGroups() {
+	e.Helper()
+	for kind, queue := range map[string]string{"max": "root.gangs", "node": "root.others"} {
+		cpu := map[string]string{"max": "16", "node": "4"}[kind]
+		part := e.apart("two-"+kind, 1, localcluster.NodeSpec{CPU: cpu})
+		one, other := kind+"-one", kind+"-other"
+		part.createPodGroup(one, 3)
+		part.createPodGroup(other, 3)
+		for i := range 3 {
+			for _, name := range []string{one, other} {
+				part.createPod(part.pod(fmt.Sprintf("%s-%d", name, i), name, inQueue(queue), inPodGroup(name)))
+			}
+		}
+		first, second := part.firstToRun(one, other, 3)
+		part.expectStill(second, 0, 3, "")
+		part.awaitQueue(queue, "is used by one group", uses(3))
+		part.clear(first)
+		part.expect(second, 3, 0, "")
+		part.expectBooks()
+		part.clear(second)
+	}
+}
+
+// podGroupLargerThanItsQueue: it waits and says why; its queue is free for others,
+// and who lowers minMember gets as many as fit.
+func (e *env) podGroupLargerThanItsQueue() {
+	e.Helper()
+	part := e.apart("large", 1, localcluster.NodeSpec{CPU: "16"})
+	part.createPodGroup("large", 6)
+	gang := part.create("large", 6, inQueue("root.gangs"), inPodGroup("large"))
+	part.expect("large", 0, 6, reasons.OverMax)
+	if text := part.awaitRefused(gang[0], reasons.OverMax); !strings.Contains(text, part.ns+"/large starts with 6") || !strings.Contains(text, "root.gangs") {
+		part.Errorf("the pod is told %q", text)
+	}
+	part.expectAll("small", 4, inQueue("root.gangs"))
+	part.clear("small")
+	part.expectStill("large", 0, 6, reasons.OverMax)
+	part.createPodGroup("large", 3)
+	part.expect("large", 4, 2, reasons.OverMax)
+	part.expectBooks()
+	part.clear("large")
+}
+
+// podGroupLosesMember: what is left waits, and says for what; with a new member it
+// starts.
+func (e *env) podGroupLosesMember() {
+	e.Helper()
+	part := e.apart("member", 1, localcluster.NodeSpec{CPU: "2"})
+	part.createPodGroup("loses", 3)
+	gang := part.create("loses", 3, inQueue("root.others"), inPodGroup("loses"))
+	part.awaitEvent(gang[0], "FailedScheduling", "")
+	part.delete(gang[0])
+	part.addNodes(1, localcluster.NodeSpec{CPU: "2"})
+	part.expectStill("loses", 0, 2, reasons.PodGroupIncomplete)
+	part.awaitEvent(gang[1], string(reasons.PodGroupIncomplete), "PodGroup "+part.ns+"/loses starts when 3 of its pods can")
+	part.createPod(part.pod("loses-new", "loses", inQueue("root.others"), inPodGroup("loses")))
+	part.expect("loses", 3, 0, "")
+	part.expectBooks()
+	part.clear("loses")
+}
+
+// podGroupIsMissing: the pod names a PodGroup that is made later.
+func (e *env) podGroupIsMissing() {
+	e.Helper()
+	lonely := e.createPod(e.pod("lonely", "lonely", inQueue("root.others"), inPodGroup("lonely")))
+	e.awaitExplained(lonely, reasons.PodGroupIncomplete, asReason)
+	e.createPodGroup("lonely", 1)
+	e.expect("lonely", 1, 0, "")
+	e.clear("lonely")
+}
+
+// podGroupOutlivesScheduler: two of three pods have their places and wait for the
+// third, for which a pod is made to leave, when the scheduler is killed. The next one
+// starts all three.
+func (e *env) podGroupOutlivesScheduler() {
+	e.Helper()
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	e.create("victim", 2, inQueue("root.others"), stopsAfter(10*time.Second))
+	e.expect("victim", 2, 0, "")
+	c := e.keepChronicle()
+	e.createPodGroup("outlives", 3)
+	e.create("outlives", 3, inQueue("root.owed"), inPodGroup("outlives"))
+	c.expectEvicted("victim", 1)
+	e.awaitQueue("root.owed", "two wait for the third with their places", uses(2))
+	e.expectStill("outlives", 0, 3, "")
+	e.kill()
+	forgetLease(e.T)
+	e.start()
+	e.awaitLeader("")
+	e.expect("outlives", 3, 0, "")
+	c.expectNoMore(calm, 1, "victim")
+	e.expectBooks()
+}
+
+// firstToRun waits until one of two groups runs, and returns it and the other one.
+func (e *env) firstToRun(a, b string, n int) (first, second string) {
+	e.Helper()
+	eventually(e, patience, a+" or "+b+" runs", func() (bool, string) {
+		ofA, _ := e.podsOf(a)
+		ofB, _ := e.podsOf(b)
+		first, second = a, b
+		if len(ofB) > 0 {
+			first, second = b, a
+		}
+		return max(len(ofA), len(ofB)) == n, fmt.Sprintf("%d and %d run", len(ofA), len(ofB))
+	})
+	e.expect(first, n, 0, "")
+	return first, second
+}
+
+// uses tells whether a queue uses so many cores.
+func uses(cores int64) func(*rest.Queue) bool {
+	return func(q *rest.Queue) bool { return q.AllocatedResource["vcore"] == 1000*cores }
+}
+
+// expectAll makes n pods and waits until all run.
+func (e *env) expectAll(name string, n int, options ...podOption) {
+	e.Helper()
+	e.create(name, n, options...)
+	e.expect(name, n, 0, "")
+}
+
+// clear deletes the pods of groups and waits until they are gone.
+func (e *env) clear(names ...string) {
+	e.Helper()
+	for _, name := range names {
+		running, waiting := e.podsOf(name)
+		for _, p := range append(running, waiting...) {
+			e.delete(p)
+		}
+	}
+	for _, name := range names {
+		e.expectNone(name)
+	}
+}
