@@ -76,7 +76,7 @@ func (s served) dial(t *testing.T, text string) net.Conn {
 
 // closed tells whether the other side closes the connection within ten seconds.
 func closed(conn net.Conn) bool {
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patient))
 	_, err := io.Copy(io.Discard, conn)
 	nerr, ok := err.(net.Error) //nolint:errorlint // it is not wrapped
 	return !ok || !nerr.Timeout()
@@ -96,8 +96,8 @@ func crowd(t *testing.T, c *cluster) {
 }
 
 // others tells what somebody gets to know while a reader of the handler reads
-// nothing: a page, and the store.
-func others(t *testing.T, wrap func(*Server, http.Handler) http.Handler) error {
+// nothing: a page, and the store. What takes longer than wait counts as never.
+func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) http.Handler) error {
 	c := newCluster(t, "")
 	crowd(t, c)
 	server := httptest.NewServer(wrap(c.server, compressed(c.server.mux())))
@@ -105,12 +105,12 @@ func others(t *testing.T, wrap func(*Server, http.Handler) http.Handler) error {
 	s := served{c, strings.TrimPrefix(server.URL, "http://")}
 	for range 4 {
 		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
-		_ = conn.SetReadDeadline(time.Now().Add(3 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(wait))
 		if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has not begun
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/ws/v1/partitions", nil)
 	if err != nil {
@@ -138,14 +138,14 @@ func others(t *testing.T, wrap func(*Server, http.Handler) http.Handler) error {
 }
 
 func TestReaderThatReadsNothingHoldsUpNobody(t *testing.T) {
-	if err := others(t, func(s *Server, h http.Handler) http.Handler { return s.desk.wrap(h) }); err != nil {
+	if err := others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.desk.wrap(h) }); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestReaderThatReadsNothingHoldsUpWhoStaysAtTheDesk(t *testing.T) {
 	seat := make(chan struct{}, 1)
-	err := others(t, func(_ *Server, h http.Handler) http.Handler {
+	err := others(t, 3*time.Second, func(_ *Server, h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case seat <- struct{}{}:
@@ -214,7 +214,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	served{c, listener.Addr().String()}.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	select {
 	case <-over:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patient):
 		t.Error("the answer for a reader that reads nothing is never given up")
 	}
 }
@@ -231,7 +231,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 		"GET /ws/v1/partition/default/queue/root%2Fa%00%23/applications HTTP/1.1\r\nHost: x\r\n\r\n":                http.StatusNotFound,
 	} {
 		conn := s.dial(t, text)
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(patient))
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Errorf("%.40q: %v", text, err)
@@ -253,7 +253,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			s := serveCluster(t, newCluster(t, ""), limit)
 			const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
 			ask := func(conn net.Conn) error {
-				_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+				_ = conn.SetReadDeadline(time.Now().Add(patient))
 				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				if err == nil {
 					_ = answer.Body.Close()
@@ -271,7 +271,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				t.Error("one more than the limit is answered")
 			}
 			_ = conns[0].Close()
-			for deadline := time.Now().Add(10 * time.Second); ; {
+			for deadline := time.Now().Add(patient); ; {
 				conn, err := net.Dial("tcp", s.address)
 				if err != nil {
 					t.Fatal(err)

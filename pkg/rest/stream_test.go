@@ -27,7 +27,7 @@ type streaming struct {
 func (s served) stream(t *testing.T, query string) streaming {
 	t.Helper()
 	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(patient))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
 	if err != nil {
 		t.Fatal(err)
@@ -95,9 +95,13 @@ func TestEventStream(t *testing.T) {
 }
 
 // eventually tries until it holds.
+// patient is how long the tests wait for what has to happen. It is used up only when
+// one fails: others may have the cores.
+const patient = 2 * time.Minute
+
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(what)
 		}
@@ -145,7 +149,7 @@ func TestStreamsAreInTheDump(t *testing.T) {
 // flood has more happen than the buffers on the way to a reader hold.
 func flood(t *testing.T, c *cluster, until func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !until(); {
+	for deadline := time.Now().Add(patient); !until(); {
 		c.foreign(t, 1000)
 		c.server.events.Collect()
 		if time.Now().After(deadline) {
@@ -215,7 +219,7 @@ func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 		c.server.events.Collect()
 	}
 	c.server.desk.stand()
-	_ = stream.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = stream.SetReadDeadline(time.Now().Add(patient))
 	rest, err := io.ReadAll(stream.lines) // it ends
 	lines := strings.SplitAfter(string(rest), "\n")
 	for i, line := range lines {
