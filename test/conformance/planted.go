@@ -10,8 +10,8 @@ import (
 
 // plants are bugs, and the tests that have to notice them.
 var plants = []struct{ bug, suite, test string }{
-	{withours.Order, "scheduler/preemption/misc", "^TestPreferNominatedNode$|^TestPodPriorityResolution$|^TestPDBInPreemption$"},
-	{withours.Hold, "scheduler/bind", ""},
+	{withours.Order, "scheduler/queueing", "^TestSchedulingGates$"},
+	{withours.Hold, "scheduler/extender", ""},
 }
 
 // tryPlanted runs tests with each bug. It is an error if one is not noticed: then

@@ -15,7 +15,7 @@ import (
 
 // Planted is the environment variable that plants a bug into one of our plugins, to
 // show that the suites notice: Order turns the order of the queue round, Hold
-// keeps all pods off a node whose name ends in 0 as if it were held.
+// keeps all pods off all nodes as if they were held.
 const (
 	Planted = "CONFORMANCE_PLANT"
 	Order   = "order"
@@ -45,14 +45,11 @@ type backwards struct{ *queuesort.Plugin }
 
 func (b backwards) Less(x, y fwk.QueuedPodInfo) bool { return b.Plugin.Less(y, x) }
 
-// keeper keeps everybody off some nodes.
+// keeper keeps everybody off all nodes.
 type keeper struct{}
 
 func (keeper) Name() string { return reservation.Name }
 
-func (keeper) Filter(_ context.Context, _ fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if name := node.Node().Name; name[len(name)-1] == '0' {
-		return fwk.NewStatus(fwk.Unschedulable, "held, because a bug was planted")
-	}
-	return nil
+func (keeper) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "held, because a bug was planted")
 }
