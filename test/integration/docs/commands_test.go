@@ -183,6 +183,11 @@ func testsExist(dirs []string, name string) error {
 // TestRules looks whether every rule is of use.
 func TestRules(t *testing.T) {
 	commands := allCommands(t)
+	for line := range strings.SplitSeq(removeKubectl, "\n") {
+		if !slices.ContainsFunc(commands, func(c command) bool { return c.text == line }) {
+			t.Errorf("no page has %q", line)
+		}
+	}
 	for _, r := range rules {
 		if r.why == "" {
 			t.Errorf("rule %q has no reason", r.match)

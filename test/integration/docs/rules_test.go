@@ -26,16 +26,30 @@ type rule struct {
 }
 
 // removeKubectl takes away what kubectl installed: helm takes over nothing that it has not made.
-const removeKubectl = `for kind in deployment service configmap serviceaccount poddisruptionbudget resourcequota role rolebinding; do
-  kubectl delete $kind -n yunikorn -l app.kubernetes.io/name=paddock
+// The same commands are on the page about YuniKorn.
+const removeKubectl = `kubectl delete deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding -n yunikorn -l app.kubernetes.io/name=paddock
+kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
+kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock`
+
+// removed is true where nothing of the installation is left but its namespace.
+const removed = `for kind in deployment service configmap serviceaccount poddisruptionbudget resourcequota role rolebinding clusterrole clusterrolebinding; do
+  left=$(kubectl get $kind -A -o name | grep paddock-scheduler || true)
+  if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 done
-kubectl delete serviceaccount paddock-scheduler -n yunikorn --ignore-not-found
-kubectl delete role,rolebinding paddock-scheduler-queues -n yunikorn --ignore-not-found
-kubectl delete role,rolebinding paddock-scheduler-lease -n kube-system --ignore-not-found
-kubectl delete rolebinding paddock-scheduler-authentication -n kube-system --ignore-not-found
-kubectl delete clusterrolebinding paddock-scheduler paddock-scheduler-volumes --ignore-not-found
-kubectl delete clusterrole,clusterrolebinding paddock-scheduler-priorityclasses --ignore-not-found
-kubectl delete clusterrole paddock-metrics-reader --ignore-not-found`
+`
+
+// migrated makes the cluster what it is when somebody has come from YuniKorn: its Service
+// is there, and the overlay leaves it alone.
+const migrated = `kubectl -n yunikorn delete service yunikorn-service --ignore-not-found
+kubectl apply -f yunikorn-service.yaml
+kubectl apply -k manifests/overlays/migrate-from-yunikorn
+[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app}') == yunikorn ]]`
+
+// finished looks whether Service and pods are Paddock's own after the last step.
+const finished = restore + `
+[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app\.kubernetes\.io/name}{.spec.selector.app}') == paddock ]]
+[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[*].port}') == "9080 10259" ]]
+[[ -z $(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.spec.template.metadata.labels.app}') ]]`
 
 // restore installs what the pages are about.
 const restore = "kubectl apply -k manifests/base"
@@ -53,7 +67,7 @@ const simulated = "the nodes are simulated: no process runs in a pod there"
 var rules = []rule{
 	// Names of commands.
 	{
-		match: `kubectl (paddock|proxy|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm upgrade|bin/(scheduler|kubectl-paddock)`,
+		match: `kubectl (paddock|proxy|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm (upgrade|uninstall)|bin/(scheduler|kubectl-paddock)`,
 		name:  true, why: "the name of a command",
 	},
 	{match: `go mod tidy`, name: true, why: "one of the steps to another version"},
@@ -75,6 +89,13 @@ var rules = []rule{
 		match: `helm uninstall paddock -n yunikorn`, why: "this was done after each installation",
 		instead: "helm uninstall paddock -n yunikorn --ignore-not-found",
 	},
+	{match: `kubectl apply -k mine`, why: "other pages need the image that is shipped", after: restore},
+	{
+		match: `helm uninstall yunikorn --namespace yunikorn`, why: "no chart has installed YuniKorn here: its Service goes by hand",
+		before: migrated, instead: "kubectl -n yunikorn delete service yunikorn-service", after: finished,
+	},
+	{match: `kubectl delete (role|clusterrole),.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", after: restore},
+	{match: `kubectl delete deployment,.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", before: restore, instead: removeKubectl, after: removed + restore},
 	{
 		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
 		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",

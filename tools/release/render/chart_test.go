@@ -200,8 +200,15 @@ func TestKubeVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	page, err := os.ReadFile("../../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "Kubernetes 1.35 or 1.36.") {
+		t.Error("docs/install.md names other versions")
+	}
 	for version, want := range map[string]bool{
-		"v1.33.9": false, "v1.34.0": true, "v1.35.8": true, "v1.35.1-gke.100": true, "v1.36.0-rc.0": true,
+		"v1.34.9": false, "v1.35.0": true, "v1.35.8": true, "v1.35.1-gke.100": true, "v1.36.0-rc.0": true, "v1.36.3": true, "v1.37.0": false,
 	} {
 		if got := chartutil.IsCompatibleRange(chart.Metadata.KubeVersion, version); got != want {
 			t.Errorf("%s: %t, want %t", version, got, want)
