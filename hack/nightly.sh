@@ -29,21 +29,24 @@ fuzz() {
     done
   done
 }
+image() { hack/check-image.sh; }
+compat() { make --no-print-directory compat; }
 large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS:-3}"; }
 
 # essence prints the lines of a log that say how much was done.
 essence() {
-  grep -hE 'races took|failovers took|[0-9] steps|median ratio|tests? passed' "$1" |
+  grep -hE 'races took|failovers took|[0-9] steps|median ratio|tests? passed|^image checked|nothing breaks' "$1" |
     sed -E 's/^ *[a-z_]+_test\.go:[0-9]+: //' | tail -n 4 | paste -sd ';' | cut -c1-400
 }
 
+all=(unit race simulation lockorder integration conformance fuzz image compat large)
 parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=(unit race simulation lockorder integration conformance fuzz large)
+[[ ${#parts[@]} -gt 0 ]] || parts=("${all[@]}")
 for part in "${parts[@]}"; do
-  case $part in
-    unit | race | simulation | lockorder | integration | conformance | fuzz | large) ;;
-    *) echo "nightly: there is no part $part; parts are: unit race simulation lockorder integration conformance fuzz large" >&2; exit 2 ;;
-  esac
+  if [[ " ${all[*]} " != *" $part "* ]]; then
+    echo "nightly: there is no part $part; parts are: ${all[*]}" >&2
+    exit 2
+  fi
 done
 
 summary=$out/summary.md
