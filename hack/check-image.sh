@@ -14,8 +14,10 @@ trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
 fail() { echo "check-image: $*" >&2; exit 1; }
 
 digests=()
+source=.
 for name in one another/deeper; do
-  git clone --quiet . "$dir/$name"
+  git clone --quiet "$source" "$dir/$name"
+  source=$dir/one # the same commit, whatever is committed meanwhile
   [[ -z ${FRESH:-} ]] || export GOCACHE="$dir/cache-${name%%/*}"
   said=$(make --no-print-directory -C "$dir/$name" image ARCH="$arch" IMAGE=registry.example.com/paddock:check)
   echo "$said"
@@ -36,7 +38,7 @@ version=$("$dir/root/scheduler" --version)
 echo "$version"
 kubernetes=$(awk '$1 == "k8s.io/kubernetes" {print $2; exit}' go.mod)
 [[ $version == *"$kubernetes"* ]] || fail "it does not say that it is built from Kubernetes $kubernetes"
-[[ $version == *"$(git describe --tags --always)"* ]] || fail "it does not say its own version"
+[[ $version == *"$(git -C "$dir/one" describe --tags --always)"* ]] || fail "it does not say its own version"
 
 sbom=$dir/one/bin/image/scheduler-linux-$arch.spdx.json
 grep -q '"k8s.io/kubernetes"' "$sbom" || fail "the SBOM does not name k8s.io/kubernetes"

@@ -2,11 +2,14 @@ package placement_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -35,8 +38,12 @@ func TestOperators(t *testing.T) {
 	}
 	for file, wants := range wanted {
 		pods := readPods(t, file)
-		if len(pods) != len(wants) {
-			t.Errorf("%s has %d pods, want %d", file, len(pods), len(wants))
+		named := map[string]bool{}
+		for _, want := range wants {
+			named[want.Pod] = true
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(named)), slices.Sorted(maps.Keys(pods))); diff != "" || len(named) != len(wants) {
+			t.Errorf("%s: %d wanted, each pod once (-wanted +there):\n%s", file, len(wants), diff)
 		}
 		for _, want := range wants {
 			p := pods[want.Pod]

@@ -328,3 +328,26 @@ func TestMigrationService(t *testing.T) {
 		t.Errorf("port %v, want http1 9080", port)
 	}
 }
+
+// TestMutatingVersions: the policies of both versions are the same objects, but for
+// the version; the API servers that the tests have know one of them only.
+func TestMutatingVersions(t *testing.T) {
+	stable, beta := kustomized(t, "admission/mutating-v1"), kustomized(t, "admission/mutating-v1beta1")
+	if len(stable) < 4 {
+		t.Errorf("there are only %d objects", len(stable))
+	}
+	for key, o := range stable {
+		if got := o.GetAPIVersion(); got != "admissionregistration.k8s.io/v1" {
+			t.Errorf("%v has version %s", key, got)
+		}
+	}
+	for key, o := range beta {
+		if got := o.GetAPIVersion(); got != "admissionregistration.k8s.io/v1beta1" {
+			t.Errorf("%v has version %s", key, got)
+		}
+		o.SetAPIVersion("admissionregistration.k8s.io/v1")
+	}
+	if diff := cmp.Diff(stable, beta); diff != "" {
+		t.Errorf("(-v1 +v1beta1, but for the version):\n%s", diff)
+	}
+}
