@@ -45,7 +45,7 @@ func TestAdvice(t *testing.T) {
 		{"just fits", overMax(fits), fits + ". " + remedy},
 		{"one too many", overMax(fits + "y"), fits[:len(fits)-3] + "... " + remedy},
 		{"not UTF-8", overMax("a\xff"), "a\uFFFD. " + remedy},
-		{"long once it is UTF-8", overMax(strings.Repeat("a\xff", 400)), strings.Repeat("a\uFFFD", 234) + "... " + remedy},
+		{"long once it is UTF-8", overMax(strings.Repeat("a\xff", 400)), strings.Repeat("a\uFFFD", 217) + "a... " + remedy},
 	} {
 		got := Advice(c.in)
 		if got != c.want {

@@ -143,7 +143,7 @@ func reportOf(name string, why reasons.Reason) store.Report {
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
 
 // remedy ends whatever is told of OverMax.
-const remedy = "Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."
+const remedy = "Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less; waiting does not help a pod that alone asks for more than the max."
 
 var letThrough = reasons.Reason{}
 
@@ -191,7 +191,7 @@ func TestTellKeepsOtherConditions(t *testing.T) {
 		{"taken back", []corev1.PodCondition{scheduled, before}, letThrough, corev1.PodCondition{
 			Type: Admitted, Status: corev1.ConditionTrue, Reason: "Admitted", Message: "the pod was let through to be scheduled"}, 0},
 		{"much to say", []corev1.PodCondition{scheduled}, overMax(strings.Repeat("é", 5000)), corev1.PodCondition{
-			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", 468) + "... " + remedy}, 1},
+			Type: Admitted, Status: corev1.ConditionFalse, Reason: "OverMax", Message: strings.Repeat("é", (maxNote-len(". ..."+remedy))/2) + "... " + remedy}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -160,7 +160,7 @@ var table = []Entry{
 	{PodGroupIncomplete, "The pods of a PodGroup start together, and there is no such PodGroup, or not enough of its pods can start.",
 		"Read the sentence: it counts the pods of the group. Make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",
-		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less."},
+		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less; waiting does not help a pod that alone asks for more than the max."},
 	{OverUserLimit, "With the pod the user would use more than the limit set for users.",
 		"Wait until the user's pods finish, or raise the limit in queues.yaml."},
 	{OverGroupLimit, "With the pod the group would use more than the limit set for groups.",
