@@ -18,12 +18,19 @@ KUBE_VERSION := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2; exit}' go.mo
 KUBE_PARTS := $(subst ., ,$(KUBE_VERSION:v%=%))
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The day of the commit, so that the same source gives the same bytes.
+DATE ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%d 2>/dev/null || echo unknown)
 STAMP := k8s.io/component-base/version
+# What REST says of the build, at /ws/v1/clusters.
+REST := github.com/paddock-scheduler/paddock/pkg/rest
 export PADDOCK_LDFLAGS := \
 	-X $(STAMP).gitVersion=$(KUBE_VERSION) \
 	-X $(STAMP).gitMajor=$(word 1,$(KUBE_PARTS)) \
 	-X $(STAMP).gitMinor=$(word 2,$(KUBE_PARTS)) \
 	-X $(STAMP).gitCommit=$(COMMIT) \
+	-X $(REST).buildVersion=$(VERSION) \
+	-X $(REST).buildCommit=$(COMMIT) \
+	-X $(REST).buildDate=$(DATE) \
 	-X main.version=$(VERSION)
 
 INTEGRATION := ./test/integration/...

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -51,21 +52,32 @@ type NodeSortingPolicy struct {
 	Type string `json:"type"`
 }
 
-// BuildInformation says what this program was built from: what the go command
-// wrote into it, by YuniKorn's names.
+// The build sets these with -X: the version of this project, the commit, and the
+// day of the commit as YYYY-MM-DD. Each is empty for a program that was built
+// without them.
+var buildVersion, buildCommit, buildDate string
+
+// BuildInformation says what this program was built from, by YuniKorn's names.
+// What the build did not set is what the go command wrote into the program, and
+// absent where it wrote nothing.
 func BuildInformation() map[string]string {
 	out := map[string]string{"rmId": DefaultClusterID, "arch": runtime.GOARCH, "goVersion": strings.TrimPrefix(runtime.Version(), "go")}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return out
+	version, commit, date := buildVersion, buildCommit, buildDate
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = cmp.Or(version, info.Main.Version)
+		for _, setting := range info.Settings {
+			switch setting.Key {
+			case "vcs.time":
+				day, _, _ := strings.Cut(setting.Value, "T")
+				date = cmp.Or(date, day)
+			case "vcs.revision":
+				commit = cmp.Or(commit, setting.Value)
+			}
+		}
 	}
-	out["buildVersion"] = info.Main.Version
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.time":
-			out["buildDate"], _, _ = strings.Cut(setting.Value, "T")
-		case "vcs.revision":
-			out["coreSHA"], out["shimSHA"] = setting.Value, setting.Value
+	for name, value := range map[string]string{"buildVersion": version, "buildDate": date, "coreSHA": commit, "shimSHA": commit} {
+		if value != "" {
+			out[name] = value
 		}
 	}
 	return out

@@ -113,6 +113,22 @@ func (c *contract) missing() []string {
 	return out
 }
 
+// stampedBuild is the information of a program that was built as ours is.
+func stampedBuild(t *testing.T) map[string]string {
+	buildVersion, buildCommit, buildDate = "v1.2.3", "0123abcd", "2026-01-02"
+	t.Cleanup(func() { buildVersion, buildCommit, buildDate = "", "", "" })
+	return BuildInformation()
+}
+
+func TestBuildInformationIsWhatTheBuildSet(t *testing.T) {
+	got := stampedBuild(t)
+	for name, want := range map[string]string{"buildVersion": "v1.2.3", "coreSHA": "0123abcd", "shimSHA": "0123abcd", "buildDate": "2026-01-02"} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
 // busyCluster is one in which every field has something to show.
 func busyCluster(t *testing.T) *cluster {
 	c := newCluster(t, `
@@ -137,10 +153,7 @@ partitions:
       properties: {priority.offset: '-5'}
       limits: [{limit: l, users: [dev1], groups: [dev], maxresources: {vcore: 9}, maxapplications: 9}]
 `)
-	c.server.build = BuildInformation()
-	for _, missing := range []string{"buildDate", "coreSHA", "shimSHA"} {
-		c.server.build[missing] = "the go command writes it into programs, not into tests"
-	}
+	c.server.build = stampedBuild(t)
 	c.server.health.checks = []Check{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
 	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
 	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}

@@ -49,4 +49,5 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("not at /ws/v1/metrics: %s", line)
 		}
 	}
+	e.checkBuild()
 }

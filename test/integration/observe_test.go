@@ -56,6 +56,28 @@ func (e *env) readQueues(ctx context.Context) (*rest.Queue, error) {
 	return root, nil
 }
 
+// checkBuild looks whether the scheduler says of itself what it was linked with.
+func (e *env) checkBuild() {
+	e.Helper()
+	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters")
+	e.ok(err)
+	var clusters []rest.Cluster
+	e.ok(json.Unmarshal(body, &clusters))
+	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
+		e.Fatalf("not one cluster with one build: %s", body)
+	}
+	got := clusters[0].RMBuildInformation[0]
+	for flag, fields := range map[string][]string{"Version": {"buildVersion"}, "Commit": {"coreSHA", "shimSHA"}, "Date": {"buildDate"}} {
+		_, want, _ := strings.Cut(suite.ldflags, "/pkg/rest.build"+flag+"=")
+		want, _, _ = strings.Cut(want, " ")
+		for _, field := range fields {
+			if want == "" || got[field] != want {
+				e.Errorf("%s is %q, and the build was told %q (flags %q)", field, got[field], want, suite.ldflags)
+			}
+		}
+	}
+}
+
 // queue returns a queue as REST shows it; nil when it does not exist.
 func (e *env) queue(path string) *rest.Queue {
 	e.Helper()
