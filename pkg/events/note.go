@@ -31,17 +31,17 @@ func shorten(s string, most int) string {
 // do about it. It is fit for an event; where it would be too long the sentence
 // is cut, not the remedy.
 func Advice(r reasons.Reason) string {
-	entry, known := reasons.Explain(r.Code)
-	if !known {
+	remedy := r.Remedy()
+	if remedy == "" {
 		return Note(r.Text)
 	}
 	sentence := strings.TrimRight(strings.ToValidUTF8(r.Text, invalid), ". \n")
 	if sentence == "" {
-		return entry.Remedy
+		return remedy
 	}
-	room := maxNote - len(". ") - len(entry.Remedy)
+	room := maxNote - len(". ") - len(remedy)
 	if len(sentence) > room {
-		return shorten(sentence, room) + " " + entry.Remedy
+		return shorten(sentence, room) + " " + remedy
 	}
-	return sentence + ". " + entry.Remedy
+	return sentence + ". " + remedy
 }

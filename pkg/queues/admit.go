@@ -69,14 +69,22 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 }
 
 func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
-	b := q.Max.Breaches(used, ask)[0]
+	b := resources.WorstBreach(q.Max.Breaches(used, ask))
 	waiting := ""
 	if on == OnCommitted && q.Admitted.Get(b.Name) > 0 {
 		waiting = " (with pods about to be placed)"
 	}
-	return reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
+	return whetherEver(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
 		q.Path, b.Name, resources.Format(b.Name, b.Used), waiting,
-		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max))
+		resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
+}
+
+// whetherEver adds to why an ask is refused that no waiting helps, if that is so.
+func whetherEver(b resources.Breach, why reasons.Reason) reasons.Reason {
+	if b.Alone() {
+		return why.Forever()
+	}
+	return why
 }
 
 // AdmitApplication judges whether one more application may start below the

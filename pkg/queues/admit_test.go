@@ -45,7 +45,7 @@ root
 		{"root.p.b", "vcore=2", queues.OnAllocated, ""},
 		{"root.p.b", "vcore=2", queues.OnCommitted, "OverMax: queue root.p: vcore used 8.5 (with pods about to be placed), requested 2, max 10"},
 		{"root.p.b", "memory=100Gi", queues.OnCommitted, ""},
-		{"root.p.b", "gpu=1", queues.OnAllocated, "OverMax: queue root.p: gpu used 0, requested 1, max 0"},
+		{"root.p.b", "gpu=1", queues.OnAllocated, "OverMax: queue root.p: gpu used 0, requested 1, max 0: it can never start, because the request alone is more"},
 		// Over its max in memory already: only asks for memory mind.
 		{"root.q", "vcore=7 pods=1", queues.OnAllocated, ""},
 		{"root.q", "memory=1 pods=1", queues.OnAllocated, "OverMax: queue root.q: memory used 3Gi, requested 1, max 2Gi"},

@@ -208,12 +208,12 @@ func breach(limit *config.Limit, u OwnerUsage, ask resources.Vector, on Basis) (
 	if limit.MaxResources.Allows(used, ask) {
 		return resources.Breach{}, false
 	}
-	return limit.MaxResources.Breaches(used, ask)[0], true
+	return resources.WorstBreach(limit.MaxResources.Breaches(used, ask)), true
 }
 
 func overLimit(code reasons.Code, q *Queue, kind, name string, b resources.Breach) reasons.Reason {
-	return reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
-		b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max))
+	return whetherEver(b, reasons.New(code, "%s %s in queue %s: %s used %s, requested %s, limit %s", kind, name, q.Path,
+		b.Name, resources.Format(b.Name, b.Used), resources.Format(b.Name, b.Asked), resources.Format(b.Name, b.Max)))
 }
 
 func tooMany(code reasons.Code, q *Queue, kind, name string, running int, limit *config.Limit) reasons.Reason {

@@ -85,7 +85,7 @@ root limit=alice;max.vcore=10 limit=*;max.vcore=3 limit=/dev;max.vcore=6
 			"OverGroupLimit: group dev in queue root: vcore used 5, requested 3, limit 6", "root"},
 		{"root.b", queues.Owner{User: "dora"}, "vcore=3", queues.OnCommitted, "", ""},
 		{"root.b", queues.Owner{User: "dora", Group: "*"}, "memory=2Gi", queues.OnCommitted,
-			"OverGroupLimit: group * in queue root.b: memory used 0, requested 2Gi, limit 1Gi", "root.b"},
+			"OverGroupLimit: group * in queue root.b: memory used 0, requested 2Gi, limit 1Gi: it can never start, because the request alone is more", "root.b"},
 		// A type without a limit is not looked at.
 		{"root.a", bob, "memory=100Gi", queues.OnCommitted, "", ""},
 	} {

@@ -16,6 +16,9 @@ type Reason struct {
 	Code Code
 	// Text is one sentence with the numbers and names of the case.
 	Text string
+	// Never is whether no waiting helps: what was asked for is alone more than what
+	// refuses it. Only the codes for a max and for limits of resources have it.
+	Never bool
 }
 
 // New makes a reason with the sentence of format and args. It panics on a code
@@ -35,6 +38,30 @@ func Brief(code Code) Reason {
 		panic(fmt.Sprintf("reasons: code %q is not in the table", code))
 	}
 	return Reason{Code: code, Text: entry.Meaning}
+}
+
+// Forever is the reason where no waiting helps; the sentence says so.
+func (r Reason) Forever() Reason {
+	r.Never = true
+	r.Text += ": it can never start, because the request alone is more"
+	return r
+}
+
+// Remedy says what somebody may do about the case; empty for a code that is not in
+// the table. Where no waiting helps it does not tell people to wait.
+func (r Reason) Remedy() string {
+	if remedy, ok := neverRemedies[r.Code]; ok && r.Never {
+		return remedy
+	}
+	entry, _ := Explain(r.Code)
+	return entry.Remedy
+}
+
+// neverRemedies are those of reasons that do not pass by themselves.
+var neverRemedies = map[Code]string{
+	OverMax:        "Ask for less, or raise the max of that queue; waiting does not help.",
+	OverUserLimit:  "Ask for less, or raise that limit of the user in queues.yaml; waiting does not help.",
+	OverGroupLimit: "Ask for less, or raise that limit of the group in queues.yaml; waiting does not help.",
 }
 
 // None tells whether the reason is the zero value: nothing was refused.

@@ -42,3 +42,22 @@ func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
 		})
 	}
 }
+
+// TestNobodyIsToldToWaitForever: where no waiting helps, the remedy is another one.
+func TestNobodyIsToldToWaitForever(t *testing.T) {
+	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
+		passes, never := New(code, "queue root.a: requested 3, max 2"), New(code, "queue root.a: requested 3, max 2").Forever()
+		if !strings.HasPrefix(passes.Remedy(), "Wait") || passes.Never {
+			t.Errorf("%s passes, and people are told %q", code, passes.Remedy())
+		}
+		if strings.HasPrefix(never.Remedy(), "Wait") || !strings.HasPrefix(never.Remedy(), "Ask for less, or raise") || !never.Never {
+			t.Errorf("%s does not pass, and people are told %q", code, never.Remedy())
+		}
+		if want := "queue root.a: requested 3, max 2: it can never start, because the request alone is more"; never.Text != want {
+			t.Errorf("got %q, want %q", never.Text, want)
+		}
+	}
+	if got := (Reason{Code: "Other"}).Remedy(); got != "" {
+		t.Errorf("a code that is not in the table has remedy %q", got)
+	}
+}

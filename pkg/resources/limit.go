@@ -79,6 +79,14 @@ type Breach struct {
 	Max   Amount // the limit
 }
 
+// Alone tells whether what is wanted would be over the limit even if nothing were
+// used.
+func (b Breach) Alone() bool { return b.Asked > b.Max }
+
+// WorstBreach is the one to tell people of: the first of the list that no waiting
+// mends, else the first. The list is not empty.
+func WorstBreach(list []Breach) Breach { return list[max(slices.IndexFunc(list, Breach.Alone), 0)] }
+
 // Breaches lists, in order of the type names, the types in which used+ask
 // exceeds the limit; empty exactly when Allows is true.
 func (l Limit) Breaches(used, ask Vector) []Breach {

@@ -223,3 +223,14 @@ func TestLimitMinIsTheStricter(t *testing.T) {
 	prove(t, admissions(counts), law(Limit.Min), law(common))
 	prove(t, admissions(anyKind), law(Limit.Min), law(common))
 }
+
+// TestWorstBreach: people are told first of what no waiting mends.
+func TestWorstBreach(t *testing.T) {
+	passes, never := Breach{Name: "memory", Used: 1, Asked: 2, Max: 2}, Breach{Name: "vcore", Asked: 3, Max: 2}
+	if got := WorstBreach([]Breach{passes, never}); got != never || !got.Alone() {
+		t.Errorf("got %+v", got)
+	}
+	if got := WorstBreach([]Breach{passes}); got != passes || got.Alone() {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -173,9 +173,7 @@ func (r *request) waitingRow(w waiting, why reasons.Reason) waitingRow {
 	if decided[why.Code] {
 		row.Decisions = link("decisions", "namespace", pod.Namespace, "pod", pod.Name)
 	}
-	if entry, known := reasons.Explain(why.Code); known {
-		row.Remedy = entry.Remedy
-	} else {
+	if row.Remedy = why.Remedy(); row.Remedy == "" {
 		row.Text, row.Remedy = "It is being placed at this moment.", "Nothing."
 	}
 	return row

@@ -62,8 +62,9 @@ func codeAt(x *rest.Explanation, at place) reasons.Code {
 // says tells whether an answer is about a code: it is at its place and, but for the
 // end of a hold, which is over, the answer says what to do about it.
 func says(x *rest.Explanation, code reasons.Code, at place) bool {
-	entry, known := reasons.Explain(code)
-	return known && x.Summary != "" && codeAt(x, at) == code && (at == asHoldEnd || slices.Contains(x.ToDo, entry.Remedy))
+	passes, never := reasons.Reason{Code: code}.Remedy(), reasons.Reason{Code: code, Never: true}.Remedy()
+	return passes != "" && x.Summary != "" && codeAt(x, at) == code &&
+		(at == asHoldEnd || slices.Contains(x.ToDo, passes) || slices.Contains(x.ToDo, never))
 }
 
 // answerFile has the answer that is kept for a code.
