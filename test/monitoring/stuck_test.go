@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,20 +11,35 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 )
 
-// TestHoldStuck asks Prometheus' own engine when the alert fires: for one hold that
-// nobody uses for long, and never for many that wait a moment each. Times are in
-// seconds since 1970, a sample a minute.
-func TestHoldStuck(t *testing.T) {
+// exprOf is the expression of an alert that is shipped.
+func exprOf(t *testing.T, alert string) string {
+	t.Helper()
 	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	var expr string
 	for _, r := range groups.Groups[0].Rules {
-		if r.Alert == "PaddockHoldStuck" {
-			expr = r.Expr
+		if r.Alert == alert {
+			return r.Expr
 		}
 	}
+	t.Fatalf("there is no alert %s", alert)
+	return ""
+}
+
+// evaluate holds an expression against what is wanted of it after a time, empty for
+// an alert that does not fire.
+func evaluate(t *testing.T, series string, after time.Duration, expr, want string) {
+	t.Helper()
+	input := "load 1m\n\t" + series + "\n\neval instant at " + fmt.Sprintf("%gm", after.Minutes()) + " " + expr + "\n\t" + want + "\n"
+	promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true}))
+}
+
+// TestHoldStuck asks Prometheus' own engine when the alert fires: for one hold that
+// nobody uses for long, and never for many that wait a moment each. Times are in
+// seconds since 1970, a sample a minute.
+func TestHoldStuck(t *testing.T) {
+	expr := exprOf(t, "PaddockHoldStuck")
 	for _, c := range []struct {
 		name, series string
 		after        time.Duration
@@ -44,8 +60,38 @@ func TestHoldStuck(t *testing.T) {
 				}
 				want = fmt.Sprintf("{job=%q,kind=%q} %g", "p", kind, (c.after - time.Minute).Seconds())
 			}
-			input := "load 1m\n\t" + c.series + "\n\neval instant at " + fmt.Sprintf("%gm", c.after.Minutes()) + " " + expr + "\n\t" + want + "\n"
-			promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute}))
+			evaluate(t, c.series, c.after, expr, want)
 		})
+	}
+}
+
+// TestCountersThatAlert asks the same of the alerts about what is counted. One
+// violation is enough where nothing may ever be counted; a series that is not
+// scraped at 0 first says nothing, so those series are there from the start.
+func TestCountersThatAlert(t *testing.T) {
+	const (
+		laws  = `paddock_law_violations_total{job="p",instance="a",law="4"} `
+		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
+		unmet = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="NoNodeFits"} `
+		delay = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="PreemptionDelayed"} `
+	)
+	for _, c := range []struct {
+		name, alert, series string
+		after               time.Duration
+		want                string
+	}{
+		{"no law broken", "PaddockLawViolated", laws + "0x90", time.Hour, ""},
+		{"a law broken once", "PaddockLawViolated", laws + "0x10 1x80", time.Hour, `{job="p",law="4"} 1`},
+		{"a law broken long ago", "PaddockLawViolated", laws + "0x10 1x200", 3 * time.Hour, ""},
+		{"no drift", "PaddockStoreDrift", drift + "0x90", time.Hour, ""},
+		{"books that differ", "PaddockStoreDrift", drift + "0x10 3x80", time.Hour, `{job="p",kind="pods"} 3`},
+		{"books that differed long ago", "PaddockStoreDrift", drift + "0x10 3x200", 3 * time.Hour, ""},
+		{"a guarantee that is met", "PaddockGuaranteeNotMet", unmet + "0x90", time.Hour, ""},
+		{"a guarantee that is not met", "PaddockGuaranteeNotMet", unmet + "0+60x90", time.Hour, `{job="p",queue="root.a"} 1`},
+		{"half of the time", "PaddockGuaranteeNotMet", unmet + "0+30x90", time.Hour, ""},
+		{"for two reasons by turns", "PaddockGuaranteeNotMet", unmet + "0+30x90\n\t" + strings.Replace(unmet, "NoNodeFits", "OverMax", 1) + "0+30x90", time.Hour, `{job="p",queue="root.a"} 1`},
+		{"while the delay runs", "PaddockGuaranteeNotMet", delay + "0+60x90", time.Hour, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) { evaluate(t, c.series, c.after, exprOf(t, c.alert), c.want) })
 	}
 }
