@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"cmp"
 	"maps"
 	"slices"
@@ -152,7 +153,7 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 	}
 	for _, x := range g.shares {
 		if v := s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
-			v.Reason = reasons.New(v.Reason.Code, "PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
+			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
 			return v
 		}
 	}
