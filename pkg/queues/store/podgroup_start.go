@@ -1,8 +1,8 @@
 package store
 
 import (
-	"fmt"
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
