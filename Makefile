@@ -70,7 +70,7 @@ unit: unit-race unit-plain unit-release monitoring ## Unit tests.
 
 .PHONY: unit-race
 unit-race: ## Unit tests with the race detector, but for packages that link the API server.
-	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race $$packages
+	packages="$(RACE_PACKAGES)"; CGO_ENABLED=1 go test -race -timeout 20m $$packages
 
 .PHONY: unit-plain
 unit-plain: ## Unit tests of the packages that link the API server.
