@@ -27,14 +27,14 @@ done
 [[ ${digests[0]} == "${digests[1]}" ]] || fail "two directories, two images: ${digests[*]}"
 cmp "$dir"/{one,another/deeper}/bin/image/scheduler-oci.tar
 
-mkdir "$dir/layout" "$dir/root"
+mkdir "$dir/layout" "$dir/unpacked"
 tar -xf "$dir/one/bin/image/scheduler-oci.tar" -C "$dir/layout"
 for blob in "$dir"/layout/blobs/sha256/*; do
   [[ $(sha256sum <"$blob") == "$(basename "$blob") "* ]] || fail "the name of $blob is not its checksum"
-  if tar -tf "$blob" >/dev/null 2>&1; then tar -xf "$blob" -C "$dir/root"; fi
+  if tar -tf "$blob" >/dev/null 2>&1; then tar -xf "$blob" -C "$dir/unpacked"; fi
 done
-[[ -x $dir/root/scheduler ]] || fail "there is no /scheduler in it: $(ls -R "$dir/root")"
-version=$("$dir/root/scheduler" --version)
+[[ -x $dir/unpacked/scheduler ]] || fail "there is no /scheduler in it: $(ls -R "$dir/unpacked")"
+version=$("$dir/unpacked/scheduler" --version)
 echo "$version"
 kubernetes=$(awk '$1 == "k8s.io/kubernetes" {print $2; exit}' go.mod)
 [[ $version == *"$kubernetes"* ]] || fail "it does not say that it is built from Kubernetes $kubernetes"
@@ -42,5 +42,5 @@ kubernetes=$(awk '$1 == "k8s.io/kubernetes" {print $2; exit}' go.mod)
 
 sbom=$dir/one/bin/image/scheduler-linux-$arch.spdx.json
 grep -q '"k8s.io/kubernetes"' "$sbom" || fail "the SBOM does not name k8s.io/kubernetes"
-grep -q "$(sha256sum <"$dir/root/scheduler" | cut -d' ' -f1)" "$sbom" || fail "the SBOM has not the checksum of the binary"
+grep -q "$(sha256sum <"$dir/unpacked/scheduler" | cut -d' ' -f1)" "$sbom" || fail "the SBOM has not the checksum of the binary"
 echo "image checked: ${digests[0]}"
