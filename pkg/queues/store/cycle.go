@@ -194,7 +194,9 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	s.leaveTwins(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
-	s.keepAsking(p)
+	// A plan is not made before that either: its cycle would end the same way.
+	p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
+	s.arm(p, p.asks.retryAt)
 }
 
 // Assume charges a pod as allocated on a node, or says why not: this verdict,
