@@ -18,6 +18,7 @@ import (
 // about says which decisions or holds are wanted.
 type about struct {
 	namespace, pod, queue string
+	victim                string // of decisions only
 	limit                 int
 }
 
@@ -34,7 +35,7 @@ func (a *about) query() (url.Values, error) {
 		return nil, usagef("--limit %d: it is the number of entries that are wanted, 1 or more", a.limit)
 	}
 	q := url.Values{"limit": {strconv.Itoa(a.limit)}}
-	for name, value := range map[string]string{"namespace": a.namespace, "pod": a.pod, "queue": a.queue} {
+	for name, value := range map[string]string{"namespace": a.namespace, "pod": a.pod, "queue": a.queue, "victim": a.victim} {
 		if value != "" {
 			q.Set(name, value)
 		}
@@ -66,6 +67,7 @@ the numbers that each law was asked about.`,
 	}
 	output = addOutput(cmd)
 	which.addFlags(cmd, "decisions")
+	cmd.Flags().StringVar(&which.victim, "victim", "", "only decisions by which the pod of this name or UID was to go")
 	return cmd
 }
 

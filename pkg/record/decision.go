@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,21 @@ type Victim struct {
 	Class string `json:"class,omitempty"`
 	// Note is what people are told on the victim.
 	Note string `json:"note,omitempty"`
+}
+
+// VictimOf is what a decision says of a pod that is to go; nil for a pod that is not.
+func (d *Decision) VictimOf(pod types.UID) *Victim {
+	for i := range d.Victims {
+		if d.Victims[i].UID == pod {
+			return &d.Victims[i]
+		}
+	}
+	return nil
+}
+
+// chose tells whether a pod of a name or UID is to go; true where none is named.
+func (d *Decision) chose(pod string) bool {
+	return pod == "" || slices.ContainsFunc(d.Victims, func(v Victim) bool { return v.Name == pod || string(v.UID) == pod })
 }
 
 // Number is what one rule was asked about: one type of one queue or, for D7, of the

@@ -112,6 +112,9 @@ func (r *Record) Lost() int64 {
 type Query struct {
 	// Namespace and Pod are those of the asker, Queue its leaf or a queue above it.
 	Namespace, Pod, Queue string
+	// Victim is the name or the UID of a pod that was chosen to go; no hold that ended
+	// has one.
+	Victim string
 	// Limit is how many at most; 0 or less means all.
 	Limit int
 }
@@ -128,7 +131,7 @@ func (r *Record) Decisions(q Query) []*Decision {
 	slices.SortFunc(all, func(a, b *Decision) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(b.ID, a.ID)) })
 	out := make([]*Decision, 0, min(len(all), max(q.Limit, 0)))
 	for _, d := range all {
-		if q.Wants(d.Asker, d.Queue) {
+		if q.Wants(d.Asker, d.Queue) && d.chose(q.Victim) {
 			if out = append(out, d); len(out) == q.Limit {
 				break
 			}
@@ -148,6 +151,18 @@ func (r *Record) Last(pod types.UID) *Decision {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.decision(r.latest[pod])
+}
+
+// Choosing returns the last decision that chose a pod to go; nil if none is
+// remembered.
+func (r *Record) Choosing(pod types.UID) *Decision {
+	var last *Decision
+	for _, d := range r.all() {
+		if (last == nil || d.Last.After(last.Last)) && d.VictimOf(pod) != nil {
+			last = d
+		}
+	}
+	return last
 }
 
 // decision returns a decision by its ID; nil if it is not remembered.

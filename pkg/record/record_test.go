@@ -374,3 +374,26 @@ func TestAmounts(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestWhyAPodHadToGo: a victim's decision is found by its name and its UID.
+func TestWhyAPodHadToGo(t *testing.T) {
+	s := newStory(Options{})
+	s.hold("x", "d1", "v1", "v2")
+	s.hold("y", "d2", "v3")
+	d := s.Decisions(Query{})[1]
+	if d.ID != "d1" {
+		t.Fatalf("%+v", d)
+	}
+	gone := d.Victims[1]
+	for _, victim := range []string{gone.Name, string(gone.UID)} {
+		if got := ids(s.Decisions(Query{Victim: victim})); !slices.Equal(got, []string{"d1"}) {
+			t.Errorf("%s was chosen by %v, want d1", victim, got)
+		}
+	}
+	if got := s.Choosing(gone.UID); got != d || got.VictimOf(gone.UID).Name != gone.Name {
+		t.Errorf("chosen by %+v", got)
+	}
+	if got := s.Decisions(Query{Victim: "x"}); len(got) != 0 || s.Choosing("x") != nil {
+		t.Errorf("an asker is the victim of %v", ids(got))
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
 )
@@ -23,7 +25,7 @@ type Decisions struct {
 
 // decisions answers GET /api/v1/decisions.
 func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
-	q, err := queryOf(r.URL.Query())
+	q, err := queryOf(r.URL.Query(), "victim")
 	switch {
 	case err != nil:
 		problem(w, http.StatusBadRequest, "Bad query", err.Error())
@@ -49,14 +51,15 @@ func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
 	_ = p.done()
 }
 
-// queryOf reads which decisions or holds are wanted.
-func queryOf(v url.Values) (record.Query, error) {
-	q := record.Query{Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: v.Get("queue"), Limit: defaultLimit}
+// queryOf reads which decisions or holds are wanted. More are the parameters beyond
+// those that both have.
+func queryOf(v url.Values, more ...string) (record.Query, error) {
+	known := append([]string{"namespace", "pod", "queue", "limit"}, more...)
+	q := record.Query{Victim: v.Get("victim"), Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: v.Get("queue"), Limit: defaultLimit}
 	for name := range v {
-		switch name {
-		case "namespace", "pod", "queue", "limit":
-		default:
-			return q, fmt.Errorf("there is no parameter %q; there are namespace, pod, queue and limit", name)
+		if !slices.Contains(known, name) {
+			last := len(known) - 1
+			return q, fmt.Errorf("there is no parameter %q; there are %s and %s", name, strings.Join(known[:last], ", "), known[last])
 		}
 	}
 	if text := v.Get("limit"); text != "" {

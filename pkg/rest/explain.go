@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -50,6 +51,8 @@ type Explanation struct {
 	Room   *ExplainedRoom  `json:"makingRoom,omitempty"`
 	// MakesRoomFor is the pod for which it is to go.
 	MakesRoomFor *PodName `json:"makesRoomFor,omitempty"`
+	// ChosenBy is the decision by which it is to go; nil where that was forgotten.
+	ChosenBy *record.Decision `json:"chosenBy,omitempty"`
 	// LastDecision and LastHold are what was decided about it last, and its last hold
 	// that is over; nil for none since the process began, or where that was forgotten.
 	LastDecision *record.Decision `json:"lastDecision,omitempty"`
@@ -166,7 +169,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	problem(w, http.StatusNotFound, PodNotFound, fmt.Sprintf("the scheduler knows no pod %s/%s: there is none, or it has ended, "+
-		"or it is for another scheduler to place. Look at: kubectl get pod -n %s %s", namespace, name, namespace, name))
+		"or it is for another scheduler to place. Look at: kubectl get pod -n %s %s. If it was preempted, the decision is at: "+
+		"kubectl paddock decisions --victim %s (/api/v1/decisions?victim=%s)", namespace, name, namespace, name, name, url.QueryEscape(name)))
 }
 
 // remember adds what the record has of a pod.
@@ -174,9 +178,25 @@ func (s *Server) remember(out *Explanation, uid types.UID) {
 	if s.record == nil {
 		return
 	}
+	if out.MakesRoomFor != nil {
+		out.chosen(s.record.Choosing(uid), uid)
+	}
 	out.LastDecision = s.record.Last(uid)
 	if e, ended := s.record.EndedOf(uid); ended {
 		over := endedHoldOf(&e)
 		out.LastHold = &over
+	}
+}
+
+// chosen adds the decision by which the pod is to go, whose sentence about the pod
+// names the asker and the rules. One that an earlier process made has none.
+func (x *Explanation) chosen(d *record.Decision, uid types.UID) {
+	if d == nil || d.Asker.UID != types.UID(x.MakesRoomFor.UID) {
+		return
+	}
+	x.ChosenBy = d
+	if v := d.VictimOf(uid); v.Note != "" && x.Reason != nil {
+		x.Reason.Message = v.Note
+		x.Summary = fmt.Sprintf("Pod %s/%s: %s: %s", x.Namespace, x.Name, x.State, v.Note)
 	}
 }

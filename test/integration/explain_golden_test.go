@@ -63,6 +63,9 @@ func codeAt(x *rest.Explanation, at place) reasons.Code {
 // end of a hold, which is over, the answer says what to do about it.
 func says(x *rest.Explanation, code reasons.Code, at place) bool {
 	passes, never := reasons.Reason{Code: code}.Remedy(), reasons.Reason{Code: code, Never: true}.Remedy()
+	if code == reasons.Preempted && x.ChosenBy == nil {
+		return false // the record is a moment behind
+	}
 	return passes != "" && x.Summary != "" && codeAt(x, at) == code &&
 		(at == asHoldEnd || slices.Contains(x.ToDo, passes) || slices.Contains(x.ToDo, never))
 }
@@ -138,7 +141,7 @@ type keptQuota struct {
 func (e *env) settled(x *rest.Explanation) []byte {
 	e.Helper()
 	y := *x
-	y.Attempts, y.LastAttempt, y.Window, y.Order, y.LastDecision = 0, "", nil, nil, nil
+	y.Attempts, y.LastAttempt, y.Window, y.Order, y.LastDecision, y.ChosenBy = 0, "", nil, nil, nil, nil
 	if x.Room != nil {
 		room := *x.Room
 		room.LastPlan, room.NextLook = "", ""
