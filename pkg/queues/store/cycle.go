@@ -194,9 +194,7 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	s.leaveTwins(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
-	// A plan is not made before that either: its cycle would end the same way.
-	p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
-	s.arm(p, p.asks.retryAt)
+	s.keepAsking(p)
 }
 
 // Assume charges a pod as allocated on a node, or says why not: this verdict,

@@ -296,6 +296,9 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	s.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.attempts))
+	if p.erred { // a cycle that is to make a plan would end the same way
+		p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
+	}
 }
 
 // toAllocated: an admitted pod, whose room goes over to the allocation, or an ask

@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&o.cases, "cases", "^Queues$", "which cases to run, a pattern; "+caseNames())
 	flag.BoolVar(&o.large, "large", false, "also run cases of 5,000 nodes that match")
 	flag.IntVar(&o.pairs, "pairs", 10, "how many pairs to run of each case")
-	flag.IntVar(&o.profiles, "profiles", 0, "how many runs of each side to profile after each case")
+	flag.IntVar(&o.profiles, "profiles", 0, "how many more runs of each side, after each case, to say our part of")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -64,18 +64,19 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | load before |\n|---|---|---|---|---|---|---|---|---|\n", o.dir)
+	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
 	var summaries []string
 	for _, c := range chosen {
-		var speeds, costs []float64
+		var speeds, costs, cycles []float64
 		for i := range o.pairs {
-			speed, cost, err := o.pair(ctx, c, i)
+			ratio, err := o.pair(ctx, c, i)
 			if err != nil {
 				return err
 			}
-			speeds, costs = append(speeds, speed), append(costs, cost)
+			speeds, costs, cycles = append(speeds, ratio.podsPerSecond), append(costs, ratio.cpu), append(cycles, ratio.cycles)
 		}
-		summaries = append(summaries, c.name+": pods/s: "+summary(speeds), c.name+": CPU: "+summary(costs))
+		summaries = append(summaries, c.name+": pods/s: "+summary(speeds), c.name+": CPU: "+summary(costs),
+			c.name+": CPU of the scheduling goroutine: "+summary(cycles))
 		shares, err := o.profile(ctx, c)
 		if err != nil {
 			return err
@@ -86,40 +87,20 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// profile runs both sides with a CPU profile and says what the scheduling goroutine
-// needed, and our part of it.
-func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
-	var shares []string
-	for i := range o.profiles {
-		for _, path := range []string{c.base, c.ours} {
-			side := path[strings.LastIndex(path, "/")+1:]
-			label := fmt.Sprintf("%s-%s-profile-%d", c.name, side, i)
-			profile := filepath.Join(o.dir, label+".prof")
-			if _, err := o.measure(ctx, path, label, "-test.cpuprofile="+profile); err != nil {
-				return nil, err
-			}
-			share, err := shareOfOurs(ctx, o.binary, profile)
-			if err != nil {
-				return nil, err
-			}
-			shares = append(shares, c.name+": "+side+": "+share)
-		}
-	}
-	return shares, nil
-}
-
 // measured is what was measured of one run of one side. The CPU time is that of the
 // process, which is API server, scheduler and what creates pods, in the part of the
 // run that the speed is of. It depends on what else the machine does far less than
-// the speed.
+// the speed; the CPU time of the scheduling goroutine, which is of the whole run,
+// depends on it least.
 type measured struct {
 	podsPerSecond float64
 	cpu           float64 // seconds
+	cycles        float64 // seconds
 }
 
 // pair runs both configurations, every other time in the other order, and returns
-// the ratios of speed and of CPU time.
-func (o options) pair(ctx context.Context, c benchmark, i int) (speed, cost float64, err error) {
+// the ratios of what was measured.
+func (o options) pair(ctx context.Context, c benchmark, i int) (ratio measured, err error) {
 	load := loadAverage()
 	order := []string{c.base, c.ours}
 	if i%2 == 1 {
@@ -129,14 +110,14 @@ func (o options) pair(ctx context.Context, c benchmark, i int) (speed, cost floa
 	for _, path := range order {
 		label := fmt.Sprintf("%s-%s-%d", c.name, path[strings.LastIndex(path, "/")+1:], i)
 		if sides[path], err = o.measure(ctx, path, label); err != nil {
-			return 0, 0, err
+			return measured{}, err
 		}
 	}
 	base, ours := sides[c.base], sides[c.ours]
-	speed, cost = ours.podsPerSecond/base.podsPerSecond, ours.cpu/base.cpu
-	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %s |\n", c.name, i+1,
-		base.podsPerSecond, ours.podsPerSecond, speed, base.cpu, ours.cpu, cost, load)
-	return speed, cost, nil
+	ratio = measured{ours.podsPerSecond / base.podsPerSecond, ours.cpu / base.cpu, ours.cycles / base.cycles}
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %s |\n", c.name, i+1,
+		base.podsPerSecond, ours.podsPerSecond, ratio.podsPerSecond, base.cpu, ours.cpu, ratio.cpu, base.cycles, ours.cycles, ratio.cycles, load)
+	return ratio, nil
 }
 
 var (
@@ -156,8 +137,9 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, err
 	}
 	defer func() { _ = log.Close() }() // read below
+	profile := filepath.Join(o.dir, label+".prof")
 	args = append([]string{
-		"-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^" + strings.ReplaceAll(benchmark, "/", "$/^") + "$",
+		"-test.cpuprofile=" + profile, "-test.run=^$", "-test.benchtime=1ns", "-test.timeout=20m", "-test.bench=^" + strings.ReplaceAll(benchmark, "/", "$/^") + "$",
 		"-data-items-dir=" + o.dir,
 	}, args...)
 	cmd := exec.CommandContext(ctx, o.binary, args...)
@@ -185,7 +167,8 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 	}
 	speed, err1 := strconv.ParseFloat(string(found[1]), 64)
 	seconds, err2 := strconv.ParseFloat(string(used[1]), 64)
-	return measured{podsPerSecond: speed, cpu: seconds}, errors.Join(err1, err2)
+	cycles, err3 := sampled(ctx, o.binary, profile, "-show_from="+cycle)
+	return measured{podsPerSecond: speed, cpu: seconds, cycles: cycles}, errors.Join(err1, err2, err3)
 }
 
 func loadAverage() string {
@@ -194,32 +177,4 @@ func loadAverage() string {
 		return "?"
 	}
 	return strings.Join(strings.Fields(string(b))[:1], "")
-}
-
-var total = regexp.MustCompile(`Showing nodes accounting for ([\d.]+)s`)
-
-// shareOfOurs says what part of the CPU time of the scheduling goroutine has a
-// function of ours on its stack, and of everything else.
-func shareOfOurs(ctx context.Context, binary, profile string) (string, error) {
-	const cycle, ours = `scheduler\.\(\*Scheduler\)\.ScheduleOne$`, `paddock-scheduler/paddock/pkg`
-	seconds := func(args ...string) (float64, error) {
-		args = append([]string{"tool", "pprof", "-top", "-unit=s", "-nodefraction=0", "-edgefraction=0"}, args...)
-		out, err := exec.CommandContext(ctx, "go", append(args, binary, profile)...).Output()
-		if err != nil {
-			return 0, fmt.Errorf("read profile %s: %w", profile, err)
-		}
-		found := total.FindSubmatch(out)
-		if found == nil {
-			return 0, nil // no sample
-		}
-		return strconv.ParseFloat(string(found[1]), 64)
-	}
-	inCycle, err1 := seconds("-show_from=" + cycle)
-	oursInCycle, err2 := seconds("-show_from="+cycle, "-focus="+ours)
-	oursAnywhere, err3 := seconds("-focus=" + ours)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("scheduling goroutine: %.2f s CPU, ours %.2f s (%.1f %%); ours in all goroutines: %.2f s",
-		inCycle, oursInCycle, 100*oursInCycle/max(inCycle, 0.001), oursAnywhere), nil
 }
