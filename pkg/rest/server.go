@@ -64,6 +64,7 @@ type Server struct {
 	clusterID string
 	limits    limits
 	desk      *desk
+	shelf     *shelf
 	tls       *tls.Config
 	guard     Guard
 	events    *eventlog.Log
@@ -82,7 +83,7 @@ func NewServer(o Options) *Server {
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
-		limits: defaultLimits(), desk: newDesk(), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
+		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock,
@@ -143,7 +144,7 @@ func (s *Server) ownRoutes() map[string]http.HandlerFunc {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, http.MethodGet, "/ws/v1/events/stream", s.eventStream)
-	mux.Handle("/", s.desk.wrap(compressed(s.mux())))
+	mux.Handle("/", s.shelf.wrap(s.desk.wrap(compressed(s.mux()))))
 	return guarded(mux, s.guard)
 }
 

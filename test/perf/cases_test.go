@@ -87,6 +87,9 @@ func poll(ctx context.Context, url string, reader int) (answers int) {
 		if err != nil {
 			return 0
 		}
+		// Said here it is left to us to unpack, which is a reader's work and not that
+		// of the machine that schedules.
+		request.Header.Set("Accept-Encoding", "gzip")
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
 			continue // it has not begun, or has ended

@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"bytes"
+	"maps"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// keepAbove is the size in bytes, as it is sent, from which an answer is kept.
+	keepAbove = 32 << 10
+	// keepPerKiB is how long an answer is given again for each KiB of it, and
+	// keepAtMost bounds that. Making a KiB takes about 0.1 ms, so a page is made for
+	// one part in 300 of the time, one of a very large cluster for one in 80.
+	keepPerKiB = 30 * time.Millisecond
+	keepAtMost = 5 * time.Second
+	// shelfSize bounds what is kept of all answers, in bytes.
+	shelfSize = 8 << 20
+)
+
+// shelf keeps large answers for a moment, compressed as they were sent. Those of a
+// large cluster are dear, and readers come by the clock, not all at once: however many
+// there are, they cost what one does. What counts is the size and not how long it took
+// to make, so that a busy machine does not make pages stale, and a small cluster's
+// never are. An answer that was kept says how old it is, in seconds (header Age).
+// Nobody waits for another reader's answer, who may be a slow one.
+//
+//	made, large, compressed          its time is over, or others need the room
+//	─────────────────────────► kept ──────────────────────────────────────────► gone
+type shelf struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex // guards what is kept; nothing is called while it is held
+	kept map[string]*keptAnswer
+	size int
+}
+
+// keptAnswer is never changed once it is on the shelf.
+type keptAnswer struct {
+	key          string
+	header       http.Header
+	body         []byte
+	began, until time.Time
+}
+
+func newShelf(c clock.PassiveClock) *shelf {
+	return &shelf{clock: c, kept: map[string]*keptAnswer{}}
+}
+
+// wrap answers from the shelf where it can. Otherwise the handler answers, which
+// compresses.
+func (s *shelf) wrap(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		key, now := r.URL.RequestURI()+"\n"+r.Header.Get("Accept-Encoding"), s.clock.Now()
+		if a := s.find(key, now); a != nil {
+			a.send(w, now)
+			return
+		}
+		copied := &copyingWriter{ResponseWriter: w}
+		handler.ServeHTTP(copied, r)
+		if body := copied.whole(); len(body) >= keepAbove {
+			lasts := min(time.Duration(len(body)>>10)*keepPerKiB, keepAtMost)
+			s.keep(&keptAnswer{key: key, header: w.Header().Clone(), body: body, began: now, until: now.Add(lasts)}, s.clock.Now())
+		}
+	})
+}
+
+// find returns what is kept of a page; nil if nothing is, or is too old.
+func (s *shelf) find(key string, now time.Time) *keptAnswer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear(now)
+	return s.kept[key]
+}
+
+// keep puts an answer on the shelf, unless its time is over already: who reads
+// slowly made it slow.
+func (s *shelf) keep(a *keptAnswer, now time.Time) {
+	if !a.until.After(now) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear(now)
+	s.remove(a.key)
+	for s.size+len(a.body) > shelfSize {
+		s.remove(s.oldest())
+	}
+	s.kept[a.key] = a
+	s.size += len(a.body)
+}
+
+// clear removes what is too old.
+func (s *shelf) clear(now time.Time) {
+	for key, a := range s.kept {
+		if !a.until.After(now) {
+			s.remove(key)
+		}
+	}
+}
+
+func (s *shelf) remove(key string) {
+	if a, there := s.kept[key]; there {
+		delete(s.kept, key)
+		s.size -= len(a.body)
+	}
+}
+
+// oldest is the page that was made first, of those made at once the first by name.
+func (s *shelf) oldest() string {
+	var first *keptAnswer
+	for _, a := range s.kept {
+		if first == nil || a.began.Before(first.began) || a.began.Equal(first.began) && a.key < first.key {
+			first = a
+		}
+	}
+	return first.key
+}
+
+func (a *keptAnswer) send(w http.ResponseWriter, now time.Time) {
+	maps.Copy(w.Header(), a.header)
+	w.Header().Set("Age", strconv.Itoa(int(max(now.Sub(a.began), 0)/time.Second)))
+	_, _ = w.Write(a.body) // a reader that is gone is no error of ours
+}
+
+// copyingWriter keeps a copy of what is sent, as long as that may go on the shelf.
+type copyingWriter struct {
+	http.ResponseWriter
+	copy   bytes.Buffer
+	status int  // zero before there is one
+	spoilt bool // not sent as a whole, or too large
+}
+
+// whole is the body of an answer that was sent as a whole and compressed; nil for
+// any other.
+func (w *copyingWriter) whole() []byte {
+	if w.spoilt || w.status != http.StatusOK || w.Header().Get("Content-Encoding") != "gzip" {
+		return nil
+	}
+	return w.copy.Bytes()
+}
+
+func (w *copyingWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *copyingWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	if err != nil || w.copy.Len()+n > shelfSize {
+		w.spoilt, w.copy = true, bytes.Buffer{}
+	}
+	if !w.spoilt {
+		w.copy.Write(b[:n])
+	}
+	return n, err
+}
+
+// Unwrap serves http.ResponseController.
+func (w *copyingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
