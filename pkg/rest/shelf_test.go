@@ -100,7 +100,8 @@ func (leaver) Write(b []byte) (int, error) { return len(b) / 2, errors.New("gone
 
 func TestNotKept(t *testing.T) {
 	write := func(size int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(noise(size)) }
+		page := noise(size)
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }
 	}
 	var s *shelved
 	for name, ask := range map[string]func(){
@@ -140,7 +141,8 @@ func TestNotKept(t *testing.T) {
 }
 
 func TestShelfIsBounded(t *testing.T) {
-	s := newShelved(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(noise(1 << 20)) })
+	page := noise(1 << 20)
+	s := newShelved(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
 	for i := range 3 * shelfSize >> 20 {
 		s.clock.SetTime(s.clock.Now().Add(time.Millisecond))
 		s.ask("GET", fmt.Sprintf("/%d", i), "gzip")
