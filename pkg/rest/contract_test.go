@@ -155,6 +155,7 @@ partitions:
 `)
 	c.server.build = stampedBuild(t)
 	c.server.health.checks = []Check{{Name: "n", Description: "d", Run: func() error { return errors.New("e") }}}
+	c.server.CheckHealth()
 	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
 	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}
 	add := func(p store.Pod, queue, app string) {

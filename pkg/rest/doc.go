@@ -3,8 +3,9 @@
 // served and what is not, and why, is in docs/rest.md.
 //
 // Every answer is made from one view of the inventory, so everything in it is of
-// one moment, and no lock is held while it is made or read. The health check looks at
-// everything in the same way, and rests in proportion.
+// one moment, and no lock is held while it is made or read. The health checks look at
+// everything in the same way, on a goroutine of their own, and rest in proportion:
+// readers are told what they found last.
 //
 //   - server.go has the routes; each answers from a function in queues.go,
 //     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,

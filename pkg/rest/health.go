@@ -1,8 +1,10 @@
 package rest
 
 import (
+	"context"
 	"net/http"
-	"sync"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -10,9 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
-// The result of a health check is given again for at least checkInterval, and for
-// checkRest times as long as it took: a check looks at everything, which keeps a
-// core busy, and readers may come as often as they like.
+// The checks are run once in checkInterval or, where they take long, once in checkRest
+// times as long as they took: they look at everything, which keeps a core busy.
 const (
 	checkInterval = 5 * time.Second
 	checkRest     = 200
@@ -40,45 +41,74 @@ type Check struct {
 	Run func() error
 }
 
-// health runs the checks when they are asked for, at most once in checkInterval.
+// health has what the checks found last. Readers are given that, and its age: none of
+// them runs a check, or waits for one, however many there are and however long it takes.
 type health struct {
 	checks []Check
-	clock  clock.PassiveClock
-
-	mu   sync.Mutex // guards the last result, and lets one check run at a time
-	last Health
-	next time.Time // when the checks may be run again
+	clock  clock.WithTicker
+	last   atomic.Pointer[examined] // nil before the first
 }
 
-func (h *health) result() Health {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	began := h.clock.Now()
-	if began.Before(h.next) {
-		return h.last
+// examined is what the checks found, and when they began.
+type examined struct {
+	Health
+	began time.Time
+}
+
+// run runs the checks now, and again and again until the context ends.
+func (h *health) run(ctx context.Context) {
+	for {
+		began := h.clock.Now()
+		h.examine()
+		next := began.Add(max(checkInterval, checkRest*h.clock.Since(began)))
+		timer := h.clock.NewTimer(next.Sub(h.clock.Now()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
 	}
-	h.last = Health{Healthy: true, HealthChecks: make([]HealthCheck, 0, len(h.checks))}
+}
+
+// examine runs the checks, and keeps what they find.
+func (h *health) examine() {
+	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]HealthCheck, 0, len(h.checks))}}
 	for _, c := range h.checks {
 		done := HealthCheck{Name: c.Name, Description: c.Description, Succeeded: true}
 		if err := c.Run(); err != nil {
-			done.Succeeded, done.DiagnosisMessage, h.last.Healthy = false, err.Error(), false
+			done.Succeeded, done.DiagnosisMessage, found.Healthy = false, err.Error(), false
 		}
-		h.last.HealthChecks = append(h.last.HealthChecks, done)
+		found.HealthChecks = append(found.HealthChecks, done)
 	}
-	took := h.clock.Since(began)
-	h.next = began.Add(max(checkInterval, checkRest*took))
-	return h.last
+	h.last.Store(found)
 }
 
+// CheckHealth runs the checks, and keeps what they find for readers. [Server.Serve]
+// does so by itself, from its start on.
+func (s *Server) CheckHealth() { s.health.examine() }
+
+// healthcheck answers GET scheduler/healthcheck: 404 as YuniKorn does where nothing was
+// checked yet, and otherwise how many seconds ago the checks began in the header Age.
 func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
-	answer(w, s.health.result())
+	last := s.health.last.Load()
+	if last == nil {
+		problem(w, http.StatusNotFound, "Health not known yet", "the checks have not come to an end since the scheduler began; ask again in a moment")
+		return
+	}
+	w.Header().Set("Age", strconv.Itoa(int(max(s.clock.Since(last.began), 0)/time.Second)))
+	answer(w, last.Health)
 }
 
 // checked is the same for the pages.
-func (s *Server) checked() []web.Check {
-	var out []web.Check
-	for _, c := range s.health.result().HealthChecks {
-		out = append(out, web.Check{Name: c.Name, Description: c.Description, Wrong: c.DiagnosisMessage})
+func (s *Server) checked() web.Checked {
+	last := s.health.last.Load()
+	if last == nil {
+		return web.Checked{}
+	}
+	out := web.Checked{At: last.began}
+	for _, c := range last.HealthChecks {
+		out.Checks = append(out.Checks, web.Check{Name: c.Name, Description: c.Description, Wrong: c.DiagnosisMessage})
 	}
 	return out
 }

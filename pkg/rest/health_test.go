@@ -1,27 +1,38 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
 )
+
+const healthPage = "/ws/v1/scheduler/healthcheck"
+
+// readHealth is what a reader of the health is told.
+func readHealth(t *testing.T, handler http.Handler) (got Health, status int, age string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, healthPage, nil))
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("status %d: %v", w.Code, err)
+	}
+	return got, w.Code, w.Header().Get("Age")
+}
 
 func TestHealthcheckTellsWhatIsWrong(t *testing.T) {
 	server := NewServer(Options{Checks: []Check{
 		{Name: "Books", Description: "sums", Run: func() error { return nil }},
 		{Name: "Pods", Description: "listing", Run: func() error { return errors.New("pod a/b: in the listing and not in the store") }}}})
-	recorder := httptest.NewRecorder()
-	server.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/ws/v1/scheduler/healthcheck", nil))
-	var got Health
-	if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil {
-		t.Fatalf("status %d: %v", recorder.Code, err)
-	}
+	server.CheckHealth()
+	got, _, _ := readHealth(t, server.Handler())
 	want := Health{HealthChecks: []HealthCheck{
 		{Name: "Books", Description: "sums", Succeeded: true},
 		{Name: "Pods", Description: "listing", DiagnosisMessage: "pod a/b: in the listing and not in the store"},
@@ -31,32 +42,113 @@ func TestHealthcheckTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestHealthcheckRunsAtMostOnceInAnInterval(t *testing.T) {
+// TestHealthIsNotKnownBeforeTheFirstCheck: then it is answered 404, as by YuniKorn.
+func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 	runs := 0
-	var broken error
-	var took time.Duration
-	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
-	h := health{clock: now, checks: []Check{{Name: "Books", Run: func() error { runs++; now.Step(took); return broken }}}}
-	if !h.result().Healthy {
-		t.Error("a check that finds nothing makes it unhealthy")
+	server := NewServer(Options{Checks: []Check{{Name: "Books", Run: func() error { runs++; return nil }}}})
+	for range 3 {
+		if _, status, _ := readHealth(t, server.Handler()); status != http.StatusNotFound {
+			t.Errorf("status %d", status)
+		}
 	}
-	broken = errors.New("wrong")
-	now.Step(checkInterval - 1)
-	if got := h.result(); !got.Healthy || runs != 1 {
-		t.Errorf("healthy %v after %d runs; want the old result after 1", got.Healthy, runs)
+	if told := server.checked(); runs > 0 || !told.At.IsZero() {
+		t.Errorf("readers ran %d checks; the pages are told %+v", runs, told)
 	}
-	now.Step(1)
-	took = checkInterval
-	if got := h.result(); got.Healthy || runs != 2 {
-		t.Errorf("healthy %v after %d runs; want the new result after 2", got.Healthy, runs)
+}
+
+// TestChecksRunAtTheirPace: at the start, and then once in an interval, which is as many
+// times as long as they took. Readers change nothing of it.
+func TestChecksRunAtTheirPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		var broken error
+		var takes time.Duration
+		server := NewServer(Options{Checks: []Check{{Name: "Books", Run: func() error {
+			runs++
+			found := broken
+			time.Sleep(takes)
+			return found
+		}}}})
+		ctx, stop := context.WithCancel(t.Context())
+		go server.health.run(ctx)
+		after := func(pause time.Duration, wantRuns int, healthy bool, wantAge string) {
+			t.Helper()
+			time.Sleep(pause)
+			synctest.Wait()
+			for range 3 {
+				if got, _, age := readHealth(t, server.Handler()); got.Healthy != healthy || runs != wantRuns || age != wantAge {
+					t.Errorf("healthy %v, %s s old, after %d runs; want %v, %s, %d", got.Healthy, age, runs, healthy, wantAge, wantRuns)
+				}
+			}
+		}
+		after(0, 1, true, "0")
+		broken = errors.New("wrong")
+		after(checkInterval-1, 1, true, "4")
+		takes = checkInterval
+		after(1, 2, true, "5") // the second one is under way
+		after(checkInterval, 2, false, "5")
+		broken, takes = nil, 0
+		after((checkRest-1)*checkInterval-1, 2, false, "999")
+		after(1, 3, true, "0")
+		stop()
+		time.Sleep(2 * checkRest * checkInterval)
+		if runs != 3 {
+			t.Errorf("%d runs after the end", runs)
+		}
+	})
+}
+
+// readersWait tells whether readers of the health wait for a check that does not come to
+// an end: one under way since the start, and one after a result was there.
+func readersWait(t *testing.T, served func(context.Context, []Check) http.Handler) (waits bool) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ends := make(chan struct{})
+		handler := served(ctx, []Check{{Name: "Books", Run: func() error { <-ends; return nil }}})
+		read := func(wantStatus int) error {
+			w := httptest.NewRecorder()
+			answered := false
+			go func() {
+				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, healthPage, nil))
+				answered = true
+			}()
+			synctest.Wait()
+			if !answered || w.Code != wantStatus {
+				return fmt.Errorf("answered %v with status %d, want %d", answered, w.Code, wantStatus)
+			}
+			return nil
+		}
+		err := read(http.StatusNotFound)
+		ends <- struct{}{}
+		time.Sleep(checkInterval) // now the next one is under way
+		err = errors.Join(err, read(http.StatusOK), read(http.StatusOK))
+		waits = err != nil
+		close(ends)
+	})
+	return waits
+}
+
+func TestReadersOfTheHealthWaitForNoCheck(t *testing.T) {
+	if readersWait(t, func(ctx context.Context, checks []Check) http.Handler {
+		server := NewServer(Options{Checks: checks})
+		go server.health.run(ctx)
+		return server.Handler()
+	}) {
+		t.Error("a reader waits for a check")
 	}
-	broken = nil
-	now.Step((checkRest-1)*checkInterval - 1)
-	if got := h.result(); got.Healthy || runs != 2 {
-		t.Errorf("healthy %v after %d runs; a check that takes long rests long", got.Healthy, runs)
-	}
-	now.Step(1)
-	if got := h.result(); !got.Healthy || runs != 3 {
-		t.Errorf("healthy %v after %d runs; want the new result after 3", got.Healthy, runs)
+}
+
+// TestReadersThatWaitAreNoticed: a server that runs the checks for its readers.
+func TestReadersThatWaitAreNoticed(t *testing.T) {
+	if !readersWait(t, func(_ context.Context, checks []Check) http.Handler {
+		server := NewServer(Options{Checks: checks})
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server.CheckHealth()
+			server.Handler().ServeHTTP(w, r)
+		})
+	}) {
+		t.Error("a server whose readers wait passes")
 	}
 }

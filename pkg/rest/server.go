@@ -31,7 +31,7 @@ type Options struct {
 	Record *record.Record
 	// Events is what happened; nil where nobody records it.
 	Events *eventlog.Log
-	// Checks are run when somebody asks for the health.
+	// Checks are run from time to time while it serves; readers are told the last result.
 	Checks []Check
 	// Explainer says what is known of one pod; nil for a server that cannot say.
 	Explainer Explainer
@@ -195,6 +195,7 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.Logger) {
 	server := s.limits.server(s.Handler())
 	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go s.health.run(ctx)
 	if s.inventory != nil {
 		go s.sample(ctx)
 	}

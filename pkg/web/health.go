@@ -1,5 +1,7 @@
 package web
 
+import "time"
+
 // Check is something that was checked.
 type Check struct {
 	// Name and Description say what.
@@ -8,10 +10,18 @@ type Check struct {
 	Wrong string
 }
 
+// Checked is what the checks found, and when they began; the zero value before that.
+type Checked struct {
+	At     time.Time
+	Checks []Check
+}
+
 // healthContent is what is on the page of the health.
 type healthContent struct {
 	Started bool
 	Checks  []Check
+	// Checked is when; nothing if they were not through once.
+	Checked moment
 	// Wrong is how many checks found something.
 	Wrong int
 	Since moment
@@ -24,7 +34,9 @@ type fact struct{ Name, Value string }
 func (p *Pages) healthPage(r *request) (any, string) {
 	out := healthContent{Started: r.Started, Since: at(p.started)}
 	if p.options.Health != nil {
-		for _, c := range p.options.Health() {
+		last := p.options.Health()
+		out.Checked = at(last.At)
+		for _, c := range last.Checks {
 			c.Name, c.Description, c.Wrong = visible(c.Name), visible(c.Description), visible(c.Wrong)
 			out.Checks = append(out.Checks, c)
 			if c.Wrong != "" {

@@ -41,8 +41,8 @@ type Options struct {
 	// Configuration says what is known of the configuration beside the view; nil
 	// for nothing.
 	Configuration func() Configuration
-	// Health says what was checked; nil for nothing.
-	Health func() []Check
+	// Health says what was checked last; nil for nobody who checks.
+	Health func() Checked
 	// Version is what runs, for people; may be empty.
 	Version string
 }

@@ -26,17 +26,18 @@ type site struct {
 	world         *webtest.World
 	configuration web.Configuration
 	checks        []web.Check
+	checked       time.Time
 	mux           *http.ServeMux
 }
 
 func newSite(w *webtest.World) *site {
 	s := &site{world: w, mux: http.NewServeMux()}
 	s.configuration = web.Configuration{Version: 1, Source: "the test", Since: w.Now.Add(-time.Hour)}
-	s.checks = []web.Check{{Name: "Books", Description: "all is right"}}
+	s.checks, s.checked = []web.Check{{Name: "Books", Description: "all is right"}}, w.Now.Add(-3*time.Second)
 	s.Pages = web.New(web.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
-		Health:        func() []web.Check { return s.checks },
+		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
 	})
 	for _, path := range s.Paths() {
 		s.mux.Handle(path, s.Pages)

@@ -52,6 +52,7 @@ func serve(t *testing.T, w *webtest.World, configuration web.Configuration) stri
 		Configuration: func() web.Configuration { return configuration },
 		Checks:        []rest.Check{{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: w.Store.Check}},
 	})
+	server.CheckHealth()
 	s := httptest.NewServer(server.Handler())
 	t.Cleanup(s.Close)
 	return s.URL

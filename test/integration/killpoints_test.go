@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,16 +19,33 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// checkHealth asks the scheduler whether its books are in order.
+// checkHealth waits until the scheduler has checked its books again, which it does from
+// time to time, and reads whether they are in order.
 func (e *env) checkHealth(ctx context.Context) {
 	e.Helper()
-	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+"/ws/v1/scheduler/healthcheck")
-	e.ok(err)
-	var h rest.Health
-	e.ok(json.Unmarshal(body, &h))
-	if !h.Healthy {
-		e.Errorf("the health check says %s", body)
-	}
+	called := time.Now()
+	eventually(e, 4*patience, "the health of now is known", func() (bool, string) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody)
+		e.ok(err)
+		asked := time.Now()
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, err.Error()
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		e.ok(err)
+		age, err := strconv.Atoi(response.Header.Get("Age")) // whole seconds that are over
+		if err != nil || asked.Add(-time.Duration(age+1)*time.Second).Before(called) {
+			return false, fmt.Sprintf("%s, %d s old: %s", response.Status, age, body)
+		}
+		var h rest.Health
+		e.ok(json.Unmarshal(body, &h))
+		if !h.Healthy {
+			e.Errorf("the health check says %s", body)
+		}
+		return true, ""
+	})
 }
 
 // TestKilledWhilePreempting kills the scheduler at every write of a preemption,

@@ -133,10 +133,13 @@ func found(t *testing.T, law string) float64 {
 	return 0
 }
 
+// checkPatience is how long the next check, or the one after it, is waited for.
+const checkPatience = 2 * time.Minute
+
 // wantChecks waits until the health check finds what begins like this, and nothing else.
 func wantChecks(t *testing.T, address string, want ...string) {
 	t.Helper()
-	plugintest.Eventually(t, func() error {
+	plugintest.Within(t, checkPatience, func() error {
 		answer, err := http.Get("http://" + address + "/ws/v1/scheduler/healthcheck")
 		if err != nil {
 			return err

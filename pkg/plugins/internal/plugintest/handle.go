@@ -209,8 +209,15 @@ func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note
 // Eventually polls until the condition gives no error, or fails the test.
 func Eventually(t testing.TB, condition func() error) {
 	t.Helper()
+	Within(t, 20*time.Second, condition)
+}
+
+// Within waits until the condition has no error, and fails the test when it still has
+// one after so long.
+func Within(t testing.TB, limit time.Duration, condition func() error) {
+	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, 20*time.Second, true,
+	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Millisecond, limit, true,
 		func(context.Context) (bool, error) {
 			last = condition()
 			return last == nil, nil
