@@ -60,8 +60,8 @@ const long = `Shows queues and preemption as the scheduler sees them, and checks
 configurations. It reads and never writes.
 
 "config" needs no cluster. The other commands ask the scheduler: through the API
-server by default, with your own rights (get on services/proxy), or directly at
-the address that --server gives.
+server by default, with your own rights (the verb get on services/proxy and, for
+preview, create), or directly at the address that --server gives.
 
 Exit codes: 0 fine, 1 something is wrong with what was looked at, 2 the command
 could not do its work.`

@@ -86,7 +86,7 @@ func (c *connection) query(ctx context.Context, path string, query url.Values) (
 	target = target.JoinPath(path)
 	target.RawQuery = query.Encode()
 	status, body, err := c.fetch(ctx, client, http.MethodGet, target.String(), nil)
-	return c.judge(status, body, err)
+	return c.judge(http.MethodGet, status, body, err)
 }
 
 // post returns the body of the answer to what is sent to a path.
@@ -99,11 +99,11 @@ func (c *connection) post(ctx context.Context, path string, sent []byte) ([]byte
 	if m := message(body); err == nil && status == http.StatusBadRequest && m != "" {
 		return nil, errors.New(printable(m)) // about what was sent
 	}
-	return c.judge(status, body, err)
+	return c.judge(http.MethodPost, status, body, err)
 }
 
-// judge returns the body of an answer, or what to do about one that is none.
-func (c *connection) judge(status int, body []byte, err error) ([]byte, error) {
+// judge returns the body of an answer to a method, or what to do about one that is none.
+func (c *connection) judge(method string, status int, body []byte, err error) ([]byte, error) {
 	advice := distrusted(err)
 	switch {
 	case err != nil && c.server != "" && advice != "":
@@ -116,7 +116,7 @@ func (c *connection) judge(status int, body []byte, err error) ([]byte, error) {
 	case status == http.StatusNotFound && isMissing(body):
 		return nil, &missingError{message(body)}
 	case status != http.StatusOK:
-		return nil, c.refused(status, body)
+		return nil, c.refused(method, status, body)
 	}
 	return body, nil
 }

@@ -136,18 +136,20 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name, server, body, says string
 		status                   int
+		method                   string
 	}{
-		{"unknown to the scheduler", "https://s", unknown, "--token", http.StatusUnauthorized},
-		{"unknown behind the API server", "", unknown, "does not pass your credentials on", http.StatusUnauthorized},
-		{"unknown to the API server", "", `{"kind":"Status","message":"Unauthorized"}`, "log in to the cluster again", http.StatusUnauthorized},
-		{"may not, says the scheduler", "https://s", `{"status_code":403,"message":"Forbidden","description":"ann may not"}`, "ann may not: ask who administers", http.StatusForbidden},
-		{"may not, says the API server", "", `{"kind":"Status","message":"no"}`, "services/proxy", http.StatusForbidden},
-		{"HTTPS behind the API server", "", "Client sent an HTTP request to an HTTPS server.", "NAMESPACE/https:NAME:PORT", http.StatusBadRequest},
-		{"the scheduler says why", "", `{"status_code":503,"message":"No preview","description":"not yet"}`, "answer 503 Service Unavailable: not yet", http.StatusServiceUnavailable},
-		{"not a scheduler", "https://s", "<html>", "is this the scheduler's REST interface?", http.StatusForbidden},
+		{"unknown to the scheduler", "https://s", unknown, "--token", http.StatusUnauthorized, http.MethodGet},
+		{"unknown behind the API server", "", unknown, "does not pass your credentials on", http.StatusUnauthorized, http.MethodGet},
+		{"unknown to the API server", "", `{"kind":"Status","message":"Unauthorized"}`, "log in to the cluster again", http.StatusUnauthorized, http.MethodGet},
+		{"may not, says the scheduler", "https://s", `{"status_code":403,"message":"Forbidden","description":"ann may not"}`, "ann may not: ask who administers", http.StatusForbidden, http.MethodGet},
+		{"may not, says the API server", "", `{"kind":"Status","message":"no"}`, "the verb get on services/proxy", http.StatusForbidden, http.MethodGet},
+		{"may read and not send, says the API server", "", `{"kind":"Status","message":"no"}`, "the verb create on services/proxy", http.StatusForbidden, http.MethodPost},
+		{"HTTPS behind the API server", "", "Client sent an HTTP request to an HTTPS server.", "NAMESPACE/https:NAME:PORT", http.StatusBadRequest, http.MethodGet},
+		{"the scheduler says why", "", `{"status_code":503,"message":"No preview","description":"not yet"}`, "answer 503 Service Unavailable: not yet", http.StatusServiceUnavailable, http.MethodGet},
+		{"not a scheduler", "https://s", "<html>", "is this the scheduler's REST interface?", http.StatusForbidden, http.MethodGet},
 	} {
 		c := connection{server: tt.server, service: "a/b:1"}
-		if err := c.refused(tt.status, []byte(tt.body)); !strings.Contains(err.Error(), tt.says) {
+		if err := c.refused(tt.method, tt.status, []byte(tt.body)); !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, not %q", tt.name, err, tt.says)
 		}
 	}

@@ -25,8 +25,11 @@ func byScheduler(body []byte) bool {
 	return json.Unmarshal(body, &p) == nil && p.StatusCode != 0 && p.Message != ""
 }
 
-// refused says what to do with an answer that is not 200.
-func (c *connection) refused(status int, body []byte) error {
+// proxyVerbs are the verbs on services/proxy that the API server wants for a method.
+var proxyVerbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create"}
+
+// refused says what to do with an answer to a method that is not 200.
+func (c *connection) refused(method string, status int, body []byte) error {
 	told := answered(status, body)
 	switch own := byScheduler(body); {
 	case c.server != "":
@@ -41,7 +44,7 @@ func (c *connection) refused(status int, body []byte) error {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s: log in to the cluster again", told)
 	case http.StatusForbidden:
-		return fmt.Errorf("%s: you need the verb get on services/proxy there; ask for it, or use kubectl port-forward and --server", told)
+		return fmt.Errorf("%s: you need the verb %s on services/proxy there; ask for it, or use kubectl port-forward and --server", told, proxyVerbs[method])
 	case http.StatusBadRequest:
 		return fmt.Errorf("%s: does the scheduler serve HTTPS (restTLSCertFile)? Then name the service by --service NAMESPACE/https:NAME:PORT", told)
 	case http.StatusNotFound:

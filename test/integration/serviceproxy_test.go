@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// reachableAddress is an address of this machine that others can reach it at, with a
+// free port: the API server takes no loopback address for an endpoint.
+func reachableAddress(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return net.JoinHostPort(n.IP.String(), port)
+		}
+	}
+	t.Fatalf("this machine has no address but loopback ones: %v", addresses)
+	return ""
+}
+
+// servedAt makes a service whose only endpoint is a pod with this address, as the
+// controller would of a scheduler that runs in the cluster. The API server's proxy goes
+// to addresses that pods have, and to no others.
+func (e *env) servedAt(service, address string) {
+	e.Helper()
+	host, portText, err := net.SplitHostPort(address)
+	e.ok(err)
+	port, err := strconv.Atoi(portText)
+	e.ok(err)
+	core := suite.client.CoreV1()
+	_, err = core.Services(e.ns).Create(e.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 9080}}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	pod, err := core.Pods(e.ns).Create(e.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: service},
+		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "scheduler", Image: "scheduler"}}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	pod.Status.PodIP, pod.Status.PodIPs = host, []corev1.PodIP{{IP: host}}
+	_, err = core.Pods(e.ns).UpdateStatus(e.Context(), pod, metav1.UpdateOptions{})
+	e.ok(err)
+	//nolint:staticcheck // the proxy reads Endpoints, not EndpointSlices
+	_, err = core.Endpoints(e.ns).Create(e.Context(), &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{Name: service},
+		Subsets: []corev1.EndpointSubset{{
+			Addresses: []corev1.EndpointAddress{{IP: host, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: e.ns, Name: service, UID: pod.UID}}},
+			Ports:     []corev1.EndpointPort{{Port: int32(port)}},
+		}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+}
+
+// mayProxy lets a service account use the proxy to services, by these verbs, and
+// nothing else.
+func (e *env) mayProxy(name string, verbs ...string) {
+	e.Helper()
+	roles := suite.client.RbacV1()
+	_, err := roles.Roles(e.ns).Create(e.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"services/proxy"}, Verbs: verbs}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	_, err = roles.RoleBindings(e.ns).Create(e.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.ns, Name: name}},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+}
+
+// TestPluginThroughTheServiceProxy asks with kubectl-paddock as people do who give no
+// --server: through the API server, with the rights that the documentation names and
+// no others.
+func TestPluginThroughTheServiceProxy(t *testing.T) {
+	address := reachableAddress(t)
+	e := setup(t, oneLeaf("2"), func(s *settings) { s.args = map[string]any{"restAddress": address} })
+	e.rest = address
+	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
+	const service = "paddock"
+	e.servedAt(service, address)
+	rights := map[string][]string{"reads": {"get"}, "sends": {"get", "create"}, "neither": {"list"}}
+	admin, kubeconfig := suite.cluster.AdminConfig(), clientcmdapi.NewConfig()
+	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	for name, verbs := range rights {
+		kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: e.token(name)}
+		kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: "c", AuthInfo: name}
+		e.mayProxy(name, verbs...)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	e.ok(clientcmd.WriteToFile(*kubeconfig, path))
+	e.awaitRefused(e.createPod(e.pod("waits", "waits", inQueue("root.a"), requests("cpu", "5"))), reasons.OverMax)
+	for _, c := range []struct {
+		as, args string
+		exit     int
+		says     string
+	}{
+		{"reads", "queues root.a", 0, "root.a"},
+		{"reads", "explain pod waits -n " + e.ns, 0, "OverMax"},
+		{"reads", "preview -f -", 2, "you need the verb create on services/proxy there"},
+		{"sends", "preview -f -", 0, "fits: Pod " + e.ns + "/light"},
+		{"neither", "queues", 2, "you need the verb get on services/proxy there"},
+		{"neither", "preview -f -", 2, "you need the verb create on services/proxy there"},
+	} {
+		args := append(strings.Fields(c.args), "--service", e.ns+"/"+service+":9080", "--kubeconfig", path, "--context", c.as)
+		if out := e.paddockAt(e.manifest("light", "root.a", requests("memory", "1Mi")), c.exit, args...); !strings.Contains(out, c.says) {
+			t.Errorf("%s as %s does not say %q: %s", c.args, c.as, c.says, out)
+		}
+	}
+}
