@@ -176,7 +176,7 @@ var table = []Entry{
 	{BackingOff, "The pod was tried a moment ago without success.",
 		"Nothing: it is tried again when its back-off is over."},
 	{NoNodeFits, "No node could take the pod when it was last tried.",
-		"Read the FailedScheduling event of the pod: it counts the nodes by what was missing."},
+		"Read the sentence: it counts the nodes by what was missing at the last try, as kubectl describe pod does. Make room on a node that suits the pod, add one, or ask for less."},
 	{NodeHeld, "The node is held for a pod for which room is being made.",
 		"Nothing: the hold ends when that pod runs or gives up."},
 	{ConfigurationChanged, "The queues changed while the pod was being placed.",

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -133,7 +134,11 @@ func summary(x *store.Explanation, out *Explanation) string {
 	if out.Reason == nil {
 		return fmt.Sprintf("%s: %s.", who, out.State)
 	}
-	return fmt.Sprintf("%s: %s: %s", who, out.State, out.Reason.Message)
+	said := out.Reason.Message
+	if out.State == podStuck && out.Room != nil && out.Room.Reason != nil && !strings.Contains(said, out.Room.Reason.Message) {
+		said += "; " + out.Room.Reason.Message // as it is by now
+	}
+	return fmt.Sprintf("%s: %s: %s", who, out.State, said)
 }
 
 // toDo is what would have to change for the pod to run, or to stay.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,40 +61,43 @@ func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 // times as long as they took. Readers change nothing of it.
 func TestChecksRunAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runs := 0
-		var broken error
-		var takes time.Duration
+		type result struct {
+			err   error
+			takes time.Duration
+		}
+		var runs atomic.Int32
+		var next atomic.Pointer[result]
+		next.Store(&result{})
 		server := NewServer(Options{Checks: []Check{{Name: "Books", Run: func() error {
-			runs++
-			found := broken
-			time.Sleep(takes)
-			return found
+			runs.Add(1)
+			found := next.Load()
+			time.Sleep(found.takes)
+			return found.err
 		}}}})
 		ctx, stop := context.WithCancel(t.Context())
 		go server.health.run(ctx)
-		after := func(pause time.Duration, wantRuns int, healthy bool, wantAge string) {
+		after := func(pause time.Duration, wantRuns int32, healthy bool, wantAge string) {
 			t.Helper()
 			time.Sleep(pause)
 			synctest.Wait()
 			for range 3 {
-				if got, _, age := readHealth(t, server.Handler()); got.Healthy != healthy || runs != wantRuns || age != wantAge {
-					t.Errorf("healthy %v, %s s old, after %d runs; want %v, %s, %d", got.Healthy, age, runs, healthy, wantAge, wantRuns)
+				if got, _, age := readHealth(t, server.Handler()); got.Healthy != healthy || runs.Load() != wantRuns || age != wantAge {
+					t.Errorf("healthy %v, %s s old, after %d runs; want %v, %s, %d", got.Healthy, age, runs.Load(), healthy, wantAge, wantRuns)
 				}
 			}
 		}
 		after(0, 1, true, "0")
-		broken = errors.New("wrong")
 		after(checkInterval-1, 1, true, "4")
-		takes = checkInterval
+		next.Store(&result{errors.New("wrong"), checkInterval})
 		after(1, 2, true, "5") // the second one is under way
 		after(checkInterval, 2, false, "5")
-		broken, takes = nil, 0
+		next.Store(&result{})
 		after((checkRest-1)*checkInterval-1, 2, false, "999")
 		after(1, 3, true, "0")
 		stop()
 		time.Sleep(2 * checkRest * checkInterval)
-		if runs != 3 {
-			t.Errorf("%d runs after the end", runs)
+		if runs.Load() != 3 {
+			t.Errorf("%d runs after the end", runs.Load())
 		}
 	})
 }
@@ -109,14 +113,14 @@ func readersWait(t *testing.T, served func(context.Context, []Check) http.Handle
 		handler := served(ctx, []Check{{Name: "Books", Run: func() error { <-ends; return nil }}})
 		read := func(wantStatus int) error {
 			w := httptest.NewRecorder()
-			answered := false
+			var answered atomic.Bool
 			go func() {
 				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, healthPage, nil))
-				answered = true
+				answered.Store(true)
 			}()
 			synctest.Wait()
-			if !answered || w.Code != wantStatus {
-				return fmt.Errorf("answered %v with status %d, want %d", answered, w.Code, wantStatus)
+			if !answered.Load() || w.Code != wantStatus {
+				return fmt.Errorf("answered %v with status %d, want %d", answered.Load(), w.Code, wantStatus)
 			}
 			return nil
 		}

@@ -123,6 +123,7 @@ var (
 	timeText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	restText = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b`)
 	planName = regexp.MustCompile(`UID-\d+`)
+	refusals = regexp.MustCompile(`none of \d+ nodes could take the pod: [^;"]+`) // other tests have nodes, too
 	numbered = regexp.MustCompile(`\d+(/\d+)? (nodes? |Insufficient|Preemption)`)
 )
 
@@ -177,6 +178,7 @@ func (e *env) unnamed(text []byte) []byte {
 	text = planName.ReplaceAll(text, []byte("PLAN"))
 	text = timeText.ReplaceAll(text, []byte("TIME"))
 	text = restText.ReplaceAll(text, []byte("SOME TIME"))
+	text = refusals.ReplaceAll(text, []byte("none of N nodes could take the pod: COUNTS"))
 	text = numbered.ReplaceAll(text, []byte("N $2"))
 	return bytes.ReplaceAll(text, []byte(e.id), []byte("TEST"))
 }

@@ -171,7 +171,10 @@ func TestExplanations(t *testing.T) {
 	for _, s := range explainCases(e.id) {
 		e.run(string(s.code), func(e *env) {
 			name := "why-" + strings.ToLower(string(s.code))
-			e.awaitExplained(e.createPod(e.pod(name, name, s.options...)), s.code, s.at)
+			x := e.awaitExplained(e.createPod(e.pod(name, name, s.options...)), s.code, s.at)
+			if s.code == reasons.NoNodeFits && !strings.Contains(x.Reason.Message, "1 Insufficient cpu") {
+				e.Errorf("it does not count the nodes by what was missing: %s", x.Reason.Message)
+			}
 		})
 	}
 	e.run("DaemonSet", func(e *env) {

@@ -144,15 +144,16 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 	} else {
 		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), asked)
 	}
+	end := ended{pod: pod, asked: asked, statuses: statuses, why: why}
 	if node != "" { // the store has it parked
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
 	if !requires {
-		return pl.endCycle(pod, asked, why)
+		return pl.endCycle(end)
 	}
 	// Nobody else is to make room: upstream's preemption, which may come next, knows
 	// neither holds nor whom they spare (D4).
-	result, status := pl.endCycle(pod, asked, why)
+	result, status := pl.endCycle(end)
 	if why.Code != reasons.MakingRoom && why.Code != reasons.WaitingForRoom {
 		result = framework.NewPostFilterResultWithNominatedNode("")
 	}
@@ -181,16 +182,27 @@ var quotas = map[reasons.Code]bool{
 	reasons.MaxApplications: true, reasons.UserMaxApplications: true, reasons.GroupMaxApplications: true,
 }
 
-// endCycle tells the store of a cycle after which the pod holds no node anew.
-func (pl *Plugin) endCycle(pod *corev1.Pod, asked bool, why reasons.Reason) (*fwk.PostFilterResult, *fwk.Status) {
+// ended is a cycle after which the pod holds no node anew.
+type ended struct {
+	pod *corev1.Pod
+	// asked is whether the filters were asked; they gave the statuses.
+	asked    bool
+	statuses fwk.NodeToStatusReader
+	// why is why nobody makes room for it.
+	why reasons.Reason
+}
+
+// endCycle tells the store of it.
+func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
+	pod, asked, why := c.pod, c.asked, c.why
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
 	case !asked || quotas[why.Code]:
 		s.Refused(pod.UID, now)
 	default:
-		s.Failed(pod.UID, informer.Kind(pod), reasons.New(reasons.NoNodeFits, "no node could take the pod; %s", why.Text), now)
+		s.Failed(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has said so
 		return nil, fwk.NewStatus(fwk.Unschedulable)

@@ -1,0 +1,69 @@
+package preemption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// passing are the codes of sentences that are out of date a moment later; what is so
+// now, explain says beside.
+var passing = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
+
+// nodes is how many nodes the cycle knows.
+func (pl *Plugin) nodes() int {
+	lister := pl.handle.SnapshotSharedLister()
+	if lister == nil {
+		return 0
+	}
+	infos, err := lister.NodeInfos().List()
+	if err != nil {
+		return 0
+	}
+	return len(infos)
+}
+
+// noNode says why none of the nodes took a pod, and why nobody makes room for it.
+func noNode(statuses fwk.NodeToStatusReader, nodes int, why reasons.Reason) reasons.Reason {
+	text := "no node could take the pod"
+	if all, ok := statuses.(*framework.NodeToStatus); ok {
+		nodes = max(nodes, all.Len())
+	}
+	if refused := refusals(statuses, nodes); refused != "" {
+		text = fmt.Sprintf("none of %d nodes could take the pod: %s", nodes, refused)
+	}
+	if why.Text == "" || passing[why.Code] {
+		return reasons.New(reasons.NoNodeFits, "%s", text)
+	}
+	return reasons.New(reasons.NoNodeFits, "%s; %s", text, why.Text)
+}
+
+// refusals counts the nodes by why they did not take the pod, in the order of what is
+// said; empty where that is not known.
+func refusals(statuses fwk.NodeToStatusReader, nodes int) string {
+	all, ok := statuses.(*framework.NodeToStatus)
+	if !ok || all == nil {
+		return ""
+	}
+	counts := map[string]int{}
+	count := func(s *fwk.Status, n int) {
+		for _, text := range s.Reasons() {
+			counts[text] += n
+		}
+	}
+	all.ForEachExplicitNode(func(_ string, s *fwk.Status) { count(s, 1) })
+	if absent := nodes - all.Len(); absent > 0 { // no filter was asked about these
+		count(all.AbsentNodesStatus(), absent)
+	}
+	texts := slices.Sorted(maps.Keys(counts))
+	for i, text := range texts {
+		texts[i] = fmt.Sprintf("%d %s", counts[text], text)
+	}
+	return strings.Join(texts, ", ")
+}
