@@ -1,0 +1,131 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// stalled is a reader that never reads: a write to it does not come to an end before
+// the reader is gone.
+type stalled struct {
+	header  http.Header
+	begun   sync.Once
+	writing chan struct{} // closed by the first write
+	gone    <-chan struct{}
+}
+
+func (w *stalled) Header() http.Header              { return w.header }
+func (*stalled) WriteHeader(int)                    {}
+func (*stalled) Flush()                             {}
+func (*stalled) SetWriteDeadline(_ time.Time) error { return nil }
+
+func (w *stalled) Write([]byte) (int, error) {
+	w.begun.Do(func() { close(w.writing) })
+	<-w.gone
+	return 0, io.ErrClosedPipe
+}
+
+// heldUp tells whether a step does not come to an end while every page is being written
+// to a reader that never reads. What takes longer than wait counts as never.
+func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wait time.Duration) error {
+	t.Helper()
+	gone := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer close(gone)
+	defer stop()
+	for _, page := range pages {
+		w := &stalled{header: http.Header{}, writing: make(chan struct{}), gone: gone}
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		readers.Go(func() { handler.ServeHTTP(w, r) })
+		select {
+		case <-w.writing:
+		case <-time.After(patient):
+			return errors.New(page + " is not answered while others are not read")
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		step()
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(wait):
+		return errors.New("the step waits for a reader")
+	}
+}
+
+// cycle is what the scheduler asks of the store while it places a pod, makes room for
+// one and goes on; all of it takes the store's lock.
+func (c *cluster) cycle(t *testing.T) {
+	pod := store.Pod{
+		UID: "more", Namespace: "ns", Name: "more", Created: c.now, Request: amountsOf(t, "vcore=1 pods=1"),
+		Labels: map[string]string{"queue": "root.b", "applicationId": "more"},
+	}
+	c.store.Upsert(pod, c.now)
+	c.store.Tick(c.now)
+	_, _ = c.store.Attempt("more", "", nil, c.now)
+	c.store.Failed("more", "", reasons.New(reasons.NoNodeFits, "none"), c.now)
+	if _, why := c.store.Commit("a1", nil, c.now); !why.None() {
+		t.Errorf("the plan is not carried out: %v", why)
+	}
+	pod.Node, pod.Scheduled = "n1", c.now
+	c.store.Upsert(pod, c.now)
+	c.store.Delete("more", c.now)
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACycleWaitsForNoReader: no page is written while a lock of the store, or of what
+// the next reader needs, is held.
+func TestACycleWaitsForNoReader(t *testing.T) {
+	c := busyCluster(t)
+	var pages []string
+	for route := range c.server.routes() {
+		for name, value := range map[string]string{
+			"partition": Partition, "queue": "root.b", "application": "job", "node": "n1", "user": "dev1", "group": "dev", "state": "active",
+		} {
+			route = strings.ReplaceAll(route, "{"+name+"}", value)
+		}
+		pages = append(pages, "/ws/v1/"+route)
+	}
+	pages = append(pages, "/ws/v1/events/stream?count=9", "/debug/fullstatedump", "/api/v1/decisions", "/api/v1/holds", "/api/v1/pods/ns/a1/explain",
+		"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health")
+	slices.Sort(pages)
+	if err := heldUp(t, c.server.Handler(), slices.Concat(pages, pages), func() { c.cycle(t) }, patient); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestACycleThatWaitsIsNoticed: a page that is written while the lock is held.
+func TestACycleThatWaitsIsNoticed(t *testing.T) {
+	var lock sync.Mutex
+	writes := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		lock.Lock()
+		defer lock.Unlock()
+		_, _ = io.WriteString(w, "all there is")
+	})
+	step := func() {
+		lock.Lock()
+		defer lock.Unlock()
+	}
+	if heldUp(t, writes, []string{"/"}, step, 50*time.Millisecond) == nil {
+		t.Error("a step that waits for a reader passes")
+	}
+}
