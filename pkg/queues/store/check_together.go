@@ -11,6 +11,7 @@ type found struct {
 	kept     int
 	members  int
 	admitted int // of those that hold no node
+	twins    int // are twins of others
 }
 
 // checkTogether verifies that groups know their members, and that none is kept
@@ -49,6 +50,9 @@ func (c *found) count(p *pod) {
 	if p.state == admitted && !p.asks.holds {
 		c.admitted++
 	}
+	if p.twins != nil {
+		c.twins++
+	}
 }
 
 func (s *Store) checkGroup(g *podGroup, c *found) error {
@@ -62,6 +66,8 @@ func (s *Store) checkGroup(g *podGroup, c *found) error {
 		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
 	case !s.started || s.returning || touched: // it is about to be looked at
 		return nil
+	case !g.complete() && c.twins > 0:
+		return fmt.Errorf("it is not complete, and %d pods are twins of others", c.twins)
 	case g.kept > 0 && g.able() && !refused && !line && g.in[waiting] == 0:
 		return errors.New("it can start, and nothing brings its pods back")
 	case !g.able() && c.admitted > 0:

@@ -47,6 +47,9 @@ func (s *Store) nextChore() (time.Time, bool) {
 	if due := s.holdsDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 		next = due
 	}
+	if due := s.placingDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
 		next = s.sweepAt
 	}

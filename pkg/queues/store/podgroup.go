@@ -27,6 +27,8 @@ import (
 // A member that no node took is parked as any pod is, and does not count among those
 // that can go on. So the scheduler's hints, which bring it back, bring its group back.
 // One group is placed at a time: two that take half of the nodes each would never end.
+// Others wait for it as long as they would for a pod that is not heard of: how long it
+// keeps its places, while nothing happens, is for whoever made it to say.
 //
 // Once minMember of them have a place, members are pods like all others.
 
@@ -59,7 +61,9 @@ type together struct {
 	follows bool // otherwise the label means nothing
 	groups  map[groupName]*podGroup
 	// placing is the group whose members were let through and that is not complete.
+	// Others wait for what becomes of it, but not beyond until.
 	placing *podGroup
+	until   time.Time
 	// touched are the groups for which something changed. Of those with members that
 	// are kept: refused are those that a queue has no room for, line those that wait
 	// for their turn.

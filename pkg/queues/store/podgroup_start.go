@@ -2,14 +2,12 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // How a PodGroup starts, or does not; see podgroup.go.
@@ -31,7 +29,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 		s.keep(p)
 		return
 	}
-	if s.othersPlaced(g) {
+	if s.othersPlaced(g, now) {
 		g.inLine = true
 		s.together.line[g] = struct{}{}
 		s.keep(p)
@@ -42,7 +40,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 		s.keep(p)
 		return
 	}
-	s.together.placing = g
+	s.together.placing, s.together.until = g, now.Add(s.options.SlotLease)
 	for _, m := range g.next() {
 		if m.kept {
 			s.toWaiting(m)
@@ -122,53 +120,6 @@ func firstMember(a, b *pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }
 
-// share is what the members of one application request that are missing.
-type share struct {
-	app     *app
-	request resources.Vector
-}
-
-// sharesOf adds up what pods request, by application.
-func sharesOf(chosen []*pod) []share {
-	var out []share
-	at := map[*app]int{}
-	for _, p := range chosen {
-		i, known := at[p.app]
-		if !known {
-			i = len(out)
-			at[p.app] = i
-			out = append(out, share{app: p.app})
-		}
-		out[i].request = out[i].request.Add(p.Request)
-	}
-	return out
-}
-
-// judgeTogether gives the verdict of quotas on the members that are missing. Those
-// of different applications are not added up: who is over a quota by that is found
-// out when the last of them is let through.
-func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
-	if g.shares == nil {
-		g.shares = sharesOf(g.next())
-	}
-	for _, x := range g.shares {
-		if v := s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
-			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
-			return v
-		}
-	}
-	return queues.Granted
-}
-
-// refuseTogether notes which queue has no room for a group.
-func (s *Store) refuseTogether(g *podGroup, v queues.Verdict) {
-	g.refusal = v
-	if s.together.refused[v.At] == nil {
-		s.together.refused[v.At] = map[*podGroup]struct{}{}
-	}
-	s.together.refused[v.At][g] = struct{}{}
-}
-
 // reopen forgets why the members of a group were kept.
 func (s *Store) reopen(g *podGroup) {
 	if !g.refusal.OK() {
@@ -181,9 +132,20 @@ func (s *Store) reopen(g *podGroup) {
 	delete(s.together.line, g)
 }
 
-// othersPlaced tells whether another group is being placed.
-func (s *Store) othersPlaced(g *podGroup) bool {
-	return s.together.placing != nil && s.together.placing != g && s.isPlacing(s.together.placing)
+// othersPlaced tells whether another group is being placed, and is to be waited for.
+func (s *Store) othersPlaced(g *podGroup, now time.Time) bool {
+	t := &s.together
+	return t.placing != nil && t.placing != g && s.isPlacing(t.placing) && t.until.After(now)
+}
+
+// placingDue is when nobody waits any more for the group that is being placed; zero if
+// nobody does. Its members may wait at Permit for as long as their PodGroup says, and
+// that is for whoever made it to choose.
+func (s *Store) placingDue() time.Time {
+	if t := &s.together; len(t.line) > 0 && t.placing != nil && t.placing.in[admitted] == 0 {
+		return t.until
+	}
+	return time.Time{}
 }
 
 // isPlacing tells whether what becomes of a group is known soon. It is not while a
@@ -225,9 +187,12 @@ func (s *Store) reconsiderTogether(id queues.ID) {
 
 // wakeTogether brings a member of each group into the order for which something
 // changed; the others come with it if the group starts.
-func (s *Store) wakeTogether() {
+func (s *Store) wakeTogether(now time.Time) {
 	t := &s.together
-	if len(t.line) > 0 && (t.placing == nil || !s.isPlacing(t.placing)) {
+	if t.placing != nil && t.placing.in[admitted] > 0 {
+		t.until = now.Add(s.options.SlotLease)
+	}
+	if len(t.line) > 0 && !s.othersPlaced(nil, now) {
 		t.placing = nil
 		maps.Copy(t.touched, t.line)
 	}
@@ -237,16 +202,39 @@ func (s *Store) wakeTogether() {
 	groups := s.touchedGroups()
 	clear(t.touched)
 	for _, g := range groups {
-		if refused := !g.refusal.OK(); refused && g.able() && s.stillRefused(g) {
-			continue
+		s.wakeGroup(g)
+	}
+}
+
+func (s *Store) wakeGroup(g *podGroup) {
+	s.partTwins(g)
+	if refused := !g.refusal.OK(); refused && g.able() && s.stillRefused(g) {
+		return
+	}
+	s.reopen(g)
+	switch {
+	case g.kept == 0:
+	case g.missing() <= 0:
+		s.letMatesGo(g)
+	case g.able() && g.in[waiting] == 0:
+		s.toWaiting(g.first())
+	}
+}
+
+// partTwins sees to it that no member of a group that is not complete waits for
+// something to happen to one of its twins: its group speaks for it.
+func (s *Store) partTwins(g *podGroup) {
+	if g.complete() {
+		return
+	}
+	for _, m := range g.sorted(func(p *pod) bool { return p.twins != nil }) {
+		inOrder := m.state == waiting
+		if inOrder {
+			s.leaveOrder(m)
 		}
-		s.reopen(g)
-		switch {
-		case g.kept == 0:
-		case g.missing() <= 0:
-			s.letMatesGo(g)
-		case g.able() && g.in[waiting] == 0:
-			s.toWaiting(g.first())
+		s.leaveTwins(m)
+		if inOrder {
+			s.toWaiting(m)
 		}
 	}
 }
@@ -257,21 +245,6 @@ func (s *Store) touchedGroups() []*podGroup {
 		return nil
 	}
 	return slices.SortedFunc(maps.Keys(s.together.touched), func(a, b *podGroup) int { return a.name.compare(b.name) })
-}
-
-// stillRefused judges again whether a queue has room for a group.
-func (s *Store) stillRefused(g *podGroup) bool {
-	at := g.refusal.At
-	if s.draft.Queue(at) == nil || g.missing() <= 0 {
-		return false
-	}
-	v := s.judgeTogether(g)
-	if v.OK() {
-		return false
-	}
-	s.reopen(g)
-	s.refuseTogether(g, v)
-	return true
 }
 
 // letMatesGo brings the members that are kept into the order: none is missing any more.

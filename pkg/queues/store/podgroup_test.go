@@ -50,11 +50,11 @@ func newGangStage(t *testing.T, follows bool) *gangStage {
 	return s
 }
 
-// add makes a pod of a group; of none if the group is "".
+// add makes a pod of a group; of none if the group is "". A group has two applications.
 func (s *gangStage) add(group, queue string, cores int) {
 	s.made++
 	name := fmt.Sprintf("%s-%02d", group, s.made)
-	labels := map[string]string{placement.KeyApplicationID: "app" + group, placement.KeyQueue: "root." + queue}
+	labels := map[string]string{placement.KeyApplicationID: fmt.Sprint("app", group, s.made%2), placement.KeyQueue: "root." + queue}
 	if group != "" {
 		labels[PodGroupLabel] = group
 	}

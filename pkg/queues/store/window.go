@@ -51,7 +51,7 @@ func (s *Store) fill(now time.Time) {
 		return
 	}
 	s.fillAsking(now)
-	s.wakeTogether()
+	s.wakeTogether(now)
 	s.fillInOrder(now)
 	for s.firstOfLane() {
 		s.fillInOrder(now)

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// The quota of a PodGroup is judged for all members that are missing; see podgroup.go.
+
+// share is what the members of one application request that are missing.
+type share struct {
+	app     *app
+	request resources.Vector
+}
+
+// sharesOf adds up what pods request, by application.
+func sharesOf(chosen []*pod) []share {
+	var out []share
+	at := map[*app]int{}
+	for _, p := range chosen {
+		i, known := at[p.app]
+		if !known {
+			i = len(out)
+			at[p.app] = i
+			out = append(out, share{app: p.app})
+		}
+		out[i].request = out[i].request.Add(p.Request)
+	}
+	return out
+}
+
+// judgeTogether gives the verdict of quotas on the members that are missing: on those
+// of each application as if those before them were let through.
+func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
+	if g.shares == nil {
+		g.shares = sharesOf(g.next())
+	}
+	v, lent := queues.Granted, 0
+	for i, x := range g.shares {
+		if v = s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
+			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
+			break
+		}
+		if i+1 < len(g.shares) {
+			s.lend(x, 1)
+			lent++
+		}
+	}
+	for _, x := range g.shares[:lent] {
+		s.lend(x, -1)
+	}
+	return v
+}
+
+// lend enters a share into the books as admitted, or takes it back. Nobody is told:
+// that is for one verdict.
+func (s *Store) lend(x share, sign int) {
+	request, running := x.request, 0
+	if !x.app.counted {
+		running = sign
+	}
+	if sign < 0 {
+		request = minus(request)
+	}
+	s.draft.Update(x.app.leaf, func(u *queues.Usage) {
+		u.Admitted = u.Admitted.Add(request)
+		u.Running += running
+	})
+	s.ledger.Update(s.draft, x.app.leaf, x.app.owner, func(u *queues.OwnerUsage) {
+		u.Admitted = u.Admitted.Add(request)
+		u.Running += running
+	})
+}
+
+// refuseTogether notes which queue has no room for a group.
+func (s *Store) refuseTogether(g *podGroup, v queues.Verdict) {
+	g.refusal = v
+	if s.together.refused[v.At] == nil {
+		s.together.refused[v.At] = map[*podGroup]struct{}{}
+	}
+	s.together.refused[v.At][g] = struct{}{}
+}
+
+// stillRefused judges again whether a queue has room for a group.
+func (s *Store) stillRefused(g *podGroup) bool {
+	at := g.refusal.At
+	if s.draft.Queue(at) == nil || g.missing() <= 0 {
+		return false
+	}
+	v := s.judgeTogether(g)
+	if v.OK() {
+		return false
+	}
+	s.reopen(g)
+	s.refuseTogether(g, v)
+	return true
+}

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestTwinsOfAGroupThatIsNotComplete: pods of a complete group speak for each other as
+// all pods do. When it is not complete any more, a pod that waits for one of its twins
+// does not keep its group from starting.
+func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
+	now := epoch
+	s := New(queuestest.MustTree(t, "root\n  a max.vcore=8"), Options{})
+	s.FollowPodGroups()
+	s.Start(now)
+	s.UpsertPodGroup("ns", "x", 2, now)
+	add := func(name, group string, cores int) types.UID {
+		s.Upsert(Pod{
+			UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
+			Labels: map[string]string{placement.KeyApplicationID: "app" + group, placement.KeyQueue: "root.a", PodGroupLabel: group},
+		}, now)
+		return types.UID(name)
+	}
+	fail := func(uids ...types.UID) {
+		for _, uid := range uids {
+			s.Failed(uid, "alike", reasons.New(reasons.NoNodeFits, "no node has room"), now)
+		}
+	}
+	back := func(d time.Duration, uids ...types.UID) {
+		now = now.Add(d)
+		for _, uid := range uids {
+			s.Gate(uid, now)
+		}
+		s.TakeActivations()
+	}
+	x1, x2, x3, x4 := add("x1", "x", 1), add("x2", "x", 1), add("x3", "x", 1), add("x4", "x", 1)
+	for _, uid := range []types.UID{x1, x2} {
+		if v := s.Assume(uid, "n", now); !v.OK() {
+			t.Fatal(v.Reason)
+		}
+	}
+	fail(x3, x4)
+	back(time.Minute, x3, x4) // one of them is let through, for both
+	if s.pods[x3].state != admitted || s.pods[x4].state != waiting {
+		t.Fatalf("x3 %v, x4 %v", s.pods[x3].state, s.pods[x4].state)
+	}
+	fail(x3)
+	plain := add("plain", "", 5)
+	s.Delete(x1, now)
+	s.Delete(x2, now)
+	add("large", "", 2)
+	x5 := add("x5", "x", 1) // the queue has room for one
+	if s.pods[x5].state != parked {
+		t.Fatalf("x5 %v: %v", s.pods[x5].state, s.Explain(x5))
+	}
+	s.TakeActivations()
+	s.Delete(plain, now)
+	var let []string
+	for _, r := range s.TakeActivations() {
+		let = append(let, r.Name)
+	}
+	if got := strings.Join(let, " "); got != "x4 x5" {
+		t.Errorf("let through %q, want x4 x5: %v", got, s.Explain(x5))
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
