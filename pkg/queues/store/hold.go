@@ -197,6 +197,9 @@ func (s *Store) wakeHolder(p *pod, now time.Time) {
 	if !ok || p.state == admitted || p.state.allocated() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
+	if p.state == cooling && p.erred && p.notUntil.After(now) {
+		return // it had room: something after the choice of the node went wrong
+	}
 	s.letThrough(p, now)
 }
 
@@ -281,7 +284,7 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	s.withdraw(p)
 	s.keys.Delete(p.UID)
 	s.enter(p, parked)
-	p.notUntil = now.Add(s.backoff(1))
+	p.erred, p.notUntil = false, now.Add(s.backoff(1))
 	h, _ := s.holds.Of(p.UID)
 	p.reason = makingRoom(&h)
 	if !h.Clear() {
