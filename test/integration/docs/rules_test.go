@@ -67,15 +67,29 @@ const simulated = "the nodes are simulated: no process runs in a pod there"
 var rules = []rule{
 	// Names of commands.
 	{
-		match: `kubectl (paddock|proxy|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm (upgrade|uninstall)|bin/(scheduler|kubectl-paddock)`,
+		match: `kubectl (paddock|proxy|delete -k|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm (upgrade|uninstall)|bin/(scheduler|kubectl-paddock)`,
 		name:  true, why: "the name of a command",
 	},
 	{match: `go mod tidy`, name: true, why: "one of the steps to another version"},
 	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
 
 	// The repository's own targets.
-	{match: `make .*`, why: "takes minutes, or is what runs this test: only whether there is such a target is tried", instead: "make --dry-run $0", root: true},
-	{match: `go (test|run|build|vet) .*`, why: "takes minutes: only whether packages and tests of these names exist is tried", root: true, names: true},
+	{match: `make run`, why: "goes on until somebody ends it", elsewhere: "test/integration TestMakeRun"},
+	{match: `make browser`, why: "is part of make test", elsewhere: "test/browser TestPages"},
+	{match: `make render`, why: "writes files of the repository: what it would write is compared with them", elsewhere: "tools/release/render TestUpToDate"},
+	{match: `make image.*`, why: "compiles Kubernetes once more: the same is done with a smaller program", elsewhere: "tools/release/image TestReproducible"},
+	{match: `make build`, why: "not run, only looked up: this test has built the same programs before", instead: "make --dry-run $0", root: true},
+	{match: `make simulate.*`, why: "takes a minute or more, and is part of make test", elsewhere: "test/simulation TestSimulation"},
+	{match: `make (test|unit-race|unit-release|samples)`, why: "not run, only looked up: it is what runs this test, or runs with it", instead: "make --dry-run $0", root: true},
+	{match: `make generate`, why: "not run, only looked up: it writes files; make lint looks whether they are up to date", instead: "make --dry-run $0", root: true},
+	{
+		match: `make (bench|compat|conformance|lockorder|nightly|soak).*`,
+		why:   "not run, only looked up: it takes from minutes to for ever", instead: "make --dry-run $0", root: true,
+	},
+	{
+		match: `go (test|run|build|vet) .*`, root: true, names: true,
+		why: "not run: it takes minutes, mostly for compiling; packages and tests of these names are looked up",
+	},
 
 	// Images.
 	{match: `skopeo copy .*`, why: "needs a registry", elsewhere: "tools/release/image TestArchive"},
@@ -83,13 +97,13 @@ var rules = []rule{
 	// Installing, and removing what others need.
 	{
 		match: `helm (install|upgrade --install) .*`, why: "helm takes over nothing that kubectl has installed",
-		before: removeKubectl, after: "helm uninstall paddock -n yunikorn\n" + restore,
+		before: removeKubectl, after: "helm uninstall paddock -n yunikorn\n" + removed + restore,
 	},
 	{
 		match: `helm uninstall paddock -n yunikorn`, why: "this was done after each installation",
 		instead: "helm uninstall paddock -n yunikorn --ignore-not-found",
 	},
-	{match: `kubectl apply -k mine`, why: "other pages need the image that is shipped", after: restore},
+	{match: `kubectl apply -k (mine|groups)`, why: "other pages need what is shipped", after: restore},
 	{
 		match: `helm uninstall yunikorn --namespace yunikorn`, why: "no chart has installed YuniKorn here: its Service goes by hand",
 		before: migrated, instead: "kubectl -n yunikorn delete service yunikorn-service", after: finished,

@@ -32,6 +32,9 @@ func TestValuesRefused(t *testing.T) {
 	}{
 		{"replicas", 3, "replicas"},
 		{"image.repo", "x", "repo"},
+		{"image.repository", "", "/image/repository"},
+		{"image.repository", "registry.example.com/A Scheduler", "/image/repository"},
+		{"image.tag", "1 0", "/image/tag"},
 		{"image.digest", "sha256:abc", "/image/digest"},
 		{"image.pullPolicy", "Sometimes", "/image/pullPolicy"},
 		{"replicaCount", "two", "/replicaCount"},
@@ -40,6 +43,12 @@ func TestValuesRefused(t *testing.T) {
 		{"service.port", 80, "/service/port"},
 		{"service.port", 10259, "/service/port"},
 		{"goMemoryLimit", "3Gi", "/goMemoryLimit"},
+		{"extraArgs", []any{"--v=2", "--config=/mine.yaml"}, "extraArgs has --config=/mine.yaml, which the chart sets itself: use schedulerConfig"},
+		{"extraArgs", []any{"--leader-elect"}, "use schedulerConfig or leaderElection"},
+		{"priorityClassName", "Very High", "/priorityClassName"},
+		{"rest.tlsSecret", "no name", "/rest/tlsSecret"},
+		{"podLabels", map[string]any{"app.kubernetes.io/component": "web"}, "choose another label"},
+		{"disruptionBudget.maxUnavailable", "150%", "/disruptionBudget/maxUnavailable"},
 		{"disruptionBudget.maxUnavailable", 0, "/disruptionBudget/maxUnavailable"},
 		{"admission.setSchedulerName", "v1alpha1", "/admission/setSchedulerName"},
 		{"yunikornDefaults", map[string]any{"queues.yaml": map[string]any{}}, "/yunikornDefaults/queues.yaml"},
@@ -217,13 +226,35 @@ func TestKubeVersion(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	text, err := Notes(chartDir, standard(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"namespace\nyunikorn", "service/yunikorn-service 9080:9080", "lease paddock-scheduler"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the notes do not have %q:\n%s", want, text)
+	const definition = "kubectl apply -f manifests/crd/podgroups.yaml"
+	for _, c := range []struct {
+		values      map[string]any
+		have, lacks []string
+	}{
+		{nil, []string{
+			"namespace\nyunikorn", "service/yunikorn-service 9080:9080", "lease paddock-scheduler", "rollout status deployment paddock-scheduler",
+			"ghcr.io/paddock-scheduler/scheduler:0.1.0", "curl http://localhost:9080/",
+		}, []string{"https", definition, "Bearer"}},
+		{nest("podGroups.enabled", true), []string{definition}, nil},
+		{nest("rest.tlsSecret", "mine"), []string{"curl --insecure https://localhost:9080/"}, []string{"http:", "Bearer"}},
+		{nest("rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}), []string{
+			`curl --insecure --header "Authorization: Bearer $TOKEN" https://localhost:9080/`, "ClusterRole paddock-rest-reader",
+		}, nil},
+		{nest("rbac.create", false), []string{"rbac.create is false"}, nil},
+	} {
+		text, err := Notes(chartDir, standard(c.values))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.have {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: the notes do not have %q:\n%s", c.values, want, text)
+			}
+		}
+		for _, not := range c.lacks {
+			if strings.Contains(text, not) {
+				t.Errorf("%v: the notes have %q:\n%s", c.values, not, text)
+			}
 		}
 	}
 }

@@ -1,0 +1,82 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// dryRun brings what the chart makes of values before the API server, for a namespace
+// where nothing is installed, and returns what it says of each object; it stores
+// nothing. A warning is an error.
+func dryRun(ctx context.Context, values string) (string, error) {
+	text := fmt.Sprintf(`kubectl create namespace chart-values --dry-run=client -o yaml | kubectl apply -f - > said.txt
+helm template paddock manifests/chart --namespace chart-values --kube-version 1.35 --values %q > objects.yaml
+kubectl apply --server-side --field-manager=chart --force-conflicts --dry-run=server --validate=strict -f objects.yaml 2> said.txt || { cat said.txt; exit 1; }
+if [[ -s said.txt ]]; then cat said.txt; exit 1; fi`, values)
+	return shell(ctx, text, 0, false)
+}
+
+// stable tells whether the API server has mutating policies of version v1.
+func stable(t *testing.T) bool {
+	t.Helper()
+	out, err := shell(t.Context(), "kubectl get --raw /apis/admissionregistration.k8s.io/v1", 0, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(out, `"mutatingadmissionpolicies"`)
+}
+
+// TestChartValues shows that the API server takes what the chart makes of each file of
+// manifests/chart/ci, knows every field, and warns of nothing. That these files set
+// every value is looked at where the chart is rendered.
+func TestChartValues(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(suite.root, "manifests/chart/ci/*-values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Errorf("there are only %q", files)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			out, err := dryRun(t.Context(), file)
+			if filepath.Base(file) == "admission-values.yaml" && !stable(t) {
+				// The policies themselves are those of v1beta1, which are tried.
+				const says = `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`
+				if err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("an API server without the kind says %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(out, "serverside-applied (server dry run)"); n < 5 || !strings.Contains(out, "deployment.apps/paddock-scheduler ") {
+				t.Errorf("%d objects:\n%s", n, out)
+			}
+		})
+	}
+}
+
+// TestWrongChartValuesAreFound plants values that the chart lets pass, as they are the
+// user's own; the API server has to be what refuses them.
+func TestWrongChartValuesAreFound(t *testing.T) {
+	for values, says := range map[string]string{
+		"affinity: {podAfinity: {}}":                 "affinity.podAfinity: field not declared in schema",
+		"resources: {limits: {memory: much}}":        "quantities must match",
+		"nodeSelector: {disk: not a label}":          "spec.template.spec.nodeSelector",
+		"tolerations: [{key: a, operator: Perhaps}]": "supported values",
+	} {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dryRun(t.Context(), file); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want an error with %q", values, err, says)
+		}
+	}
+}
