@@ -87,7 +87,7 @@ func watchErrors(handler ConfigHandler, logger klog.Logger, namespace, name stri
 			return
 		}
 		logger.Error(err, "The queue configuration cannot be read; if none was read since the start, no pod of a queue "+
-			"is scheduled. Let the scheduler's service account get, list and watch ConfigMaps in the namespace",
+			"is scheduled. Let the scheduler's service account list and watch ConfigMaps in the namespace",
 			"namespace", namespace, "configMap", name)
 		handler.Unreadable(err, namespace, name)
 	}

@@ -53,7 +53,7 @@ func (c *priorityClasses) failed(ctx context.Context, r *cache.Reflector, err er
 		return
 	}
 	c.logger.Error(err, "PriorityClasses cannot be read, so their annotation "+AllowPreemption+" does not protect pods from "+
-		"preemption; only the one on pods does. Let the scheduler's service account get, list and watch priorityclasses of "+
+		"preemption; only the one on pods does. Let the scheduler's service account list and watch priorityclasses of "+
 		"API group scheduling.k8s.io, as manifests/rbac/second-scheduler.yaml does; a restart is not needed then")
 }
 

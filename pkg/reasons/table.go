@@ -130,7 +130,7 @@ var table = []Entry{
 	{ConfigurationInvalid, "The queue configuration cannot be used, and there was no valid one since the scheduler started.",
 		"Correct queues.yaml; the sentence says where it is wrong. It is read again as soon as it changes."},
 	{ConfigurationUnreadable, "The ConfigMaps with the queue configuration could not be read since the scheduler started.",
-		"Let the scheduler's service account get, list and watch ConfigMaps in the namespace; the sentence says which one, and what the API server answered."},
+		"Let the scheduler's service account list and watch ConfigMaps in the namespace; the sentence says which one, and what the API server answered."},
 	{NamespaceAnnotationInvalid, "An annotation of a namespace cannot be understood and counts as absent: what it was to limit or to guarantee has no limit and no guarantee.",
 		"Correct the annotation of the namespace; the sentence names it and says what is wrong with it."},
 	{SchedulingGated, "The pod has scheduling gates that somebody else has to remove.",

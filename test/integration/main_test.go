@@ -30,6 +30,7 @@ var suite struct {
 	launcher  string // path of the program behind "make run"
 	plugin    string // path of kubectl-paddock
 	ldflags   string // what they were linked with
+	audit     string // path of what the API server writes down
 }
 
 func TestMain(m *testing.M) {
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runSuite(m))
 }
 
-// runSuite returns the exit code. The state directory stays if a test failed.
+// runSuite returns the exit code. The directory with logs and state stays if a test failed.
 func runSuite(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "integration-")
 	if err == nil {
@@ -57,7 +58,7 @@ func runSuite(m *testing.M) int {
 		code = 1
 	}
 	if code != 0 {
-		fmt.Fprintln(os.Stderr, "integration: logs are in", filepath.Join(dir, "logs"))
+		fmt.Fprintln(os.Stderr, "integration: logs are in", filepath.Join(dir, "cluster", "logs"))
 		return code
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -75,12 +76,16 @@ func startSuite(dir string) error {
 	}
 	suite.scheduler, suite.launcher = filepath.Join(binaries, "scheduler"), filepath.Join(binaries, "localcluster")
 	suite.plugin = filepath.Join(binaries, "kubectl-paddock")
+	audit, err := auditArgs(dir)
+	if err != nil {
+		return err
+	}
 	suite.cluster, err = localcluster.Start(ctx, localcluster.Options{
-		Dir: dir, Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
+		Dir: filepath.Join(dir, "cluster"), Binary: filepath.Join(binaries, "localplane"), Nodes: 3,
 		NodeSpec: localcluster.NodeSpec{NamePrefix: shared, CPU: "32", Memory: "128Gi", Labels: map[string]string{pool: shared}},
 		Progress: func(s string) { fmt.Println("integration:", s) },
 		// A beta that is off by default; see TestSetSchedulerName.
-		APIServerArgs: []string{"--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"},
+		APIServerArgs: append(audit, "--feature-gates=MutatingAdmissionPolicy=true", "--runtime-config=admissionregistration.k8s.io/v1beta1=true"),
 	})
 	if err != nil {
 		var died *localcluster.DiedError

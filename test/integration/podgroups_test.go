@@ -1,12 +1,13 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,15 +36,44 @@ func inPodGroup(name string) podOption {
 	return func(p *corev1.Pod) { p.Labels["scheduling.x-k8s.io/pod-group"] = name }
 }
 
-// createPodGroup makes a PodGroup, or gives it another minMember; its definition may
-// have just been applied.
+// definePodGroups installs the definition of PodGroups, which an installation has to
+// find, and takes it away at the end.
+func definePodGroups(t *testing.T) {
+	t.Helper()
+	a := newApplier(t)
+	definition := installed(t, "podgroups-crd.yaml")[0]
+	eventually(t, patience, "PodGroups can be made", func() (bool, string) {
+		o, err := a.apply(t.Context(), definition, false)
+		if err != nil {
+			return false, err.Error() // the one before may still be going
+		}
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		established := slices.ContainsFunc(conditions, func(c any) bool {
+			return c.(map[string]any)["type"] == "Established" && c.(map[string]any)["status"] == "True"
+		})
+		return established && o.GetDeletionTimestamp() == nil, fmt.Sprint(conditions)
+	})
+	t.Cleanup(func() {
+		if err := a.delete(context.Background(), definition); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// createPodGroup makes a PodGroup, or gives it another minMember; the API server may
+// have just learnt of the definition.
 func (e *env) createPodGroup(name string, minMember int64) {
+	e.Helper()
+	e.applyPodGroup(name, map[string]any{"minMember": minMember})
+}
+
+func (e *env) applyPodGroup(name string, spec map[string]any) {
 	e.Helper()
 	a := newApplier(e.T)
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
 		"metadata": map[string]any{"name": name, "namespace": e.ns},
-		"spec":     map[string]any{"minMember": minMember},
+		"spec":     spec,
 	}}
 	eventually(e, patience, "PodGroup "+name+" is made", func() (bool, string) {
 		_, err := a.apply(e.Context(), o, false)
@@ -55,12 +85,9 @@ func (e *env) createPodGroup(name string, minMember int64) {
 // account: a PodGroup starts as a whole or not at all, whatever is too small for it,
 // it keeps nothing from others meanwhile, and it starts once there is room.
 func TestPodGroups(t *testing.T) {
-	account := "system:serviceaccount:install-groups:" + accountName
-	e := setup(t, "", installAccess(t, "groups", func([]*unstructured.Unstructured) []*unstructured.Unstructured {
-		return prefixed(installed(t, "with-podgroups.yaml"), "install-groups", "install-groups")
-	}), func(*settings) {
-		awaitAllowed(t, account, &authorizationv1.ResourceAttributes{Verb: "watch", Group: "scheduling.x-k8s.io", Resource: "podgroups"}, true)
-	})
+	definePodGroups(t)
+	shipped := newInstallation(t, "with-podgroups.yaml", "groups")
+	e := setup(t, "", shipped.run(t))
 	e.configure(podGroupQueues)
 	e.awaitLeader("")
 	e.run("nodes", (*env).podGroupOnNodes)
@@ -70,6 +97,7 @@ func TestPodGroups(t *testing.T) {
 	e.run("a member goes", (*env).podGroupLosesMember)
 	e.run("there is none", (*env).podGroupIsMissing)
 	e.podGroupOutlivesScheduler()
+	checkRights(t, shipped, "paddock-scheduler-podgroups")
 }
 
 // podGroupOnNodes: three pods, and nodes with room for two of them.
@@ -121,10 +149,10 @@ func (e *env) podGroupInQuota() {
 // and so have the nodes of two more. One starts, the other has nothing until it ends.
 func (e *env) twoPodGroups() {
 	e.Helper()
-	for kind, queue := range map[string]string{"max": "root.gangs", "node": "root.others"} {
-		cpu := map[string]string{"max": "16", "node": "4"}[kind]
-		part := e.apart("two-"+kind, 1, localcluster.NodeSpec{CPU: cpu})
-		one, other := kind+"-one", kind+"-other"
+	for _, c := range []struct{ limit, queue, cpu string }{{"max", "root.gangs", "16"}, {"node", "root.others", "4"}} {
+		queue := c.queue
+		part := e.apart("two-"+c.limit, 1, localcluster.NodeSpec{CPU: c.cpu})
+		one, other := c.limit+"-one", c.limit+"-other"
 		part.createPodGroup(one, 3)
 		part.createPodGroup(other, 3)
 		for i := range 3 {
@@ -143,11 +171,15 @@ func (e *env) twoPodGroups() {
 }
 
 // podGroupLargerThanItsQueue: it waits and says why; its queue is free for others,
-// and who lowers minMember gets as many as fit.
+// and who lowers minMember gets as many as fit: where Coscheduling hears of it later than
+// the queues, once those that were let through have given up, which is soon here.
 func (e *env) podGroupLargerThanItsQueue() {
 	e.Helper()
 	part := e.apart("large", 1, localcluster.NodeSpec{CPU: "16"})
-	part.createPodGroup("large", 6)
+	size := func(n int64) {
+		part.applyPodGroup("large", map[string]any{"minMember": n, "scheduleTimeoutSeconds": int64(3)})
+	}
+	size(6)
 	gang := part.create("large", 6, inQueue("root.gangs"), inPodGroup("large"))
 	part.expect("large", 0, 6, reasons.OverMax)
 	if text := part.awaitRefused(gang[0], reasons.OverMax); !strings.Contains(text, part.ns+"/large starts with 6") || !strings.Contains(text, "root.gangs") {
@@ -156,7 +188,7 @@ func (e *env) podGroupLargerThanItsQueue() {
 	part.expectAll("small", 4, inQueue("root.gangs"))
 	part.clear("small")
 	part.expectStill("large", 0, 6, reasons.OverMax)
-	part.createPodGroup("large", 3)
+	size(3)
 	part.expect("large", 4, 2, reasons.OverMax)
 	part.expectBooks()
 	part.clear("large")
@@ -206,6 +238,7 @@ func (e *env) podGroupOutlivesScheduler() {
 	e.expectStill("outlives", 0, 3, "")
 	e.kill()
 	forgetLease(e.T)
+	e.listsFirst()
 	e.start()
 	e.awaitLeader("")
 	e.expect("outlives", 3, 0, "")

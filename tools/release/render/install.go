@@ -22,9 +22,10 @@ var installs = map[string]string{
 	"admission-mutating.yaml":    "admission/mutating-v1",
 }
 
-// copies are files of the chart and where they come from, below manifests: a
-// chart cannot reach out of its directory.
+// copies are files of the chart, which cannot reach out of its directory, and of
+// manifests/install, and where they come from, below manifests.
 var copies = map[string]string{
+	"install/podgroups-crd.yaml":                  "crd/podgroups.yaml",
 	"chart/files/validate.yaml":                   "admission/validate.yaml",
 	"chart/files/set-scheduler-name-v1.yaml":      "admission/mutating-v1/set-scheduler-name.yaml",
 	"chart/files/set-user-v1.yaml":                "admission/mutating-v1/set-user.yaml",

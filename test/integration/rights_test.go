@@ -1,0 +1,199 @@
+package integration
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// auditPolicy makes the API server write down all that service accounts ask, before it
+// answers, but for those of controllers.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  userGroups: ["system:serviceaccounts:kube-system"]
+- level: Metadata
+  userGroups: ["system:serviceaccounts"]
+- level: None
+`
+
+// auditArgs writes the policy, and returns what the API server has to be told of it.
+func auditArgs(dir string) ([]string, error) {
+	suite.audit = filepath.Join(dir, "audit.log")
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + suite.audit}, os.WriteFile(policy, []byte(auditPolicy), 0o600)
+}
+
+// asked returns what service accounts of a namespace have asked of the API server.
+func asked(t *testing.T, namespace string) []auditv1.Event {
+	t.Helper()
+	log, err := os.Open(suite.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var out []auditv1.Event
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event auditv1.Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			continue // the last line, which is being written
+		}
+		if strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":") {
+			out = append(out, event)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// right is one verb of a rule of ours, for one kind of object; name is empty where
+// the rule names none, and namespace where it holds in all.
+type right struct {
+	role, namespace, verb, group, resource, name string
+}
+
+// bound is a role of ours that the service account has, and the namespace in which it
+// holds; empty means all.
+type bound struct {
+	role, namespace string
+	rules           []rbacv1.PolicyRule
+}
+
+// boundRoles returns the roles among the objects that others among them bind, and the
+// names of bound roles that are the API server's own.
+func boundRoles(t *testing.T, objects []*unstructured.Unstructured) (ours []bound, upstream []string) {
+	t.Helper()
+	for _, binding := range objects {
+		kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
+		name, found, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
+		if !found {
+			continue
+		}
+		i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == kind && o.GetName() == name && o.GetNamespace() == binding.GetNamespace()
+		})
+		if i < 0 {
+			upstream = append(upstream, name)
+			continue
+		}
+		var role rbacv1.ClusterRole // of a Role, too, the rules are in the same place
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		ours = append(ours, bound{name, binding.GetNamespace(), role.Rules})
+	}
+	return ours, upstream
+}
+
+// rights are all rights of a role, one by one.
+func (b bound) rights() []right {
+	var out []right
+	for _, rule := range b.rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					for _, name := range names {
+						out = append(out, right{b.role, b.namespace, verb, group, resource, name})
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// usedBy tells whether a request was allowed by this right.
+func (r right) usedBy(event *auditv1.Event) bool {
+	o := event.ObjectRef
+	return o != nil && event.Verb == r.verb && o.APIGroup == r.group && o.Resource == r.resource && o.Subresource == "" &&
+		(r.namespace == "" || o.Namespace == r.namespace) && (r.name == "" || o.Name == r.name) && allowedBy(event, r.role)
+}
+
+// allowedBy tells whether a role is why a request was allowed. A role of our own never
+// is where one of upstream's, by a binding of the same kind, says the same.
+func allowedBy(event *auditv1.Event, role string) bool {
+	return event.Annotations["authorization.k8s.io/decision"] == "allow" &&
+		strings.Contains(event.Annotations["authorization.k8s.io/reason"], fmt.Sprintf("Role %q", role))
+}
+
+// superfluous returns the rights that none of the requests needed, and the roles of
+// upstream's that none did.
+func superfluous(events []auditv1.Event, ours []bound, upstream []string) []string {
+	var out []string
+	for _, b := range ours {
+		for _, r := range b.rights() {
+			if !slices.ContainsFunc(events, func(e auditv1.Event) bool { return r.usedBy(&e) }) {
+				out = append(out, fmt.Sprintf("%+v", r))
+			}
+		}
+	}
+	for _, role := range upstream {
+		if !slices.ContainsFunc(events, func(e auditv1.Event) bool { return allowedBy(&e, role) }) {
+			out = append(out, role)
+		}
+	}
+	return out
+}
+
+// forbidden returns what was asked and refused for want of a right.
+func forbidden(events []auditv1.Event) []string {
+	var out []string
+	for i := range events {
+		e := &events[i]
+		if e.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			out = append(out, e.Verb+" "+e.RequestURI)
+		}
+	}
+	return out
+}
+
+// checkRights looks at what the service account of an installation has asked: nothing
+// was refused, and each right was of use. With a role, it looks at the rights of that
+// one only: a test that does less needs less.
+func checkRights(t *testing.T, i installation, role string) {
+	t.Helper()
+	events := asked(t, i.namespace)
+	if refused := forbidden(events); len(refused) > 0 {
+		t.Errorf("the API server refused %q", refused)
+	}
+	ours, upstream := boundRoles(t, i.objects)
+	if len(ours) < 3 || len(upstream) != 3 {
+		t.Errorf("bound are %d roles of ours and %q", len(ours), upstream)
+	}
+	if role != "" {
+		upstream = nil
+		ours = slices.DeleteFunc(ours, func(b bound) bool { return !strings.HasSuffix(b.role, role) })
+	}
+	for _, r := range superfluous(events, ours, upstream) {
+		t.Errorf("nothing needs %s: remove it", r)
+	}
+	if t.Failed() {
+		return
+	}
+	// That it would be seen, with two rights more.
+	planted := bound{ours[0].role, ours[0].namespace, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}
+	if got := superfluous(events, append(ours, planted), append(upstream, "system:node")); len(got) != 2 {
+		t.Errorf("of two rights that nobody needs are found %q", got)
+	}
+}
