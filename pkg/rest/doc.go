@@ -7,7 +7,7 @@
 // everything in the same way, on a goroutine of their own, and rest in proportion:
 // readers are told what they found last.
 //
-//   - server.go has the routes; each answers from a function in queues.go,
+//   - routes.go has the routes, and server.go serves them; each answers from a function in queues.go,
 //     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,
 //     health.go or dump.go. What YuniKorn does not have is below /api/v1, in
 //     decisions.go, holds.go and explain.go; explained.go, quota.go and reason.go are

@@ -92,58 +92,11 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// routes are the pages of YuniKorn's interface below /ws/v1, all of which are
-// read with GET.
-func (s *Server) routes() map[string]http.HandlerFunc {
-	routes := map[string]http.HandlerFunc{
-		"clusters":                    s.clusters,
-		"config":                      s.config,
-		"history/apps":                s.appHistory,
-		"metrics":                     s.metrics,
-		"history/containers":          s.containerHistory,
-		"partitions":                  s.partitions,
-		"scheduler/healthcheck":       s.healthcheck,
-		"scheduler/node-utilizations": s.nodeUtilizations,
-		"events/batch":                s.eventBatch,
-		"fullstatedump":               s.fullStateDump,
-	}
-	for page, handler := range map[string]http.HandlerFunc{
-		"placementrules":                          s.placementRules,
-		"queues":                                  s.queues,
-		"queue/{queue}":                           s.queue,
-		"queue/{queue}/applications":              s.queueApplications,
-		"queue/{queue}/applications/{state}":      s.queueApplications,
-		"queue/{queue}/application/{application}": s.application,
-		"application/{application}":               s.application,
-		"applications/{state}":                    s.applications,
-		"nodes":                                   s.nodes,
-		"node/{node}":                             s.node,
-		"usage/users":                             s.users,
-		"usage/user/{user}":                       s.user,
-		"usage/groups":                            s.groups,
-		"usage/group/{group}":                     s.group,
-	} {
-		routes["partition/{partition}/"+page] = ofPartition(handler)
-	}
-	return routes
-}
-
-// ownRoutes are the pages below /api/v1, which YuniKorn does not have; all are
-// read with GET.
-func (s *Server) ownRoutes() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{
-		"decisions": s.decisions,
-		"holds":     s.holds,
-
-		"pods/{namespace}/{name}/explain": s.explain,
-	}
-}
-
 // Handler answers the requests. Streams are never finished, so they are not made at
 // the desk as a whole, and not compressed.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	serve(mux, http.MethodGet, "/ws/v1/events/stream", s.eventStream)
+	serve(mux, http.MethodGet, streamPath, s.eventStream)
 	mux.Handle("/", s.shelf.wrap(s.desk.wrap(compressed(s.mux()))))
 	return guarded(mux, s.guard)
 }
@@ -151,18 +104,12 @@ func (s *Server) Handler() http.Handler {
 // mux routes the requests.
 func (s *Server) mux() http.Handler {
 	mux := http.NewServeMux()
-	for page, handler := range s.routes() {
-		serve(mux, http.MethodGet, "/ws/v1/"+page, handler)
+	for _, e := range s.endpoints() {
+		serve(mux, e.method, e.path, e.handler)
 	}
-	for page, handler := range s.ownRoutes() {
-		serve(mux, http.MethodGet, "/api/v1/"+page, handler)
-	}
-	serve(mux, http.MethodGet, "/debug/fullstatedump", s.fullStateDump)
-	serve(mux, http.MethodPost, "/ws/v1/validate-conf", s.validate)
 	for _, path := range s.pages.Paths() {
 		mux.Handle(path, s.pages)
 	}
-	serve(mux, http.MethodPost, "/api/v1/preview", s.preview)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})

@@ -15,8 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 )
 
-const streamPath = "/ws/v1/events/stream"
-
 // streaming is a stream that somebody reads.
 type streaming struct {
 	net.Conn

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
 // The cluster of BenchmarkEveryPage: 5,000 queues, 1,000 nodes that are full, 16,000
@@ -35,7 +38,11 @@ func pagedDocument() string {
 	for i := range pagedParents {
 		fmt.Fprintf(&y, "    - name: p%d\n      parent: true\n      queues:\n", i)
 		for j := range pagedLeaves {
-			fmt.Fprintf(&y, "      - {name: q%d, resources: {guaranteed: {vcore: 4}, max: {vcore: 1000}}}\n", j)
+			limits := ""
+			if i == 0 && j == 0 { // so that there is a group
+				limits = ", limits: [{limit: staff, groups: [staff], maxresources: {vcore: 1000}}]"
+			}
+			fmt.Fprintf(&y, "      - {name: q%d, resources: {guaranteed: {vcore: 4}, max: {vcore: 1000}}%s}\n", j, limits)
 		}
 	}
 	return y.String()
@@ -50,6 +57,9 @@ func fillForPages(c *cluster) {
 	c.addNodes(pagedNodes, pagedPerNode)
 	for i := range pagedNodes * pagedPerNode {
 		p := inQueue(pod(managed, fmt.Sprintf("run-%05d", i), i%1000), pagedQueue(i%2500), fmt.Sprintf("app-%d", i%1000))
+		if i == 0 {
+			p.Annotations = map[string]string{placement.KeyUserInfo: `{"user":"ann","groups":["staff"]}`}
+		}
 		c.api.create(c.t, onNode(p, fmt.Sprintf("node-%03d", i%pagedNodes)))
 	}
 	for i := range pagedWaiting {
@@ -63,15 +73,49 @@ var everyPage = []string{
 	"/ws/v1/partitions", "/ws/v1/clusters", "/ws/v1/config", "/ws/v1/metrics", "/ws/v1/history/apps", "/ws/v1/history/containers",
 	"/ws/v1/scheduler/healthcheck", "/ws/v1/scheduler/node-utilizations", "/ws/v1/events/batch", "/ws/v1/fullstatedump", "/debug/fullstatedump",
 	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/queue/root.p7.q7", "/ws/v1/partition/default/queue/root?subtree",
-	"/ws/v1/partition/default/queue/root.p7.q7/applications", "/ws/v1/partition/default/applications/active",
+	"/ws/v1/partition/default/queue/root.p7.q7/applications", "/ws/v1/partition/default/queue/root.p7.q7/applications/active",
+	"/ws/v1/partition/default/queue/root.p7.q0/application/app-7", "/ws/v1/partition/default/applications/active",
 	"/ws/v1/partition/default/applications/completed", "/ws/v1/partition/default/applications/rejected",
 	"/ws/v1/partition/default/application/app-7", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/node/node-007",
-	"/ws/v1/partition/default/placementrules", "/ws/v1/partition/default/usage/users", "/ws/v1/partition/default/usage/groups",
+	"/ws/v1/partition/default/placementrules", "/ws/v1/partition/default/usage/users", "/ws/v1/partition/default/usage/user/ann",
+	"/ws/v1/partition/default/usage/groups", "/ws/v1/partition/default/usage/group/staff",
 	"/api/v1/decisions?limit=1000", "/api/v1/holds", "/api/v1/pods/default/wait-00007/explain", "/api/v1/pods/default/run-00007/explain",
-	"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health",
+	"/", "/waiting", "/nodes", "/node?name=node-007", "/decisions", "/configuration", "/health", "/style.css", "/icon.svg",
 	"/ws/v1/validate-conf " + "partitions: [{name: default, queues: [{name: root, queues: [{name: a}]}]}]",
 	"/api/v1/preview " + `{apiVersion: v1, kind: Pod, metadata: {name: new, labels: {queue: root.p7.q7, applicationId: new}}, ` +
 		`spec: {schedulerName: yunikorn, containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]}}`,
+}
+
+// neverEnds are the patterns that have no example: there is no whole answer to wait for.
+var neverEnds = []string{"GET /ws/v1/events/stream"}
+
+// withoutExample are the patterns that none of the pages is of.
+func withoutExample(patterns, pages []string) []string {
+	mux := http.NewServeMux()
+	for _, pattern := range patterns {
+		mux.Handle(pattern, http.NotFoundHandler())
+	}
+	asked := map[string]bool{}
+	for _, page := range pages {
+		method, path := http.MethodGet, page
+		if before, _, has := strings.Cut(page, " "); has {
+			method, path = http.MethodPost, before
+		}
+		_, pattern := mux.Handler(httptest.NewRequest(method, path, nil))
+		asked[pattern] = true
+	}
+	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool { return asked[pattern] })
+}
+
+// TestEveryPageHasAnExample: what is served is asked for by BenchmarkEveryPage.
+func TestEveryPageHasAnExample(t *testing.T) {
+	patterns := rest.NewServer(rest.Options{}).Patterns()
+	if missing := withoutExample(patterns, everyPage); !slices.Equal(missing, neverEnds) {
+		t.Errorf("without an example: %q, want %q", missing, neverEnds)
+	}
+	if missing := withoutExample(append(patterns, "GET /new/{name}"), everyPage); !slices.Contains(missing, "GET /new/{name}") {
+		t.Error("a new page without an example is not noticed")
+	}
 }
 
 // BenchmarkEveryPage asks a scheduler at work over HTTP, as browsers do: compressed,

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+)
+
+// routes are the pages of YuniKorn's interface below /ws/v1, all of which are
+// read with GET.
+func (s *Server) routes() map[string]http.HandlerFunc {
+	routes := map[string]http.HandlerFunc{
+		"clusters":                    s.clusters,
+		"config":                      s.config,
+		"history/apps":                s.appHistory,
+		"metrics":                     s.metrics,
+		"history/containers":          s.containerHistory,
+		"partitions":                  s.partitions,
+		"scheduler/healthcheck":       s.healthcheck,
+		"scheduler/node-utilizations": s.nodeUtilizations,
+		"events/batch":                s.eventBatch,
+		"fullstatedump":               s.fullStateDump,
+	}
+	for page, handler := range map[string]http.HandlerFunc{
+		"placementrules":                          s.placementRules,
+		"queues":                                  s.queues,
+		"queue/{queue}":                           s.queue,
+		"queue/{queue}/applications":              s.queueApplications,
+		"queue/{queue}/applications/{state}":      s.queueApplications,
+		"queue/{queue}/application/{application}": s.application,
+		"application/{application}":               s.application,
+		"applications/{state}":                    s.applications,
+		"nodes":                                   s.nodes,
+		"node/{node}":                             s.node,
+		"usage/users":                             s.users,
+		"usage/user/{user}":                       s.user,
+		"usage/groups":                            s.groups,
+		"usage/group/{group}":                     s.group,
+	} {
+		routes["partition/{partition}/"+page] = ofPartition(handler)
+	}
+	return routes
+}
+
+// ownRoutes are the pages below /api/v1, which YuniKorn does not have; all are
+// read with GET.
+func (s *Server) ownRoutes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"decisions": s.decisions,
+		"holds":     s.holds,
+
+		"pods/{namespace}/{name}/explain": s.explain,
+	}
+}
+
+// streamPath is where the stream of events is.
+const streamPath = "/ws/v1/events/stream"
+
+// endpoint is what is answered for one method.
+type endpoint struct {
+	method, path string
+	handler      http.HandlerFunc
+}
+
+// endpoints are all of them but the stream and the pages for people.
+func (s *Server) endpoints() []endpoint {
+	out := []endpoint{
+		{http.MethodGet, "/debug/fullstatedump", s.fullStateDump},
+		{http.MethodPost, "/ws/v1/validate-conf", s.validate},
+		{http.MethodPost, "/api/v1/preview", s.preview},
+	}
+	for page, handler := range s.routes() {
+		out = append(out, endpoint{http.MethodGet, "/ws/v1/" + page, handler})
+	}
+	for page, handler := range s.ownRoutes() {
+		out = append(out, endpoint{http.MethodGet, "/api/v1/" + page, handler})
+	}
+	return out
+}
+
+// Patterns are all that is answered, sorted, as http.ServeMux has them: the method, and
+// the path with names in braces.
+func (s *Server) Patterns() []string {
+	out := []string{http.MethodGet + " " + streamPath}
+	for _, e := range s.endpoints() {
+		out = append(out, e.method+" "+e.path)
+	}
+	for _, path := range s.pages.Paths() {
+		out = append(out, http.MethodGet+" "+path)
+	}
+	slices.Sort(out)
+	return out
+}
