@@ -128,6 +128,9 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 	if p.state == admitted && p.slot.IsZero() {
 		p.slot = p.held // it goes on as one of those that hold nothing
 		s.charge(p.app, charge{admitted: p.slot})
+		if p.mates != nil {
+			s.together.touched[p.mates] = struct{}{} // it does not start alone any more
+		}
 	}
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)

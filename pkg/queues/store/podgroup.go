@@ -91,6 +91,11 @@ func (g *podGroup) complete() bool { return g.min > 0 && g.placed() >= g.min }
 // able tells whether enough members have a place or can go on.
 func (g *podGroup) able() bool { return g.min > 0 && g.missing() <= g.in[waiting]+g.kept }
 
+// led tells whether somebody brings those into the order who are kept, or is going to.
+func (g *podGroup) led() bool {
+	return g.kept == 0 || g.in[waiting] > 0 || !g.refusal.OK() || g.inLine || !g.able()
+}
+
 // apart tells whether a pod does not start before others of its group.
 func (p *pod) apart() bool { return p.mates != nil && !p.mates.complete() }
 
@@ -204,10 +209,10 @@ func (s *Store) moveMember(p *pod, to state, kept bool) {
 
 // recountMates notes if a change lets members go on, or makes it pointless.
 func (s *Store) recountMates(g *podGroup, change func()) {
-	able, complete := g.able(), g.complete()
+	able, complete, led := g.able(), g.complete(), g.led()
 	change()
 	g.shares = nil
-	if able != g.able() || complete != g.complete() {
+	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}
 	}
 }
