@@ -13,10 +13,12 @@ import (
 )
 
 // The checks are run once in checkInterval or, where they take long, once in checkRest
-// times as long as they took: they look at everything, which keeps a core busy.
+// times as long as they took: they look at everything, which keeps a core busy. Nobody
+// waits longer than checkPause for the next one, for what they found may have passed.
 const (
 	checkInterval = 5 * time.Second
 	checkRest     = 200
+	checkPause    = time.Minute
 )
 
 // Health is the answer of the health check, as YuniKorn's interface has it.
@@ -60,7 +62,8 @@ func (h *health) run(ctx context.Context) {
 	for {
 		began := h.clock.Now()
 		h.examine()
-		next := began.Add(max(checkInterval, checkRest*h.clock.Since(began)))
+		took := h.clock.Since(began)
+		next := began.Add(max(checkInterval, min(checkRest*took, took+checkPause)))
 		timer := h.clock.NewTimer(next.Sub(h.clock.Now()))
 		select {
 		case <-ctx.Done():

@@ -57,8 +57,8 @@ func TestHealthIsNotKnownBeforeTheFirstCheck(t *testing.T) {
 	}
 }
 
-// TestChecksRunAtTheirPace: at the start, and then once in an interval, which is as many
-// times as long as they took. Readers change nothing of it.
+// TestChecksRunAtTheirPace: at the start, and then once in an interval, which is longer
+// where they take long. Readers change nothing of it.
 func TestChecksRunAtTheirPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type result struct {
@@ -92,7 +92,7 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 		after(1, 2, true, "5") // the second one is under way
 		after(checkInterval, 2, false, "5")
 		next.Store(&result{})
-		after((checkRest-1)*checkInterval-1, 2, false, "999")
+		after(checkPause-1, 2, false, "64")
 		after(1, 3, true, "0")
 		stop()
 		time.Sleep(2 * checkRest * checkInterval)
