@@ -125,13 +125,7 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 	}
 	s.weigh(p)
 	s.touchName(h.Node)
-	if p.state == admitted && p.slot.IsZero() {
-		p.slot = p.held // it goes on as one of those that hold nothing
-		s.charge(p.app, charge{admitted: p.slot})
-		if p.mates != nil {
-			s.together.touched[p.mates] = struct{}{} // it does not start alone any more
-		}
-	}
+	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
 	if (p.app != nil || p.Foreign) && !p.state.allocated() {
@@ -143,6 +137,19 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 		s.arm(p, p.asks.retryAt)
 	}
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
+}
+
+// goOnWithoutHold: a pod that was let through for the node it held goes on as one of
+// those that hold nothing.
+func (s *Store) goOnWithoutHold(p *pod) {
+	if p.state != admitted || !p.slot.IsZero() {
+		return
+	}
+	p.slot = p.held
+	s.charge(p.app, charge{admitted: p.slot})
+	if p.mates != nil {
+		s.together.touched[p.mates] = struct{}{} // it does not start alone any more
+	}
 }
 
 // spare: a chosen pod that was not deleted stays; nobody waits for it.
