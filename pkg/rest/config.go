@@ -175,6 +175,7 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
 		return
 	}
+	w.Header().Add("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
 		answer(w, json.RawMessage(asJSON))
 		return
@@ -206,7 +207,18 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "Document not read", err.Error())
 		return
 	}
-	spec, err := config.Parse(document)
+	done, ok := s.validations.pass(r.Context())
+	if !ok {
+		w.Header().Set("Retry-After", "10")
+		problem(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")
+		return
+	}
+	var spec *config.Spec
+	away(r.Context(), func() {
+		began := s.clock.Now()
+		defer func() { done(s.clock.Since(began)) }()
+		spec, err = config.Parse(document)
+	})
 	if err != nil {
 		answer(w, Validation{Reason: err.Error()})
 		return

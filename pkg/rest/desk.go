@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -20,8 +21,22 @@ const (
 
 // desk is where answers are made: at a time by so many that the cores are not
 // all busy with it. Whoever waits for the network, in either direction, is not at
-// the desk, so a reader that reads slowly, or not at all, keeps nobody from it.
-type desk struct{ seats chan struct{} }
+// the desk, so a reader that reads slowly, or not at all, keeps nobody from it. And
+// for as long as there was work at a seat it stays empty afterwards, so readers that
+// ask without pause have half of the time of a seat.
+type desk struct {
+	seats chan struct{}
+
+	mu   sync.Mutex // guards owed; nothing is called while it is held
+	owed time.Duration
+}
+
+const (
+	// leastWork is what any request is taken for: the network needs as much.
+	leastWork = 200 * time.Microsecond
+	// shortestRest is from which on a seat rests; until then it owes that.
+	shortestRest = 5 * time.Millisecond
+)
 
 func newDesk() *desk {
 	return &desk{seats: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))}
@@ -29,6 +44,30 @@ func newDesk() *desk {
 
 func (d *desk) sit()   { d.seats <- struct{}{} }
 func (d *desk) stand() { <-d.seats }
+
+// leave gives a seat free for the next one, when it has rested for what was done.
+func (d *desk) leave(worked time.Duration) {
+	d.mu.Lock()
+	d.owed += max(worked, leastWork)
+	rest := d.owed
+	if rest >= shortestRest {
+		d.owed = 0
+	}
+	d.mu.Unlock()
+	if rest < shortestRest {
+		d.stand()
+		return
+	}
+	time.AfterFunc(rest, d.stand)
+}
+
+// work does something short at the desk.
+func (d *desk) work(do func()) {
+	d.sit()
+	began := time.Now()
+	defer func() { d.leave(time.Since(began)) }()
+	do()
+}
 
 // sitWithin waits for a seat; false if there was none in time.
 func (d *desk) sitWithin(ctx context.Context, wait time.Duration) bool {
@@ -55,23 +94,53 @@ func (d *desk) wrap(handler http.Handler) http.Handler {
 			problem(w, http.StatusServiceUnavailable, "Too many requests", "others are being answered; try again in a moment")
 			return
 		}
-		defer d.stand()
-		r = r.Clone(r.Context())
-		r.Body = &absentReader{ReadCloser: r.Body, desk: d}
-		handler.ServeHTTP(&absentWriter{ResponseWriter: w, desk: d}, r)
+		v := &visit{desk: d, since: time.Now()}
+		defer func() { d.leave(v.worked + time.Since(v.since)) }()
+		r = r.Clone(context.WithValue(r.Context(), visitKey{}, v))
+		r.Body = &absentReader{ReadCloser: r.Body, visit: v}
+		handler.ServeHTTP(&absentWriter{ResponseWriter: w, visit: v}, r)
 	})
+}
+
+// visit is one request at the desk. Only the goroutine of that uses it.
+type visit struct {
+	desk   *desk
+	since  time.Time // when it sat down
+	worked time.Duration
+}
+
+type visitKey struct{}
+
+// away does something that keeps nobody from the desk.
+func (v *visit) away(do func()) {
+	v.worked += time.Since(v.since)
+	v.desk.stand()
+	defer func() {
+		v.desk.sit()
+		v.since = time.Now()
+	}()
+	do()
+}
+
+// away does something for a request that keeps nobody from the desk; a request that
+// is not made at the desk just does it.
+func away(ctx context.Context, do func()) {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		v.away(do)
+		return
+	}
+	do()
 }
 
 // absentWriter leaves the desk while it writes to the network.
 type absentWriter struct {
 	http.ResponseWriter
-	desk *desk
+	visit *visit
 }
 
-func (w *absentWriter) Write(b []byte) (int, error) {
-	w.desk.stand()
-	defer w.desk.sit()
-	return w.ResponseWriter.Write(b)
+func (w *absentWriter) Write(b []byte) (n int, err error) {
+	w.visit.away(func() { n, err = w.ResponseWriter.Write(b) })
+	return n, err
 }
 
 // Unwrap serves http.ResponseController.
@@ -80,13 +149,12 @@ func (w *absentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // absentReader leaves the desk while it reads from the network.
 type absentReader struct {
 	io.ReadCloser
-	desk *desk
+	visit *visit
 }
 
-func (r *absentReader) Read(b []byte) (int, error) {
-	r.desk.stand()
-	defer r.desk.sit()
-	return r.ReadCloser.Read(b)
+func (r *absentReader) Read(b []byte) (n int, err error) {
+	r.visit.away(func() { n, err = r.ReadCloser.Read(b) })
+	return n, err
 }
 
 // compressed compresses answers for who accepts that.

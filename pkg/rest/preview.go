@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -123,46 +121,7 @@ func (p *Preview) Because(list ...reasons.Reason) {
 const (
 	// previewBytes is how large a manifest may be.
 	previewBytes = 256 << 10
-	// previewRest is for how many times as long as a preview took there is none.
-	previewRest = 4
-	// longestRest bounds that.
-	longestRest = 10 * time.Second
 )
-
-// turnstile lets one preview be made at a time, and then none for a while: each
-// looks at all nodes.
-type turnstile struct {
-	clock clock.WithTicker
-	turn  chan struct{}
-	next  time.Time // guarded by turn
-}
-
-func newTurnstile(c clock.WithTicker) *turnstile {
-	return &turnstile{clock: c, turn: make(chan struct{}, 1)}
-}
-
-// pass waits for a turn. The caller calls done with how long it took.
-func (t *turnstile) pass(ctx context.Context, wait time.Duration) (done func(took time.Duration), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	select {
-	case t.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, false
-	}
-	if rest := t.next.Sub(t.clock.Now()); rest > 0 {
-		select {
-		case <-t.clock.After(rest):
-		case <-ctx.Done():
-			<-t.turn
-			return nil, false
-		}
-	}
-	return func(took time.Duration) {
-		t.next = t.clock.Now().Add(min(previewRest*took, longestRest))
-		<-t.turn
-	}, true
-}
 
 // preview answers POST /api/v1/preview.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
@@ -184,15 +143,14 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "Manifest not read", err.Error())
 		return
 	}
-	s.desk.stand() // whoever waits here keeps nobody from the desk
-	done, ok := s.turnstile.pass(r.Context(), patience)
-	s.desk.sit()
+	done, ok := s.turnstile.pass(r.Context())
 	if !ok {
 		w.Header().Set("Retry-After", "10")
 		problem(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
-	answered, err := s.lookAhead(r.Context(), previewer, manifest, done)
+	var answered *Preview
+	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest, done) })
 	var bad *ManifestError
 	switch {
 	case errors.As(err, &bad):

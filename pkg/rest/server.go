@@ -51,27 +51,28 @@ type Options struct {
 
 // Server answers requests from views.
 type Server struct {
-	inventory *inventory.Inventory
-	record    *record.Record
-	explainer Explainer
-	previewer func() Previewer
-	turnstile *turnstile
-	health    health
-	history   history
-	documents documents
-	clock     clock.WithTicker
-	started   time.Time
-	clusterID string
-	limits    limits
-	desk      *desk
-	shelf     *shelf
-	tls       *tls.Config
-	guard     Guard
-	events    *eventlog.Log
-	streams   streams
-	instance  string
-	build     map[string]string
-	pages     *web.Pages
+	inventory   *inventory.Inventory
+	record      *record.Record
+	explainer   Explainer
+	previewer   func() Previewer
+	turnstile   *turnstile // of previews
+	validations *turnstile
+	health      health
+	history     history
+	documents   documents
+	clock       clock.WithTicker
+	started     time.Time
+	clusterID   string
+	limits      limits
+	desk        *desk
+	shelf       *shelf
+	tls         *tls.Config
+	guard       Guard
+	events      *eventlog.Log
+	streams     streams
+	instance    string
+	build       map[string]string
+	pages       *web.Pages
 }
 
 // NewServer makes a server.
@@ -80,7 +81,7 @@ func NewServer(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{
-		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock),
+		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ func (s *shelf) wrap(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		key, now := r.URL.RequestURI()+"\n"+r.Header.Get("Accept-Encoding"), s.clock.Now()
+		key, now := pageAsked(r), s.clock.Now()
 		if a := s.find(key, now); a != nil {
 			a.send(w, now)
 			return
@@ -72,6 +73,12 @@ func (s *shelf) wrap(handler http.Handler) http.Handler {
 			s.keep(&keptAnswer{key: key, header: w.Header().Clone(), body: body, began: now, until: now.Add(lasts)}, s.clock.Now())
 		}
 	})
+}
+
+// pageAsked is the page and all that an answer may depend on: the headers that are
+// named in some answer's Vary.
+func pageAsked(r *http.Request) string {
+	return r.URL.RequestURI() + "\n" + strings.Join(r.Header.Values("Accept-Encoding"), ",") + "\n" + strings.Join(r.Header.Values("Accept"), ",")
 }
 
 // find returns what is kept of a page; nil if nothing is, or is too old.

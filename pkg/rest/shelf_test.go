@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,7 +154,7 @@ func TestShelfIsBounded(t *testing.T) {
 		if s.size != sum || sum > shelfSize || sum < min(i, shelfSize>>20-1)<<20 {
 			t.Fatalf("after %d: %d bytes are counted, %d kept", i+1, s.size, sum)
 		}
-		if _, there := s.kept[fmt.Sprintf("/%d\ngzip", i)]; !there {
+		if _, there := s.kept[fmt.Sprintf("/%d\ngzip\n", i)]; !there {
 			t.Errorf("the last of %d is not kept", i+1)
 		}
 	}
@@ -176,6 +177,17 @@ func TestLargePagesAreKept(t *testing.T) {
 		r.Header.Set("Accept-Encoding", "gzip")
 		c.http.ServeHTTP(w, r)
 		return w.Header().Get("Age"), w.Body.String()
+	}
+	// YAML and JSON are two answers, whoever asks first.
+	for _, accept := range []string{"application/json", "", "application/json"} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ws/v1/config", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		r.Header.Set("Accept", accept)
+		c.http.ServeHTTP(w, r)
+		got := w.Header().Get("Content-Type")
+		if asked := strings.Contains(got, "json"); asked != (accept != "") || w.Body.Len() < keepAbove {
+			t.Errorf("who accepts %q gets %s, %d bytes", accept, got, w.Body.Len())
+		}
 	}
 	age, first := ask()
 	c.configure(t, "") // other queues

@@ -139,9 +139,7 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 
 // make makes lines, at the desk.
 func (s *sender) make(lines func()) {
-	s.server.desk.sit()
-	defer s.server.desk.stand()
-	lines()
+	s.server.desk.work(lines)
 }
 
 // send sends the lines there are; the reader has to take them in time.
