@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -180,37 +179,4 @@ func TestOwners(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNow: what differs is named at once, what comes right between two looks is not.
-func TestNow(t *testing.T) {
-	l := newLand(t)
-	if err := l.Now(); err != nil {
-		t.Error(err)
-	}
-	l.notTold(func() { l.pod("lost", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }) })
-	if err := l.Now(); !strings.Contains(fmt.Sprint(err), "pod ns/lost: the store does not know it") {
-		t.Error(err)
-	}
-	if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 0 {
-		t.Errorf("who asks at once makes a round: %v, %v", err, l.counted)
-	}
-	late := &tardy{land: l}
-	l.Truth = late
-	if err := l.Now(); err != nil || late.looks != quickLooks {
-		t.Errorf("%v after %d looks", err, late.looks)
-	}
-}
-
-// tardy is a Truth that tells the store while it is looked at for the second time.
-type tardy struct {
-	*land
-	looks int
-}
-
-func (t *tardy) Pods() ([]*corev1.Pod, error) {
-	if t.looks++; t.looks == 2 {
-		t.pod("lost", nil)
-	}
-	return t.land.Pods()
 }

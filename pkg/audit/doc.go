@@ -15,5 +15,6 @@
 //
 // Drift looks twice: events are late as a rule, and what differs now may not in a
 // moment. What differs in the same way after a while, with the same version of the
-// object, is drift.
+// object, is drift. A health check asks for the pods of now, and is answered in the
+// same way, a few seconds later.
 package audit

@@ -42,10 +42,8 @@ const (
 	// slice is how many things are compared at a time, and breath the pause after it.
 	slice  = 200
 	breath = 5 * time.Millisecond
-	// Whoever asks at once is answered after quickLooks looks, with a pause between
-	// two of them.
-	quickLooks = 3
-	quickPause = 30 * time.Millisecond
+	// soonLook is the same for who asks now: longer than any event is late.
+	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
 )
@@ -148,13 +146,19 @@ func (d *Drift) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	lasting(first, second)
+	d.conclude(first)
+	return nil
+}
+
+// lasting leaves in first what differs in the same way the second time, with the same
+// version of the object.
+func lasting(first, second map[name]difference) {
 	for n, was := range first {
 		if is, still := second[n]; !still || is.text != was.text || is.version != was.version {
 			delete(first, n)
 		}
 	}
-	d.conclude(first)
-	return nil
 }
 
 // conclude takes what differed twice for what is wrong from now on.
@@ -203,31 +207,36 @@ func (d *Drift) Check() error {
 	return firstOf(lines)
 }
 
-// Now compares the pods at once, without a pause between them, and what differs a
-// few times more: events are late as a rule, and what never agrees is named. It
-// takes no lock of the store but to learn what changed.
-func (d *Drift) Now() error {
+// Now compares the pods, without a pause between them, and names what differs; nil if
+// nothing does. Events are late as a rule: what differs is given soonLook to come right,
+// by pause, and is wrong only if it stays as it is. Pause is false when nobody waits for
+// the answer any more; then it is nil. Now takes no lock of the store but to learn what
+// changed.
+func (d *Drift) Now(pause func(time.Duration) bool) error {
 	if !d.Inventory.View().Started {
 		return nil
 	}
-	var only map[name]difference
-	for again := range quickLooks {
-		if again > 0 {
-			d.Clock.Sleep(quickPause)
-		}
-		l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
-		if err := l.pods(); err != nil {
-			return err
-		}
-		if only = l.found; len(only) == 0 {
-			return nil
-		}
+	first, err := d.podsNow(nil)
+	if err != nil || len(first) == 0 || !pause(soonLook) {
+		return err
 	}
+	second, err := d.podsNow(first)
+	if err != nil {
+		return err
+	}
+	lasting(first, second)
 	var lines []string
-	for _, n := range sorted(only) {
-		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, only[n].what, only[n].text))
+	for _, n := range sorted(first) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", n.kind, first[n].what, first[n].text))
 	}
 	return firstOf(lines)
+}
+
+// podsNow looks at pods in a hurry, at all or only at those that are named.
+func (d *Drift) podsNow(only map[name]difference) (map[name]difference, error) {
+	l := &look{drift: d, ctx: context.Background(), only: only, found: map[name]difference{}, hurry: true}
+	err := l.pods()
+	return l.found, err
 }
 
 // Rounds is how many rounds were made.

@@ -234,7 +234,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 		look := func(want int32) {
 			t.Helper()
 			l.reads.Store(0)
-			if err := errors.Join(l.Round(t.Context()), l.Now(), l.Check()); err != nil {
+			if err := errors.Join(l.Round(t.Context()), l.Now(pause), l.Check()); err != nil {
 				t.Error(err)
 			}
 			if got := l.reads.Load(); got != want {
@@ -249,7 +249,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 		look(2)
 		l.notTold(func() { l.pod("p1", func(p *corev1.Pod) { p.Spec.Priority = new(int32(5)) }) })
 		for range 2 { // what differs is not kept for the same
-			if err := l.Now(); err == nil {
+			if err := l.Now(pause); err == nil {
 				t.Error("what the store was not told of is not found")
 			}
 		}
@@ -322,6 +322,60 @@ func TestLateEventsAreNoDrift(t *testing.T) {
 		}
 		if err := l.Check(); !strings.Contains(fmt.Sprint(err), "pod ns/p1") || len(l.counted) != 1 {
 			t.Errorf("%v, counted %v", err, l.counted)
+		}
+	})
+}
+
+// pause waits as long as it is told to.
+func pause(t time.Duration) bool {
+	time.Sleep(t)
+	return true
+}
+
+// TestNowForgivesLateEvents: pods that come, change and go, whose events are a second
+// late, and one that goes on changing. What stays is found.
+func TestNowForgivesLateEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		priority := func(to int32) func(*corev1.Pod) {
+			return func(p *corev1.Pod) { p.Spec.Priority = new(to) }
+		}
+		l.notTold(func() {
+			l.pod("late", nil)
+			l.pod("p1", priority(1))
+			l.pod("p2", priority(1))
+			l.remove("p0")
+		})
+		go func() {
+			time.Sleep(time.Second)
+			l.pod("late", nil) // the events arrive
+			l.pod("p1", nil)
+			l.remove("p0")
+			l.notTold(func() { l.pod("p2", func(p *corev1.Pod) { p.Labels["x"] = "2" }) })
+		}()
+		if err := l.Now(pause); err != nil {
+			t.Errorf("what is late is called wrong: %v", err)
+		}
+		if err := l.Now(pause); fmt.Sprint(err) != "pod ns/p2: its priority is 1, the store says 0" {
+			t.Errorf("what stays as it is: %v", err)
+		}
+		over := func(time.Duration) bool { return false }
+		if err := l.Now(over); err != nil {
+			t.Errorf("nobody waits for the second look, and it says %v", err)
+		}
+	})
+}
+
+// TestNowFindsWhatStays: a pod that the store is not told of, and one that it has still.
+func TestNowFindsWhatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLand(t)
+		l.notTold(func() { l.pod("new", nil); l.remove("p1") })
+		if got, want := fmt.Sprint(l.Now(pause)), "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 0 {
+			t.Errorf("who asks now makes a round: %v, %v", err, l.counted)
 		}
 	})
 }

@@ -41,6 +41,10 @@ type Check struct {
 	Name, Description string
 	// Run checks now; the error says what is wrong.
 	Run func() error
+	// Look is there instead of Run where what is wrong has to be told from what is late,
+	// by a second look. It waits by pause only, which is false when the checks are over;
+	// such waiting is not counted as work.
+	Look func(pause func(time.Duration) bool) error
 }
 
 // health has what the checks found last. Readers are given that, and its age: none of
@@ -61,35 +65,59 @@ type examined struct {
 func (h *health) run(ctx context.Context) {
 	for {
 		began := h.clock.Now()
-		h.examine()
-		took := h.clock.Since(began)
-		next := began.Add(max(checkInterval, min(checkRest*took, took+checkPause)))
-		timer := h.clock.NewTimer(next.Sub(h.clock.Now()))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		waited := h.examine(ctx)
+		took := h.clock.Since(began) - waited
+		next := began.Add(waited + max(checkInterval, min(checkRest*took, took+checkPause)))
+		if !h.pause(ctx, next.Sub(h.clock.Now())) {
 			return
-		case <-timer.C():
 		}
 	}
 }
 
-// examine runs the checks, and keeps what they find.
-func (h *health) examine() {
+// pause is false when the context has ended.
+func (h *health) pause(ctx context.Context, t time.Duration) bool {
+	timer := h.clock.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+// examine runs the checks, and keeps what they find, unless the context ends first. It
+// returns for how long they only waited.
+func (h *health) examine(ctx context.Context) (waited time.Duration) {
+	pause := func(t time.Duration) bool {
+		began := h.clock.Now()
+		defer func() { waited += h.clock.Since(began) }()
+		return h.pause(ctx, t)
+	}
 	found := &examined{began: h.clock.Now(), Health: Health{Healthy: true, HealthChecks: make([]HealthCheck, 0, len(h.checks))}}
 	for _, c := range h.checks {
 		done := HealthCheck{Name: c.Name, Description: c.Description, Succeeded: true}
-		if err := c.Run(); err != nil {
+		if err := c.run(pause); err != nil {
 			done.Succeeded, done.DiagnosisMessage, found.Healthy = false, err.Error(), false
 		}
 		found.HealthChecks = append(found.HealthChecks, done)
 	}
-	h.last.Store(found)
+	if ctx.Err() == nil {
+		h.last.Store(found)
+	}
+	return waited
+}
+
+func (c *Check) run(pause func(time.Duration) bool) error {
+	if c.Look != nil {
+		return c.Look(pause)
+	}
+	return c.Run()
 }
 
 // CheckHealth runs the checks, and keeps what they find for readers. [Server.Serve]
 // does so by itself, from its start on.
-func (s *Server) CheckHealth() { s.health.examine() }
+func (s *Server) CheckHealth() { s.health.examine(context.Background()) }
 
 // healthcheck answers GET scheduler/healthcheck: 404 as YuniKorn does where nothing was
 // checked yet, and otherwise how many seconds ago the checks began in the header Age.

@@ -102,6 +102,37 @@ func TestChecksRunAtTheirPace(t *testing.T) {
 	})
 }
 
+// TestWaitingIsNoWork: the checks rest for what they do, not for what they wait to look
+// again. A check that waits ends with the others, and says nothing more.
+func TestWaitingIsNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wait = 3 * time.Second
+		var looks, cut atomic.Int32
+		server := NewServer(Options{Checks: []Check{{Name: "Pods", Look: func(pause func(time.Duration) bool) error {
+			looks.Add(1)
+			if !pause(wait) {
+				cut.Add(1)
+				return errors.New("cut short")
+			}
+			return nil
+		}}}})
+		ctx, stop := context.WithCancel(t.Context())
+		go server.health.run(ctx)
+		for look := range int32(4) {
+			synctest.Wait()
+			if got := looks.Load(); got != look+1 {
+				t.Errorf("%d looks, want %d", got, look+1)
+			}
+			time.Sleep(wait + checkInterval)
+		}
+		stop()
+		synctest.Wait()
+		if got, _, _ := readHealth(t, server.Handler()); !got.Healthy || cut.Load() != 1 || looks.Load() != 5 {
+			t.Errorf("healthy %v; %d looks, %d were cut short", got.Healthy, looks.Load(), cut.Load())
+		}
+	})
+}
+
 // readersWait tells whether readers of the health wait for a check that does not come to
 // an end: one under way since the start, and one after a result was there.
 func readersWait(t *testing.T, served func(context.Context, []Check) http.Handler) (waits bool) {

@@ -20,11 +20,12 @@ import (
 )
 
 // checkHealth waits until the scheduler has checked its books again, which it does from
-// time to time, and reads whether they are in order.
+// time to time, and reads whether they are in order. Where a check took long, the next
+// one is more than a minute away.
 func (e *env) checkHealth(ctx context.Context) {
 	e.Helper()
 	called := time.Now()
-	eventually(e, 4*patience, "the health of now is known", func() (bool, string) {
+	eventually(e, 8*patience, "the health of now is known", func() (bool, string) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.rest+"/ws/v1/scheduler/healthcheck", http.NoBody)
 		e.ok(err)
 		asked := time.Now()
