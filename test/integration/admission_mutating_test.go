@@ -22,10 +22,12 @@ func TestSetSchedulerName(t *testing.T) {
 	on := newPoliced(t, "policed-on", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
 	off := newPoliced(t, "policed-off", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "false"})
 	none := newPoliced(t, "policed-none", nil)
-	create := func(p policed, scheduler string, m marks) string {
+	on.schedulerAccount("paddock")
+	on.account("robot")
+	create := func(p policed, scheduler string, m marks, account ...string) string {
 		t.Helper()
 		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
-		pod.Name = "x"
+		pod.Name, pod.Spec.ServiceAccountName = "x", strings.Join(account, "")
 		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			t.Fatal(err)
@@ -48,13 +50,26 @@ func TestSetSchedulerName(t *testing.T) {
 		{"another one named", on, "mine", nil, "mine"},
 		{"yunikorn named", on, profile, nil, profile},
 		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
-		{"Paddock itself", on, corev1.DefaultSchedulerName, marks{"label app.kubernetes.io/name": "paddock"}, corev1.DefaultSchedulerName},
+		{"the label of Paddock alone", on, "", marks{markPaddock: "paddock"}, profile},
 		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
 		{"not said", none, "", nil, corev1.DefaultSchedulerName},
 		{"not said, yunikorn named", none, profile, nil, profile},
 	} {
 		if got := create(c.in, c.scheduler, c.m); got != c.want {
 			t.Errorf("%s: scheduler %s, want %s", c.name, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		account string
+		m       marks
+		want    string
+	}{
+		{"paddock", marks{markPaddock: "paddock"}, corev1.DefaultSchedulerName}, // Paddock itself
+		{"paddock", nil, profile},
+		{"robot", marks{markPaddock: "paddock"}, profile},
+	} {
+		if got := create(on, corev1.DefaultSchedulerName, c.m, c.account); got != c.want {
+			t.Errorf("account %s, %v: scheduler %s, want %s", c.account, c.m, got, c.want)
 		}
 	}
 }
@@ -90,6 +105,7 @@ func TestSetUser(t *testing.T) {
 		}
 		p.allow("operator", "paddock-set-user")
 	}
+	on.awaitValidation("bob")
 	const bob = `{"user":"bob","groups":["system:authenticated"]}`
 	for _, kind := range kinds {
 		eventually(t, patience, "the policies for "+kind+" are in force", func() (bool, string) {

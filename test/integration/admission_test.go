@@ -210,6 +210,14 @@ func (p policed) awaitPolicies(says string, refused func() error) {
 	})
 }
 
+// awaitValidation waits until both policies of admission.yaml are in force, each of
+// which the API server may hear of first. The user may make pods, for himself only.
+func (p policed) awaitValidation(user string) {
+	p.Helper()
+	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x"}) })
+	p.awaitPolicies("may not say", func() error { return p.make(user, "Pod", marks{markInfo: aliceInfo}) })
+}
+
 const aliceInfo = `{"user":"alice","groups":["staff"]}`
 
 // TestWhoMaySetTheUser is a table of requests: who makes what, with which user of
@@ -252,6 +260,7 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		"oneself and by another": {markInfo: `{"user":"bob","groups":["system:authenticated"]}`, markUsername: "alice"},
 	} {
 		p.expectAnswer(what, p.make(anybody, "Pod", m), mayNot)
+		p.expectAnswer(what+", what to write", p.make(anybody, "Pod", m), `must be exactly {"user":"bob","groups":["system:authenticated"]}`)
 	}
 	// A name that quotes would make another of.
 	const odd = `eve","groups":["system:authenticated"],"user":"alice`
@@ -407,7 +416,7 @@ func TestPolicyComesLater(t *testing.T) {
 	}
 	applyPolicies(t, installed(t, "admission.yaml"))
 	p.allow("bob", "admin")
-	p.awaitPolicies("cannot be", func() error { return p.make("bob", "Pod", marks{markQueueNote: "root..x"}) })
+	p.awaitValidation("bob")
 	note := []byte(`{"metadata":{"annotations":{"note":"x"}}}`)
 	_, err := p.as("bob").CoreV1().Pods(p.ns).Patch(t.Context(), "old", types.MergePatchType, note, metav1.PatchOptions{})
 	p.expectAnswer("a pod from before", err, "")

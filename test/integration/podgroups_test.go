@@ -224,23 +224,27 @@ func (e *env) podGroupIsMissing() {
 
 // podGroupOutlivesScheduler: two of three pods have their places and wait for the
 // third, for which a pod is made to leave, when the scheduler is killed. The next one
-// starts all three.
+// makes no other leave, and starts all three when that pod is gone, which is when the
+// test says so.
 func (e *env) podGroupOutlivesScheduler() {
 	e.Helper()
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	e.create("victim", 2, inQueue("root.others"), stopsAfter(10*time.Second))
+	e.create("victim", 2, inQueue("root.others"), stopsAfter(time.Hour))
 	e.expect("victim", 2, 0, "")
 	c := e.keepChronicle()
 	e.createPodGroup("outlives", 3)
 	e.create("outlives", 3, inQueue("root.owed"), inPodGroup("outlives"))
-	c.expectEvicted("victim", 1)
-	e.awaitQueue("root.owed", "two wait for the third with their places", uses(2))
+	leaving := c.expectEvicted("victim", 1)[0]
+	const two = "two wait for the third with their places"
+	e.awaitQueue("root.owed", two, uses(2))
 	e.expectStill("outlives", 0, 3, "")
 	e.kill()
 	forgetLease(e.T)
 	e.listsFirst()
 	e.start()
 	e.awaitLeader("")
+	e.awaitQueue("root.owed", two, uses(2))
+	e.endAtOnce(leaving.pod)
 	e.expect("outlives", 3, 0, "")
 	c.expectNoMore(calm, 1, "victim")
 	e.expectBooks()

@@ -180,6 +180,14 @@ func (e *env) delete(p *corev1.Pod) {
 	e.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}}))
 }
 
+// endAtOnce takes a pod away, however long it would need to stop.
+func (e *env) endAtOnce(p *corev1.Pod) {
+	e.Helper()
+	now := int64(0)
+	e.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name,
+		metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}}))
+}
+
 func (e *env) get(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
 	now, err := suite.client.CoreV1().Pods(p.Namespace).Get(e.Context(), p.Name, metav1.GetOptions{})

@@ -21,17 +21,20 @@ const accountNamespace, accountName = "yunikorn", "paddock-scheduler"
 
 // asServiceAccount runs the scheduler as users do who apply the shipped manifest:
 // under its service account, with the ConfigMap in its namespace, and leader
-// election, with a lease that is given up soon when its holder is killed.
+// election, with a lease that nobody holds at the start. It is so long that a busy machine
+// is no reason to lose it: who kills the leader forgets it.
 func asServiceAccount(t *testing.T) func(*settings) {
 	t.Helper()
 	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(t.Context(), accountNamespace, accountName)
 	if err != nil {
 		t.Fatal(err)
 	}
+	forgetLease(t)
+	t.Cleanup(func() { forgetLease(t) })
 	return func(s *settings) {
 		s.configNamespace = accountNamespace
 		s.launch = localcluster.SchedulerOptions{Kubeconfig: kubeconfig, LeaderElection: true, Args: []string{
-			"--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms",
+			"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=500ms",
 		}}
 	}
 }
@@ -54,6 +57,7 @@ func TestServiceAccount(t *testing.T) {
 	before := where(running)
 
 	e.kill()
+	forgetLease(t)
 	e.delete(running[0]) // while nobody watches
 	e.start()
 	second := e.awaitLeader(first)

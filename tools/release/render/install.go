@@ -20,6 +20,7 @@ var installs = map[string]string{
 	"with-podgroups.yaml":        "overlays/with-podgroups",
 	"admission.yaml":             "admission",
 	"admission-mutating.yaml":    "admission/mutating-v1",
+	"admission-only-queues.yaml": "admission/only-queues",
 }
 
 // copies are files of the chart, which cannot reach out of its directory, and of
@@ -27,6 +28,7 @@ var installs = map[string]string{
 var copies = map[string]string{
 	"install/podgroups-crd.yaml":                  "crd/podgroups.yaml",
 	"chart/files/validate.yaml":                   "admission/validate.yaml",
+	"chart/files/only-queues.yaml":                "admission/only-queues/policy.yaml",
 	"chart/files/set-scheduler-name-v1.yaml":      "admission/mutating-v1/set-scheduler-name.yaml",
 	"chart/files/set-user-v1.yaml":                "admission/mutating-v1/set-user.yaml",
 	"chart/files/set-user-v1beta1.yaml":           "admission/mutating-v1beta1/set-user.yaml",
