@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs everything that is too long for every change: part by part, each with a log
-# of its own in bin/nightly, and a summary.md that docs/nightly.md has a copy of.
+# of its own in bin/nightly, and a table of how each ended, summary.md.
 # With arguments, only the named parts. A part that failed does not keep the others
 # from running.
 set -uo pipefail

@@ -11,20 +11,42 @@ import (
 // A decision begins with its number and a sentence in bold.
 var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
 
+// marks names each ruling marked † in laws, in their order, by what the row of the page
+// for those who come from YuniKorn begins with, and gives words of the ruling.
+var marks = []struct{ row, words string }{
+	{"words: max of root", "treat root as unlimited †"},
+	{"law 2", "neither protects nor is protected †"},
+	{"law 2, shortages", "the asker makes its own side less short of †"},
+	{"law 4", "(seed 003, flow 1) †"},
+	{"law 5", "not guaranteed to it †"},
+	{"law 7", "anywhere inside the policy fence †"},
+	{"D4", "of lower or equal raw priority †"},
+}
+
+// rowOf finds the name in a row that is marked.
+var rowOf = regexp.MustCompile(`(?m)^\| ([^|]*) † \| `)
+
 // unlisted lists rulings marked † in laws and decisions that speak of YuniKorn which
-// the page for those who come from there does not have.
+// the page for those who come from there does not have, and what only the page has.
 func unlisted(laws, decisions, page string) []string {
 	var out []string
-	// The first one in laws says what the mark means.
-	marked := strings.Count(laws, "†") - 1
-	rows := 0
-	for line := range strings.SplitSeq(page, "\n") {
-		if cell, _, found := strings.Cut(strings.TrimPrefix(line, "| "), " | "); found && strings.HasSuffix(cell, "†") {
-			rows++
+	listed := map[string]bool{}
+	for _, found := range rowOf.FindAllStringSubmatch(page, -1) {
+		if listed[found[1]] || !slices.ContainsFunc(marks, func(m struct{ row, words string }) bool { return m.row == found[1] && strings.Contains(laws, m.words) }) {
+			out = append(out, "a ruling for row "+found[1])
+		}
+		listed[found[1]] = true
+	}
+	named := 0
+	for _, m := range marks {
+		n := strings.Count(laws, m.words)
+		if named += n; n > 0 && !listed[m.row] {
+			out = append(out, m.row+" †")
 		}
 	}
-	if rows != marked {
-		out = append(out, "rulings marked †")
+	// The first one in laws says what the mark means.
+	if marked := strings.Count(laws, "†") - 1; marked != named {
+		out = append(out, "a name for every ruling marked †")
 	}
 	for _, d := range decision.FindAllStringSubmatch(decisions, -1) {
 		number := regexp.MustCompile(`[Dd]ecision ` + d[1] + `\b`)
@@ -46,10 +68,11 @@ func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {
 		t.Errorf("migrate-from-yunikorn.md lacks %s", what)
 	}
-	const laws = "Marked †.\n1. a †\n2. b †\n"
+	const laws = "Marked †.\n5. not guaranteed to it †\n7. anywhere inside the policy fence † and another †\n"
 	const decisions = "1. **A.** As YuniKorn.\n2. **B.** Not so.\n3. **C.** YuniKorn.\n"
-	got := unlisted(laws, decisions, "| law 1 † | x |\ndecision 11, decision 3")
-	if want := []string{"rulings marked †", "decision 1"}; !slices.Equal(got, want) {
+	got := unlisted(laws, decisions, "| law 4 † | x |\n| law 5 † | x |\n| law 5 † | y |\ndecision 11, decision 3")
+	want := []string{"a ruling for row law 4", "a ruling for row law 5", "law 7 †", "a name for every ruling marked †", "decision 1"}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

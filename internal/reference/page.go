@@ -30,6 +30,18 @@ pluginConfig:
 All flags of kube-scheduler work. The environment variable ` + "`POD_NAMESPACE`" + ` says where the ConfigMaps of the queues are, unless ` + "`configNamespace`" + ` does.
 `
 
+const coscheduling = `
+### Coscheduling
+
+It is upstream's, of sigs.k8s.io/scheduler-plugins, and in the configuration only where PodGroups are ([install](install.md#with-podgroups)). Arguments and defaults are its own; what is shipped sets two of them.
+
+| argument | type | default | shipped | meaning |
+|---|---|---|---|---|
+| ` + "`permitWaitingTimeSeconds`" + ` | whole number | 60 | 60 | How long the places of members are kept for a PodGroup that is not complete, where it does not say so itself (` + "`scheduleTimeoutSeconds`" + `). |
+| ` + "`podGroupRejectPercentage`" + ` | whole number | 10 | 0 | If a member finds no node, the others give their places back at once, unless at most so many percent of minMember are missing. With 0 they always do; but not while QueuePreemption makes room for the member. |
+| ` + "`podGroupBackoffSeconds`" + ` | whole number | 0 | not set | How long a PodGroup that gave its places back is not tried again. |
+`
+
 const queuesHead = `
 ## queues.yaml
 
@@ -74,6 +86,7 @@ func Page(arguments []Arguments) string {
 			row(&b, "`"+f.Name+"`", f.Type, f.Default, f.Bounds, f.Meaning)
 		}
 	}
+	b.WriteString(coscheduling)
 	b.WriteString(queuesHead)
 	for _, s := range Sections() {
 		fmt.Fprintf(&b, "\n### %s\n\n", s.Title)

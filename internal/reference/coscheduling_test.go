@@ -1,0 +1,74 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	coschedulingv1 "sigs.k8s.io/scheduler-plugins/apis/config/v1"
+	"sigs.k8s.io/yaml"
+
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+)
+
+// misprinted lists the arguments of Coscheduling of which a page does not have the
+// row, that is name, type, default and what is shipped.
+func misprinted(t *testing.T, page string) []string {
+	t.Helper()
+	var args coschedulingv1.CoschedulingArgs
+	coschedulingv1.SetDefaults_CoschedulingArgs(&args)
+	var defaults map[string]any
+	if text, err := json.Marshal(args); err != nil {
+		t.Fatal(err)
+	} else if err := json.Unmarshal(text, &defaults); err != nil {
+		t.Fatal(err)
+	}
+	var shipped struct {
+		Profiles []struct {
+			PluginConfig []struct {
+				Name string
+				Args map[string]any
+			}
+		}
+	}
+	if err := yaml.Unmarshal(manifests.WithPodGroups, &shipped); err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]any{}
+	for _, c := range shipped.Profiles[0].PluginConfig {
+		if c.Name == "Coscheduling" {
+			set = c.Args
+		}
+	}
+	if len(set) == 0 {
+		t.Fatal("the shipped configuration has no arguments of Coscheduling")
+	}
+	for name := range set {
+		if _, known := defaults[name]; !known {
+			t.Errorf("Coscheduling has no argument %s", name)
+		}
+	}
+	var out []string
+	for name, value := range defaults {
+		is := "not set"
+		if v, found := set[name]; found {
+			is = fmt.Sprint(v)
+		}
+		if !strings.Contains(page, fmt.Sprintf("\n| `%s` | whole number | %v | %s | ", name, value, is)) {
+			out = append(out, fmt.Sprintf("%s: default %v, shipped: %s", name, value, is))
+		}
+	}
+	return out
+}
+
+func TestArgumentsOfCoscheduling(t *testing.T) {
+	page := Page(nil)
+	for _, wrong := range misprinted(t, page) {
+		t.Errorf("the page lacks %s", wrong)
+	}
+	// That it would see one.
+	if wrong := misprinted(t, strings.Replace(page, "| 10 | 0 |", "| 10 | 10 |", 1)); len(wrong) != 1 {
+		t.Errorf("a wrong row goes unnoticed: %q", wrong)
+	}
+}
