@@ -72,12 +72,15 @@ func try(ctx context.Context, text string) (string, error) {
 	if found && r.why == "" {
 		return "", fmt.Errorf("the rule %q has no reason", r.match)
 	}
+	if !found && needsRule(text) {
+		return "", fmt.Errorf("%s: this test does not run it as it is: say in rules_test.go what is done instead", text)
+	}
 	switch {
 	case r.name:
 		return "", nil
 	case r.elsewhere != "":
 		dir, test, _ := strings.Cut(r.elsewhere, " ")
-		return "", testsExist([]string{dir}, test)
+		return "", testExists(dir, test)
 	case r.names:
 		return "", goCommand(text)
 	}
@@ -88,14 +91,20 @@ func try(ctx context.Context, text string) (string, error) {
 		}
 		text = strings.ReplaceAll(text, "make --dry-run make ", "make --dry-run ")
 	}
+	place := func(text string) string {
+		if r.node {
+			return strings.ReplaceAll(text, "/etc/kubernetes", "etc/kubernetes")
+		}
+		return text
+	}
 	if r.before != "" {
-		if _, err := shell(ctx, r.before, 0, r.root); err != nil {
+		if _, err := shell(ctx, place(r.before), 0, r.root); err != nil {
 			return "", err
 		}
 	}
-	output, err := shell(ctx, text, r.exit, r.root)
+	output, err := shell(ctx, place(text), r.exit, r.root)
 	if err == nil && r.after != "" {
-		_, err = shell(ctx, r.after, 0, r.root)
+		_, err = shell(ctx, place(r.after), 0, r.root)
 	}
 	return output, err
 }
@@ -159,9 +168,20 @@ func goCommand(text string) error {
 	return nil
 }
 
-// testsExist looks for a test or benchmark in the directories.
+// testsExist looks for a test or benchmark in the directories whose name has what
+// stands behind -run.
 func testsExist(dirs []string, name string) error {
-	wanted := regexp.MustCompile(`(?m)^func (Test|Benchmark)?\w*` + name)
+	return declared(dirs, name, `(?m)^func (Test|Benchmark)?\w*`+name)
+}
+
+// testExists looks for the test of exactly this name.
+func testExists(dir, name string) error {
+	return declared([]string{dir}, name, `(?m)^func `+regexp.QuoteMeta(name)+`\(t \*testing\.T\)`)
+}
+
+// declared looks for a pattern in the tests of the directories.
+func declared(dirs []string, name, pattern string) error {
+	wanted := regexp.MustCompile(pattern)
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(suite.root, dir, "*_test.go"))
 		if err != nil {
@@ -214,6 +234,9 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"go test ./pkg/reasons -run TestOfNothing",
 		"go run ./test/conformity",
 		"kubectl create rolebinding spark --clusterrole",
+		"rm queues.yaml",
+		"ctr images list",
+		"cat /etc/kubernetes/kube-scheduler.upstream.yaml",
 	} {
 		if _, err := try(t.Context(), text); err == nil {
 			t.Errorf("%q goes unnoticed", text)
@@ -221,5 +244,10 @@ func TestWrongCommandsAreFound(t *testing.T) {
 	}
 	if err := testsExist([]string{"test/integration"}, "TestOfNothing"); err == nil {
 		t.Error("a test that does not exist is found")
+	}
+	for _, name := range []string{"TestSimulat", "Simulation", "TestSimulation.*"} {
+		if err := testExists("test/simulation", name); err == nil {
+			t.Errorf("%s is found, where the test is called TestSimulation", name)
+		}
 	}
 }

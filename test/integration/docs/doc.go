@@ -4,8 +4,14 @@
 // A command is a line of a block marked sh, or a span of code that begins with the
 // name of a program (extract_test.go). Each is run as it is written, in a directory that
 // looks like the root of this repository and has the files of testdata, unless a
-// rule says what is done in its place, and why (rules_test.go). What follows a command
-// in a block marked text is its output and is compared; -rewrite writes what it is:
+// rule says what is done in its place, and why (rules_test.go): another command, a look
+// whether the targets, packages and tests exist that it names, or no more than that a
+// test exists which tries the same elsewhere. Programs that are not here have to have a
+// rule; one whose name extract_test.go does not list is not seen in a sentence, but is
+// in a block.
+//
+// What follows a command in a block marked text is its output and is compared; -rewrite
+// writes what it is:
 //
 //	go test ./test/integration/docs -args -rewrite
 //

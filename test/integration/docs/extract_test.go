@@ -13,7 +13,24 @@ import (
 )
 
 // programs are what a command begins with.
-var programs = []string{"kubectl", "kubectl-paddock", "helm", "make", "go", "curl", "skopeo", "git", "docker", "podman", "crane", "promtool", "bin/scheduler", "bin/localcluster", "bin/kubectl-paddock"}
+var programs = []string{
+	"kubectl", "kubectl-paddock", "helm", "make", "go", "curl", "skopeo", "git", "docker", "podman", "crane", "promtool",
+	"bin/scheduler", "bin/localcluster", "bin/kubectl-paddock",
+	"mv", "cp", "rm", "mkdir", "cat", "base64", "gunzip", "ctr", "crictl", "kind", "flux", "kubeadm", "kubelet", "systemctl",
+}
+
+// unlike are those of them that are never run as they are: they are not there, need
+// what is not there, or change files.
+var unlike = []string{
+	"make", "go", "skopeo", "docker", "podman", "crane", "mv", "cp", "rm", "base64", "gunzip",
+	"ctr", "crictl", "kind", "flux", "kubeadm", "kubelet", "systemctl",
+}
+
+// needsRule tells whether a command may not be run without a rule.
+func needsRule(text string) bool {
+	first, _, _ := strings.Cut(text, " ")
+	return slices.Contains(unlike, first) || strings.Contains(text, "/etc/")
+}
 
 // command is one command of a page.
 type command struct {
@@ -30,10 +47,11 @@ type command struct {
 
 func (c command) String() string { return fmt.Sprintf("%s:%d: %s", c.page, c.line, c.text) }
 
-// begins tells whether a text begins with the name of a program.
+// begins tells whether a text begins with the name of a program. "kind" alone is a
+// field or a label.
 func begins(text string) bool {
-	first, _, _ := strings.Cut(text, " ")
-	return slices.Contains(programs, first)
+	first, rest, _ := strings.Cut(text, " ")
+	return slices.Contains(programs, first) && (first != "kind" || rest != "")
 }
 
 var (
@@ -137,7 +155,7 @@ func allCommands(t *testing.T) []command {
 }
 
 func TestExtract(t *testing.T) {
-	const text = "Say `kubectl get pods` or `queues.yaml`.\n\n" +
+	const text = "Say `kubectl get pods` or `queues.yaml`, of a `kind`.\n\n" +
 		"```sh\nkubectl get nodes   # all of them\n# nothing\nkubectl get \\\n  pods\n```\n\n```text\nNAME\nn1\n```\n\n" +
 		"```\nNAME\n```\n\n```sh\nkubectl apply -f - <<EOF\nkind: A\nEOF\n```\n"
 	got, err := extract("p.md", text)

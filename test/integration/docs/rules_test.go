@@ -12,7 +12,8 @@ type rule struct {
 	instead string
 	// exit is the exit code to be expected.
 	exit int
-	// elsewhere names what tries it, "directory Test"; the test has to exist.
+	// elsewhere names what tries it, "directory Test"; a test of exactly this name has to
+	// exist. That it tries the command is for its reader to see.
 	elsewhere string
 	// name is true for the name of a command in a sentence, without what it needs.
 	name bool
@@ -20,6 +21,9 @@ type rule struct {
 	before, after string
 	// root runs it in the root of the repository.
 	root bool
+	// node is true for what is done on a node: directory /etc/kubernetes is one of the
+	// test, with upstream's static pod and ours beside it.
+	node bool
 	// names is true where the words behind -run and -bench are names of tests, which
 	// have to exist in the packages.
 	names bool
@@ -61,6 +65,19 @@ for i in {1..150}; do
   sleep 0.2
 done`
 
+// onNode makes the files of a node of the control plane, with upstream's scheduler.
+const onNode = `rm -rf etc static-pod.yaml
+mkdir -p /etc/kubernetes/manifests
+echo upstream > /etc/kubernetes/manifests/kube-scheduler.yaml
+cp manifests/overlays/replace-default/static-pod.yaml .
+`
+
+// taken is a node from which upstream's scheduler was taken.
+const taken = onNode + "mv /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/kube-scheduler.upstream.yaml\n"
+
+// replaced is a node with Paddock in its place.
+const replaced = taken + "cp static-pod.yaml /etc/kubernetes/manifests/kube-scheduler.yaml\n"
+
 const simulated = "the nodes are simulated: no process runs in a pod there"
 
 // rules are tried in order; the first that matches counts.
@@ -71,6 +88,10 @@ var rules = []rule{
 		name:  true, why: "the name of a command",
 	},
 	{match: `go mod tidy`, name: true, why: "one of the steps to another version"},
+	{match: `flux suspend helmrelease`, name: true, why: "the name of a command; there is no flux here"},
+	{match: `(ctr --namespace k8s.io images import|kind load image-archive|crictl pull)`, name: true, why: "the name of a command; the nodes are simulated and have no images"},
+	{match: `kubeadm (upgrade|init phase control-plane scheduler)`, name: true, why: "the name of a command to beware of"},
+	{match: `kubectl debug node/...`, name: true, why: "the name of a command"},
 	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
 
 	// The repository's own targets.
@@ -114,6 +135,7 @@ var rules = []rule{
 		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
 		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",
 	},
+	{match: `kubectl apply -k manifests/admission/only-queues`, why: "other pages make other pods", after: "kubectl delete -k manifests/admission/only-queues"},
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", instead: "$0 --dry-run=server --ignore-not-found"},
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
 	{match: `kubectl -n yunikorn rollout undo deployment paddock-scheduler`, why: "there has to be something to undo", before: secondRevision},
@@ -130,6 +152,31 @@ var rules = []rule{
 	{match: `kubectl paddock queues --server https://.*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
 	{match: `curl --cacert ca.crt .*`, why: "needs a scheduler with a certificate", elsewhere: "test/integration TestRESTAccess"},
 	{match: `bin/scheduler --version`, why: "the binary is in the repository", root: true},
+
+	// The steps on nodes of the control plane.
+	{
+		match: `mv /etc/kubernetes/manifests/kube-scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,
+		after: "[[ -z $(ls /etc/kubernetes/manifests) && $(cat /etc/kubernetes/kube-scheduler.upstream.yaml) == upstream ]]",
+	},
+	{
+		match: `cp static-pod.yaml .*`, why: "there is no kubelet here", node: true, before: taken,
+		after: "cmp static-pod.yaml /etc/kubernetes/manifests/kube-scheduler.yaml",
+	},
+	{
+		match: `cp scheduler.yaml .*`, why: "there is no kubelet here", node: true,
+		before: onNode + "cp manifests/overlays/replace-default/scheduler.yaml .",
+		after:  "grep -q \"path: /$(ls -d etc/kubernetes/paddock-scheduler.yaml),\" static-pod.yaml",
+	},
+	{
+		match: `rm /etc/kubernetes/manifests/kube-scheduler.yaml`, why: "there is no kubelet here", node: true, before: replaced,
+		after: "[[ -z $(ls /etc/kubernetes/manifests) && -e /etc/kubernetes/kube-scheduler.upstream.yaml ]]",
+	},
+	{
+		match: `mv /etc/kubernetes/kube-scheduler.upstream.yaml .*`, why: "there is no kubelet here", node: true,
+		before: replaced + "rm /etc/kubernetes/manifests/kube-scheduler.yaml",
+		after:  "[[ $(cat /etc/kubernetes/manifests/kube-scheduler.yaml) == upstream && ! -e /etc/kubernetes/kube-scheduler.upstream.yaml ]]",
+	},
+	{match: `base64 -d \| gunzip`, why: "it reads what is packed", instead: "[[ $(gzip < queues.yaml | base64 -w0 | $0) == \"$(cat queues.yaml)\" ]]"},
 
 	// What ends with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
