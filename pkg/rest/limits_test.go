@@ -22,10 +22,11 @@ import (
 
 const nodesPath = "/ws/v1/partition/default/nodes"
 
-// served is a server on a port of its own.
+// served is a server on a port of its own, or in memory.
 type served struct {
 	*cluster
 	address string
+	open    func() (net.Conn, error) // makes a connection to it
 }
 
 func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
@@ -34,16 +35,32 @@ func serveCluster(t *testing.T, c *cluster, limit func(*limits)) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener = narrow{listener}
+	s := servedAt(c, listener.Addr().String())
 	limit(&c.server.limits)
+	s.serve(t, narrow{listener})
+	return s
+}
+
+// servedAt is a server that others serve on a port. Connections have small buffers.
+func servedAt(c *cluster, address string) served {
+	return served{c, address, func() (net.Conn, error) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(4096)
+		}
+		return conn, err
+	}}
+}
+
+// serve serves until the end of the test.
+func (s served) serve(t *testing.T, listener net.Listener) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.server.Serve(ctx, listener, klog.Background())
+		s.server.Serve(ctx, listener, klog.Background())
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return served{c, listener.Addr().String()}
 }
 
 // narrow accepts connections with small buffers.
@@ -57,17 +74,14 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// dial opens a connection with a small buffer and sends what is given.
+// dial opens a connection and sends what is given.
 func (s served) dial(t *testing.T, text string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.address)
+	conn, err := s.open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +116,7 @@ func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) h
 	crowd(t, c)
 	server := httptest.NewServer(wrap(c.server, compressed(c.server.mux())))
 	defer server.CloseClientConnections()
-	s := served{c, strings.TrimPrefix(server.URL, "http://")}
+	s := servedAt(c, strings.TrimPrefix(server.URL, "http://"))
 	for range 4 {
 		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
 		_ = conn.SetReadDeadline(time.Now().Add(wait))
@@ -211,7 +225,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	served{c, listener.Addr().String()}.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	servedAt(c, listener.Addr().String()).dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	select {
 	case <-over:
 	case <-time.After(patient):

@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
@@ -50,9 +52,50 @@ func (s streaming) line(t *testing.T) (out struct {
 
 func quietly(*limits) {}
 
+// pipes is a listener whose connections are in memory, so that they know the time of a
+// synctest bubble. What is written waits until it is read.
+type pipes struct {
+	opened chan net.Conn
+	closed chan struct{}
+	close  func()
+}
+
+// Accept, Close and Addr make it a net.Listener.
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.opened:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error { p.close(); return nil }
+
+func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// servePiped serves in memory, until the end of the test.
+func servePiped(t *testing.T, c *cluster, limit func(*limits)) served {
+	t.Helper()
+	p := pipes{opened: make(chan net.Conn), closed: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.closed) })
+	s := served{c, p.Addr().String(), func() (net.Conn, error) {
+		near, far := net.Pipe()
+		p.opened <- far
+		return near, nil
+	}}
+	limit(&c.server.limits)
+	s.serve(t, p)
+	return s
+}
+
 func TestEventStream(t *testing.T) {
+	synctest.Test(t, eventStream)
+}
+
+func eventStream(t *testing.T) {
 	c := newCluster(t, "")
-	s := serveCluster(t, c, func(l *limits) { l.readTime, l.writeTime = 100*time.Millisecond, 100*time.Millisecond })
+	s := servePiped(t, c, quietly)
 	c.foreign(t, 3)
 	stream := s.stream(t, "?count=2")
 	if stream.answer.StatusCode != http.StatusOK || stream.answer.Header.Get("Content-Type") != "application/json; charset=UTF-8" ||
@@ -67,7 +110,7 @@ func TestEventStream(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	time.Sleep(250 * time.Millisecond) // longer than any other request may take
+	time.Sleep(c.server.limits.readTime + c.server.limits.writeTime) // longer than any other request may take
 	for range 3 {
 		c.foreign(t, 1)
 		c.server.events.Collect()
@@ -184,24 +227,29 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	} else {
 		_ = r.Body.Close()
 	}
-	if len(c.server.desk.seats) != 0 {
-		t.Error("a stream keeps its seat")
-	}
+	eventually(t, "a stream keeps its seat", func() bool { return len(c.server.desk.seats) == 0 })
 }
 
-// TestNobodyIsCutWithoutALimit is why the readers above are cut.
+// TestNobodyIsCutWithoutALimit is why the readers above are cut: who has an hour has it,
+// whatever other limits there are, and not a second more.
 func TestNobodyIsCutWithoutALimit(t *testing.T) {
-	c := newCluster(t, "")
-	s := serveCluster(t, c, func(l *limits) { l.streamTime = time.Hour })
-	s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
-	eventually(t, "the stream does not begin", func() bool { return len(c.server.streams.list()) == 1 })
-	for range 10 {
-		c.foreign(t, 1000)
-		c.server.events.Collect()
-	}
-	if len(c.server.streams.list()) != 1 {
-		t.Error("a reader is cut for another reason than its slowness: the test above proves nothing")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		s := servePiped(t, c, func(l *limits) { l.streamTime = time.Hour })
+		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		for range 10 {
+			c.foreign(t, 1000)
+			c.server.events.Collect()
+		}
+		time.Sleep(time.Hour - time.Second)
+		if len(c.server.streams.list()) != 1 {
+			t.Error("a reader is cut for another reason than its slowness: the test above proves nothing")
+		}
+		time.Sleep(2 * time.Second)
+		if len(c.server.streams.list()) != 0 {
+			t.Error("a reader that does not read is not cut in its time: nobody waits for it")
+		}
+	})
 }
 
 // TestReadersThatAreOvertakenAreCut: their next record is not kept any more.
