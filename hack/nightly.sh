@@ -25,7 +25,7 @@ fuzz() {
   for package in $(grep -rl --include='*_test.go' '^func Fuzz' pkg cmd apis internal | xargs -n1 dirname | sort -u); do
     for target in $(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' "$package"/*_test.go | sed 's/^func //'); do
       echo "== $package $target"
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2m}" "./$package" || return 1
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2m}" -fuzzminimizetime 2s "./$package" || return 1
     done
   done
 }
