@@ -34,8 +34,10 @@ type desk struct {
 const (
 	// leastWork is what any request is taken for: the network needs as much.
 	leastWork = 200 * time.Microsecond
-	// shortestRest is from which on a seat rests; until then it owes that.
-	shortestRest = 5 * time.Millisecond
+	// shortestRest is from which on a seat rests; until then it owes that. No rest is
+	// longer than longestSeatRest: work is taken by the clock, and a machine may stall.
+	shortestRest    = 5 * time.Millisecond
+	longestSeatRest = 3 * time.Second
 )
 
 func newDesk() *desk {
@@ -58,7 +60,7 @@ func (d *desk) leave(worked time.Duration) {
 		d.stand()
 		return
 	}
-	time.AfterFunc(rest, d.stand)
+	time.AfterFunc(min(rest, longestSeatRest), d.stand)
 }
 
 // work does something short at the desk.
@@ -157,9 +159,10 @@ func (r *absentReader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// compressed compresses answers for who accepts that.
+// compressed compresses answers for who accepts gzip. Only that: browsers would like
+// other codings more, and large answers are kept in one.
 func compressed(handler http.Handler) http.Handler {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressAbove), gzhttp.CompressionLevel(gzip.BestSpeed))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressAbove), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))
 	if err != nil {
 		panic("rest: options of gzhttp: " + err.Error()) // they are constants
 	}

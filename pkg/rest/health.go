@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -108,7 +109,13 @@ func (h *health) examine(ctx context.Context) (waited time.Duration) {
 	return waited
 }
 
-func (c *Check) run(pause func(time.Duration) bool) error {
+// run makes an error of a panic: a check that is broken is no reason to stop scheduling.
+func (c *Check) run(pause func(time.Duration) bool) (err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("the check panicked: %v; please report it", broken)
+		}
+	}()
 	if c.Look != nil {
 		return c.Look(pause)
 	}

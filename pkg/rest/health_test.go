@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -185,5 +186,18 @@ func TestReadersThatWaitAreNoticed(t *testing.T) {
 		})
 	}) {
 		t.Error("a server whose readers wait passes")
+	}
+}
+
+// TestAPanicOfACheckIsSaid: it stops neither the scheduler nor the other checks.
+func TestAPanicOfACheckIsSaid(t *testing.T) {
+	server := NewServer(Options{Checks: []Check{
+		{Name: "Broken", Run: func() error { panic("no node") }}, {Name: "Books", Run: func() error { return nil }},
+	}})
+	server.CheckHealth()
+	got, status, _ := readHealth(t, server.Handler())
+	if status != http.StatusOK || got.Healthy || len(got.HealthChecks) != 2 || !got.HealthChecks[1].Succeeded ||
+		!strings.Contains(got.HealthChecks[0].DiagnosisMessage, "no node") {
+		t.Errorf("%d %+v", status, got)
 	}
 }

@@ -150,10 +150,15 @@ type copyingWriter struct {
 // whole is the body of an answer that was sent as a whole and compressed; nil for
 // any other.
 func (w *copyingWriter) whole() []byte {
-	if w.spoilt || w.status != http.StatusOK || w.Header().Get("Content-Encoding") != "gzip" {
+	if w.spoilt || !w.keepable() {
 		return nil
 	}
 	return w.copy.Bytes()
+}
+
+// keepable tells whether an answer is of those that are kept; no other is copied.
+func (w *copyingWriter) keepable() bool {
+	return w.status == http.StatusOK && w.Header().Get("Content-Encoding") == "gzip"
 }
 
 func (w *copyingWriter) WriteHeader(status int) {
@@ -168,7 +173,7 @@ func (w *copyingWriter) Write(b []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	n, err := w.ResponseWriter.Write(b)
-	if err != nil || w.copy.Len()+n > shelfSize {
+	if err != nil || !w.keepable() || w.copy.Len()+n > shelfSize {
 		w.spoilt, w.copy = true, bytes.Buffer{}
 	}
 	if !w.spoilt {

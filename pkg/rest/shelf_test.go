@@ -67,7 +67,8 @@ func TestShelf(t *testing.T) {
 		{0, "/a", "gzip", 1, ""},
 		{2500 * time.Millisecond, "/a", "gzip", 1, "2"}, // 100 KiB last three seconds
 		{0, "/a?x", "gzip", 2, ""},
-		{0, "/a", "gzip, br", 3, ""},
+		{0, "/a", "gzip, deflate, br, zstd", 3, ""}, // browsers
+		{0, "/a", "gzip, deflate, br, zstd", 3, "0"},
 		{0, "/a", "", 4, ""},
 		{0, "/a", "", 5, ""}, // only what is compressed is kept
 		{499 * time.Millisecond, "/a", "gzip", 5, "2"},
@@ -138,6 +139,20 @@ func TestNotKept(t *testing.T) {
 				t.Errorf("%d pages of %d bytes are kept; %d made", len(s.kept), s.size, s.made)
 			}
 		})
+	}
+}
+
+// TestNothingIsCopiedInVain: an answer that is not kept is in no memory as a whole.
+func TestNothingIsCopiedInVain(t *testing.T) {
+	for coding, copied := range map[string]bool{"": false, "gzip": true} {
+		w := &copyingWriter{ResponseWriter: httptest.NewRecorder()}
+		w.Header().Set("Content-Encoding", coding)
+		if _, err := w.Write(noise(keepAbove)); err != nil {
+			t.Fatal(err)
+		}
+		if (w.copy.Cap() > 0) != copied || (len(w.whole()) > 0) != copied {
+			t.Errorf("coding %q: %d bytes of memory, %d to keep", coding, w.copy.Cap(), len(w.whole()))
+		}
 	}
 }
 

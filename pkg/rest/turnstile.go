@@ -10,8 +10,8 @@ import (
 const (
 	// turnRest is for how many times as long as a turn took there is none.
 	turnRest = 4
-	// longestRest bounds that.
-	longestRest = 10 * time.Second
+	// longestRest bounds that, below the patience of who waits.
+	longestRest = 8 * time.Second
 )
 
 // turnstile lets one at a time do what is dear, and then nobody for a while: a
