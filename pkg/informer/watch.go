@@ -27,6 +27,7 @@ import (
 type Store interface {
 	Upsert(pod store.Pod, now time.Time)
 	Delete(pod types.UID, now time.Time)
+	Lost(pod types.UID, now time.Time)
 	UpsertNode(name string, allocatable resources.Vector, now time.Time)
 	SetNodeSchedulable(name string, ok bool, now time.Time)
 	NodeChanged(name string, now time.Time)
@@ -91,7 +92,7 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 	}{
 		{"namespaces", factory.Core().V1().Namespaces().Informer(), handler(w.namespace, w.namespaceGone)},
 		{"nodes", factory.Core().V1().Nodes().Informer(), handler(w.node, w.nodeGone)},
-		{"pods", factory.Core().V1().Pods().Informer(), handler(w.pod, w.podGone)},
+		{"pods", factory.Core().V1().Pods().Informer(), w.podHandler()},
 		{"pod disruption budgets", factory.Policy().V1().PodDisruptionBudgets().Informer(), handler(w.budget, w.budgetGone)},
 	} {
 		registration, err := r.informer.AddEventHandler(r.handler)
@@ -167,6 +168,27 @@ func (w *Watcher) podGone(pod *corev1.Pod) {
 	}
 }
 
+// podHandler is the handler of pods. A pod that ended while the watch was interrupted is
+// told of as it was last seen. If that was without a node, then nobody knows from it
+// whether the scheduler had chosen one.
+func (w *Watcher) podHandler() cache.ResourceEventHandler {
+	h := handler(w.pod, w.podGone)
+	h.DeleteFunc = func(obj any) {
+		unknown, missed := obj.(cache.DeletedFinalStateUnknown)
+		if missed {
+			obj = unknown.Obj
+		}
+		switch pod, _ := obj.(*corev1.Pod); {
+		case pod == nil:
+		case missed && pod.Spec.NodeName == "":
+			w.store.Lost(pod.UID, w.options.Clock.Now())
+		default:
+			w.podGone(pod)
+		}
+	}
+	return h
+}
+
 // matters tells whether the store is told of the pod: it belongs to a queue, uses
 // a node, or may have room made on the only one it can run on.
 func (w *Watcher) matters(pod *corev1.Pod) bool {
@@ -232,7 +254,7 @@ func (w *Watcher) tell(ns *corev1.Namespace, wrong []error) {
 
 // handler makes typed functions an event handler; old is nil for an object that
 // was not known.
-func handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandler {
+func handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if t, ok := obj.(*T); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -222,7 +223,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
-	h := handler(s.watcher.pod, s.watcher.podGone)
+	h := s.watcher.podHandler()
 
 	h.OnAdd(managed("p", "u1", "n1"), true)
 	s.uses(t, "pods=1 vcore=1000", "0")
@@ -243,6 +244,34 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 	// An old state that is missing does not keep the new one from counting.
 	h.OnUpdate(nil, managed("q", "u3", "n1"))
 	s.uses(t, "pods=1 vcore=1000", "0")
+}
+
+// TestLostPod: a pod that ended unseen, and was last seen without a node, may have had
+// one all the same; whoever is told of with a node, or by the watch itself, has not.
+func TestLostPod(t *testing.T) {
+	s := newScene(t, fake.NewClientset())
+	s.store.Start(time.Now())
+	h := s.watcher.podHandler()
+	for _, uid := range []types.UID{"u1", "u2", "u3", "u4"} {
+		h.OnAdd(managed(string(uid), uid, ""), false)
+		s.store.Assume(uid, "n1", time.Now())
+	}
+	s.uses(t, "pods=4 vcore=4000", "0")
+	unknown := func(p *corev1.Pod) any { return cache.DeletedFinalStateUnknown{Key: "ns/" + p.Name, Obj: p} }
+	foreign := managed("f1", "f1", "")
+	foreign.Spec.SchedulerName = "another"
+	h.OnDelete(managed("u1", "u1", ""))
+	h.OnDelete(unknown(managed("u2", "u2", "n1")))
+	h.OnDelete(unknown(managed("u3", "u3", "")))
+	h.OnDelete(unknown(foreign))
+	s.uses(t, "pods=1 vcore=1000", "0")
+	var got []string
+	for _, lost := range s.store.LostPods() {
+		got = append(got, string(lost.UID)+"@"+lost.Node)
+	}
+	if want := []string{"u3@n1", "f1@"}; !slices.Equal(got, want) {
+		t.Errorf("lost: %q, want %q", got, want)
+	}
 }
 
 func TestWatchFollowsNodes(t *testing.T) {

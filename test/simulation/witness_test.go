@@ -66,7 +66,12 @@ func (w *witness) Upsert(p store.Pod, now time.Time) {
 }
 
 // Delete passes on that a pod is gone.
-func (w *witness) Delete(uid types.UID, now time.Time) {
+func (w *witness) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
+
+// Lost passes on that a pod is gone that was last seen without a node.
+func (w *witness) Lost(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Lost) }
+
+func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := w.pods[uid]
@@ -74,7 +79,7 @@ func (w *witness) Delete(uid types.UID, now time.Time) {
 	if w.deleteWrongly(last, now) {
 		return
 	}
-	w.Store.Delete(uid, now)
+	tell(uid, now)
 }
 
 func (w *witness) goes(uid types.UID) {

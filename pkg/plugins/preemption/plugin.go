@@ -198,11 +198,13 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	pod, asked, why := c.pod, c.asked, c.why
 	switch {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
+		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
 	case !asked || quotas[why.Code]:
 		s.Refused(pod.UID, now)
 	default:
 		s.Failed(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
+		pl.mindLost(pod.UID, now)
 	}
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has said so
 		return nil, fwk.NewStatus(fwk.Unschedulable)

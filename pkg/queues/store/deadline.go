@@ -34,6 +34,9 @@ func (s *Store) next() (time.Time, bool) {
 	if due := s.stirredDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 		next = due
 	}
+	if due := s.lostDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	return next, !next.IsZero()
 }
 
@@ -93,6 +96,7 @@ func (s *Store) Tick(now time.Time) {
 			s.expire(p, now)
 		}
 	}
+	s.settleLost(now)
 	s.tickAsking(now)
 	s.timeOutHolds(now)
 	s.sweep(now)

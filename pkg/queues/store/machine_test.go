@@ -169,6 +169,7 @@ func (w *world) moveOne(m move) {
 		w.hand(*o.last)
 	case "drop": // a watch that broke and listed again
 		o.events = o.events[len(o.events)-1:]
+		o.events[0].lost = o.events[0].deleted && (o.last == nil || o.last.pod.Node == "")
 	case "see", "hint", "back":
 		w.gate(o)
 	case "bind":

@@ -55,6 +55,9 @@ import (
 // app=the pod's name, user nobody, vcore=1. Every pod has pods=1.
 //
 //	delete NAME ...
+//	lost NAME ...               gone, and nobody saw that it had a node
+//	lost-pods [gone|NAME]          prints such ends; a cycle knows that they are gone, or finds
+//	                            one on its node still and NAME comes back
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
@@ -270,6 +273,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.store.NodeChanged(words[0], s.now)
 	case "preemption":
 		s.preemption(t, d)
+	case "lost-pods":
+		return s.lostPods(words)
 	default:
 		return s.steps(t, d, words)
 	}
@@ -452,6 +457,9 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Upsert(*p, s.now)
 	case "delete":
 		st.Delete(p.UID, s.now)
+		delete(s.pods, p.Name)
+	case "lost":
+		st.Lost(p.UID, s.now)
 		delete(s.pods, p.Name)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)

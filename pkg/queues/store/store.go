@@ -118,6 +118,7 @@ type Store struct {
 	// application by which originators are known.
 	owned  map[types.UID]int
 	missed missed
+	lost   lost
 
 	activate  []Ref
 	reports   reports

@@ -22,6 +22,7 @@ type live interface {
 	Start(now time.Time)
 	Upsert(event Pod, now time.Time)
 	Delete(uid types.UID, now time.Time)
+	Lost(uid types.UID, now time.Time)
 	Configure(spec *config.Spec, now time.Time)
 	UpsertNamespace(name string, annotations map[string]string, now time.Time) []error
 	Gate(uid types.UID, now time.Time) reasons.Reason
@@ -90,6 +91,7 @@ type object struct {
 type event struct {
 	pod     Pod
 	deleted bool
+	lost    bool // deleted, and the informer had not seen it on a node
 }
 
 // world is an API server, a scheduler and a store: the truth, what the
@@ -161,7 +163,11 @@ func (w *world) deliver(o *object) {
 }
 
 func (w *world) hand(e event) {
-	if e.deleted {
+	switch {
+	case e.lost:
+		w.live.Lost(e.pod.UID, w.now)
+		return
+	case e.deleted:
 		w.live.Delete(e.pod.UID, w.now)
 		return
 	}

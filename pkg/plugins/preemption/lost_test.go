@@ -1,0 +1,69 @@
+package preemption_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestLostPod: while a pod that is gone is on a node of the scheduler's snapshot still,
+// who found no node comes back by itself; once it is not there, nobody need.
+func TestLostPod(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lost []string // twice: the store does not know of a node any more
+		want reasons.Code
+		left int
+	}{
+		{"nobody", nil, reasons.NoNodeFits, 0},
+		{"the cache has it", []string{"v1"}, reasons.BackingOff, 1},
+		{"the cache has it, and nobody knows where", []string{"v1", "v1"}, reasons.BackingOff, 2},
+		{"the cache knows", []string{"stranger"}, reasons.NoNodeFits, 0},
+		{"one of two", []string{"stranger", "v2"}, reasons.BackingOff, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+				running("v1", "n1", 200), running("v2", "n2", 200),
+			})
+			for _, name := range c.lost {
+				cl.store.Lost(plugintest.Pod(name, 0).UID, cl.now)
+			}
+			cl.store.Tick(cl.now) // who waits now is brought back; the asker comes later
+			asker := plugintest.Pod("asker", 150)
+			never := corev1.PreemptNever
+			asker.Spec.PreemptionPolicy = &never
+			cl.answer(t, asker)
+			later := cl.now.Add(500 * time.Millisecond) // its back-off is a second
+			cl.store.Tick(later)
+			if got := cl.store.Explain(asker.UID); got.Code != c.want {
+				t.Errorf("the pod waits for %v, want %s", got, c.want)
+			}
+			if got := cl.store.LostPods(); len(got) != c.left {
+				t.Errorf("left to look for: %v, want %d", got, c.left)
+			}
+		})
+	}
+}
+
+// TestLostPodOfADaemonSetsNode: who waits for its only node, of no queue, comes back too.
+func TestLostPodOfADaemonSetsNode(t *testing.T) {
+	for lost, want := range map[string]bool{"v1": true, "stranger": false} {
+		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+		asker := daemon("agent", "n1", 150)
+		asker.Spec.SchedulerName = corev1.DefaultSchedulerName
+		never := corev1.PreemptNever
+		asker.Spec.PreemptionPolicy = &never
+		cl.store.Lost(plugintest.Pod(lost, 0).UID, cl.now)
+		cl.store.Tick(cl.now)
+		cl.answer(t, asker)
+		cl.store.TakeActivations()
+		cl.store.Tick(cl.now.Add(2 * time.Second))
+		if got := len(cl.store.TakeActivations()) > 0; got != want {
+			t.Errorf("%s is lost: the pod comes back: %v, want %v", lost, got, want)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// lostPods prints them, or is the end of a cycle that looked for them.
+func (s *script) lostPods(words []string) string {
+	switch {
+	case len(words) == 0:
+	case words[0] == "gone":
+		s.store.Vanished(s.store.LostPods())
+	default:
+		s.store.ComeBack(types.UID(words[0]), s.now)
+	}
+	var b strings.Builder
+	for _, e := range s.store.LostPods() {
+		fmt.Fprintf(&b, "%s on %q\n", e.UID, e.Node)
+	}
+	return b.String()
+}
