@@ -62,7 +62,7 @@ func (s *Store) requeue(p *pod, now time.Time) {
 		s.cool(p, latest(p.notUntil, now))
 		return
 	}
-	s.returning, s.returnedAt = true, now
+	s.returning, s.unfilledAt = true, now
 	if !p.notUntil.After(now) {
 		s.toWaiting(p)
 		return
@@ -198,10 +198,16 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 }
 
 // Assume charges a pod as allocated on a node, or says why not: this verdict,
-// on the live state, is the binding one.
+// on the live state, is the binding one. It admits nobody in the pod's place: that
+// is as much work as the rest, and the scheduler waits for this.
+// [Store.TakeActivations], which has to be called before it hears of anybody, does.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	s.mu.Lock()
-	defer s.unlock(now)
+	defer func() {
+		s.rouse(now)
+		s.unfilled, s.unfilledAt = true, now
+		s.unlockUnfilled(now)
+	}()
 	p, known := s.pods[uid]
 	switch {
 	case !known:

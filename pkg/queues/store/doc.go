@@ -40,7 +40,9 @@
 // though it was one event that moved them all. So none of them is admitted by
 // Gate itself: [Store.TakeActivations] admits the first of the order, once the
 // scheduler has finished. An admitted pod for which Gate is asked twice is back
-// from a cycle that ended with an error; it has failed.
+// from a cycle that ended with an error; it has failed. Nor does Assume admit
+// anybody in the place of the pod that goes to a node: the scheduler waits for it.
+// The next event does, or TakeActivations.
 //
 // Of pods that are alike, one that found no node speaks for all; see twins.go.
 // Of the pods of a gang, one that asks for a Hard one does; see gang.go. Those of a

@@ -71,7 +71,8 @@ type Store struct {
 	index      *order.Index
 	lane       annex     // of pods that may be tried before their back-off ends
 	returning  bool      // pods are coming back, and the order is not complete
-	returnedAt time.Time // when the last of them came
+	unfilled   bool      // there may be room in the window, left to TakeActivations
+	unfilledAt time.Time // when that, or one of those that come back, was last so
 	pods       map[types.UID]*pod
 	noAsks     *asks            // of all pods that need none of their own; empty
 	apps       map[appName]*app // where new pods of an application go
@@ -205,14 +206,15 @@ func (s *Store) Returning() bool {
 }
 
 // TakeActivations returns the pods that were admitted since the last call. The
-// caller tells the scheduler's queue about them. Pods that came back are
-// admitted here: call it when all that one event moved are there.
+// caller tells the scheduler's queue about them. Pods that came back, and those
+// that have the slot of one that was assumed, are admitted here: call it when all
+// that one event moved are there.
 func (s *Store) TakeActivations() []Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.returning {
+	if s.returning || s.unfilled {
 		s.returning = false
-		s.fill(s.returnedAt)
+		s.fill(s.unfilledAt)
 		s.show()
 	}
 	taken := s.activate
@@ -278,10 +280,16 @@ func (s *Store) setCapacity(capacity resources.Vector) {
 func (s *Store) unlock(now time.Time) {
 	s.rouse(now)
 	s.fill(now)
+	s.unlockUnfilled(now)
+}
+
+// unlockUnfilled does so for a change that leaves letting pods through to
+// [Store.TakeActivations], or that has let them through.
+func (s *Store) unlockUnfilled(now time.Time) {
 	s.show()
 	s.register.stamp(now)
 	s.endMoment(now)
-	wake := s.returning || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
+	wake := s.returning || s.unfilled || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
 	s.journal.signal()
 	s.mu.Unlock()

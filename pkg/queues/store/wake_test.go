@@ -64,6 +64,44 @@ func TestWake(t *testing.T) {
 	}
 }
 
+// Who assumes a pod does not look for the next one; who was woken for it does, or
+// whatever happens first.
+func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
+	for name, next := range map[string]func(s *Store){
+		"by who is woken":     func(*Store) {},
+		"by the next event":   func(s *Store) { s.UpsertNode("n2", queuestest.Vector("vcore=1"), epoch) },
+		"by a further Assume": func(s *Store) { s.Assume("no such pod", "n1", epoch) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(queuestest.MustTree(t, "root\n  a"), Options{Window: 1, MaxWindow: 1})
+			s.Start(epoch)
+			first, second := askingPod("p1"), askingPod("p2")
+			s.Upsert(first, epoch)
+			s.Upsert(second, epoch)
+			s.TakeActivations()
+			<-s.Wake()
+			if v := s.Assume(first.UID, "n1", epoch); !v.OK() {
+				t.Fatal(v.Reason)
+			}
+			if _, keyed := s.Key(second.UID); keyed {
+				t.Error("the next pod was let through while the scheduler waited")
+			}
+			select {
+			case <-s.Wake():
+			default:
+				t.Error("there is a slot for the next pod and nobody is woken")
+			}
+			next(s)
+			if refs := s.TakeActivations(); len(refs) != 1 || refs[0].UID != second.UID {
+				t.Errorf("let through: %v, want the next pod", refs)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A standby keeps its slots: nobody there takes the pods that were let through.
 func TestStandbyKeepsSlots(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})

@@ -45,6 +45,7 @@ func (s *Store) fill(now time.Time) {
 	if s.returning {
 		return // the order is about to change
 	}
+	s.unfilled = false
 	s.callBackAll()
 	s.unblock()
 	if !s.started {
