@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,7 +105,7 @@ func (s *simulation) settle() error {
 			return err
 		}
 		s.api.locked(func() {
-			if s.api.writes != seen || !s.connected() {
+			if s.api.writes != seen || !s.connected() || s.leaving() {
 				last, seen = time.Now(), s.api.writes
 			}
 		})
@@ -125,6 +126,14 @@ func (s *simulation) connected() bool {
 		}
 	}
 	return true
+}
+
+// leaving tells whether a pod is about to leave its node, for which some get more time
+// than what counts as rest: others wait for the room. The caller holds the lock.
+func (s *simulation) leaving() bool {
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil && p.Spec.NodeName != ""
+	})
 }
 
 // held tells whether somebody holds a node for a time that ends by itself.

@@ -14,30 +14,30 @@ import (
 // not told yet, and the pod that was tried comes back.
 func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	s := pl.process.Store()
-	ends := s.LostPods()
+	lost := s.LostPods()
 	lister := pl.handle.SnapshotSharedLister()
-	if len(ends) == 0 || lister == nil {
+	if len(lost) == 0 || lister == nil {
 		return
 	}
-	there := stillThere(ends, lister.NodeInfos())
+	there := stillThere(lost, lister.NodeInfos())
 	var vanished []store.LostPod
-	for _, e := range ends {
+	for _, e := range lost {
 		if !there[e.UID] {
 			vanished = append(vanished, e)
 		}
 	}
 	s.Vanished(vanished)
-	if len(vanished) < len(ends) {
+	if len(vanished) < len(lost) {
 		s.ComeBack(pod, now)
 	}
 }
 
 // stillThere are the pods that a cycle's nodes have still. Where nobody knows which
 // node a pod was on, it may be any.
-func stillThere(ends []store.LostPod, nodes fwk.NodeInfoLister) map[types.UID]bool {
+func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) map[types.UID]bool {
 	there := map[types.UID]bool{}
 	anywhere := map[types.UID]bool{}
-	for _, e := range ends {
+	for _, e := range lost {
 		if e.Node == "" {
 			anywhere[e.UID] = true
 			continue

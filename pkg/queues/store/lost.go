@@ -7,32 +7,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lost are pods that ended while the watch was interrupted, and of which the
-// informer never saw that they had a node. The scheduler's cache lets go of the room
-// when it is told, but its queue is told with the pod as it was last seen, without a
-// node, and NodeResourcesFit takes that for the end of a pod that had no room:
-// nothing but the sweep of that queue, after five minutes, would bring back who
-// waits for it. So the store does.
+// lost are pods that left a node without that the scheduler's queue was told of it as
+// of the end of a pod there. Its cache lets go of the room, but nothing brings back who
+// waits for it, but for the sweep of the queue after five minutes. So the store does.
+// There are two kinds:
 //
-//	        Lost                       Tick, at most once a second
-//	gone ──────────► lost, untold ─────────────────────────────► lost, told
-//	                                                                │
-//	  a cycle that found no node knows that it is gone (Vanished),  │
-//	  or the scheduler's queue has been swept meanwhile             │
-//	over ◄──────────────────────────────────────────────────────────┘
+//   - A pod was bound and ended while the watch was interrupted. The informer tells of
+//     its end with the state in which it saw the pod last, which has no node, and
+//     NodeResourcesFit takes that for the end of a pod that had no room.
+//   - A pod was given a node, and then it turned out that it runs on another: somebody
+//     else bound it, or an earlier bind did succeed whose answer was lost. The queue is
+//     told of a pod that came to the other node, and of nothing else.
+//
+// What becomes of one:
+//
+//	        lose                       Tick, at most once a second
+//	gone ──────────► lost, untold ──────────────────────────────► lost, told
+//	                                                                  │
+//	  a cycle that found no node knows that it is gone (Vanished),    │
+//	  or the scheduler's queue has been swept meanwhile               │
+//	over ◄────────────────────────────────────────────────────────────┘
 //
 // Who is brought back may be tried before the scheduler's cache was told, for its
 // listener is another one. Such a cycle finds the pod on its node still, and the one
 // that was tried comes back by itself ([Store.ComeBack]).
 type lost struct {
-	ends []LostPod // in the order in which they were told
+	pods []LostPod // in the order in which they were lost
 	// toTell is true while somebody has to be brought back, told when that was done last.
 	toTell bool
 	told   time.Time
 }
 
-// LostPod is a pod that is gone, and of which the scheduler's queue was not told
-// that it had a node.
+// LostPod is a pod that is not on a node any more, and of which the scheduler's queue
+// was not told that it was there.
 type LostPod struct {
 	UID types.UID
 	// Node is where the store had it; empty for a pod that the store did not have on
@@ -42,7 +49,7 @@ type LostPod struct {
 	When time.Time
 }
 
-// lostFor is after how long an end is forgotten: the scheduler's queue was swept by
+// lostFor is after how long a lost pod is forgotten: the scheduler's queue was swept by
 // then, which tries everybody again.
 const lostFor = 5 * time.Minute
 
@@ -52,20 +59,25 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.foretell(&Pod{UID: uid})
-	end := LostPod{UID: uid, When: now}
-	if p, known := s.pods[uid]; known {
-		used := p.on != nil
-		if used {
-			end.Node = p.on.name
-		}
-		foreign := p.Foreign
-		s.drop(p, now)
-		if !used && !foreign {
-			return
-		}
+	p, known := s.pods[uid]
+	if !known {
+		s.lose(uid, "", now)
+		return
 	}
+	on, foreign := p.on, p.Foreign
+	s.drop(p, now)
+	switch {
+	case on != nil:
+		s.lose(uid, on.name, now)
+	case foreign:
+		s.lose(uid, "", now)
+	}
+}
+
+// lose notes that a pod is not on a node any more.
+func (s *Store) lose(uid types.UID, node string, now time.Time) {
 	if s.started {
-		s.lost.ends = append(s.lost.ends, end)
+		s.lost.pods = append(s.lost.pods, LostPod{UID: uid, Node: node, When: now})
 		s.lost.toTell = true
 	}
 }
@@ -75,15 +87,15 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 func (s *Store) LostPods() []LostPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.lost.ends)
+	return slices.Clone(s.lost.pods)
 }
 
-// Vanished tells that a cycle knew that these pods are gone: their room was there for
+// Vanished tells that a cycle knew that these pods are not there: their room was there for
 // it, and nobody need be brought back for them again.
-func (s *Store) Vanished(ends []LostPod) {
+func (s *Store) Vanished(pods []LostPod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost.ends = slices.DeleteFunc(s.lost.ends, func(e LostPod) bool { return slices.Contains(ends, e) })
+	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return slices.Contains(pods, l) })
 }
 
 // ComeBack brings a pod back whose cycle found no node while a pod that is gone was on
@@ -105,13 +117,13 @@ func (s *Store) lostDue() time.Time {
 }
 
 // settleLost brings back all who wait for room on a node. It walks over all pods,
-// which is why it is done once for all ends of a second.
+// which is why it is done once for all of a second.
 func (s *Store) settleLost(now time.Time) {
 	if due := s.lostDue(); due.IsZero() || due.After(now) {
 		return
 	}
 	s.lost.toTell, s.lost.told = false, now
-	s.lost.ends = slices.DeleteFunc(s.lost.ends, func(e LostPod) bool { return !now.Before(e.When.Add(lostFor)) })
+	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return !now.Before(l.When.Add(lostFor)) })
 	for _, p := range sortedByUID(s.pods) {
 		s.bringBack(p, now, now)
 	}
