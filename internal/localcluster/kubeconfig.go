@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,17 @@ func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) erro
 		return fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return nil
+}
+
+// CertificateKubeconfig makes a certificate for a user, which may be one that has another, and its groups, and returns the
+// path of a kubeconfig with it.
+func (c *Cluster) CertificateKubeconfig(user string, groups ...string) (string, error) {
+	pair, err := c.pki.ca.client(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	path := c.KubeconfigPath("certificate-" + strings.Join(append([]string{strings.ReplaceAll(user, ":", "-")}, groups...), "-"))
+	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key})
 }
 
 // ServiceAccountKubeconfig asks for a token of a service account, valid for eight hours, and returns the path of

@@ -204,6 +204,30 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 	}
 }
 
+// TestFlagsOfManifests shows that the flags of a manifest are taken as they are, but for
+// the files they name.
+func TestFlagsOfManifests(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "given.yaml")
+	if err := os.WriteFile(from, []byte("kind: X\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run, err := prepareScheduler(dir, SchedulerOptions{
+		Name: "s", Binary: "bin/s", Config: from, Kubeconfig: "/k", LeaderElection: true, Args: []string{"--v=4"},
+		Flags: []string{"--config=/etc/s.yaml", "--authentication-kubeconfig=/etc/a", "--authorization-kubeconfig=/etc/b", "--leader-elect=false"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"--config=" + filepath.Join(dir, "s", "config.yaml"), "--authentication-kubeconfig=/k", "--authorization-kubeconfig=/k", "--leader-elect=false",
+		"--secure-port=" + run.url[strings.LastIndex(run.url, ":")+1:], "--v=4",
+	}
+	if !slices.Equal(run.args, want) {
+		t.Errorf("got %q, want %q", run.args, want)
+	}
+}
+
 func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles} {
@@ -239,6 +263,8 @@ func TestBadSchedulerOptions(t *testing.T) {
 		"no such file":      {Binary: "b", Config: filepath.Join(dir, "missing")},
 		"needs a Config":    {Binary: "b", RESTAddress: "127.0.0.1:7"},
 		"args of QueueSort": {Binary: "b", Config: plain, RESTAddress: "127.0.0.1:7"},
+		"need a Config":     {Binary: "b", Flags: []string{"--config=/etc/s.yaml"}},
+		"and --config=":     {Binary: "b", Config: plain, Flags: []string{"--v=2"}},
 	} {
 		if _, err := prepareScheduler(dir, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -30,6 +32,9 @@ type SchedulerOptions struct {
 	User string
 	// LeaderElection switches leader election on. Then the scheduler is ready when it serves, leader or not.
 	LeaderElection bool
+	// Flags, if there are any, are those of a manifest, and taken in place of the ones that are chosen here: only the files
+	// they name are others, the copy of Config and Kubeconfig, and --secure-port is added.
+	Flags []string
 	// Args are appended to the flags, Env to the environment ("NAME=value").
 	Args, Env []string
 	// ReadyTimeout is how long to wait for /readyz; 0 means 60 s.
@@ -112,19 +117,49 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	if o.Config == "" && o.RESTAddress != "" {
 		return run, errors.New("scheduler options: RESTAddress needs a Config to be written to")
 	}
+	config := ""
 	if o.Config != "" {
-		config := filepath.Join(work, "config.yaml")
+		config = filepath.Join(work, "config.yaml")
 		if err := copySchedulerConfig(o.Config, config, o.Kubeconfig, o.RESTAddress); err != nil {
 			return run, err
 		}
-		run.args = append(run.args, "--config="+config)
 	}
-	run.args = append(run.args,
+	if len(o.Flags) > 0 {
+		run.args, err = shippedFlags(o.Flags, config, o.Kubeconfig)
+	} else {
+		run.args = chosenFlags(o, config, filepath.Join(work, "certificates"))
+	}
+	run.args = append(append(run.args, fmt.Sprintf("--secure-port=%d", port[0])), o.Args...)
+	return run, err
+}
+
+// chosenFlags are those for a scheduler that nobody has flags for; config is empty for the binary's own.
+func chosenFlags(o SchedulerOptions, config, certificates string) []string {
+	var out []string
+	if config != "" {
+		out = append(out, "--config="+config)
+	}
+	return append(out,
 		"--kubeconfig="+o.Kubeconfig, "--authentication-kubeconfig="+o.Kubeconfig, "--authorization-kubeconfig="+o.Kubeconfig,
-		fmt.Sprintf("--leader-elect=%t", o.LeaderElection),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port[0]), "--cert-dir="+filepath.Join(work, "certificates"))
-	run.args = append(run.args, o.Args...)
-	return run, nil
+		fmt.Sprintf("--leader-elect=%t", o.LeaderElection), "--bind-address=127.0.0.1", "--cert-dir="+certificates)
+}
+
+// shippedFlags are those of a manifest with the files of this machine. The error says that they name no configuration, or
+// that there is none (config is empty).
+func shippedFlags(flags []string, config, kubeconfig string) ([]string, error) {
+	out, configured := slices.Clone(flags), false
+	for i, flag := range out {
+		switch name, _, _ := strings.Cut(flag, "="); name {
+		case "--config":
+			out[i], configured = name+"="+config, true
+		case "--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig":
+			out[i] = name + "=" + kubeconfig
+		}
+	}
+	if !configured || config == "" {
+		return nil, fmt.Errorf("scheduler options: Flags need a Config and --config=: there is %q in %q", config, flags)
+	}
+	return out, nil
 }
 
 // copySchedulerConfig copies a configuration, points it to a kubeconfig, and sets the REST address if one is given.

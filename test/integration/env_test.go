@@ -67,7 +67,8 @@ type settings struct {
 	defaultPlugins map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
-	// launch is how to start it: Name, Kubeconfig, LeaderElection and Args are honoured.
+	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are
+	// honoured. With Flags, only what these and Env say tells the scheduler configNamespace.
 	launch localcluster.SchedulerOptions
 	// before is done with all there but the scheduler, which starts next.
 	before func(*env)
@@ -243,7 +244,10 @@ func (e *env) writeSchedulerConfig() {
 				continue
 			}
 			args := c.(map[string]any)["args"].(map[string]any)
-			args["restAddress"], args["configNamespace"] = e.rest, e.configNamespace()
+			args["restAddress"] = e.rest
+			if e.settings.launch.Flags == nil {
+				args["configNamespace"] = e.configNamespace()
+			}
 			maps.Copy(args, e.settings.args)
 			changed++
 		}
@@ -293,7 +297,10 @@ func (e *env) start() {
 	var err error
 	o := e.settings.launch
 	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
-	o.Binary, o.Config, o.Args = suite.scheduler, e.config, append([]string{"--v=2"}, o.Args...)
+	o.Binary, o.Config = suite.scheduler, e.config
+	if o.Flags == nil {
+		o.Args = append([]string{"--v=2"}, o.Args...)
+	}
 	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
 	if err != nil {
 		var died *localcluster.DiedError

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +22,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
 	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
 	"github.com/paddock-scheduler/paddock/manifests/install"
 )
@@ -173,22 +170,7 @@ func TestInstall(t *testing.T) {
 // TestStaticPod shows that the API server takes the pod of the control plane, as the
 // kubelet will show it there.
 func TestStaticPod(t *testing.T) {
-	root, err := build.FindRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays/replace-default/static-pod.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: text}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(objects) != 1 {
-		t.Fatalf("%d objects, want one pod", len(objects))
-	}
-	pod := objects[0]
+	pod := staticPod(t)
 	if err := unstructured.SetNestedField(pod.Object, "kube-scheduler", "spec", "serviceAccountName"); err != nil {
 		t.Fatal(err) // the kubelet's needs none, but any other pod does
 	}

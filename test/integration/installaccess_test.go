@@ -113,7 +113,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitRights(t, i.namespace, i.objects)
+	awaitRights(t, accountsOf(i.namespace)+accountName, i.objects)
 	return func(s *settings) {
 		s.shipped, s.configNamespace = shipped, i.namespace
 		s.launch.Kubeconfig, s.launch.LeaderElection = kubeconfig, true
@@ -134,18 +134,10 @@ func forgetLease(t *testing.T) {
 
 // awaitRights waits until the API server has heard of all roles and bindings: it asks
 // for one right of each rule that is bound.
-func awaitRights(t *testing.T, namespace string, objects []*unstructured.Unstructured) {
+func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured) {
 	t.Helper()
-	user := "system:serviceaccount:" + namespace + ":" + accountName
 	ours, upstream := boundRoles(t, objects)
-	for _, b := range ours {
-		for _, rule := range b.rules {
-			r := bound{b.role, b.namespace, []rbacv1.PolicyRule{rule}}.rights()[0]
-			awaitAllowed(t, user, &authorizationv1.ResourceAttributes{
-				Namespace: r.namespace, Verb: r.verb, Group: r.group, Resource: r.resource, Name: r.name,
-			}, true)
-		}
-	}
+	awaitOurs(t, user, ours, true)
 	for _, role := range upstream {
 		var ask *authorizationv1.ResourceAttributes
 		switch role {
@@ -159,6 +151,19 @@ func awaitRights(t *testing.T, namespace string, objects []*unstructured.Unstruc
 			continue // a role that a test has made
 		}
 		awaitAllowed(t, user, ask, true)
+	}
+}
+
+// awaitOurs waits until the API server allows a user one right of each rule, or none.
+func awaitOurs(t *testing.T, user string, ours []bound, want bool) {
+	t.Helper()
+	for _, b := range ours {
+		for _, rule := range b.rules {
+			r := bound{b.role, b.namespace, []rbacv1.PolicyRule{rule}}.rights()[0]
+			awaitAllowed(t, user, &authorizationv1.ResourceAttributes{
+				Namespace: r.namespace, Verb: r.verb, Group: r.group, Resource: r.resource, Name: r.name,
+			}, want)
+		}
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
+// audited is the group of those that are no service accounts and are written down, too.
+const audited = "audited"
+
 // auditPolicy makes the API server write down all that service accounts ask, before it
 // answers, but for those of controllers.
 const auditPolicy = `
@@ -26,7 +29,7 @@ rules:
 - level: None
   userGroups: ["system:serviceaccounts:kube-system"]
 - level: Metadata
-  userGroups: ["system:serviceaccounts"]
+  userGroups: ["system:serviceaccounts", ` + audited + `]
 - level: None
 `
 
@@ -37,8 +40,11 @@ func auditArgs(dir string) ([]string, error) {
 	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + suite.audit}, os.WriteFile(policy, []byte(auditPolicy), 0o600)
 }
 
-// asked returns what service accounts of a namespace have asked of the API server.
-func asked(t *testing.T, namespace string) []auditv1.Event {
+// accountsOf is how the names of all service accounts of a namespace begin.
+func accountsOf(namespace string) string { return "system:serviceaccount:" + namespace + ":" }
+
+// asked returns what users whose names begin with a text have asked of the API server.
+func asked(t *testing.T, users string) []auditv1.Event {
 	t.Helper()
 	log, err := os.Open(suite.audit)
 	if err != nil {
@@ -53,7 +59,7 @@ func asked(t *testing.T, namespace string) []auditv1.Event {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			continue // the last line, which is being written
 		}
-		if strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":") {
+		if strings.HasPrefix(event.User.Username, users) {
 			out = append(out, event)
 		}
 	}
@@ -173,10 +179,8 @@ func forbidden(events []auditv1.Event) []string {
 // one only: a test that does less needs less.
 func checkRights(t *testing.T, i installation, role string) {
 	t.Helper()
-	events := asked(t, i.namespace)
-	if refused := forbidden(events); len(refused) > 0 {
-		t.Errorf("the API server refused %q", refused)
-	}
+	events := asked(t, accountsOf(i.namespace))
+	checkNothingForbidden(t, events)
 	ours, upstream := boundRoles(t, i.objects)
 	if len(ours) < 3 || len(upstream) != 3 {
 		t.Errorf("bound are %d roles of ours and %q", len(ours), upstream)
@@ -185,6 +189,23 @@ func checkRights(t *testing.T, i installation, role string) {
 		upstream = nil
 		ours = slices.DeleteFunc(ours, func(b bound) bool { return !strings.HasSuffix(b.role, role) })
 	}
+	checkNeeded(t, events, ours, upstream)
+}
+
+// checkNothingForbidden looks whether anything was asked, and nothing of it refused.
+func checkNothingForbidden(t *testing.T, events []auditv1.Event) {
+	t.Helper()
+	if len(events) == 0 {
+		t.Error("the API server has written nothing down")
+	}
+	if refused := forbidden(events); len(refused) > 0 {
+		t.Errorf("the API server refused %q", refused)
+	}
+}
+
+// checkNeeded looks whether each right was of use.
+func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []string) {
+	t.Helper()
 	for _, r := range superfluous(events, ours, upstream) {
 		t.Errorf("nothing needs %s: remove it", r)
 	}

@@ -290,8 +290,7 @@ func TestOverlays(t *testing.T) {
 	}
 	want := []string{
 		"ClusterRole paddock-scheduler-priorityclasses", "ClusterRoleBinding paddock-scheduler-priorityclasses",
-		"Namespace yunikorn", "Role paddock-scheduler-lease", "Role paddock-scheduler-queues",
-		"RoleBinding paddock-scheduler-lease", "RoleBinding paddock-scheduler-queues",
+		"Namespace yunikorn", "Role paddock-scheduler-queues", "RoleBinding paddock-scheduler-queues",
 	}
 	if diff := cmp.Diff(want, kinds("overlays/replace-default")); diff != "" {
 		t.Errorf("overlays/replace-default has (-want +got):\n%s", diff)

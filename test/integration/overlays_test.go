@@ -1,0 +1,211 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// asDeployed runs the scheduler with the flags and the environment of an installation's
+// Deployment. In the place of what a pod finds in its file system to ask the API server
+// with there is a kubeconfig, and it listens on this machine only.
+func (i installation) asDeployed(t *testing.T, pod *corev1.PodSpec) func(*settings) {
+	t.Helper()
+	access := i.run(t)
+	container := pod.Containers[0]
+	return func(s *settings) {
+		access(s)
+		s.launch.Args = nil
+		s.launch.Flags = append(slices.Clone(container.Args), "--authentication-kubeconfig=", "--authorization-kubeconfig=", "--bind-address=127.0.0.1")
+		for _, v := range container.Env {
+			if v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+				v.Value = i.namespace
+			}
+			s.launch.Env = append(s.launch.Env, v.Name+"="+v.Value)
+		}
+	}
+}
+
+// overlayLife is the configuration in which overlays are tried.
+const overlayLife = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: capped
+      resources: {max: {vcore: 1}}
+`
+
+// TestSingle runs overlay single as it is installed: one scheduler that acts without a
+// lease, and after an update the next one goes on where it stopped.
+func TestSingle(t *testing.T) {
+	shipped := newInstallation(t, "single.yaml", "single")
+	e := setup(t, "", shipped.asDeployed(t, &deploymentOf(t, "single.yaml").Spec.Template.Spec))
+	e.configure(overlayLife)
+	e.awaitMetric(reloadSuccess, "1")
+	running := e.overCap("p")
+	e.create("other", 1, ofProfile(corev1.DefaultSchedulerName))
+
+	// Recreate: the old one is gone before the new one is there.
+	e.checkLog(e.process.Running())
+	e.ok(e.process.Stop())
+	e.startAnother("")
+	e.delete(running)
+	e.expect("p", 1, 0, "")
+	e.expectStill("other", 0, 1, "") // it is the cluster's own scheduler's
+	e.expectBooks()
+	_, err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), "paddock-scheduler", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the lease: %v, want none", err)
+	}
+	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
+}
+
+// overCap makes two pods for a queue that has room for one, and returns the one that runs.
+func (e *env) overCap(name string) *corev1.Pod {
+	e.Helper()
+	e.create(name, 2, inQueue("root.capped"))
+	e.expect(name, 1, 1, "")
+	running, _ := e.podsOf(name)
+	return running[0]
+}
+
+// TestHA runs overlay ha as it is installed, two of its replicas: the lease is as short as
+// its flags say, and when it has run out the other one goes on.
+func TestHA(t *testing.T) {
+	shipped := newInstallation(t, "ha.yaml", "ha")
+	deployment := deploymentOf(t, "ha.yaml")
+	if n := *deployment.Spec.Replicas; n != 3 {
+		t.Errorf("there are %d replicas, want 3", n)
+	}
+	e := setup(t, "", shipped.asDeployed(t, &deployment.Spec.Template.Spec))
+	e.configure(overlayLife)
+	first := e.awaitLeader("")
+	if d := e.lease().LeaseDurationSeconds; d == nil || *d != 4 {
+		t.Errorf("the lease is for %v, want 4 s", d)
+	}
+	e.awaitMetric(reloadSuccess, "1")
+	running := e.overCap("p")
+
+	standby := *e
+	standby.startAnother("b")
+	if now := *e.lease().HolderIdentity; now != first {
+		t.Errorf("%s leads, it was %s", now, first)
+	}
+	e.checkLog(e.process.Running())
+	e.kill()
+	e.process, e.rest = standby.process, standby.rest
+	second := e.awaitLeader(first)
+	e.delete(running)
+	e.expect("p", 1, 0, "")
+	e.expectBooks()
+	t.Logf("led by %s, then by %s", first, second)
+	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
+}
+
+// TestMigrate runs overlay migrate-from-yunikorn as it is installed, where YuniKorn's
+// chart has been: with its two ConfigMaps, for the pods that were made for it, and its
+// Service leads to our pods.
+func TestMigrate(t *testing.T) {
+	const file = "migrate-from-yunikorn.yaml"
+	shipped := newInstallation(t, file, "migrate")
+	template := deploymentOf(t, file).Spec.Template
+	e := setup(t, "", shipped.asDeployed(t, &template.Spec))
+	e.yuniKornWas()
+	e.awaitMetric(reloadSuccess, "1")
+
+	// As spark-submit makes them for YuniKorn; the user's limit is in yunikorn-configs.
+	pods := e.operatorPods("spark.yaml")
+	driver := e.createPod(pods["wordcount-8a3b1c9d-driver"])
+	e.awaitRunning(driver)
+	e.awaitApplication(wantedPod{Queue: "root.spark.etl", Application: "nightly-wordcount", User: "ada"}, 1)
+	executor := e.createPod(pods["wordcount-8a3b1c9d-exec-1"])
+	e.awaitRefused(executor, reasons.OverUserLimit)
+	e.delete(driver)
+	e.awaitRunning(executor)
+	e.awaitQueue("root.spark.etl", "uses one core", uses(1))
+	e.leadsTo(&template)
+	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
+}
+
+// yuniKornWas makes what YuniKorn's chart has made, and what is made by hand beside it:
+// the former names the key under which the latter has the queues.
+func (e *env) yuniKornWas() {
+	e.Helper()
+	core := suite.client.CoreV1()
+	for name, data := range map[string]map[string]string{
+		config.DefaultsConfigMap: {"service.policyGroup": "batch", "batch.yaml": "partitions: [{name: default, queues: [{name: root}]}]"},
+		config.QueuesConfigMap: {"batch.yaml": `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: spark
+      queues:
+      - name: etl
+        limits:
+        - limit: one core each
+          users: [ada]
+          maxresources: {vcore: 1}
+`},
+	} {
+		_, err := core.ConfigMaps(e.configNamespace()).Create(e.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
+		e.ok(err)
+	}
+	_, err := core.Services(e.configNamespace()).Create(e.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: yuniKornService},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": "yunikorn", "release": "yunikorn"},
+			Ports:    []corev1.ServicePort{{Name: "yunikorn-core", Port: 9080, TargetPort: intstr.FromString("http1")}},
+		},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+}
+
+// yuniKornService is the Service of YuniKorn's chart.
+const yuniKornService = "yunikorn-service"
+
+// leadsTo waits until YuniKorn's Service leads to a pod as the Deployment makes them, at
+// the port of our REST interface.
+func (e *env) leadsTo(template *corev1.PodTemplateSpec) {
+	e.Helper()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
+	pod.Name, pod.Spec.NodeName = "ours", e.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
+	pods := suite.client.CoreV1().Pods(e.configNamespace())
+	_, err := pods.Create(e.Context(), pod, metav1.CreateOptions{})
+	e.ok(err)
+	e.Cleanup(func() {
+		now := int64(0)
+		if err := pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+			e.Error(err)
+		}
+	})
+	eventually(e, patience, "YuniKorn's Service leads to the pod", func() (bool, string) {
+		list, err := suite.client.DiscoveryV1().EndpointSlices(e.configNamespace()).List(e.Context(), metav1.ListOptions{
+			LabelSelector: discoveryv1.LabelServiceName + "=" + yuniKornService,
+		})
+		e.ok(err)
+		for i := range list.Items {
+			s := &list.Items[i]
+			if len(s.Endpoints) == 1 && s.Endpoints[0].TargetRef.Name == pod.Name && len(s.Ports) == 1 && *s.Ports[0].Port == 9080 {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%+v", list.Items)
+	})
+}

@@ -1,0 +1,216 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+	"github.com/paddock-scheduler/paddock/manifests/rbac"
+)
+
+// replacedUser is whom the static pod of the control plane is.
+const replacedUser = "system:kube-scheduler"
+
+// ofReplaceDefault reads a file that is copied to nodes of the control plane.
+func ofReplaceDefault(t *testing.T, name string) []byte {
+	t.Helper()
+	root, err := build.FindRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays/replace-default", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// staticPod is the pod of the control plane.
+func staticPod(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: ofReplaceDefault(t, "static-pod.yaml")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects) != 1 {
+		t.Fatalf("%d objects, want one pod", len(objects))
+	}
+	return objects[0]
+}
+
+// asStaticPod runs the scheduler as the control plane does: its user, with a certificate,
+// and no flag but those of the static pod.
+func asStaticPod(t *testing.T) func(*settings) {
+	t.Helper()
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(staticPod(t).Object, pod); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := suite.cluster.CertificateKubeconfig(replacedUser, audited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(s *settings) {
+		s.shipped, s.configNamespace = ofReplaceDefault(t, "scheduler.yaml"), accountNamespace
+		s.launch = localcluster.SchedulerOptions{Kubeconfig: kubeconfig, Flags: pod.Spec.Containers[0].Args}
+	}
+}
+
+// withoutBindings takes away, until the test ends, all that the other tests' cluster
+// binds to the user of the control plane beyond what the API server itself does.
+func withoutBindings(t *testing.T, a *applier) {
+	t.Helper()
+	objects, err := demo.Read(rbac.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if _, bound, _ := unstructured.NestedMap(o.Object, "roleRef"); !bound {
+			continue
+		}
+		client, err := a.of(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := o.DeepCopy()
+		again.Object["subjects"] = was.Object["subjects"]
+		t.Cleanup(func() {
+			if _, err := a.apply(context.Background(), again, false); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := a.delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReplaceDefault runs the scheduler in the place of kube-scheduler: as its user, with
+// the flags and the configuration of the control plane, and with no rights but those that
+// this user has in every cluster and those of the overlay. Without the latter the log
+// says what is forbidden; with them nothing is, and each one is of use.
+func TestReplaceDefault(t *testing.T) {
+	a := newApplier(t)
+	overlay := installed(t, "replace-default.yaml")
+	ours, upstream := boundRoles(t, overlay)
+	if len(ours) != 2 || len(upstream) != 0 {
+		t.Fatalf("the overlay binds %v and %q, want two roles of ours", ours, upstream)
+	}
+	t.Cleanup(func() { forgetLease(t) })
+	withoutBindings(t, a)
+	awaitOurs(t, replacedUser, ours, false)
+
+	forgetLease(t)
+	e := setup(t, "", asStaticPod(t), func(s *settings) { s.refused = true })
+	t.Cleanup(e.deleteConfigMapOfAccount)
+	e.configure(installLife)
+	for _, what := range []string{"configmaps", "priorityclasses"} {
+		eventually(t, patience, "the log says that "+what+" are forbidden", func() (bool, string) {
+			line, _ := e.logLine("forbidden")
+			return len(e.logLines("forbidden", what)) > 0, line
+		})
+	}
+	e.checkLog(e.process.Running())
+	e.kill()
+
+	began := time.Now()
+	for _, o := range overlay {
+		_, err := a.apply(t.Context(), o, false)
+		e.ok(err)
+	}
+	awaitOurs(t, replacedUser, ours, true)
+	forgetLease(t)
+	e.settings.refused = false
+	e.startAnother("")
+	first := e.awaitLeader("")
+	e.awaitMetric(reloadSuccess, "1")
+	e.lifeOfQuota()
+	e.lifeOfDefault("default")
+	e.lifeOfHold()
+	e.lifeOfVolume()
+	e.lifeOfConfiguration()
+
+	// The next node of the control plane takes over.
+	e.checkLog(e.process.Running())
+	e.kill()
+	forgetLease(t)
+	e.listsFirst()
+	e.startAnother("b")
+	if second := e.awaitLeader(first); second == first {
+		t.Errorf("%s still leads", first)
+	}
+	e.create("after", 1, inQueue("root.owed"), requests("cpu", "100m"))
+	e.expect("after", 1, 0, "")
+	e.lifeOfDefault("default-after")
+	e.expectBooks()
+
+	events := slices.DeleteFunc(asked(t, replacedUser), func(event auditv1.Event) bool {
+		return event.RequestReceivedTimestamp.Time.Before(began)
+	})
+	checkNothingForbidden(t, events)
+	checkNeeded(t, events, ours, []string{
+		"system:kube-scheduler", "system:volume-scheduler", "extension-apiserver-authentication-reader", "system::leader-locking-kube-scheduler",
+	})
+}
+
+// startAnother starts the scheduler that comes after one that was killed, with an address
+// and a log of its own.
+func (e *env) startAnother(suffix string) {
+	e.Helper()
+	e.settings.launch.Name = "scheduler-" + e.id + "-again" + suffix
+	e.writeSchedulerConfig()
+	e.start()
+}
+
+// lifeOfDefault: pods of no queue, beside those of queues.
+func (e *env) lifeOfDefault(name string) {
+	e.Helper()
+	e.create(name, 2, ofProfile(corev1.DefaultSchedulerName), inQueue("root.capped"), requests("cpu", "100m"))
+	e.expect(name, 2, 0, "")
+}
+
+// lifeOfHold: a node is kept for who asked for it while the last victim leaves it, from
+// pods of no queue, too.
+func (e *env) lifeOfHold() {
+	e.Helper()
+	part := e.apart("held", 1, localcluster.NodeSpec{CPU: "4"})
+	part.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	c := part.keepChronicle()
+	quick := part.create("quick", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
+	slow := part.create("slow", 1, inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Minute))[0]
+	part.awaitRunning(quick)
+	part.awaitRunning(slow)
+	asker := part.createPod(part.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "4")))
+	c.expectEvicted("quick", 1)
+	c.expectEvicted("slow", 1)
+	part.awaitGone(quick)
+	plain := part.create("plain", 1, ofProfile(corev1.DefaultSchedulerName), ofPriority(part.id+"-high"))[0]
+	part.awaitTold(plain, "held")
+	if p := part.get(plain); p.Spec.NodeName != "" {
+		part.Errorf("pod %s was put on %s, which is held", p.Name, p.Spec.NodeName)
+	}
+	part.endAtOnce(slow)
+	placed := c.awaitPlaced(asker)
+	if node, at := c.boundAt(plain.UID); !at.IsZero() {
+		part.Errorf("pod %s was put on %s, which the asker needs", plain.Name, node)
+	}
+	part.delete(placed)
+	part.awaitRunning(plain)
+}
