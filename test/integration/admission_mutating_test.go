@@ -28,6 +28,9 @@ func TestSetSchedulerName(t *testing.T) {
 		t.Helper()
 		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
 		pod.Name, pod.Spec.ServiceAccountName = "x", strings.Join(account, "")
+		if m[markMirror] != "" {
+			pod.Spec.NodeName = "elsewhere" // or it could not be one
+		}
 		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {
 			t.Fatal(err)
@@ -51,6 +54,7 @@ func TestSetSchedulerName(t *testing.T) {
 		{"yunikorn named", on, profile, nil, profile},
 		{"labels are there", on, "", marks{markQueue: "root.a"}, profile},
 		{"the label of Paddock alone", on, "", marks{markPaddock: "paddock"}, profile},
+		{"what says it is a mirror pod", on, "", marks{markMirror: "x"}, profile},
 		{"switched off", off, "", nil, corev1.DefaultSchedulerName},
 		{"not said", none, "", nil, corev1.DefaultSchedulerName},
 		{"not said, yunikorn named", none, profile, nil, profile},
@@ -71,6 +75,13 @@ func TestSetSchedulerName(t *testing.T) {
 		if got := create(on, corev1.DefaultSchedulerName, c.m, c.account); got != c.want {
 			t.Errorf("account %s, %v: scheduler %s, want %s", c.account, c.m, got, c.want)
 		}
+	}
+	made, err := on.mirrorPod()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Spec.SchedulerName; got != corev1.DefaultSchedulerName {
+		t.Errorf("a mirror pod: scheduler %s, want that of upstream", got)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // markPaddock is the label of the pods of an installation.
 const markPaddock = "label app.kubernetes.io/name"
 
+// markMirror is the annotation of pods that a kubelet has from a file.
+const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
+
 // account makes a service account in the namespace.
 func (p policed) account(name string) {
 	p.Helper()
@@ -47,8 +50,9 @@ func (p policed) schedulerAccount(name string) {
 		&authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "binding"}, true)
 }
 
-// mirrorPod asks for a pod as a kubelet announces one that it has from a file.
-func (p policed) mirrorPod() error {
+// mirrorPod asks for a pod as a kubelet announces one that it has from a file, and returns
+// what is made of it.
+func (p policed) mirrorPod() (*corev1.Pod, error) {
 	p.Helper()
 	nodes, err := suite.client.CoreV1().Nodes().List(p.Context(), metav1.ListOptions{Limit: 1})
 	if err != nil || len(nodes.Items) == 0 {
@@ -61,11 +65,10 @@ func (p policed) mirrorPod() error {
 	if err != nil {
 		p.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: marks{"annotation " + corev1.MirrorPodAnnotationKey: "of-a-file"}.meta(), Spec: podSpec("")}
+	pod := &corev1.Pod{ObjectMeta: marks{markMirror: "of-a-file"}.meta(), Spec: podSpec("")}
 	pod.Name, pod.Spec.NodeName, pod.Spec.NodeSelector = "mirror", node.Name, nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID, Controller: &controls}}
-	_, err = client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return err
+	return client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
 // TestOnlyQueues is a table of pods that would go past the queues.
@@ -96,7 +99,7 @@ func TestOnlyQueues(t *testing.T) {
 		err := create(none, bob, "mine", "", "", nil)
 		return err == nil, fmt.Sprint(err)
 	})
-	mirror := marks{"annotation " + corev1.MirrorPodAnnotationKey: "x"}
+	mirror := marks{markMirror: "x"}
 	paddock := marks{markPaddock: "paddock"}
 	for _, c := range []struct {
 		name                           string
@@ -121,6 +124,7 @@ func TestOnlyQueues(t *testing.T) {
 	} {
 		c.in.expectAnswer(c.name, create(c.in, c.user, c.scheduler, c.node, c.account, c.m), c.says)
 	}
-	on.expectAnswer("a mirror pod", on.mirrorPod(), "")
+	_, err := on.mirrorPod()
+	on.expectAnswer("a mirror pod", err, "")
 	on.checkTypes("paddock-only-queues")
 }
