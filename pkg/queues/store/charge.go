@@ -75,6 +75,11 @@ func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
 		s.release(p.app.leaf)
 	}
 	p.leaving, p.arriving = leaving, arriving
+	if leaving.IsZero() {
+		delete(s.leaving, p.UID)
+	} else {
+		s.leaving[p.UID] = p
+	}
 	s.touchPod(p)
 }
 

@@ -24,6 +24,11 @@ func (s *Store) Check() error {
 			errs = append(errs, fmt.Errorf("pod %s/%s (%s): %w", p.Namespace, p.Name, p.state, err))
 		}
 	}
+	for uid, p := range s.leaving {
+		if s.pods[uid] != p {
+			errs = append(errs, fmt.Errorf("pod %s/%s is gone, and listed as leaving", p.Namespace, p.Name))
+		}
+	}
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkNodes()...)
@@ -51,6 +56,8 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("listed as unplaced: %v", listed)
 	case (p.state == unplaced) != (p.app == nil):
 		return fmt.Errorf("has an application: %v", p.app != nil)
+	case p.leaving.IsZero() == (s.leaving[p.UID] == p):
+		return fmt.Errorf("listed as leaving: %v", s.leaving[p.UID] == p)
 	case p.gang != nil && (p.state != unplaced || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
 	case p.kept && (p.state != parked || p.mates == nil || p.twins != nil):

@@ -36,7 +36,7 @@ const (
 func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.Request, h.Priority, h.Created = p.Request, p.Priority, p.Created
-	h.Victims = s.awaited(&h)
+	h.Victims = append(s.awaited(&h), s.awaitedOfQueues(p)...)
 	if err := s.holds.Place(h); err != nil {
 		return err
 	}
@@ -74,6 +74,32 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	return out
 }
 
+// awaitedOfQueues are the pods that leave a queue of the asker's which has no room for
+// it before they are gone, wherever they are. Plans count on what they use, verdicts
+// do not: without waiting for them the room would look as if others had taken it, and
+// one plan would follow the other at once.
+func (s *Store) awaitedOfQueues(p *pod) []types.UID {
+	if p.app == nil || len(s.leaving) == 0 {
+		return nil
+	}
+	full := map[queues.ID]bool{}
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		if !q.IsRoot() && !q.Leaving.IsZero() && !q.Max.Allows(q.Allocated, p.Request) {
+			full[q.ID] = true
+		}
+	}
+	var out []types.UID
+	for uid, v := range s.leaving {
+		for q := range s.draft.Ancestors(v.app.leaf) {
+			if full[q.ID] {
+				out = append(out, uid)
+				break
+			}
+		}
+	}
+	return out // the hold sorts them
+}
+
 // choose: a pod on a node is to go for an asker.
 func (s *Store) choose(v, asker *pod) {
 	if v == nil || v.on == nil {
@@ -86,7 +112,7 @@ func (s *Store) choose(v, asker *pod) {
 
 func makingRoom(h *reservations.Hold) reasons.Reason {
 	if len(h.Chosen) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that leave there are gone", h.Node)
+		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
 	}
 	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
@@ -261,7 +287,8 @@ func (s *Store) bindingHold(p *pod) bool {
 func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
 	h, _ := s.holds.Of(p.UID)
 	taken := s.taken(p, &h)
-	if taken.None() {
+	young := len(h.Chosen) == 0 && now.Before(h.Since.Add(atMostEvery)) // the pace says nothing of plans without victims
+	if taken.None() || young {
 		return makingRoom(&h)
 	}
 	s.endHold(p, reservations.Superseded, taken, now)

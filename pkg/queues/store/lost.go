@@ -103,8 +103,8 @@ func (s *Store) Vanished(pods []LostPod) {
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if p, known := s.pods[uid]; known {
-		s.bringBack(p, now.Add(atMostEvery), now)
+	if p, known := s.pods[uid]; known && p.state == parked && !p.kept {
+		s.cool(p, latest(p.notUntil, now.Add(atMostEvery))) // not by the lane: nothing has happened
 	}
 }
 
@@ -125,18 +125,17 @@ func (s *Store) settleLost(now time.Time) {
 	s.lost.toTell, s.lost.told = false, now
 	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return !now.Before(l.When.Add(lostFor)) })
 	for _, p := range sortedByUID(s.pods) {
-		s.bringBack(p, now, now)
+		s.bringBack(p, now)
 	}
 }
 
 // bringBack does for a parked pod what the scheduler's queue does when something
-// happened that may help it; who holds a node, or waits for the only one it can run
-// on, is let through at a time.
-func (s *Store) bringBack(p *pod, until, now time.Time) {
+// happened that may help it.
+func (s *Store) bringBack(p *pod, now time.Time) {
 	switch {
 	case p.state != parked || p.kept:
 	case p.Foreign || p.asks.holds:
-		s.cool(p, latest(p.notUntil, until))
+		s.cool(p, latest(p.notUntil, now))
 	default:
 		s.requeue(p, now)
 	}

@@ -78,6 +78,7 @@ type Store struct {
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
+	leaving    map[types.UID]*pod // that are charged as such
 	gangs      map[appName]*hardGang
 	together   together
 	namespaces map[string]namespace
@@ -153,6 +154,7 @@ func New(spec *config.Spec, options Options) *Store {
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},
+		leaving:    map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},
 		together:   newTogether(),
 		namespaces: map[string]namespace{},
