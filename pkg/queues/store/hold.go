@@ -154,6 +154,7 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
+	s.lost.toTell = s.lost.toTell || node != h.Node
 	if (p.app != nil || p.Foreign) && !p.state.allocated() {
 		if p.state == parked || p.state == cooling && h.Required {
 			p.reason = why

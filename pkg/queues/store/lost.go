@@ -10,7 +10,7 @@ import (
 // lost are pods that left a node without that the scheduler's queue was told of it as
 // of the end of a pod there. Its cache lets go of the room, but nothing brings back who
 // waits for it, but for the sweep of the queue after five minutes. So the store does.
-// There are two kinds:
+// There are three kinds:
 //
 //   - A pod was bound and ended while the watch was interrupted. The informer tells of
 //     its end with the state in which it saw the pod last, which has no node, and
@@ -18,8 +18,13 @@ import (
 //   - A pod was given a node, and then it turned out that it runs on another: somebody
 //     else bound it, or an earlier bind did succeed whose answer was lost. The queue is
 //     told of a pod that came to the other node, and of nothing else.
+//   - A pod held a node and was nominated there, and does not run there: the filters
+//     count a nominated pod as if it ran. If the nomination was not written yet, or its
+//     write failed, then nobody is told of its end. There is nothing to look for of
+//     this kind, for the nomination ends with the cycle that ends the hold; or package
+//     process finds it and tells.
 //
-// What becomes of one:
+// What becomes of one of the first two:
 //
 //	        lose                       Tick, at most once a second
 //	gone ──────────► lost, untold ──────────────────────────────► lost, told
@@ -130,10 +135,11 @@ func (s *Store) settleLost(now time.Time) {
 }
 
 // bringBack does for a parked pod what the scheduler's queue does when something
-// happened that may help it.
+// happened that may help it. Who waits for the only node it can run on is roused by
+// changes of that.
 func (s *Store) bringBack(p *pod, now time.Time) {
 	switch {
-	case p.state != parked || p.kept:
+	case p.state != parked || p.kept || p.asks.awaits != nil:
 	case p.Foreign || p.asks.holds:
 		s.cool(p, latest(p.notUntil, now))
 	default:
