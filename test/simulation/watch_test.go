@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -121,15 +122,19 @@ func (a *apiServer) forget(s *stream) {
 	}
 }
 
-// knows is the version up to which a scheduler was told of a kind. It is 0 while it
-// has no watch. The caller holds the lock.
+// knows is the version up to which a scheduler was told of a kind, by all watches that
+// it has of it. It is 0 while it has none. The caller holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
+	told := int64(math.MaxInt64)
 	for _, s := range a.streams {
 		if s.of == of && s.kind == k {
-			return s.told
+			told = min(told, s.told)
 		}
 	}
-	return 0
+	if told == math.MaxInt64 {
+		return 0
+	}
+	return told
 }
 
 // compact makes watches that begin at an earlier version fail, so that those who
