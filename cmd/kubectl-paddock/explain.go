@@ -88,6 +88,9 @@ func printExplanation(w io.Writer, x *rest.Explanation) error {
 	if x.Attempts > 0 {
 		line("Tried without success: %d, the last time %s.", x.Attempts, timeOf(x.LastAttempt))
 	}
+	if x.NextAttempt != "" {
+		line("It is tried again at %s, or earlier.", timeOf(x.NextAttempt))
+	}
 	explainQueue(line, x.Queue)
 	if len(x.Quota) > 0 {
 		fmt.Fprintln(&b)

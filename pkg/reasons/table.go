@@ -174,7 +174,7 @@ var table = []Entry{
 	{InOrder, "Pods of other queues or applications are before this one.",
 		"Nothing: it is tried when its turn comes. A larger guarantee or priority moves it forward."},
 	{BackingOff, "The pod was tried a moment ago without success.",
-		"Nothing: it is tried again when its back-off is over."},
+		"Nothing: it is tried again when its back-off is over. If it fails again and again, the events of the pod say what fails: kubectl describe pod."},
 	{NoNodeFits, "No node could take the pod when it was last tried.",
 		"Read the sentence: it counts the nodes by what was missing at the last try, as kubectl describe pod does. Make room on a node that suits the pod, add one, or ask for less."},
 	{NodeHeld, "The node is held for a pod for which room is being made.",

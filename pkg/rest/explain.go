@@ -35,8 +35,10 @@ type Explanation struct {
 	Priority     int32            `json:"priority"`
 	Request      map[string]int64 `json:"request,omitempty"`
 	// Attempts is how many of its cycles failed, LastAttempt when the last one did.
+	// NextAttempt is when a pod that backs off is tried again at the latest.
 	Attempts    int    `json:"attempts,omitempty"`
 	LastAttempt string `json:"lastAttempt,omitempty"`
+	NextAttempt string `json:"nextAttempt,omitempty"`
 	// Foreign is "static" or "default" for a pod of another scheduler; empty for others.
 	Foreign string `json:"foreign,omitempty"`
 

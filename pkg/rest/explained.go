@@ -30,7 +30,8 @@ func explanationOf(x *store.Explanation) *Explanation {
 	out := &Explanation{
 		PodName: podName(p.Ref), State: podState(x), Reason: reasonOf(whyOf(x)),
 		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
-		Request: vectorOf(p.Request), Attempts: p.Attempts, LastAttempt: timeText(p.Tried), Limits: reasonOf(x.Limited),
+		Request: vectorOf(p.Request), Attempts: p.Attempts, LastAttempt: timeText(p.Tried), NextAttempt: timeText(x.Retry),
+		Limits: reasonOf(x.Limited),
 	}
 	switch {
 	case p.Foreign && p.Static:
@@ -61,7 +62,7 @@ func explanationOf(x *store.Explanation) *Explanation {
 		out.MakesRoomFor = &name
 	}
 	out.Summary = summary(x, out)
-	out.ToDo = toDo(out)
+	out.ToDo = toDo(out, roomMatters(out) && !x.Erred)
 	return out
 }
 
@@ -141,10 +142,11 @@ func summary(x *store.Explanation, out *Explanation) string {
 	return fmt.Sprintf("%s: %s: %s", who, out.State, said)
 }
 
-// toDo is what would have to change for the pod to run, or to stay.
-func toDo(out *Explanation) []string {
+// toDo is what would have to change for the pod to run, or to stay; room is whether
+// others might make room for it.
+func toDo(out *Explanation, room bool) []string {
 	list := []*Reason{out.Reason, out.Limits}
-	if out.Room != nil && roomMatters(out) {
+	if out.Room != nil && room {
 		list = append(list, out.Room.Reason, out.Room.LastRefusal)
 	}
 	return remedies(list...)

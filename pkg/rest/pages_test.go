@@ -97,10 +97,14 @@ func TestPages(t *testing.T) {
 				if a.failed != "" {
 					c.store.Failed(types.UID("uid-"+a.name), "", reasons.New(reasons.BackingOff, "%s", a.failed), c.now)
 				}
+			case "bounce": // a pod gets a node, and its bind is refused
+				uid := c.uid(t, d)
+				c.store.Assume(uid, "n1", c.now)
+				c.store.Forget(uid, c.now)
+			case "hint": // something happened that may help a pod that no node took
+				c.store.Gate(c.uid(t, d), c.now)
 			case "delete":
-				var name string
-				d.ScanArgs(t, "name", &name)
-				c.store.Delete(types.UID("uid-"+name), c.now)
+				c.store.Delete(c.uid(t, d), c.now)
 			case "preempt":
 				return c.preempt(t, d)
 			case "require":
@@ -126,6 +130,13 @@ func TestPages(t *testing.T) {
 			return "ok\n"
 		})
 	})
+}
+
+// uid is that of the pod that a command names.
+func (c *cluster) uid(t *testing.T, d *datadriven.TestData) types.UID {
+	var name string
+	d.ScanArgs(t, "name", &name)
+	return types.UID("uid-" + name)
 }
 
 // step lets time go on.

@@ -72,6 +72,7 @@ type apiProxy struct {
 	seen   int           // writes that matched the trap
 	sprung chan struct{} // closed when spring has returned
 	shut   bool
+	waits  map[string]chan struct{} // by path: reads of it wait until it is closed
 }
 
 // newAPIProxy starts a proxy that lets everything pass. It speaks for the
@@ -130,9 +131,33 @@ func (p *apiProxy) open() {
 	p.trap, p.shut = nil, false
 }
 
+// keepWaiting keeps who reads a path from now on waiting, until release is called.
+func (p *apiProxy) keepWaiting(path string) (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	over := make(chan struct{})
+	p.waits = map[string]chan struct{}{path: over}
+	return sync.OnceFunc(func() { close(over) })
+}
+
+// mayRead returns when a read may go on.
+func (p *apiProxy) mayRead(r *http.Request) {
+	p.mu.Lock()
+	over := p.waits[r.URL.Path]
+	p.mu.Unlock()
+	if over == nil {
+		return
+	}
+	select {
+	case <-over:
+	case <-r.Context().Done():
+	}
+}
+
 // ServeHTTP forwards reads, and writes that no trap is set for.
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
+		p.mayRead(r)
 		p.forward.ServeHTTP(w, r)
 		return
 	}

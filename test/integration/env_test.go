@@ -63,6 +63,8 @@ type settings struct {
 	args    map[string]any // further arguments of QueueSort
 	// preemption are arguments of QueuePreemption, reservation those of NodeReservation.
 	preemption, reservation map[string]any
+	// configuration are further fields of the scheduler's configuration itself.
+	configuration map[string]any
 	// defaultPlugins are further plugins of default-scheduler, by extension point.
 	defaultPlugins map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
@@ -235,6 +237,7 @@ func (e *env) writeSchedulerConfig() {
 	}
 	var configuration map[string]any
 	e.ok(yaml.UnmarshalStrict(shipped, &configuration))
+	maps.Copy(configuration, e.settings.configuration)
 	e.rest = freeAddress(e.T)
 	changed := 0
 	for _, p := range configuration["profiles"].([]any) {
@@ -295,20 +298,24 @@ func freeAddress(t *testing.T) string {
 func (e *env) start() {
 	e.Helper()
 	var err error
-	o := e.settings.launch
-	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
-	o.Binary, o.Config = suite.scheduler, e.config
-	if o.Flags == nil {
-		o.Args = append([]string{"--v=2"}, o.Args...)
-	}
-	e.process, err = suite.cluster.StartScheduler(e.Context(), o)
-	if err != nil {
+	if e.process, err = e.launch(e.Context()); err != nil {
 		var died *localcluster.DiedError
 		if errors.As(err, &died) {
 			e.Log(died.Tail)
 		}
 		e.Fatal(err)
 	}
+}
+
+// launch starts it and waits until it is ready.
+func (e *env) launch(ctx context.Context) (*localcluster.Process, error) {
+	o := e.settings.launch
+	o.Name = cmp.Or(o.Name, "scheduler-"+e.id)
+	o.Binary, o.Config = suite.scheduler, e.config
+	if o.Flags == nil {
+		o.Args = append([]string{"--v=2"}, o.Args...)
+	}
+	return suite.cluster.StartScheduler(ctx, o)
 }
 
 // kill ends the scheduler without a chance to say good-bye.

@@ -63,6 +63,10 @@ func (e *env) explanation(ctx context.Context, p *corev1.Pod) *rest.Explanation 
 
 // explainedElsewhere are the codes of which TestExplanations has no case, and who asks.
 var explainedElsewhere = map[reasons.Code]string{
+	reasons.Starting:                "TestStartIsExplained",
+	reasons.InOrder:                 "TestTurnIsExplained",
+	reasons.BackingOff:              "TestBackOffIsExplained",
+	reasons.HoldSuperseded:          "TestSupersededHoldIsExplained",
 	reasons.ConfigurationInvalid:    "TestBadConfigurationAtStart",
 	reasons.ConfigurationUnreadable: "TestConfigurationThatMayNotBeRead",
 	reasons.PodGroupIncomplete:      "TestPodGroups",
@@ -87,13 +91,6 @@ var unexplained = map[reasons.Code]string{
 	reasons.SoftGangIgnored:            "a warning on a pod: it does not wait for it",
 	reasons.NodeHeld:                   "the filter says it of a node: FailedScheduling counts it, as TestDaemonSetHoldsEnd reads, and the pod's reason is NoNodeFits",
 	reasons.ConfigurationChanged:       "ends an attempt that is made again at once: between the two it is nobody's reason. The tests of pkg/plugins/reservation see the attempt",
-	reasons.Starting: "lasts from the start of the process until the informers have listed everything, some tenths of a second in which REST has just begun to answer; " +
-		"where the configuration keeps it from going on there is another code. pkg/rest/testdata has the answer",
-	reasons.InOrder: "lasts until the window has a place, which is refilled as pods leave it: some milliseconds, unless thousands of pods wait. " +
-		"pkg/queues/store/testdata/window.txt has it",
-	reasons.BackingOff: "lasts a second, or less: upstream takes pods out of its back-off queue as soon as no other waits (SchedulerPopFromBackoffQ). " +
-		"pkg/queues/store/testdata/window.txt has it",
-	reasons.HoldSuperseded: "the pod makes room again at once, and the hold that then ends is its last one; TestHoldSuperseded reads the list of holds that ended",
 }
 
 // explainCase is a pod that waits for a reason.

@@ -24,13 +24,13 @@ type half struct {
 }
 
 // makeHalf makes a node of four cores and such a hold there. The other two pods
-// of the node would be the next to go.
-func makeHalf(t *testing.T, leaves time.Duration) *half {
+// of the node, which are as stay says, would be the next to go.
+func makeHalf(t *testing.T, leaves time.Duration, stay ...podOption) *half {
 	t.Helper()
 	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"))}
 	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	h.c = h.keepChronicle()
-	h.fill("stays", 2, inQueue("root.borrows"))
+	h.fill("stays", 2, append([]podOption{inQueue("root.borrows")}, stay...)...)
 	// The youngest, and applications of their own: the first to go.
 	h.slow = h.createLater(h.pod("slow", "slow", inQueue("root.borrows"), stopsAfter(leaves)))
 	quick := h.createPod(h.pod("quick", "quick", inQueue("root.borrows")))

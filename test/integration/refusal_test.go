@@ -18,27 +18,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// protect lets the API server refuse the scheduler to delete a pod. It returns
-// when it does; allow ends it.
-func (e *env) protect(p *corev1.Pod) (allow func()) {
+// refuse lets the API server refuse what a rule matches and for which a CEL expression
+// is not true; a moment later it does. allow ends it.
+func (e *env) refuse(name string, rule admissionv1.RuleWithOperations, expression, message string) (allow func()) {
 	e.Helper()
-	fail, name := admissionv1.Fail, e.id+"-protect"
+	fail := admissionv1.Fail
 	policies := suite.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	bindings := suite.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	_, err := policies.Create(e.Context(), &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Delete},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{
-				Expression: fmt.Sprintf("request.userInfo.username != 'system:kube-scheduler' || oldObject.metadata.uid != '%s'", p.UID),
-				Message:    "this pod is protected",
-			}},
+			FailurePolicy:    &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: rule}}},
+			Validations:      []admissionv1.Validation{{Expression: expression, Message: message}},
 		},
 	}, metav1.CreateOptions{})
 	e.ok(err)
@@ -56,15 +48,70 @@ func (e *env) protect(p *corev1.Pod) (allow func()) {
 		}
 	})
 	e.Cleanup(allow)
+	return allow
+}
+
+// asScheduler is a client with the rights of the scheduler.
+func (e *env) asScheduler() kubernetes.Interface {
+	e.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
 	e.ok(err)
-	scheduler, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(config)
 	e.ok(err)
-	eventually(e, patience, "the scheduler may not delete "+p.Name, func() (bool, string) {
-		err := scheduler.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	return client
+}
+
+// awaitRefusal waits until the API server refuses what is asked, which changes nothing.
+func (e *env) awaitRefusal(what string, ask func() error) {
+	e.Helper()
+	eventually(e, patience, "the scheduler may not "+what, func() (bool, string) {
+		err := ask()
 		return apierrors.IsForbidden(err) || apierrors.IsInvalid(err), fmt.Sprint(err)
 	})
+}
+
+// dryRun has the API server judge a request and do nothing.
+var dryRun = []string{metav1.DryRunAll}
+
+// protect lets the API server refuse the scheduler to delete a pod. It returns
+// when it does; allow ends it.
+func (e *env) protect(p *corev1.Pod) (allow func()) {
+	e.Helper()
+	allow = e.refuse(e.id+"-protect", admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Delete},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+	}, fmt.Sprintf("request.userInfo.username != 'system:kube-scheduler' || oldObject.metadata.uid != '%s'", p.UID), "this pod is protected")
+	scheduler := e.asScheduler()
+	e.awaitRefusal("delete "+p.Name, func() error {
+		return scheduler.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{DryRun: dryRun})
+	})
 	return allow
+}
+
+// forbidBinding lets the API server refuse to bind pods of the test. It returns when it
+// does; allow ends it and returns when they may be bound again.
+func (e *env) forbidBinding() (allow func()) {
+	e.Helper()
+	end := e.refuse(e.id+"-binding", admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/binding"}},
+	}, fmt.Sprintf("request.namespace != '%s'", e.ns), "no pod of this namespace is bound now")
+	probe := e.createPod(e.pod("probe", "probe", ofProfile("nobody")))
+	scheduler := e.asScheduler()
+	bind := func() error {
+		return scheduler.CoreV1().Pods(e.ns).Bind(e.Context(), &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: probe.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "none"},
+		}, metav1.CreateOptions{DryRun: dryRun})
+	}
+	e.awaitRefusal("bind pods", bind)
+	return func() {
+		end()
+		eventually(e, patience, "the scheduler may bind pods", func() (bool, string) {
+			err := bind()
+			return err == nil, fmt.Sprint(err)
+		})
+		e.endAtOnce(probe)
+	}
 }
 
 // TestPlanThatFails checks what becomes of a plan when the API server does not

@@ -332,7 +332,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		if p.asks.holds {
 			return p.reason
 		}
-		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again in a moment", times(p.attempts))
+		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.attempts), p.reason.Text)
 	}
 	return reasons.Reason{}
 }

@@ -47,6 +47,10 @@ type Explanation struct {
 	// for there.
 	Hold    *reservations.Hold
 	Awaited []Ref
+	// Retry is when a pod that backs off is tried again at the latest; zero for others.
+	// Erred is whether its last cycle failed for another reason than that no node fits.
+	Retry time.Time
+	Erred bool
 	// Room is about making room for it; nil for a pod that has a node.
 	Room *Room
 	// ChosenBy is the asker it is to go for; nil for none.
@@ -132,6 +136,9 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	x.Limited = s.judgeLimits(p).Reason
 	if p.state == waiting && p.ask != nil {
 		x.Standing = s.standing(p)
+	}
+	if p.state == cooling {
+		x.Retry, x.Erred = p.deadline, p.erred
 	}
 	r := &Room{DelayEnds: s.delayEnd(p)}
 	if p.asks.holds {
