@@ -62,6 +62,7 @@ the numbers that each law was asked about.`,
 			if err := conn.read(cmd.Context(), decisionsPath, query, &list); err != nil {
 				return err
 			}
+			conn.caution(cmd.ErrOrStderr())
 			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error { return printDecisions(w, &list) })
 		},
 	}

@@ -29,6 +29,7 @@ With --ended, the last holds that are over, and why they ended.`,
 			if err := conn.read(cmd.Context(), holdsPath, query, &list); err != nil {
 				return err
 			}
+			conn.caution(cmd.ErrOrStderr())
 			return output.write(cmd.OutOrStdout(), list, func(w io.Writer) error {
 				if ended {
 					return printEnded(w, list.Ended)

@@ -40,6 +40,8 @@ import (
 //	pod NAME QUEUE     one that requests type=amount ...; node=NAME where it has a node, stuck
 //	                   where no node took it
 //	answer STATUS      $SERVER is something that answers every request like this
+//	standby            what was served last leads, and $SERVER are two replicas of which
+//	                   the other one answers first; with "both", that one too stands by
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
 //	gone               $SERVER is where nobody listens any more
@@ -95,6 +97,8 @@ func (s *session) command(t *testing.T, d *datadriven.TestData) string {
 		s.pod(t, d)
 	case "answer":
 		s.serve(t, answers(d.CmdArgs[0].Key, d.Input))
+	case "standby":
+		s.standBy(t, d.HasArg("both"))
 	case "silent":
 		s.serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	case "breaks":
@@ -183,6 +187,22 @@ func answers(status, body string) http.Handler {
 		w.WriteHeader(code)
 		fmt.Fprintln(w, body)
 	})
+}
+
+// standBy serves two replicas in turn, as the service proxy of an API server might:
+// one that stands by, and what was served last.
+func (s *session) standBy(t *testing.T, both bool) {
+	leads, asked := s.handler, 0
+	s.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; both || asked%2 == 1 {
+			w.Header().Set(rest.RoleHeader, rest.RoleStandby)
+		}
+		if asked%2 == 0 {
+			leads.ServeHTTP(w, r)
+			return
+		}
+		fmt.Fprintln(w, `{"decisions": [], "holds": [], "ended": []}`)
+	}))
 }
 
 // kubeconfig starts an API server that knows one service and nothing else, and

@@ -41,6 +41,9 @@ type Explanation struct {
 	NextAttempt string `json:"nextAttempt,omitempty"`
 	// Foreign is "static" or "default" for a pod of another scheduler; empty for others.
 	Foreign string `json:"foreign,omitempty"`
+	// Standby is true in the answer of a replica that stands by: what the one that leads
+	// tried and decided is not in it.
+	Standby bool `json:"standby,omitempty"`
 
 	// Queue is nil for a foreign pod; Quota and Order are for pods that have one.
 	Queue *ExplainedQueue `json:"queue,omitempty"`
@@ -166,6 +169,9 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		if x, known := s.explainer.Explanation(p.UID, s.clock.Now()); known {
 			out := explanationOf(x)
 			s.remember(out, p.UID)
+			if s.standsBy() {
+				out.standBy()
+			}
 			answer(w, out)
 			return
 		}

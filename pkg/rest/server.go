@@ -37,6 +37,8 @@ type Options struct {
 	Explainer Explainer
 	// Previewer returns who makes previews; nil, or returning nil, for nobody.
 	Previewer func() Previewer
+	// Leading tells whether this replica is the one that acts; nil for always.
+	Leading func() bool
 	// TLS has a certificate; nil for plain HTTP.
 	TLS *tls.Config
 	// Guard says who may read; nil for everybody.
@@ -55,6 +57,7 @@ type Server struct {
 	record      *record.Record
 	explainer   Explainer
 	previewer   func() Previewer
+	leading     func() bool
 	turnstile   *turnstile // of previews
 	validations *turnstile
 	health      health
@@ -81,13 +84,13 @@ func NewServer(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{
-		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
+		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
-		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock,
+		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,
 		Configuration: o.Configuration, Health: s.checked, Version: o.Build["buildVersion"],
 	})
 	return s
@@ -97,8 +100,8 @@ func NewServer(o Options) *Server {
 // the desk as a whole, and not compressed.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	serve(mux, http.MethodGet, streamPath, s.eventStream)
-	mux.Handle("/", s.shelf.wrap(s.desk.wrap(compressed(s.mux()))))
+	serve(mux, http.MethodGet, streamPath, s.marked(http.HandlerFunc(s.eventStream)))
+	mux.Handle("/", s.shelf.wrap(s.desk.wrap(compressed(s.marked(s.mux())))))
 	return guarded(mux, s.guard)
 }
 

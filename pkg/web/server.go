@@ -43,6 +43,8 @@ type Options struct {
 	Configuration func() Configuration
 	// Health says what was checked last; nil for nobody who checks.
 	Health func() Checked
+	// StandsBy tells whether another replica leads; nil for never.
+	StandsBy func() bool
 	// Version is what runs, for people; may be empty.
 	Version string
 }
@@ -156,7 +158,8 @@ type warning struct{ Text, Link, Address string }
 
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	view, configuration := p.options.Inventory.View(), p.configuration()
-	stillTag := p.tagOfView(view, configuration)
+	standsBy := p.options.StandsBy != nil && p.options.StandsBy()
+	stillTag := p.tagOfView(view, configuration, standsBy)
 	if one.still && r.Header.Get("If-None-Match") == stillTag {
 		w.Header().Set("ETag", stillTag)
 		w.WriteHeader(http.StatusNotModified)
@@ -165,6 +168,9 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	request := newRequest(r, one.path, view, p.options.Clock.Now())
 	content, missing := one.make(request)
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
+	if standsBy {
+		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: what was tried and decided only the one that leads knows. Queues, nodes and who waits are shown as they are."})
+	}
 	for _, other := range p.pages {
 		if !other.hidden {
 			f.Pages = append(f.Pages, tab{other.title, link(other.path), other == one})
@@ -221,7 +227,7 @@ func tagOf(content []byte) string {
 
 // tagOfView identifies what still pages are made from. Views of another process
 // begin to count anew, so its start belongs to the tag.
-func (p *Pages) tagOfView(v *inventory.View, c Configuration) string {
+func (p *Pages) tagOfView(v *inventory.View, c Configuration, standsBy bool) string {
 	return `W/"` + strconv.FormatInt(p.started.UnixNano(), 36) + "-" + strconv.FormatUint(v.Generation, 36) + "-" +
-		strconv.FormatUint(c.Version, 36) + `"`
+		strconv.FormatUint(c.Version, 36) + "-" + strconv.FormatBool(standsBy) + `"`
 }

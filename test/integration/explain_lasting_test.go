@@ -124,6 +124,34 @@ func (h *half) awaitExplainedHold() {
 	})
 }
 
+// TestStandbyExplains asks both replicas: what the books say both know, what was tried
+// only the one that leads, and the other one says so.
+func TestStandbyExplains(t *testing.T) {
+	both := setupReplicas(t, explainQueues)
+	large := both.leader.createPod(both.leader.pod("large", "large", inQueue("root.free"), requests("cpu", "50")))
+	over := both.leader.createPod(both.leader.pod("over", "over", inQueue("root.small"), requests("cpu", "2")))
+	for _, c := range []struct {
+		of      *replica
+		p       *corev1.Pod
+		code    reasons.Code
+		state   string
+		standby bool
+	}{
+		{both.leader, large, reasons.NoNodeFits, "stuck", false},
+		{both.leader, over, reasons.OverMax, "waiting", false},
+		{both.standby, large, "", "tried", true},
+		{both.standby, over, reasons.OverMax, "waiting", true},
+	} {
+		eventually(t, patience, fmt.Sprintf("the %s replica says of %s: %s", c.of.name, c.p.Name, c.code), func() (bool, string) {
+			x := c.of.explanation(t.Context(), c.p)
+			if x == nil {
+				return false, "it is not known"
+			}
+			return codeAt(x, asReason) == c.code && x.State == c.state && x.Standby == c.standby, fmt.Sprintf("%+v", x)
+		})
+	}
+}
+
 // TestStartIsExplained asks a scheduler about a pod while the API server keeps it
 // waiting for the nodes.
 func TestStartIsExplained(t *testing.T) {

@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestStandbySaysSo: who asks a replica that stands by is told so, on every page, and
+// that others know what was tried; the same server says nothing of it once it leads.
+func TestStandbySaysSo(t *testing.T) {
+	c := newCluster(t, `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - {name: a, resources: {max: {vcore: 4}}}
+`)
+	leads := false
+	c.server.leading = func() bool { return leads }
+	for _, p := range []podArgs{
+		{name: "tried", queue: "root.a", app: "x", request: "vcore=1"},
+		{name: "large", queue: "root.a", app: "y", request: "vcore=8"},
+		{name: "lost", queue: "root.b", app: "z", request: "vcore=1"},
+		{name: "runs", queue: "root.a", app: "z", request: "vcore=1", node: "n1"},
+	} {
+		c.store.Upsert(p.pod(t, c.now, c.now), c.now)
+	}
+	for _, e := range c.server.endpoints() {
+		role := c.ask(httptest.NewRequest(e.method, strings.NewReplacer("{", "", "}", "").Replace(e.path), http.NoBody)).Header().Get(RoleHeader)
+		if role != RoleStandby {
+			t.Errorf("%s has %s %q", e.path, RoleHeader, role)
+		}
+	}
+	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
+		x := c.explanation(t, pod)
+		if told := slices.Contains(x.ToDo, askLeader); !x.Standby || told != want {
+			t.Errorf("pod %s: standby %t, told to ask who leads: %t, want %t", pod, x.Standby, told, want)
+		}
+	}
+	want := "Pod ns/tried was let through; what came of it the replica that leads knows, and this one stands by."
+	if diff := cmp.Diff(want, c.explanation(t, "tried").Summary); diff != "" {
+		t.Error(diff)
+	}
+	standing := c.ask(httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	if !strings.Contains(standing.Body.String(), "This replica stands by") {
+		t.Error("the web page does not say that the replica stands by")
+	}
+
+	leads = true
+	x := c.explanation(t, "tried")
+	if x.Standby || slices.Contains(x.ToDo, askLeader) || !strings.Contains(x.Summary, "is looking for a node") {
+		t.Errorf("the leader says: %+v", x)
+	}
+	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	again.Header.Set("If-None-Match", standing.Header().Get("ETag"))
+	page := c.ask(again)
+	if page.Code != http.StatusOK || page.Header().Get(RoleHeader) != "" || strings.Contains(page.Body.String(), "This replica stands by") {
+		t.Error("the leader says that it stands by, or that the page is as it was")
+	}
+}
+
+// ask answers a request.
+func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	c.http.ServeHTTP(w, r)
+	return w
+}
+
+// explanation asks about a pod.
+func (c *cluster) explanation(t *testing.T, pod string) *Explanation {
+	t.Helper()
+	w := c.ask(httptest.NewRequest(http.MethodGet, "/api/v1/pods/ns/"+pod+"/explain", http.NoBody))
+	var x Explanation
+	if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	return &x
+}
