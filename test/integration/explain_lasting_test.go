@@ -127,7 +127,7 @@ func (h *half) awaitExplainedHold() {
 // TestStandbyExplains asks both replicas: what the books say both know, what was tried
 // only the one that leads, and the other one says so.
 func TestStandbyExplains(t *testing.T) {
-	both := setupReplicas(t, explainQueues)
+	both := electReplicas(t, explainQueues, electedForLong)
 	large := both.leader.createPod(both.leader.pod("large", "large", inQueue("root.free"), requests("cpu", "50")))
 	over := both.leader.createPod(both.leader.pod("over", "over", inQueue("root.small"), requests("cpu", "2")))
 	for _, c := range []struct {

@@ -182,7 +182,8 @@ func (r *replica) checkTakeover(name string, killed, renewed time.Time) time.Dur
 // the lease: the journal has to show it.
 func TestStandbyThatActsIsFound(t *testing.T) {
 	const n = 30 // more than one of two gets to bind before the other; all of them fit
-	both := setupReplicas(t, preemptionQueues, func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil })
+	careless := func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil }
+	both := electReplicas(t, preemptionQueues, electedForLong, careless)
 	both.leader.expectBooks()
 	both.standby.fill("p", n, inQueue("root.borrows"), requests("cpu", "10m"))
 	for _, r := range []*replica{both.leader, both.standby} {

@@ -130,9 +130,19 @@ func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
 	return r, r.proxy.through
 }
 
+// electedForLong does so with the times that upstream has: a leader that gets no
+// processor for seconds goes on leading.
+func electedForLong(s *settings) { s.launch.LeaderElection = true }
+
 // setupReplicas starts two schedulers: the first one leads when it returns. The
 // options are for the second one only.
 func setupReplicas(t *testing.T, queues string, options ...func(*settings)) *pair {
+	t.Helper()
+	return electReplicas(t, queues, elected, options...)
+}
+
+// electReplicas does so with an election of the caller's.
+func electReplicas(t *testing.T, queues string, elected func(*settings), options ...func(*settings)) *pair {
 	t.Helper()
 	first, through := newReplica(t, "first")
 	began := time.Now()
