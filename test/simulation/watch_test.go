@@ -123,15 +123,20 @@ func (a *apiServer) forget(s *stream) {
 }
 
 // knows is the version up to which a scheduler was told of a kind, by all watches that
-// it has of it. It is 0 while it has none. The caller holds the lock.
+// it has of it. It is 0 while one of them is missing: nobody knows since when. The
+// caller holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
-	told := int64(math.MaxInt64)
+	told, missing := int64(math.MaxInt64), 1
+	if k == a.configs {
+		missing = 2 // each ConfigMap is watched for itself
+	}
 	for _, s := range a.streams {
 		if s.of == of && s.kind == k {
 			told = min(told, s.told)
+			missing--
 		}
 	}
-	if told == math.MaxInt64 {
+	if missing > 0 {
 		return 0
 	}
 	return told
