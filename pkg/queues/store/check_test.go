@@ -11,6 +11,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
+// moveKey moves a chain of sort keys to where nobody looks for them.
+func moveKey(s *Store) {
+	table := *s.keys.table.Load()
+	for i := range table {
+		if e := table[i].Load(); e != nil {
+			table[i].Store(nil)
+			table[(i+1)%len(table)].Store(e)
+			return
+		}
+	}
+}
+
 // busy is a store with a pod in every state.
 func busy(t *testing.T) *Store {
 	t.Helper()
@@ -58,8 +70,11 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a slot too many", func(s *Store) { s.window.taken++ }, "slots taken"},
 		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
 		{"a slot without a lease", func(s *Store) { s.clearDeadline(s.pods["admitted"]) }, "has a deadline: false"},
-		{"a slot without a key", func(s *Store) { s.keys.Delete(types.UID("admitted")) }, "has no sort key"},
-		{"a key of a running pod", func(s *Store) { s.keys.Store(types.UID("bound"), Key{}) }, "still has a sort key"},
+		{"a slot without a key", func(s *Store) { s.keys.remove("admitted") }, "has no sort key"},
+		{"a key of nobody", func(s *Store) { s.keys.add("nobody", Key{}) }, "which is gone"},
+		{"a key that is not counted", func(s *Store) { s.keys.n-- }, "sort keys counted"},
+		{"a key that is in another chain", moveKey, "sort key"},
+		{"a key of a running pod", func(s *Store) { s.keys.add("bound", Key{}) }, "still has a sort key"},
 		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},

@@ -44,7 +44,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		// It entered before, so its cycle ended, and not in a way we are told of.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
-		s.keys.Delete(uid)
+		s.keys.remove(uid)
 	}
 	if p.state == parked && !p.kept && !s.bindingHold(p) {
 		s.requeue(p, now)
@@ -138,7 +138,7 @@ func (s *Store) refused(p *pod) {
 	case parked:
 		s.toWaiting(p)
 	}
-	s.keys.Delete(p.UID)
+	s.keys.remove(p.UID)
 }
 
 // Failed tells that a cycle of the pod found no node. Kind names what the
@@ -159,7 +159,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		return
 	}
 	s.withdraw(p)
-	s.keys.Delete(uid)
+	s.keys.remove(uid)
 	s.window.failure()
 	s.joinTwins(p, kind)
 	s.toParked(p, why, now)
@@ -190,7 +190,7 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.Delete(uid)
+	s.keys.remove(uid)
 	s.leaveTwins(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
@@ -234,7 +234,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.endHoldAt(p, node, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node), now)
 	}
 	if s.overtaken(p, now) {
-		s.keys.Delete(uid)
+		s.keys.remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	if p.state != admitted {

@@ -104,7 +104,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		}
 		s.leaveForGood(p, now)
 	}
-	s.keys.Delete(p.UID)
+	s.keys.remove(p.UID)
 	delete(s.pods, p.UID)
 	delete(s.unplaced, p.UID)
 	s.census.untally(p)

@@ -320,7 +320,7 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 		return // it was told of before
 	}
 	s.withdraw(p)
-	s.keys.Delete(p.UID)
+	s.keys.remove(p.UID)
 	s.enter(p, parked)
 	p.erred, p.notUntil = false, now.Add(s.backoff(1))
 	h, _ := s.holds.Of(p.UID)

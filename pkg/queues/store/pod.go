@@ -218,13 +218,7 @@ type Key struct {
 
 // Key returns the sort key of an admitted pod, and false for every other pod.
 // It takes no lock.
-func (s *Store) Key(uid types.UID) (Key, bool) {
-	k, ok := s.keys.Load(uid)
-	if !ok {
-		return Key{}, false
-	}
-	return k.(Key), true
-}
+func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.get(uid) }
 
 // the transitions. Each takes the pod from the named state and leaves the books
 // right; callers hold the lock.
@@ -261,7 +255,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 	p.hopes, p.entered = s.probing.hopes, false
 	s.setDeadline(p, now.Add(s.lease(p)))
 	s.seq++
-	s.keys.LoadOrStore(p.UID, Key{
+	s.keys.add(p.UID, Key{
 		Rank: queues.Rank(s.draft, p.app.leaf, p.Priority), Time: now.UnixNano(), Seq: s.seq,
 	})
 }
@@ -310,7 +304,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 		c.admitted = minus(p.slot)
 		p.slot = resources.Vector{}
 	}
-	s.keys.Delete(p.UID)
+	s.keys.remove(p.UID)
 	s.leaveTwins(p)
 	s.disarm(p)
 	s.enter(p, to)

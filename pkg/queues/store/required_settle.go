@@ -185,7 +185,7 @@ func (s *Store) park(p *pod) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.Delete(p.UID)
+	s.keys.remove(p.UID)
 	s.enter(p, parked)
 }
 

@@ -1,0 +1,74 @@
+package queuesort_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/backend/heap"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+)
+
+// BenchmarkPop takes the pods of a full window out of the scheduler's own heap, with
+// the caches warm and with all that the cycles of other pods push out of them. It
+// says what a pod costs with our order, and with upstream's.
+func BenchmarkPop(b *testing.B) {
+	const window = 1024
+	h := plugintest.New(b, plugintest.Queues(plugintest.Document("{vcore: 100000}")))
+	args := plugintest.Args()
+	args.Window, args.MaxWindow = window, window
+	plugin := newPlugin(b, h, args)
+	h.Start(b)
+	s := process.For(h.Context(), h).Store()
+	plugintest.Eventually(b, func() error {
+		if !s.Started() {
+			return fmt.Errorf("the store has not started")
+		}
+		return nil
+	})
+	infos := make([]*framework.QueuedPodInfo, window)
+	for i := range infos {
+		pod := plugintest.Pod(fmt.Sprint("pod-", i), 1)
+		pod.UID = types.UID(fmt.Sprintf("%08x-6a5b-4c3d-8e7f-%012x", i*2654435761%(1<<32), i))
+		s.Upsert(informer.Translate(pod, informer.RequestOptions{}), time.Now())
+		infos[i] = queued(pod, time.Now())
+		if _, keyed := s.Key(pod.UID); !keyed {
+			b.Fatal("a pod was not let through")
+		}
+	}
+	others := make([]byte, 4<<20) // more than a core has to itself
+	upstream := &queuesort.PrioritySort{}
+	for name, l := range map[string]func(p, q *framework.QueuedPodInfo) bool{
+		"ours":     func(p, q *framework.QueuedPodInfo) bool { return plugin.Less(p, q) },
+		"upstream": func(p, q *framework.QueuedPodInfo) bool { return upstream.Less(p, q) },
+	} {
+		for _, cold := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/cold=%t", name, cold), func(b *testing.B) {
+				x := heap.New(func(q *framework.QueuedPodInfo) string { return q.Pod.Name }, l)
+				var spent time.Duration
+				for i := range b.N {
+					if i%window == 0 {
+						for _, q := range infos {
+							x.AddOrUpdate(q)
+						}
+					}
+					for at := 0; cold && at < len(others); at += 64 {
+						others[at]++
+					}
+					begin := time.Now()
+					if _, err := x.Pop(); err != nil {
+						b.Fatal(err)
+					}
+					spent += time.Since(begin)
+				}
+				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/pop")
+			})
+		}
+	}
+}
