@@ -176,15 +176,15 @@ func merge(a, b []Entry, op func(Amount, Amount) Amount) []Entry {
 	for i < len(a) || j < len(b) {
 		var e Entry
 		switch {
+		case i < len(a) && j < len(b) && a[i].Name == b[j].Name: // mostly, and quick for one and the same string
+			e = Entry{a[i].Name, op(a[i].Amount, b[j].Amount)}
+			i++
+			j++
 		case j == len(b) || (i < len(a) && a[i].Name < b[j].Name):
 			e = Entry{a[i].Name, op(a[i].Amount, 0)}
 			i++
-		case i == len(a) || b[j].Name < a[i].Name:
-			e = Entry{b[j].Name, op(0, b[j].Amount)}
-			j++
 		default:
-			e = Entry{a[i].Name, op(a[i].Amount, b[j].Amount)}
-			i++
+			e = Entry{b[j].Name, op(0, b[j].Amount)}
 			j++
 		}
 		if e.Amount != 0 {

@@ -9,7 +9,7 @@ func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) 
 	for len(frontier) > 0 {
 		best := 0
 		for i := range frontier {
-			if r.Less(frontier[i], frontier[best]) {
+			if r.less(r.items[frontier[i]], r.items[frontier[best]]) {
 				best = i
 			}
 		}

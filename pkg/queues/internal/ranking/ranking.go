@@ -2,10 +2,7 @@
 // can be moved and taken out.
 package ranking
 
-import (
-	"container/heap"
-	"fmt"
-)
+import "fmt"
 
 // Item is what a Heap holds: Place points to where it notes its place in the
 // one heap it can be in. An item outside has place -1.
@@ -16,7 +13,9 @@ type Item interface {
 // Outside is the place of an item that is in no heap.
 const Outside = -1
 
-// Heap keeps its first item, by Less, at hand. Set Less before use.
+// Heap keeps its first item at hand. Make one with New. It moves an item once for each
+// level, into the place that became free; an item that moves has to be told, and items
+// are spread over the memory.
 type Heap[T Item] struct {
 	items []T
 	less  func(a, b T) bool
@@ -32,33 +31,6 @@ func (r *Heap[T]) Items() []T { return r.items }
 // Len is the number of items.
 func (r *Heap[T]) Len() int { return len(r.items) }
 
-// Less compares the items at two places; for container/heap.
-func (r *Heap[T]) Less(i, j int) bool { return r.less(r.items[i], r.items[j]) }
-
-// Swap exchanges two items and their places; for container/heap.
-func (r *Heap[T]) Swap(i, j int) {
-	r.items[i], r.items[j] = r.items[j], r.items[i]
-	*r.items[i].Place(), *r.items[j].Place() = i, j
-}
-
-// Push appends an item; for container/heap, use Update instead.
-func (r *Heap[T]) Push(x any) {
-	t := x.(T)
-	*t.Place() = len(r.items)
-	r.items = append(r.items, t)
-}
-
-// Pop takes the last item off; for container/heap, use Update instead.
-func (r *Heap[T]) Pop() any {
-	last := len(r.items) - 1
-	t := r.items[last]
-	var zero T
-	r.items[last] = zero
-	r.items = r.items[:last]
-	*t.Place() = Outside
-	return t
-}
-
 // First returns the best item and whether there is one.
 func (r *Heap[T]) First() (T, bool) {
 	if len(r.items) == 0 {
@@ -73,16 +45,78 @@ func (r *Heap[T]) Update(t T, wanted bool) {
 	at := *t.Place()
 	switch {
 	case wanted && at < 0:
-		heap.Push(r, t)
+		r.items = append(r.items, t)
+		r.rise(len(r.items)-1, t)
 	case wanted:
-		heap.Fix(r, at)
+		r.settle(at, t)
 	case at >= 0:
-		heap.Remove(r, at)
+		r.remove(at)
 	}
 }
 
+// remove takes out the item at a place; the last one takes it, or goes where it
+// belongs from there.
+func (r *Heap[T]) remove(at int) {
+	var none T
+	end := len(r.items) - 1
+	last := r.items[end]
+	*r.items[at].Place() = Outside
+	r.items[end] = none
+	if r.items = r.items[:end]; at < end {
+		r.settle(at, last)
+	}
+}
+
+// settle puts t where it belongs from a place that is free for it.
+func (r *Heap[T]) settle(at int, t T) {
+	if at > 0 && r.less(t, r.items[(at-1)/2]) {
+		r.rise(at, t)
+		return
+	}
+	r.sink(at, t)
+}
+
+// rise has the items above a free place move down, as long as t is before them, and
+// puts t where they were.
+func (r *Heap[T]) rise(at int, t T) {
+	for at > 0 {
+		above := (at - 1) / 2
+		if !r.less(t, r.items[above]) {
+			break
+		}
+		r.put(at, r.items[above])
+		at = above
+	}
+	r.put(at, t)
+}
+
+// sink has the better ones of the items below a free place move up, as long as they
+// are before t, and puts t where they were.
+func (r *Heap[T]) sink(at int, t T) {
+	for next := 2*at + 1; next < len(r.items); next = 2*at + 1 {
+		if next+1 < len(r.items) && r.less(r.items[next+1], r.items[next]) {
+			next++
+		}
+		if !r.less(r.items[next], t) {
+			break
+		}
+		r.put(at, r.items[next])
+		at = next
+	}
+	r.put(at, t)
+}
+
+func (r *Heap[T]) put(at int, t T) {
+	r.items[at] = t
+	*t.Place() = at
+}
+
 // Restore makes a heap of the items again after many of them changed.
-func (r *Heap[T]) Restore() { heap.Init(r) }
+func (r *Heap[T]) Restore() {
+	for at := len(r.items)/2 - 1; at >= 0; at-- {
+		r.sink(at, r.items[at])
+	}
+}
 
 // Check verifies the places and the heap property.
 func (r *Heap[T]) Check() error {
