@@ -27,6 +27,9 @@ func (s *Store) charge(a *app, c charge) {
 	s.register.apps.add(a)
 	s.draft.Update(a.leaf, add)
 	s.stirQueues(a.leaf, &c)
+	if !c.allocated.IsZero() {
+		s.allocatedChanges++
+	}
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {
 		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
 			u.Allocated = u.Allocated.Add(c.allocated)

@@ -31,6 +31,7 @@ func (s *Store) Check() error {
 	}
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkKeys()...)
+	errs = append(errs, s.checkGranted()...)
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkTogether()...)

@@ -105,6 +105,9 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	if v = queues.Admit(s.draft, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
 		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
 	}
+	if v.OK() {
+		s.grant(p.app, p.Request)
+	}
 	return ask, v, true
 }
 
@@ -218,7 +221,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		return queues.Granted // it was bound while its cycle ran; the bind will tell
 	}
 	v := s.alone(p)
-	if v.OK() {
+	if v.OK() && !s.stillGranted(p) {
 		v = s.judge(p.app, p.Request, queues.OnAllocated)
 	}
 	if !v.OK() {

@@ -81,18 +81,21 @@ type Store struct {
 	leaving    map[types.UID]*pod // that are charged as such
 	gangs      map[appName]*hardGang
 	together   together
-	namespaces map[string]namespace
-	nodes      map[string]*node
-	stale      []*node // that plans see differently since the last world
-	roused     []*node // that changed and have askers
-	capacity   resources.Vector
-	window     window
-	probing    probing
-	deadlines  ranking.Heap[*pod]
-	told       time.Time // the next deadline as the caller knows it
-	emptied    map[queues.ID]time.Time
-	sweepAt    time.Time // when the first of emptied may go
-	reconsider map[queues.ID]struct{}
+	granted    granted
+	// allocatedChanges counts the changes of what any queue or owner has allocated.
+	allocatedChanges uint64
+	namespaces       map[string]namespace
+	nodes            map[string]*node
+	stale            []*node // that plans see differently since the last world
+	roused           []*node // that changed and have askers
+	capacity         resources.Vector
+	window           window
+	probing          probing
+	deadlines        ranking.Heap[*pod]
+	told             time.Time // the next deadline as the caller knows it
+	emptied          map[queues.ID]time.Time
+	sweepAt          time.Time // when the first of emptied may go
+	reconsider       map[queues.ID]struct{}
 
 	preemption PreemptionOptions
 	holds      *reservations.Ledger
