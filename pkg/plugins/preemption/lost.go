@@ -3,15 +3,17 @@ package preemption
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// mindLost compares the nodes of this cycle with the pods that ended unseen (see
-// [store.Store.Lost]). If one of them is on a node still, the scheduler's cache was
-// not told yet, and the pod that was tried comes back.
+// mindLost compares the nodes of this cycle with the pods that gave room back unseen
+// (see [store.LostPod]). If one of them is on a node still, as it was, the scheduler's
+// cache was not told yet, and the pod that was tried comes back.
 func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	s := pl.process.Store()
 	lost := s.LostPods()
@@ -21,9 +23,10 @@ func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	}
 	there := stillThere(lost, lister.NodeInfos())
 	var vanished []store.LostPod
-	for _, e := range lost {
-		if !there[e.UID] {
-			vanished = append(vanished, e)
+	for i, l := range lost {
+		pod := there[i]
+		if pod == nil || l.Node != "" && !informer.Translate(pod, pl.process.Requests()).Request.Equal(l.Request) {
+			vanished = append(vanished, l)
 		}
 	}
 	s.Vanished(vanished)
@@ -32,39 +35,34 @@ func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	}
 }
 
-// stillThere are the pods that a cycle's nodes have still. Where nobody knows which
-// node a pod was on, it may be any.
-func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) map[types.UID]bool {
-	there := map[types.UID]bool{}
-	anywhere := map[types.UID]bool{}
-	for _, e := range lost {
-		if e.Node == "" {
-			anywhere[e.UID] = true
-			continue
+// stillThere are the pods as a cycle's nodes have them; nil for one that its node has
+// not. Where nobody knows which node a pod was on, it may be any.
+func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
+	there := make([]*corev1.Pod, len(lost))
+	anywhere := map[types.UID]int{}
+	for i, l := range lost {
+		if l.Node == "" {
+			anywhere[l.UID] = i
+		} else if info, err := nodes.Get(l.Node); err == nil { // else the node is gone
+			find(there, info, map[types.UID]int{l.UID: i})
 		}
-		info, err := nodes.Get(e.Node)
-		if err != nil {
-			continue // the node is gone
-		}
-		mark(there, info, map[types.UID]bool{e.UID: true})
 	}
 	if len(anywhere) == 0 {
 		return there
 	}
-	all, err := nodes.List()
-	if err != nil {
-		return there
-	}
-	for _, info := range all {
-		mark(there, info, anywhere)
+	if all, err := nodes.List(); err == nil {
+		for _, info := range all {
+			find(there, info, anywhere)
+		}
 	}
 	return there
 }
 
-func mark(there map[types.UID]bool, info fwk.NodeInfo, wanted map[types.UID]bool) {
+// find puts the wanted pods of a node to their places.
+func find(there []*corev1.Pod, info fwk.NodeInfo, wanted map[types.UID]int) {
 	for _, p := range info.GetPods() {
-		if uid := p.GetPod().UID; wanted[uid] {
-			there[uid] = true
+		if i, ok := wanted[p.GetPod().UID]; ok {
+			there[i] = p.GetPod()
 		}
 	}
 }

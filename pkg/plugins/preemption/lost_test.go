@@ -49,6 +49,32 @@ func TestLostPod(t *testing.T) {
 	}
 }
 
+// TestShrunkPod: the cache knows of it once the pod on its node requests what it does now.
+func TestShrunkPod(t *testing.T) {
+	for before, want := range map[int64]reasons.Code{200: reasons.BackingOff, 300: reasons.NoNodeFits} {
+		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 200)})
+		now := running("v1", "", before)
+		cl.store.Delete(plugintest.Pod("v1", 0).UID, cl.now)
+		cl.store.Upsert(cl.translate(now), cl.now)
+		if v := cl.store.Assume(now.UID, "n1", cl.now); !v.OK() {
+			t.Fatal(v)
+		}
+		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)
+		if got := cl.store.LostPods(); len(got) != 1 {
+			t.Fatalf("requested %d and then 100: %v", before, got)
+		}
+		cl.store.Tick(cl.now)
+		asker := plugintest.Pod("asker", 150)
+		never := corev1.PreemptNever
+		asker.Spec.PreemptionPolicy = &never
+		cl.answer(t, asker)
+		cl.store.Tick(cl.now.Add(500 * time.Millisecond))
+		if got := cl.store.Explain(asker.UID); got.Code != want {
+			t.Errorf("the snapshot has 200, assumed were %d: the pod waits for %v, want %s", before, got, want)
+		}
+	}
+}
+
 // TestLostPodOfADaemonSetsNode: who waits for its only node, of no queue, comes back too.
 func TestLostPodOfADaemonSetsNode(t *testing.T) {
 	for lost, want := range map[string]bool{"v1": true, "stranger": false} {

@@ -122,8 +122,8 @@ func (s *Store) drop(p *pod, now time.Time) {
 // confirm takes an event that shows the pod on a node.
 func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	if p.state.allocated() {
-		if p.state == assumed && p.Node != event.Node {
-			s.lose(p.UID, p.Node, now)
+		if p.state == assumed {
+			s.confirmed(p, &event, now)
 		}
 		if p.state == assumed || looksDifferent(&p.Pod, &event) {
 			s.touchPod(p)

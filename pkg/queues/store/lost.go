@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// lost are pods that left a node without that the scheduler's queue was told of it as
-// of the end of a pod there. Its cache lets go of the room, but nothing brings back who
+// lost are pods that gave room on a node back without that the scheduler's queue was
+// told of it as of the end of a pod there. Its cache lets go of the room, but nothing brings back who
 // waits for it, but for the sweep of the queue after five minutes. So the store does.
-// There are three kinds:
+// There are four kinds:
 //
 //   - A pod was bound and ended while the watch was interrupted. The informer tells of
 //     its end with the state in which it saw the pod last, which has no node, and
@@ -18,13 +20,15 @@ import (
 //   - A pod was given a node, and then it turned out that it runs on another: somebody
 //     else bound it, or an earlier bind did succeed whose answer was lost. The queue is
 //     told of a pod that came to the other node, and of nothing else.
+//   - A pod runs where it was to run, and requests less than when it was given the node:
+//     it was changed while the watch was interrupted. The queue is told of a pod that came.
 //   - A pod held a node and was nominated there, and does not run there: the filters
 //     count a nominated pod as if it ran. If the nomination was not written yet, or its
 //     write failed, then nobody is told of its end. There is nothing to look for of
 //     this kind, for the nomination ends with the cycle that ends the hold; or package
 //     process finds it and tells.
 //
-// What becomes of one of the first two:
+// What becomes of one of the first three:
 //
 //	        lose                       Tick, at most once a second
 //	gone ──────────► lost, untold ──────────────────────────────► lost, told
@@ -43,13 +47,16 @@ type lost struct {
 	told   time.Time
 }
 
-// LostPod is a pod that is not on a node any more, and of which the scheduler's queue
-// was not told that it was there.
+// LostPod is a pod that does not use a node as it did, and of which the scheduler's queue
+// was not told that it did.
 type LostPod struct {
 	UID types.UID
 	// Node is where the store had it; empty for a pod that the store did not have on
 	// a node, and that the scheduler may have chosen one for.
 	Node string
+	// Request is what it used there; zero where Node is empty. A pod that is there and
+	// requests something else is known to the scheduler as it is.
+	Request resources.Vector
 	// When the store was told.
 	When time.Time
 }
@@ -66,23 +73,30 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.foretell(&Pod{UID: uid})
 	p, known := s.pods[uid]
 	if !known {
-		s.lose(uid, "", now)
+		s.lose(LostPod{UID: uid, When: now})
 		return
 	}
-	on, foreign := p.on, p.Foreign
+	on, uses, foreign := p.on, p.uses, p.Foreign
 	s.drop(p, now)
 	switch {
 	case on != nil:
-		s.lose(uid, on.name, now)
+		s.lose(LostPod{UID: uid, Node: on.name, Request: uses, When: now})
 	case foreign:
-		s.lose(uid, "", now)
+		s.lose(LostPod{UID: uid, When: now})
 	}
 }
 
-// lose notes that a pod is not on a node any more.
-func (s *Store) lose(uid types.UID, node string, now time.Time) {
+// confirmed looks whether an assumed pod runs as it was assumed.
+func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
+	if p.Node != event.Node || !event.Request.Covers(p.uses) {
+		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: p.uses, When: now})
+	}
+}
+
+// lose notes that a pod does not use a node as it did.
+func (s *Store) lose(l LostPod) {
 	if s.started {
-		s.lost.pods = append(s.lost.pods, LostPod{UID: uid, Node: node, When: now})
+		s.lost.pods = append(s.lost.pods, l)
 		s.lost.toTell = true
 	}
 }
@@ -100,7 +114,9 @@ func (s *Store) LostPods() []LostPod {
 func (s *Store) Vanished(pods []LostPod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return slices.Contains(pods, l) })
+	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool {
+		return slices.ContainsFunc(pods, func(v LostPod) bool { return v.UID == l.UID && v.Node == l.Node && v.When.Equal(l.When) })
+	})
 }
 
 // ComeBack brings a pod back whose cycle found no node while a pod that is gone was on

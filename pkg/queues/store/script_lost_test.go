@@ -18,7 +18,7 @@ func (s *script) lostPods(words []string) string {
 	}
 	var b strings.Builder
 	for _, e := range s.store.LostPods() {
-		fmt.Fprintf(&b, "%s on %q\n", e.UID, e.Node)
+		fmt.Fprintf(&b, "%s on %q, requests %v\n", e.UID, e.Node, e.Request)
 	}
 	return b.String()
 }
