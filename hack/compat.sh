@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds and vets everything here against another version of Kubernetes, in a copy
-# of the tree, and says which packages break, and how. Nothing in the tree is
-# changed. Exit code 1 means that something breaks.
+# of the tree, and says which packages break, and how. Then it makes the changes that
+# are known, hack/compat/v1.MINOR.patch, if there are any, and looks again: what depends on
+# a broken package is not tried before. Nothing in the tree is changed. Exit code 1
+# means that something breaks as the tree is.
 #
 #   KUBE=v1.36.3                the version of k8s.io/kubernetes
 #   CONTROLLER_RUNTIME=v0.24.1  what goes with it
@@ -43,30 +45,42 @@ if ! go mod tidy -e >"$copy/tidy.log" 2>&1; then
 fi
 grep -v '^go: \(downloading\|finding\|found\)' "$copy/tidy.log" || true
 
-# The go command goes on after an error, but not to packages that import a broken one.
 broken=0
 report() { # command, log
   echo "== $1"
   if $1 >"$2" 2>&1; then echo "nothing breaks"; else broken=1; cat "$2"; fi
 }
-report "go build ./..." "$copy/build.log"
-report "go vet ./..." "$copy/vet.log"
-bad=$(cat "$copy"/{build,vet}.log | awk '/^# \[?[a-z]/ {sub(/^# \[?/, ""); sub(/[] ].*/, ""); sub(/_test$/, ""); print}' | sort -u)
-echo "== packages"
-go list -e -test -f '{{or .ForTest .ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | BAD=$bad awk '
-  BEGIN { n = split(ENVIRON["BAD"], list, "\n"); for (i = 1; i <= n; i++) bad[list[i]] = 1 }
-  {
-    sub(/\.test$/, "", $1)
-    if (!($1 in state)) state[$1] = "ok"
-    for (i = 2; i <= NF; i++) if ($i in bad && $i != $1) state[$1] = "not tried, or in part: it imports a broken one, its tests perhaps"
-    if ($1 in bad) state[$1] = "broken"
-  }
-  END {
-    for (name in state) {
-      count[state[name]]++
-      if (state[name] != "ok") print "  " name ": " state[name] | "sort"
+# The go command goes on after an error, but not to packages that import a broken one.
+look() { # what is looked at, for the log
+  report "go build ./..." "$copy/build.log"
+  report "go vet ./..." "$copy/vet.log"
+  local bad
+  bad=$(cat "$copy"/{build,vet}.log | awk '/^# \[?[a-z]/ {sub(/^# \[?/, ""); sub(/[] ].*/, ""); sub(/_test$/, ""); print}' | sort -u)
+  echo "== packages$1"
+  go list -e -test -f '{{or .ForTest .ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | BAD=$bad awk '
+    BEGIN { n = split(ENVIRON["BAD"], list, "\n"); for (i = 1; i <= n; i++) bad[list[i]] = 1 }
+    {
+      sub(/\.test$/, "", $1)
+      if (!($1 in state)) state[$1] = "ok"
+      for (i = 2; i <= NF; i++) if ($i in bad && $i != $1) state[$1] = "not tried, or in part: it imports a broken one, its tests perhaps"
+      if ($1 in bad) state[$1] = "broken"
     }
-    close("sort")
-    for (what in count) print count[what], what | "sort -rn"
-  }'
+    END {
+      for (name in state) {
+        count[state[name]]++
+        if (state[name] != "ok") print "  " name ": " state[name] | "sort"
+      }
+      close("sort")
+      for (what in count) print count[what], what | "sort -rn"
+    }'
+}
+look ""
+known=hack/compat/${kube%.*}.patch
+if ((broken)) && [[ -f $known ]]; then
+  echo "== with the changes of $known"
+  # The copy may be inside of this repository, or another one.
+  GIT_CEILING_DIRECTORIES=$copy git apply "$known" || { echo "compat: $known does not fit any more: make it anew from a copy that builds"; exit 1; }
+  look ", with $known"
+  broken=1
+fi
 exit "$broken"
