@@ -35,12 +35,10 @@ func CompareQueues(a, b QueueKey, prioritySort bool) int {
 			return c
 		}
 	}
-	return cmp.Or(
-		a.Share.Compare(b.Share),
-		cmp.Compare(b.Priority, a.Priority),
-		cmp.Compare(b.Eligible, a.Eligible),
-		strings.Compare(a.Path, b.Path),
-	)
+	if c := cmp.Or(a.Share.Compare(b.Share), cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Eligible, a.Eligible)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Path, b.Path) // last, for it is not in a cache
 }
 
 // AppKey is what two applications of one leaf are compared by.
@@ -77,11 +75,10 @@ func CompareApps(a, b AppKey, policy config.SortPolicy, prioritySort bool) int {
 	} else if c := a.Submitted.Compare(b.Submitted); c != 0 {
 		return c
 	}
-	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority),
-		a.Submitted.Compare(b.Submitted),
-		strings.Compare(a.Name, b.Name),
-	)
+	if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted)); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name) // last, for it is not in a cache
 }
 
 // AskKey is what two asks of one application are compared by.
@@ -94,9 +91,11 @@ type AskKey struct {
 // CompareAsks orders the asks of an application: higher priority, earlier
 // creation, UID.
 func CompareAsks(a, b AskKey) int {
-	return cmp.Or(
-		cmp.Compare(b.Priority, a.Priority),
-		a.Created.Compare(b.Created),
-		strings.Compare(a.UID, b.UID),
-	)
+	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+		return c
+	}
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c
+	}
+	return strings.Compare(a.UID, b.UID) // last, for it is not in a cache
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -188,19 +187,31 @@ type entry struct {
 // Place serves the ranking.
 func (e *entry) Place() *int { return &e.at }
 
+// These orders look at UIDs of ties only: they are called again and again for pods of
+// which nothing is in a cache.
+
 // sooner orders entries: time, then UID.
 func sooner(a, b *entry) bool {
-	return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+	if c := a.when.Compare(b.when); c != 0 {
+		return c < 0
+	}
+	return a.pod.UID < b.pod.UID
 }
 
 // elderFirst orders pods: creation, then UID.
 func elderFirst(a, b *entry) bool {
-	return cmp.Or(a.pod.Created.Compare(b.pod.Created), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+	if c := a.pod.Created.Compare(b.pod.Created); c != 0 {
+		return c < 0
+	}
+	return a.pod.UID < b.pod.UID
 }
 
 // earlier orders deadlines: time, then UID.
 func earlier(a, b *pod) bool {
-	return cmp.Or(a.deadline.Compare(b.deadline), cmp.Compare(a.UID, b.UID)) < 0
+	if c := a.deadline.Compare(b.deadline); c != 0 {
+		return c < 0
+	}
+	return a.UID < b.UID
 }
 
 func (p *pod) askKey() order.AskKey {

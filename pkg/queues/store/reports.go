@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
@@ -60,7 +59,10 @@ type reports struct {
 
 func newReports() reports {
 	return reports{due: ranking.New(func(a, b *report) bool {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.pod.UID, b.pod.UID)) < 0
+		if c := a.due.Compare(b.due); c != 0 {
+			return c < 0
+		}
+		return a.pod.UID < b.pod.UID
 	})}
 }
 
