@@ -129,6 +129,10 @@ image: ## The container image as OCI archive, and its SBOM, in bin/image: ARCH=,
 		--version "$(VERSION)" --revision "$(COMMIT)" --created "$(shell git log -1 --format=%ct 2>/dev/null || echo 0)" \
 		--reference "$(or $(IMAGE),ghcr.io/paddock-scheduler/scheduler:$(VERSION))" --ldflags "$$PADDOCK_LDFLAGS"
 
+.PHONY: push
+push: ## Send the archive of "make image" to a registry: IMAGE= names it, with its tag; as "docker login" says who one is.
+	@cd $(RELEASE) && go run . push --archive "$(abspath $(or $(ARCHIVE),bin/image/scheduler-oci.tar))" --reference "$(IMAGE)"
+
 .PHONY: conformance
 conformance: ## Upstream's own suites with our plugins in their profiles.
 	go run ./test/conformance -planted

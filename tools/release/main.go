@@ -3,6 +3,7 @@
 //
 //	release render [--manifests DIR]
 //	release image --out DIR [--root DIR] [--arch amd64,arm64] [--version V] ...
+//	release push --archive FILE --reference NAME:TAG
 //
 // It is a module of its own, because helm, kustomize and the image library would
 // otherwise decide about versions of what the scheduler is built from.
@@ -27,7 +28,8 @@ import (
 
 const usage = `usage: release render [--manifests DIR]
        release image --out DIR [--root DIR] [--arch LIST] [--version V] [--revision COMMIT]
-                     [--created SECONDS] [--reference NAME:TAG] [--ldflags FLAGS]`
+                     [--created SECONDS] [--reference NAME:TAG] [--ldflags FLAGS]
+       release push --archive FILE --reference NAME:TAG`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -48,6 +50,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return runRender(args[1:], out)
 	case "image":
 		return runImage(ctx, args[1:], out)
+	case "push":
+		return runPush(ctx, args[1:], out)
 	}
 	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
 }
@@ -133,5 +137,23 @@ func makeImage(ctx context.Context, o imageOptions, out io.Writer) error {
 		return fmt.Errorf("image: %w", err)
 	}
 	fmt.Fprintf(out, "%s has %s for %s, digest %s\n", archive, o.reference, strings.Join(o.arch, ", "), digest)
+	return nil
+}
+
+func runPush(ctx context.Context, args []string, out io.Writer) error {
+	flags := pflag.NewFlagSet("push", pflag.ContinueOnError)
+	archive := flags.String("archive", "", "what \"release image\" has made; required")
+	reference := flags.String("reference", "", "registry, name and tag of the image; required")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *archive == "" || *reference == "" {
+		return errors.New("push: --archive and --reference are needed: give the file and registry/name:tag")
+	}
+	digest, err := image.Push(ctx, *archive, *reference)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s has digest %s\n", *reference, digest)
 	return nil
 }

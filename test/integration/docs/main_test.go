@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,9 +153,30 @@ func prepareWork(work, bin string) error {
 	if err := os.CopyFS(work, os.DirFS("testdata/work")); err != nil {
 		return err
 	}
-	suite.env = append(os.Environ(),
+	caches, err := goCaches()
+	if err != nil {
+		return err
+	}
+	suite.env = append(append(os.Environ(), caches...),
 		"PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+suite.cluster.KubeconfigPath(localcluster.UserAdmin),
-		"HOME="+filepath.Join(work, ".home"))
+		"HOME="+filepath.Join(work, ".home"), "CGO_ENABLED=0")
 	return nil
+}
+
+// goCaches are the settings with which the go command finds its caches, wherever HOME is.
+func goCaches() ([]string, error) {
+	names := []string{"GOPATH", "GOCACHE", "GOMODCACHE"}
+	text, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	values := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(values) != len(names) {
+		return nil, fmt.Errorf("go env says %q of %q", values, names)
+	}
+	for i, name := range names {
+		values[i] = name + "=" + values[i]
+	}
+	return values, nil
 }

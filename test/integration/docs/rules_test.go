@@ -99,12 +99,17 @@ var rules = []rule{
 	{match: `make browser`, why: "is part of make test", elsewhere: "test/browser TestPages"},
 	{match: `make render`, why: "writes files of the repository: what it would write is compared with them", elsewhere: "tools/release/render TestUpToDate"},
 	{match: `make image.*`, why: "compiles Kubernetes once more: the same is done with a smaller program", elsewhere: "tools/release/image TestReproducible"},
-	{match: `make build`, why: "not run, only looked up: this test has built the same programs before", instead: "make --dry-run $0", root: true},
+	{match: `make push .*`, why: "needs a registry; there, the same command has one", elsewhere: "tools/release/image TestPush"},
+	{match: `make build`, why: "the repository is elsewhere", root: true},
 	{match: `make simulate.*`, why: "takes a minute or more, and is part of make test", elsewhere: "test/simulation TestSimulation"},
 	{match: `make (test|unit-race|unit-release|samples)`, why: "not run, only looked up: it is what runs this test, or runs with it", instead: "make --dry-run $0", root: true},
 	{match: `make generate`, why: "not run, only looked up: it writes files; make lint looks whether they are up to date", instead: "make --dry-run $0", root: true},
 	{
-		match: `make (bench|compat|conformance|lockorder|nightly|soak).*`,
+		match: `make compat`, why: "not run: it compiles another version of Kubernetes; whether the changes it knows of fit is looked up",
+		instead: "make --dry-run compat && git apply --check hack/compat/*.patch", root: true,
+	},
+	{
+		match: `make (bench|compat .*|conformance|lockorder|nightly|soak).*`,
 		why:   "not run, only looked up: it takes from minutes to for ever", instead: "make --dry-run $0", root: true,
 	},
 	{
@@ -113,7 +118,7 @@ var rules = []rule{
 	},
 
 	// Images.
-	{match: `skopeo copy .*`, why: "needs a registry", elsewhere: "tools/release/image TestArchive"},
+	{match: `skopeo copy .*`, why: "there is no skopeo here; that the archive is what it reads is looked at", elsewhere: "tools/release/image TestArchive"},
 
 	// Installing, and removing what others need.
 	{

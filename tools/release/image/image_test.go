@@ -179,7 +179,7 @@ func TestArchive(t *testing.T) {
 	if err := WriteArchive(path, all, meta.Reference); err != nil {
 		t.Fatal(err)
 	}
-	at := layout.Path(unpack(t, path))
+	at := layout.Path(unpacked(t, path))
 	there, err := at.ImageIndex()
 	if err != nil {
 		t.Fatal(err)
@@ -204,38 +204,14 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// unpack unpacks a tar file into a new directory.
-func unpack(t *testing.T, path string) string {
+// unpacked unpacks a tar file into a new directory.
+func unpacked(t *testing.T, path string) string {
 	t.Helper()
-	in, err := os.Open(path)
-	if err != nil {
+	dir := t.TempDir()
+	if err := unpack(path, dir); err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close()
-	dir := t.TempDir()
-	for r := tar.NewReader(in); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := filepath.Join(dir, h.Name)
-		if h.Typeflag == tar.TypeDir {
-			if err := os.MkdirAll(to, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		content, err := io.ReadAll(r)
-		if err == nil {
-			err = os.WriteFile(to, content, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return dir
 }
 
 // TestRefusedBinaries checks that what could not run in the image does not get there.

@@ -1,0 +1,140 @@
+package image
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// newRegistry starts a registry that keeps what it gets until the test ends, and returns
+// the name of an image there. It wants this user and password where they are not empty.
+func newRegistry(t *testing.T, user, password string) string {
+	t.Helper()
+	keeps := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, p, _ := r.BasicAuth()
+		if u != user || p != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		keeps.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://") + "/paddock:1.0"
+}
+
+// archived writes an archive with a small program.
+func archived(t *testing.T) (path, digest string) {
+	t.Helper()
+	all := index(t, meta, compiled(t, source(t)))
+	path = filepath.Join(t.TempDir(), "image.tar")
+	if err := WriteArchive(path, all, meta.Reference); err != nil {
+		t.Fatal(err)
+	}
+	want, err := all.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, want.String()
+}
+
+// TestPush pushes an archive as the page says, "make push", and pulls it again.
+func TestPush(t *testing.T) {
+	path, want := archived(t)
+	reference := newRegistry(t, "ann", "secret")
+	login := t.TempDir()
+	t.Setenv("DOCKER_CONFIG", login)
+	push := func() (string, error) {
+		out, err := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../../..", "push", "IMAGE="+reference, "ARCHIVE="+path).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := push(); err == nil || !strings.Contains(out, "UNAUTHORIZED") && !strings.Contains(out, "401") {
+		t.Errorf("without a password: %v\n%s", err, out)
+	}
+	config := `{"auths": {"` + strings.TrimSuffix(reference, "/paddock:1.0") + `": {"username": "ann", "password": "secret"}}}`
+	if err := os.WriteFile(filepath.Join(login, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := push()
+	if err != nil || !strings.Contains(out, want) {
+		t.Fatalf("%v, want digest %s:\n%s", err, want, out)
+	}
+	checkPulled(t, reference, want)
+}
+
+// checkPulled looks at what the registry has.
+func checkPulled(t *testing.T, reference, want string) {
+	t.Helper()
+	tag, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := remote.Index(tag, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := got.Digest(); err != nil || digest.String() != want {
+		t.Errorf("the registry has %v, %v, want %s", digest, err, want)
+	}
+	if err := validate.Index(got); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWrongPushes checks that what is no image of ours, or has no tag, is not sent.
+func TestWrongPushes(t *testing.T) {
+	path, _ := archived(t)
+	reference := newRegistry(t, "", "")
+	leads := filepath.Join(t.TempDir(), "leads.tar")
+	pack := func(h *tar.Header) {
+		t.Helper()
+		out, err := os.Create(leads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := tar.NewWriter(out)
+		if err := errors.Join(w.WriteHeader(h), w.Close(), out.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := filepath.Join(t.TempDir(), "empty.tar")
+	if err := os.WriteFile(empty, make([]byte, 1024), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pack(&tar.Header{Name: "../outside", Typeflag: tar.TypeReg})
+	for _, c := range []struct{ path, reference, says string }{
+		{path, strings.TrimSuffix(reference, ":1.0"), "tag"},
+		{path, reference + "@nonsense", "tag"},
+		{filepath.Join(t.TempDir(), "missing.tar"), reference, "no such file"},
+		{empty, reference, "index.json"},
+		{leads, reference, "outside of the layout"},
+	} {
+		if _, err := Push(t.Context(), c.path, c.reference); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s to %s: %v, want an error with %q", c.path, c.reference, err, c.says)
+		}
+	}
+	pack(&tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc"})
+	if _, err := Push(t.Context(), leads, reference); err == nil || !strings.Contains(err.Error(), "neither a directory nor a file") {
+		t.Errorf("a link: %v", err)
+	}
+	if digest, err := Push(t.Context(), path, reference); err != nil {
+		t.Error(err)
+	} else {
+		checkPulled(t, reference, digest.String())
+	}
+}
