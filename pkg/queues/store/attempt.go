@@ -92,8 +92,7 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	leaf := s.draft.Queue(p.app.leaf)
 	if end := s.delayEnd(p); end.After(now) {
 		if !s.mayAsk(p) { // nobody will look at the pod when the delay ends
-			return reasons.New(reasons.PreemptionRefused,
-				"neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path), time.Time{}
+			return notOwed(leaf), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now)), time.Time{}
@@ -114,6 +113,11 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
 	}
 	return reasons.Reason{}, time.Time{}
+}
+
+// notOwed is why nobody makes room for a pod of a queue that has what it is guaranteed.
+func notOwed(leaf *queues.Queue) reasons.Reason {
+	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 
 // lastRefused is when and why a plan for the pod, or one of its twins, came to

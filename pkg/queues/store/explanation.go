@@ -148,6 +148,9 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	if r.Why = s.never(p); r.Why.None() {
 		r.Why, _ = s.gate(p, now)
 	}
+	if r.Why.None() && !s.mayAsk(p) {
+		r.Why = notOwed(s.draft.Queue(p.app.leaf))
+	}
 	r.Tried, r.Refused = p.lastRefused()
 	if p.asks.due.at >= 0 {
 		r.Next = p.asks.due.when

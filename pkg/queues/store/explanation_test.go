@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
@@ -81,6 +82,25 @@ func TestContradictionsAreFound(t *testing.T) {
 		x := right()
 		if plant(x); len(contradictions(p, x)) == 0 {
 			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// TestNobodyIsOwedRoom: that law 4 keeps a pod from making room is said before its
+// queue's delay is over and after it.
+func TestNobodyIsOwedRoom(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	s.Start(epoch)
+	p := askingPod("p")
+	s.Upsert(p, epoch)
+	s.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), epoch)
+	for _, after := range []time.Duration{0, time.Hour} {
+		x, known := s.Explanation(p.UID, epoch.Add(after))
+		if !known || x.Room == nil || x.Room.Why.Code != reasons.PreemptionRefused {
+			t.Errorf("after %v: %+v", after, x.Room)
+		}
+		if over := !x.Room.DelayEnds.After(epoch.Add(after)); over != (after > 0) {
+			t.Errorf("after %v the delay, which ends at %v, is over: %t", after, x.Room.DelayEnds, over)
 		}
 	}
 }
