@@ -63,7 +63,7 @@ func kindOf(text string) string {
 	case r.instead != "" || r.names:
 		return "tried in another way"
 	}
-	return "run with something before, after, or another exit code"
+	return "run with something before, after or in the environment, or another exit code"
 }
 
 // try does what the rule of a command says, and returns what it printed.
@@ -102,18 +102,26 @@ func try(ctx context.Context, text string) (string, error) {
 			return "", err
 		}
 	}
-	output, err := shell(ctx, place(text), r.exit, r.root)
+	output, err := shell(ctx, place(r.environment+text), r.exit, r.root)
+	if err == nil && !strings.Contains(output, r.says) {
+		return "", fmt.Errorf("%s: it does not say %q: %s", text, r.says, output)
+	}
 	if err == nil && r.after != "" {
 		_, err = shell(ctx, place(r.after), 0, r.root)
 	}
 	return output, err
 }
 
+// addresses are those of the pages, and what they are here.
+func addresses() *strings.Replacer {
+	return strings.NewReplacer("http://127.0.0.1:9080", suite.rest, "https://127.0.0.1:9080", suite.secure, "https://SCHEDULER:9080", suite.secure)
+}
+
 // shell runs a command and wants its exit code to be exit.
 func shell(ctx context.Context, text string, exit int, root bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", strings.ReplaceAll(text, "http://127.0.0.1:9080", suite.rest))
+	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", addresses().Replace(text))
 	c.Dir, c.Env = suite.work, suite.env
 	if root {
 		c.Dir = suite.root

@@ -16,5 +16,6 @@
 //	go test ./test/integration/docs -args -rewrite
 //
 // stage_test.go has the cluster in which the pages take place: queues, and one pod for
-// each reason to wait that lasts.
+// each reason to wait that lasts; secure_test.go another scheduler there, which wants to
+// know who asks it.
 package docs

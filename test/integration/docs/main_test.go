@@ -23,6 +23,7 @@ var suite struct {
 	root    string // of the repository
 	cluster *localcluster.Cluster
 	rest    string // URL of the scheduler
+	secure  string // URL of one that wants a certificate and a token
 	work    string // where commands are run
 	env     []string
 }
@@ -119,9 +120,10 @@ func compile(ctx context.Context) error {
 }
 
 // plugin is what "kubectl paddock" finds. The nodes have no network, so that no
-// Service leads to a scheduler: questions to it get its address.
+// Service leads to a scheduler: questions to it get its address, but where they have one.
 const plugin = `#!/bin/sh
 case "$1 $2 $*" in
+  *" --server "*) ;;
   queues*|top*|decisions*|holds*|explain*|preview*|*" diff "*--live*) exec %[1]s "$@" --server "%[2]s" ;;
 esac
 exec %[1]s "$@"

@@ -37,6 +37,9 @@ func stage(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
+	if err := startSecure(ctx, bin); err != nil {
+		return err
+	}
 	if err := run(exec.CommandContext(ctx, "kubectl", "apply", "-k", "manifests/base")); err != nil {
 		return err
 	}
