@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -258,6 +260,44 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	}
 }
 
+const clustersRequest = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// began is nil once the first byte of an answer is there, and otherwise says what came
+// instead of it.
+func began(conn net.Conn) error {
+	_ = conn.SetReadDeadline(time.Now().Add(patient))
+	_, err := conn.Read(make([]byte, 1))
+	return err
+}
+
+// oneMore opens three connections, each of which is to be answered, and then one
+// more, which is to be turned away: it asks, and is closed without an answer.
+func oneMore(t *testing.T, s served) (three []net.Conn, wrong error) {
+	t.Helper()
+	for range 3 {
+		conn := s.dial(t, clustersRequest)
+		if err := began(conn); err != nil {
+			t.Fatal(err)
+		}
+		three = append(three, conn)
+	}
+	conn, err := s.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	// It may be closed before it has asked: then that is what reading says, too.
+	_, _ = io.WriteString(conn, clustersRequest)
+	switch err := began(conn); {
+	case err == nil:
+		return three, errors.New("one more than the limit is answered")
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return three, nil
+	default:
+		return three, fmt.Errorf("one more than the limit is not turned away: %w", err)
+	}
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, limit := range map[string]func(*limits){
 		"all":      func(l *limits) { l.connections = 3 },
@@ -265,24 +305,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveCluster(t, newCluster(t, ""), limit)
-			const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
-			ask := func(conn net.Conn) error {
-				_ = conn.SetReadDeadline(time.Now().Add(patient))
-				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				if err == nil {
-					_ = answer.Body.Close()
-				}
-				return err
-			}
-			var conns []net.Conn
-			for range 3 {
-				conns = append(conns, s.dial(t, request))
-				if err := ask(conns[len(conns)-1]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := ask(s.dial(t, "")); err == nil {
-				t.Error("one more than the limit is answered")
+			conns, wrong := oneMore(t, s)
+			if wrong != nil {
+				t.Fatal(wrong)
 			}
 			_ = conns[0].Close()
 			for deadline := time.Now().Add(patient); ; {
@@ -290,8 +315,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, _ = io.WriteString(conn, request)
-				err = ask(conn)
+				_, _ = io.WriteString(conn, clustersRequest)
+				err = began(conn)
 				_ = conn.Close()
 				if err == nil {
 					break
@@ -301,6 +326,19 @@ func TestConnectionsAreBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestConnectionsOverALimitAreFound has limits that let one more in.
+func TestConnectionsOverALimitAreFound(t *testing.T) {
+	for name, limit := range map[string]func(*limits){
+		"neither":  func(*limits) {},
+		"all":      func(l *limits) { l.connections = 4 },
+		"per host": func(l *limits) { l.perHost = 4 },
+	} {
+		if _, wrong := oneMore(t, serveCluster(t, newCluster(t, ""), limit)); wrong == nil {
+			t.Errorf("%s: a connection over the limit is not found", name)
+		}
 	}
 }
 
