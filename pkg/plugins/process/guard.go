@@ -1,17 +1,24 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	clientrest "k8s.io/client-go/rest"
 
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -37,25 +44,20 @@ type guard struct {
 }
 
 // newGuard makes a guard with a client of its own: questions about readers must not
-// take from the rate at which the scheduler may bind pods.
-func newGuard(config *clientrest.Config) (rest.Guard, error) {
+// take from the rate at which the scheduler may bind pods. The API server has until
+// the timeout to answer each.
+func newGuard(config *clientrest.Config, timeout time.Duration) (rest.Guard, error) {
 	config = clientrest.AddUserAgent(clientrest.CopyConfig(config), "rest")
-	config.QPS, config.Burst = 20, 40
+	config.QPS, config.Burst, config.Timeout = 20, 40, timeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("restAuthorization: %w", err)
 	}
-	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
-	authn, _, err := authenticatorfactory.DelegatingAuthenticatorConfig{
-		Anonymous:               &apiserver.AnonymousAuthConfig{},
-		TokenAccessReviewClient: client.AuthenticationV1(), TokenAccessReviewTimeout: reviewTimeout,
-		WebhookRetryBackoff: backoff, CacheTTL: verdictKept,
-	}.New()
-	if err != nil {
-		return nil, fmt.Errorf("restAuthorization: %w", err)
-	}
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
+	asked := &tokens{reviews: client.AuthenticationV1().TokenReviews(), backoff: backoff, timeout: timeout}
+	authn := group.NewAuthenticatedGroupAdder(bearertoken.New(certain{cache.New(asked, false, verdictKept, verdictKept)}))
 	authz, err := authorizerfactory.DelegatingAuthorizerConfig{
-		SubjectAccessReviewClient: client.AuthorizationV1(), WebhookRetryBackoff: backoff,
+		SubjectAccessReviewClient: client.AuthorizationV1(), WebhookRetryBackoff: &backoff,
 		AllowCacheTTL: verdictKept, DenyCacheTTL: verdictKept,
 	}.New()
 	if err != nil {
@@ -64,12 +66,60 @@ func newGuard(config *clientrest.Config) (rest.Guard, error) {
 	return &guard{authenticator: authn, authorizer: authz}, nil
 }
 
+// tokens asks the API server whose token it is. Upstream's own asker tells an API
+// server that says no and one that cannot be asked by the same kind of error; here
+// only a no is rest.ErrUnknown, so that nobody looks for a better token in an outage.
+type tokens struct {
+	reviews authenticationclient.TokenReviewInterface
+	backoff wait.Backoff
+	timeout time.Duration // of one question with all that is tried again
+}
+
+// AuthenticateToken serves authenticator.Token. A no without a reason is no error.
+func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	var review *authenticationv1.TokenReview
+	err := webhook.WithExponentialBackoff(ctx, t.backoff, func() (err error) {
+		question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+		review, err = t.reviews.Create(ctx, question, metav1.CreateOptions{})
+		return err
+	}, webhook.DefaultShouldRetry)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("the API server was asked whose token it is: %w", err)
+	case !review.Status.Authenticated && review.Status.Error != "":
+		return nil, false, fmt.Errorf("%w: %s", rest.ErrUnknown, review.Status.Error)
+	case !review.Status.Authenticated:
+		return nil, false, nil
+	}
+	who := review.Status.User
+	extra := make(map[string][]string, len(who.Extra))
+	for k, v := range who.Extra {
+		extra[k] = v
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{Name: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra}}, true, nil
+}
+
+// certain makes a no without a reason rest.ErrUnknown. It is outside of the cache,
+// which keeps a no and no errors.
+type certain struct{ authenticator.Token }
+
+// AuthenticateToken serves authenticator.Token.
+func (c certain) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+	who, known, err := c.Token.AuthenticateToken(ctx, token)
+	if !known && err == nil {
+		err = rest.ErrUnknown
+	}
+	return who, known, err
+}
+
 // Admit serves pkg/rest. Nothing there changes anything, so every method is a get.
 func (g *guard) Admit(r *http.Request) error {
 	who, known, err := g.authenticator.AuthenticateRequest(r)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", rest.ErrUnknown, err)
+		return err
 	case !known:
 		return rest.ErrUnknown
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -115,7 +117,7 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 	v := &reviewer{}
 	server := httptest.NewServer(v)
 	t.Cleanup(server.Close)
-	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}})
+	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,5 +150,121 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 	v.mute.Store(true)
 	if err := ask("GET", "/ws/v1/other", "anna"); err == nil || errors.Is(err, rest.ErrForbidden) {
 		t.Errorf("an API server that does not say: %v", err)
+	}
+}
+
+// TestAnOutageIsNoBadToken: who sends a token is not told that it is no good while
+// the API server does not say so.
+func TestAnOutageIsNoBadToken(t *testing.T) {
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() { close(over); silent.Close() })
+	shut := httptest.NewServer(http.NotFoundHandler())
+	shut.Close()
+	says := func(status authenticationv1.TokenReviewStatus) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(authenticationv1.TokenReview{Status: status})
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	refuses := &reviewer{}
+	refuses.mute.Store(true)
+	refusing := httptest.NewServer(refuses)
+	t.Cleanup(refusing.Close)
+	for name, c := range map[string]struct {
+		host    string
+		timeout time.Duration
+		unknown bool
+		told    string
+	}{
+		"silent":              {silent.URL, 50 * time.Millisecond, false, "whose token"},
+		"gone":                {shut.URL, reviewTimeout, false, "whose token"},
+		"refuses the process": {refusing.URL, reviewTimeout, false, "whose token"},
+		"says no":             {says(authenticationv1.TokenReviewStatus{}), reviewTimeout, true, ""},
+		"says no and why":     {says(authenticationv1.TokenReviewStatus{Error: "token has expired"}), reviewTimeout, true, "token has expired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := newGuard(&clientrest.Config{Host: c.host, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, c.timeout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
+			r.Header.Set("Authorization", "Bearer never seen")
+			err = g.Admit(r)
+			if err == nil || errors.Is(err, rest.ErrUnknown) != c.unknown || errors.Is(err, rest.ErrForbidden) || !strings.Contains(err.Error(), c.told) {
+				t.Errorf("%v; an error about the token: want %t, with %q", err, c.unknown, c.told)
+			}
+		})
+	}
+}
+
+// TestGuardWaitsForNobodyForever: the token is known, and then the API server falls silent.
+func TestGuardWaitsForNobodyForever(t *testing.T) {
+	v, over := &reviewer{}, make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
+			v.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() { close(over); server.Close() })
+	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, 200*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/ws/v1/queues", nil)
+	r.Header.Set("Authorization", "Bearer anna")
+	if err := g.Admit(r); err == nil || errors.Is(err, rest.ErrUnknown) || errors.Is(err, rest.ErrForbidden) || ctx.Err() != nil {
+		t.Errorf("%v; %v", err, ctx.Err())
+	}
+}
+
+// TestReadersAreAskedAboutWithAllThatIsKnown: a role may be bound to a group.
+func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
+	var got authorizationv1.SubjectAccessReviewSpec
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
+			_ = json.NewEncoder(w).Encode(authenticationv1.TokenReview{Status: authenticationv1.TokenReviewStatus{
+				Authenticated: true, User: authenticationv1.UserInfo{
+					Username: "anna", UID: "7", Groups: []string{"readers"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"few", "more"}},
+				},
+			}})
+			return
+		}
+		var review authorizationv1.SubjectAccessReview
+		_ = json.NewDecoder(r.Body).Decode(&review)
+		got, review.Status.Allowed = review.Spec, true
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(server.Close)
+	g, err := newGuard(&clientrest.Config{Host: server.URL, ContentConfig: clientrest.ContentConfig{ContentType: "application/json"}}, reviewTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/ws/v1/queues", nil)
+	r.Header.Set("Authorization", "Bearer anna")
+	if err := g.Admit(r); err != nil {
+		t.Fatal(err)
+	}
+	want := authorizationv1.SubjectAccessReviewSpec{
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/paddock/ws/v1/queues", Verb: "get"},
+		User:                  "anna", UID: "7", Groups: []string{"readers", "system:authenticated"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"few", "more"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("asked about %+v, want %+v", got, want)
 	}
 }
