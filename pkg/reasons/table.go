@@ -38,6 +38,9 @@ const (
 	// SoftGangIgnored: the pods of a Soft gang start one by one. It is a warning; no
 	// pod waits for it.
 	SoftGangIgnored Code = "SoftGangIgnored"
+	// PodGroupIgnored: the pods of a PodGroup start one by one, for nobody follows
+	// PodGroups. It is a warning; no pod waits for it.
+	PodGroupIgnored Code = "PodGroupIgnored"
 
 	// PodGroupIncomplete: not enough pods of its PodGroup can start with the pod.
 	PodGroupIncomplete Code = "PodGroupIncomplete"
@@ -156,7 +159,9 @@ var table = []Entry{
 	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",
 		"Set gangSchedulingStyle=Soft, or remove the task-groups annotation. Pods of a PodGroup start together, where the scheduler is installed with Coscheduling."},
 	{SoftGangIgnored, "The pods of a gang with gangSchedulingStyle=Soft run as ordinary pods, each as soon as it can, because this scheduler does not offer gangs yet.",
-		"If the application can start pod by pod there is nothing to do. Otherwise give it a queue with enough guaranteed for all of it, or make its pods members of a PodGroup."},
+		"If the application can start pod by pod there is nothing to do. Otherwise give it a queue with enough guaranteed for all of it, or make its pods members of a PodGroup, where the scheduler is installed with Coscheduling."},
+	{PodGroupIgnored, "The pods of a PodGroup run as ordinary pods, each as soon as it can, because the scheduler is installed without Coscheduling.",
+		"If they can start one by one there is nothing to do; remove the label to be told no more. Otherwise ask whoever runs the scheduler to install it with PodGroups: docs/install.md says how."},
 	{PodGroupIncomplete, "The pods of a PodGroup start together, and there is no such PodGroup, or not enough of its pods can start.",
 		"Read the sentence: it counts the pods of the group. Make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",

@@ -89,6 +89,7 @@ var explainedElsewhere = map[reasons.Code]string{
 var unexplained = map[reasons.Code]string{
 	reasons.NamespaceAnnotationInvalid: "a warning on a namespace: no pod waits for it",
 	reasons.SoftGangIgnored:            "a warning on a pod: it does not wait for it",
+	reasons.PodGroupIgnored:            "a warning on a pod: it does not wait for it",
 	reasons.NodeHeld:                   "the filter says it of a node: FailedScheduling counts it, as TestDaemonSetHoldsEnd reads, and the pod's reason is NoNodeFits",
 	reasons.ConfigurationChanged:       "ends an attempt that is made again at once: between the two it is nobody's reason. The tests of pkg/plugins/reservation see the attempt",
 }

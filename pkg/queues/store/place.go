@@ -54,8 +54,11 @@ func (s *Store) place(p *pod, now time.Time) {
 	p.reason, p.attempts = reasons.Reason{}, 0
 	s.toWaiting(p)
 	s.arm(p, now)
-	if gang == placement.GangSoft {
-		s.reports.warn(p, now)
+	switch {
+	case gang == placement.GangSoft:
+		s.reports.warn(p, reasons.SoftGangIgnored, now)
+	case p.Labels[PodGroupLabel] != "" && !s.together.follows:
+		s.reports.warn(p, reasons.PodGroupIgnored, now)
 	}
 }
 

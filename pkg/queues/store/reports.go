@@ -44,8 +44,9 @@ type report struct {
 	told   reasons.Code // empty when nothing, or that the reason is gone
 	cause  cause        // of what was told
 	toldAt time.Time
-	warned bool      // it is the pod to warn of its gang, or was
-	warnAt time.Time // when that became due; zero once it is done
+	warned bool         // it is the pod to warn of its gang, or was
+	warnOf reasons.Code // with which code
+	warnAt time.Time    // when that became due; zero once it is done
 	at     int
 }
 
@@ -84,13 +85,14 @@ func (r *reports) settle(p *pod, now time.Time) {
 	}
 }
 
-// warn has people told, once per application, that the gang of the pod is ignored.
-func (r *reports) warn(p *pod, now time.Time) {
+// warn has people told, once per application, that the gang or PodGroup of the pod is
+// ignored.
+func (r *reports) warn(p *pod, of reasons.Code, now time.Time) {
 	if p.app.warned || p.report.warned {
 		p.app.warned = true // also where a changed pod made its application anew
 		return
 	}
-	p.app.warned, p.report.warned, p.report.warnAt = true, true, now
+	p.app.warned, p.report.warned, p.report.warnOf, p.report.warnAt = true, true, of, now
 	r.look(p.report, now)
 }
 
@@ -106,8 +108,11 @@ func (s *Store) takeWarning(t *report, now time.Time) (warn bool, out Report) {
 	}
 	// Whether it waits for something is looked at as if there were no warning.
 	s.reports.look(t, t.since.Add(soon))
-	return true, Report{Ref: p.Ref(), Warning: true, Reason: reasons.New(reasons.SoftGangIgnored,
-		"application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)}
+	why := reasons.New(t.warnOf, "application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)
+	if t.warnOf == reasons.PodGroupIgnored {
+		why = reasons.New(t.warnOf, "application %s: pods with label %s run as ordinary pods, each as soon as it can", p.app.name.id, PodGroupLabel)
+	}
+	return true, Report{Ref: p.Ref(), Warning: true, Reason: why}
 }
 
 func (r *reports) forget(p *pod) {
