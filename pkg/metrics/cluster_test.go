@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -205,8 +206,17 @@ func TestGuaranteesRun(t *testing.T) {
 	add(s, "a1", "root.a", "vcore=1", "")
 	clock := clocktesting.NewFakeClock(now)
 	g := &Guarantees{Source: s, Leading: func() bool { return true }, Clock: clock}
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); g.Run(t.Context()) }()
+	go func() { defer close(done); g.Run(ctx) }()
+	defer func() { // it counts for no other test
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Error("it goes on after its end")
+		}
+	}()
 	deadline := time.After(time.Minute)
 	for totals.Load() == nil || len(*totals.Load()) == 0 {
 		select {

@@ -104,11 +104,22 @@ func TestPreviewsTakeTurns(t *testing.T) {
 	})
 }
 
+// left says that a preview has begun, and ends it only when its reader leaves.
+type left chan struct{}
+
+func (l left) Preview(ctx context.Context, _ []byte) (*Preview, error) {
+	close(l)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 func TestPreviewsGiveTheirTurnBack(t *testing.T) {
-	s := previewServer(echo{took: time.Hour})
+	begun := make(left)
+	s := previewServer(begun)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if w := post(ctx, s.Handler(), "x"); w.Code == http.StatusOK {
+	defer cancel()
+	go func() { <-begun; cancel() }()
+	if w := post(ctx, s.Handler(), "x"); w.Code != http.StatusInternalServerError {
 		t.Fatalf("%d", w.Code)
 	}
 	s.previewer = func() Previewer { return echo{} }

@@ -10,13 +10,14 @@ import (
 
 // webUI is what the pages of yunikorn-web read, by endpoint: paths into the answer,
 // where [] is every element of a list, with the JSON types it takes. "?" marks what
-// it can do without.
+// it can do without. Its models name more that YuniKorn does not serve either: the
+// partition of a node, and the queue and partition of an allocation.
 var webUI = map[string][]string{
 	"partitions": {
 		"[].name string", "[].state string", "[].clusterId string", "[].lastStateTransitionTime number", "[].capacity object", "[].capacity.capacity ?object",
-		"[].capacity.usedCapacity ?object", "[].nodeSortingPolicy.type string", "[].totalNodes number", "[].totalContainers number", "[].applications.total number",
+		"[].capacity.usedCapacity ?object", "[].nodeSortingPolicy.type string", "[].totalNodes number", "[].totalContainers number", "[].applications.total number", "[].applications.Accepted ?number", "[].applications.Running ?number", "[].applications.Completed ?number",
 	},
-	"clusters":     {"[].startTime number", "[].rmBuildInformation.[] object", "[].partition string", "[].clusterName string"},
+	"clusters":     {"[].startTime number", "[].rmBuildInformation.[].buildVersion string", "[].rmBuildInformation.[].buildDate ?string", "[].rmBuildInformation.[].rmId ?string", "[].partition string", "[].clusterName string"},
 	"history/apps": {"[].timestamp number", "[].totalApplications string"}, "history/containers": {"[].timestamp number", "[].totalContainers string"},
 	"scheduler/node-utilizations": {
 		"[].clusterId string", "[].partition string", "[].utilizations list", "[].utilizations.[].type string",
@@ -24,7 +25,7 @@ var webUI = map[string][]string{
 	},
 	"partition/default/queues": {
 		"queuename string", "status string", "partition string", "isLeaf bool", "isManaged bool", "children ?list", "maxResource ?object", "guaranteedResource ?object",
-		"allocatedResource ?object", "pendingResource ?object", "absUsedCapacity ?object", "properties ?object", "template ?object",
+		"allocatedResource ?object", "pendingResource ?object", "absUsedCapacity ?object", "properties ?object", "template ?object", "template.maxResource ?object", "template.guaranteedResource ?object", "template.properties ?object",
 	},
 	"partition/default/queue/root.b/applications": {
 		"[].applicationID string", "[].usedResource ?object", "[].pendingResource ?object", "[].maxUsedResource ?object", "[].submissionTime number",
