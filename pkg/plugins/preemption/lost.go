@@ -1,6 +1,7 @@
 package preemption
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +13,8 @@ import (
 )
 
 // mindLost compares the nodes of this cycle with the pods that gave room back unseen
-// (see [store.LostPod]). If one of them is on a node still, as it was, the scheduler's
-// cache was not told yet, and the pod that was tried comes back.
+// (see [store.LostPod]). If one of them is on a node still, as it was, the scheduler
+// was not told yet, and the pod that was tried comes back.
 func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	s := pl.process.Store()
 	lost := s.LostPods()
@@ -23,16 +24,27 @@ func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	}
 	there := stillThere(lost, lister.NodeInfos())
 	var vanished []store.LostPod
-	for i, l := range lost {
-		pod := there[i]
-		if pod == nil || l.Node != "" && !informer.Translate(pod, pl.process.Requests()).Request.Equal(l.Request) {
-			vanished = append(vanished, l)
+	for i := range lost {
+		l := &lost[i]
+		switch {
+		case l.Nominated && pl.nominated(l):
+		case !l.Nominated && there[i] != nil && (l.Node == "" || informer.Translate(there[i], pl.process.Requests()).Request.Equal(l.Request)):
+		default:
+			vanished = append(vanished, *l)
 		}
 	}
 	s.Vanished(vanished)
 	if len(vanished) < len(lost) {
 		s.ComeBack(pod, now)
 	}
+}
+
+// nominated tells whether a pod is nominated to a node that it does not hold any more.
+func (pl *Plugin) nominated(l *store.LostPod) bool {
+	if h, held := pl.process.Store().Holds().Of(l.UID); held && h.Node == l.Node {
+		return false // it is so again
+	}
+	return slices.ContainsFunc(pl.handle.NominatedPodsForNode(l.Node), func(p fwk.PodInfo) bool { return p.GetPod().UID == l.UID })
 }
 
 // stillThere are the pods as a cycle's nodes have them; nil for one that its node has

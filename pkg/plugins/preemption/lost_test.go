@@ -5,6 +5,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -46,6 +49,35 @@ func TestLostPod(t *testing.T) {
 				t.Errorf("left to look for: %v, want %d", got, c.left)
 			}
 		})
+	}
+}
+
+// TestLostNomination: while a pod whose hold ended is nominated to the node still, who
+// found no node comes back.
+func TestLostNomination(t *testing.T) {
+	for nominated, want := range map[bool]reasons.Code{false: reasons.NoNodeFits, true: reasons.BackingOff} {
+		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+		holder := plugintest.Pod("holder", 150)
+		if on, _ := cl.answer(t, holder); on != "n1" {
+			t.Fatal("no node is held")
+		}
+		if nominated {
+			info, err := framework.NewPodInfo(holder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cl.AddNominatedPod(klog.Background(), info, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+		}
+		cl.store.GiveUp(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), cl.now)
+		cl.store.Tick(cl.now)
+		asker := plugintest.Pod("asker", 150)
+		never := corev1.PreemptNever
+		asker.Spec.PreemptionPolicy = &never
+		cl.answer(t, asker)
+		cl.store.Tick(cl.now.Add(500 * time.Millisecond))
+		if got := cl.store.Explain(asker.UID); got.Code != want {
+			t.Errorf("the holder is nominated still: %v; the pod waits for %v, want %s", nominated, got, want)
+		}
 	}
 }
 

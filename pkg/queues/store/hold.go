@@ -154,7 +154,9 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
-	s.lost.toTell = s.lost.toTell || node != h.Node
+	if node != h.Node {
+		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
+	}
 	if (p.app != nil || p.Foreign) && !p.state.allocated() {
 		if p.state == parked || p.state == cooling && h.Required {
 			p.reason = why

@@ -24,11 +24,10 @@ import (
 //     it was changed while the watch was interrupted. The queue is told of a pod that came.
 //   - A pod held a node and was nominated there, and does not run there: the filters
 //     count a nominated pod as if it ran. If the nomination was not written yet, or its
-//     write failed, then nobody is told of its end. There is nothing to look for of
-//     this kind, for the nomination ends with the cycle that ends the hold; or package
-//     process finds it and tells.
+//     write failed, then nobody is told of its end, which comes with the next cycle of
+//     the pod.
 //
-// What becomes of one of the first three:
+// What becomes of one:
 //
 //	        lose                       Tick, at most once a second
 //	gone ──────────► lost, untold ──────────────────────────────► lost, told
@@ -54,7 +53,10 @@ type LostPod struct {
 	// Node is where the store had it; empty for a pod that the store did not have on
 	// a node, and that the scheduler may have chosen one for.
 	Node string
-	// Request is what it used there; zero where Node is empty. A pod that is there and
+	// Nominated is true for a pod that was not there, but may have been nominated there
+	// and counted as if it were.
+	Nominated bool
+	// Request is what it used there; zero where Node is empty, or for one that was nominated. A pod that is there and
 	// requests something else is known to the scheduler as it is.
 	Request resources.Vector
 	// When the store was told.

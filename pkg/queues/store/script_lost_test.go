@@ -18,6 +18,10 @@ func (s *script) lostPods(words []string) string {
 	}
 	var b strings.Builder
 	for _, e := range s.store.LostPods() {
+		if e.Nominated {
+			fmt.Fprintf(&b, "%s, nominated to %s\n", e.UID, e.Node)
+			continue
+		}
 		fmt.Fprintf(&b, "%s on %q, requests %v\n", e.UID, e.Node, e.Request)
 	}
 	return b.String()
