@@ -103,7 +103,7 @@ lockorder: ## The same with locks that watch in which order they are taken.
 
 .PHONY: integration
 integration: ## Tests against a real control plane.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 30m $(INTEGRATION)
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 60m $(INTEGRATION) # each; a first build is part of it
 
 .PHONY: nightly
 nightly: ## All long checks, one after the other, with a summary: PARTS= chooses; see docs/nightly.md.
@@ -159,7 +159,7 @@ pages: ## Write the generated pages of docs anew: configuration, reasons, metric
 
 .PHONY: samples
 samples: ## Write the outputs that pages of docs show anew, from a real control plane.
-	LDFLAGS="$$PADDOCK_LDFLAGS" go test -count=1 ./test/integration/docs -args -rewrite
+	LDFLAGS="$$PADDOCK_LDFLAGS" go test -count=1 -timeout 60m ./test/integration/docs -args -rewrite
 
 .PHONY: compat
 compat: ## Build against the next version of Kubernetes and say what breaks: KUBE=, CONTROLLER_RUNTIME=.

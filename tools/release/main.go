@@ -147,8 +147,8 @@ func runPush(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *archive == "" || *reference == "" {
-		return errors.New("push: --archive and --reference are needed: give the file and registry/name:tag")
+	if *archive == "" {
+		return errors.New("push: --archive is missing: give the file that \"release image\" has made")
 	}
 	digest, err := image.Push(ctx, *archive, *reference)
 	if err != nil {

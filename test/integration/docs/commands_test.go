@@ -119,7 +119,11 @@ func addresses() *strings.Replacer {
 
 // shell runs a command and wants its exit code to be exit.
 func shell(ctx context.Context, text string, exit int, root bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	limit := 3 * time.Minute
+	if root {
+		limit = 15 * time.Minute // it compiles, Kubernetes too where nothing has yet
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", addresses().Replace(text))
 	c.Dir, c.Env = suite.work, suite.env

@@ -152,9 +152,19 @@ var rules = []rule{
 		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
 		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",
 	},
+	{
+		match: `kubectl delete -k manifests/admission/mutating-v1 .*`, why: "for Kubernetes 1.36; this API server has v1beta1, and the page says what comes then",
+		instead: `said=$($0 2>&1) && exit 1; grep "no matches for kind" <<< "$said"`,
+	},
+	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"), deletes("manifests/admission"),
 	{match: `kubectl apply -k manifests/admission/only-queues`, why: "other pages make other pods", after: "kubectl delete -k manifests/admission/only-queues"},
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", instead: "$0 --dry-run=server --ignore-not-found"},
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
+	{
+		match: `kubectl -n yunikorn wait pod -l app.kubernetes.io/name=paddock .*`, why: "other pages need the pods: they are told to go as the command before it does",
+		before: "[[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]\nkubectl -n yunikorn delete deployment paddock-scheduler --wait=false",
+		after:  "[[ -z $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]\n" + restore,
+	},
 	{match: `kubectl -n yunikorn rollout undo deployment paddock-scheduler`, why: "there has to be something to undo", before: secondRevision},
 
 	// The Service and the pods of an installation.
@@ -203,6 +213,14 @@ var rules = []rule{
 	// What ends with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
 	{match: `kubectl-paddock config diff deployed.yaml queues.yaml --usage usage.json`, why: "it finds something that needs attention", exit: 1},
+}
+
+// deletes is the rule of the command that deletes what a directory of manifests has.
+func deletes(dir string) rule {
+	return rule{
+		match: `kubectl delete -k ` + dir + ` --ignore-not-found`, why: "there has to be something to delete, and nothing of it may be left",
+		before: "kubectl apply -k " + dir, after: "[[ -z $(kubectl get -k " + dir + " --ignore-not-found -o name) ]]",
+	}
 }
 
 // ruleOf finds the rule of a command.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -22,6 +23,9 @@ import (
 // without TLS.
 func Push(ctx context.Context, path, reference string) (v1.Hash, error) {
 	var none v1.Hash
+	if reference == "" {
+		return none, errors.New("push: the image has no name: give registry/name:tag, to make push as IMAGE=registry/name:tag")
+	}
 	to, err := name.NewTag(reference, name.StrictValidation)
 	if err != nil {
 		return none, fmt.Errorf("push: %w", err)
@@ -65,6 +69,9 @@ func push(ctx context.Context, path, dir string, to name.Tag) (v1.Hash, error) {
 // unpack unpacks a tar file into a directory, out of which no name in it leads.
 func unpack(path, dir string) error {
 	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf(`there is no such archive: run "make image" first: %w`, err)
+	}
 	if err != nil {
 		return err
 	}

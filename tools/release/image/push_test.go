@@ -118,9 +118,10 @@ func TestWrongPushes(t *testing.T) {
 	}
 	pack(&tar.Header{Name: "../outside", Typeflag: tar.TypeReg})
 	for _, c := range []struct{ path, reference, says string }{
+		{path, "", "IMAGE=registry/name:tag"},
 		{path, strings.TrimSuffix(reference, ":1.0"), "tag"},
 		{path, reference + "@nonsense", "tag"},
-		{filepath.Join(t.TempDir(), "missing.tar"), reference, "no such file"},
+		{filepath.Join(t.TempDir(), "missing.tar"), reference, `run "make image" first`},
 		{empty, reference, "index.json"},
 		{leads, reference, "outside of the layout"},
 	} {
