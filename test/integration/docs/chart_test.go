@@ -17,13 +17,13 @@ func dryRun(ctx context.Context, values string) (string, error) {
 helm template paddock manifests/chart --namespace chart-values --kube-version 1.35 --values %q > objects.yaml
 kubectl apply --server-side --field-manager=chart --force-conflicts --dry-run=server --validate=strict -f objects.yaml 2> said.txt || { cat said.txt; exit 1; }
 if [[ -s said.txt ]]; then cat said.txt; exit 1; fi`, values)
-	return shell(ctx, text, 0, false)
+	return shell(ctx, text, 0, setting{})
 }
 
 // stable tells whether the API server has mutating policies of version v1.
 func stable(t *testing.T) bool {
 	t.Helper()
-	out, err := shell(t.Context(), "kubectl get --raw /apis/admissionregistration.k8s.io/v1", 0, false)
+	out, err := shell(t.Context(), "kubectl get --raw /apis/admissionregistration.k8s.io/v1", 0, setting{})
 	if err != nil {
 		t.Fatal(err)
 	}

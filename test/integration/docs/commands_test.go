@@ -98,16 +98,16 @@ func try(ctx context.Context, text string) (string, error) {
 		return text
 	}
 	if r.before != "" {
-		if _, err := shell(ctx, place(r.before), 0, r.root); err != nil {
+		if _, err := shell(ctx, place(r.before), 0, r.setting()); err != nil {
 			return "", err
 		}
 	}
-	output, err := shell(ctx, place(r.environment+text), r.exit, r.root)
+	output, err := shell(ctx, place(r.environment+text), r.exit, r.setting())
 	if err == nil && !strings.Contains(output, r.says) {
 		return "", fmt.Errorf("%s: it does not say %q: %s", text, r.says, output)
 	}
 	if err == nil && r.after != "" {
-		_, err = shell(ctx, place(r.after), 0, r.root)
+		_, err = shell(ctx, place(r.after), 0, r.setting())
 	}
 	return output, err
 }
@@ -117,17 +117,29 @@ func addresses() *strings.Replacer {
 	return strings.NewReplacer("http://127.0.0.1:9080", suite.rest, "https://127.0.0.1:9080", suite.secure, "https://SCHEDULER:9080", suite.secure)
 }
 
-// shell runs a command and wants its exit code to be exit.
-func shell(ctx context.Context, text string, exit int, root bool) (string, error) {
-	limit := 3 * time.Minute
-	if root {
-		limit = 15 * time.Minute // it compiles, Kubernetes too where nothing has yet
+// setting is where a command runs, and for how long it may.
+type setting struct{ root, long bool }
+
+func (r *rule) setting() setting { return setting{r.root, r.long} }
+
+// limit is how long a command may take.
+func (s setting) limit() time.Duration {
+	switch {
+	case s.long:
+		return time.Hour
+	case s.root:
+		return 15 * time.Minute // it compiles, Kubernetes too where nothing has yet
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	return 3 * time.Minute
+}
+
+// shell runs a command and wants its exit code to be exit.
+func shell(ctx context.Context, text string, exit int, in setting) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, in.limit())
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", addresses().Replace(text))
 	c.Dir, c.Env = suite.work, suite.env
-	if root {
+	if in.root {
 		c.Dir = suite.root
 	}
 	var out, failed bytes.Buffer
@@ -225,10 +237,18 @@ func TestRules(t *testing.T) {
 			t.Errorf("rule %q has no reason", r.match)
 		}
 		if !slices.ContainsFunc(commands, func(c command) bool {
-			used, _, _ := ruleOf(c.text)
+			used, _, _ := ruleAmong(rules, c.text)
 			return used.match == r.match
 		}) {
 			t.Errorf("rule %q is for no command: remove it", r.match)
+		}
+	}
+	for _, r := range inFull {
+		if !slices.ContainsFunc(commands, func(c command) bool {
+			used, _, _ := ruleAmong(inFull, c.text)
+			return used.match == r.match
+		}) {
+			t.Errorf("rule %q of the nightly run is for no command: remove it", r.match)
 		}
 	}
 }

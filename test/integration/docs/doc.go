@@ -6,7 +6,8 @@
 // looks like the root of this repository and has the files of testdata, unless a
 // rule says what is done in its place, and why (rules_test.go): another command, a look
 // whether the targets, packages and tests exist that it names, or no more than that a
-// test exists which tries the same elsewhere. Programs that are not here have to have a
+// test exists which tries the same elsewhere. What takes minutes is looked up with every
+// change and run by the nightly run (rules_nightly_test.go). Programs that are not here have to have a
 // rule; one whose name extract_test.go does not list is not seen in a sentence, but is
 // in a block.
 //

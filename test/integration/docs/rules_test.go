@@ -1,6 +1,9 @@
 package docs
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // rule says what is done with commands that are not simply run.
 type rule struct {
@@ -19,8 +22,8 @@ type rule struct {
 	name bool
 	// before and after are run around it.
 	before, after string
-	// root runs it in the root of the repository.
-	root bool
+	// root runs it in the root of the repository; long gives it an hour.
+	root, long bool
 	// node is true for what is done on a node: directory /etc/kubernetes is one of the
 	// test, with upstream's static pod and ours beside it.
 	node bool
@@ -225,6 +228,11 @@ func deletes(dir string) rule {
 
 // ruleOf finds the rule of a command.
 func ruleOf(text string) (rule, []string, bool) {
+	return ruleAmong(slices.Concat(inFull, rules), text)
+}
+
+// ruleAmong finds the first of the rules that is for a command.
+func ruleAmong(rules []rule, text string) (rule, []string, bool) {
 	for _, r := range rules {
 		if groups := regexp.MustCompile(`^(?s:` + r.match + `)$`).FindStringSubmatch(text); groups != nil {
 			return r, groups, true
