@@ -138,7 +138,10 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 		x.Standing = s.standing(p)
 	}
 	if p.state == cooling {
-		x.Retry, x.Erred = p.deadline, p.erred
+		x.Erred = p.erred
+		if !p.asks.holds { // who holds a node is told what it waits for there
+			x.Retry = p.deadline
+		}
 	}
 	r := &Room{DelayEnds: s.delayEnd(p)}
 	if p.asks.holds {
