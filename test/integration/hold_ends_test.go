@@ -94,9 +94,10 @@ func (h *half) roomWasTaken(says string) {
 	h.awaitEnd(reasons.HoldSuperseded, says)
 	h.c.expectEvicted("stays", 1)
 	h.c.awaitPlaced(h.asker)
-	if n := len(h.c.statuses(h.asker.UID, held)); n != 4 {
-		h.Errorf("condition %s had %d values, want True, False, True, False", held, n)
-	}
+	eventually(h, patience, fmt.Sprintf("condition %s had the values True, False, True, False", held), func() (bool, string) {
+		n := len(h.c.statuses(h.asker.UID, held)) // the last one is written after the bind
+		return n == 4, fmt.Sprint(n)
+	})
 	h.c.expectNoMore(calm, 3, "stays", "slow", "quick")
 	h.expectBooks()
 }
