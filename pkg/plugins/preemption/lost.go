@@ -17,7 +17,7 @@ import (
 // was not told yet, and the pod that was tried comes back.
 func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	s := pl.process.Store()
-	lost := s.LostPods()
+	lost := s.LostPods(now)
 	lister := pl.handle.SnapshotSharedLister()
 	if len(lost) == 0 || lister == nil {
 		return

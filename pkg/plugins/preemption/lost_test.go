@@ -13,6 +13,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
+// tried is why a pod waits half a second after it found no node; its back-off is a
+// second. Nobody makes room for it.
+func (c *cluster) tried(t *testing.T) reasons.Reason {
+	t.Helper()
+	asker := plugintest.Pod("asker", 150)
+	never := corev1.PreemptNever
+	asker.Spec.PreemptionPolicy = &never
+	c.answer(t, asker)
+	c.store.Tick(c.now.Add(500 * time.Millisecond))
+	return c.store.Explain(asker.UID)
+}
+
 // TestLostPod: while a pod that is gone is on a node of the scheduler's snapshot still,
 // who found no node comes back by itself; once it is not there, nobody need.
 func TestLostPod(t *testing.T) {
@@ -36,16 +48,10 @@ func TestLostPod(t *testing.T) {
 				cl.store.Lost(plugintest.Pod(name, 0).UID, cl.now)
 			}
 			cl.store.Tick(cl.now) // who waits now is brought back; the asker comes later
-			asker := plugintest.Pod("asker", 150)
-			never := corev1.PreemptNever
-			asker.Spec.PreemptionPolicy = &never
-			cl.answer(t, asker)
-			later := cl.now.Add(500 * time.Millisecond) // its back-off is a second
-			cl.store.Tick(later)
-			if got := cl.store.Explain(asker.UID); got.Code != c.want {
+			if got := cl.tried(t); got.Code != c.want {
 				t.Errorf("the pod waits for %v, want %s", got, c.want)
 			}
-			if got := cl.store.LostPods(); len(got) != c.left {
+			if got := cl.store.LostPods(cl.now); len(got) != c.left {
 				t.Errorf("left to look for: %v, want %d", got, c.left)
 			}
 		})
@@ -70,12 +76,7 @@ func TestLostNomination(t *testing.T) {
 		}
 		cl.store.GiveUp(holder.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), cl.now)
 		cl.store.Tick(cl.now)
-		asker := plugintest.Pod("asker", 150)
-		never := corev1.PreemptNever
-		asker.Spec.PreemptionPolicy = &never
-		cl.answer(t, asker)
-		cl.store.Tick(cl.now.Add(500 * time.Millisecond))
-		if got := cl.store.Explain(asker.UID); got.Code != want {
+		if got := cl.tried(t); got.Code != want {
 			t.Errorf("the holder is nominated still: %v; the pod waits for %v, want %s", nominated, got, want)
 		}
 	}
@@ -92,16 +93,11 @@ func TestShrunkPod(t *testing.T) {
 			t.Fatal(v)
 		}
 		cl.store.Upsert(cl.translate(running("v1", "n1", 100)), cl.now)
-		if got := cl.store.LostPods(); len(got) != 1 {
+		if got := cl.store.LostPods(cl.now); len(got) != 1 {
 			t.Fatalf("requested %d and then 100: %v", before, got)
 		}
 		cl.store.Tick(cl.now)
-		asker := plugintest.Pod("asker", 150)
-		never := corev1.PreemptNever
-		asker.Spec.PreemptionPolicy = &never
-		cl.answer(t, asker)
-		cl.store.Tick(cl.now.Add(500 * time.Millisecond))
-		if got := cl.store.Explain(asker.UID); got.Code != want {
+		if got := cl.tried(t); got.Code != want {
 			t.Errorf("the snapshot has 200, assumed were %d: the pod waits for %v, want %s", before, got, want)
 		}
 	}

@@ -105,9 +105,10 @@ func (s *Store) lose(l LostPod) {
 
 // LostPods are those that a cycle which found no node is to look for, the first one
 // first; empty nearly always.
-func (s *Store) LostPods() []LostPod {
+func (s *Store) LostPods(now time.Time) []LostPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return !now.Before(l.When.Add(lostFor)) })
 	return slices.Clone(s.lost.pods)
 }
 
@@ -146,7 +147,6 @@ func (s *Store) settleLost(now time.Time) {
 		return
 	}
 	s.lost.toTell, s.lost.told = false, now
-	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return !now.Before(l.When.Add(lostFor)) })
 	for _, p := range sortedByUID(s.pods) {
 		s.bringBack(p, now)
 	}
