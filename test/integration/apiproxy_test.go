@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	clientrest "k8s.io/client-go/rest"
@@ -154,18 +155,28 @@ func (p *apiProxy) mayRead(r *http.Request) {
 	}
 }
 
+// arrival is the key of a request's context for when it came to the proxy.
+type arrival struct{}
+
+// askedAt is when a request that the proxy forwards came to it.
+func askedAt(r *http.Request) time.Time {
+	at, _ := r.Context().Value(arrival{}).(time.Time)
+	return at
+}
+
 // ServeHTTP forwards reads, and writes that no trap is set for.
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(context.WithValue(r.Context(), arrival{}, time.Now()))
 	if r.Method == http.MethodGet {
 		p.mayRead(r)
 		p.forward.ServeHTTP(w, r)
 		return
 	}
-	asked, err := readWrite(r)
+	wanted, err := readWrite(r)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	caught, passes := p.judge(asked)
+	caught, passes := p.judge(wanted)
 	switch {
 	case caught != nil:
 		if caught.forwarded {
@@ -182,13 +193,13 @@ func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // judge tells whether a write falls into the trap, and if not whether it passes.
-func (p *apiProxy) judge(asked write) (caught *trap, passes bool) {
+func (p *apiProxy) judge(wanted write) (caught *trap, passes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
 		return nil, false
 	}
-	if p.trap == nil || !p.trap.matches(asked) {
+	if p.trap == nil || !p.trap.matches(wanted) {
 		return nil, true
 	}
 	if p.seen++; p.seen != p.trap.nth {

@@ -17,13 +17,14 @@ import (
 // The lease of the replicas: times of upstream's that are short enough to wait for.
 const (
 	leaseDuration = 3 * time.Second
-	renewDeadline = 2 * time.Second
+	renewDeadline = 2700 * time.Millisecond // a leader that is kept waiting for seconds goes on leading
 	retryPeriod   = 500 * time.Millisecond
 )
 
-// deed is a request of a replica that the API server has answered.
+// deed is a request of a replica that the API server has answered. Both times are
+// of one clock, which nobody sets meanwhile.
 type deed struct {
-	at           time.Time
+	asked, at    time.Time // when the request had come, and when it was answered
 	method, path string
 	query        url.Values
 	status       int
@@ -77,7 +78,7 @@ func (j *journal) note(answer *http.Response) error {
 	r := answer.Request
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.deeds = append(j.deeds, deed{time.Now(), r.Method, r.URL.Path, r.URL.Query(), answer.StatusCode})
+	j.deeds = append(j.deeds, deed{askedAt(r), time.Now(), r.Method, r.URL.Path, r.URL.Query(), answer.StatusCode})
 	return nil
 }
 
