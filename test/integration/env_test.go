@@ -30,7 +30,7 @@ import (
 
 // patience is how long a test waits for what has to happen. It is long, because
 // it is used up only when the test fails.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // calm is how long a test watches for what must not happen, after the scheduler
 // has shown that it knows of the cause.

@@ -29,7 +29,7 @@ const (
 	usualREST = "127.0.0.1:9080"
 	// startSlack is how much longer it may take here: the control plane of the
 	// other tests runs beside it, and maybe other work on the same machine.
-	startSlack = 2
+	startSlack = 4
 )
 
 // launched is one run of the program behind "make run".
