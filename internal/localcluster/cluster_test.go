@@ -211,7 +211,7 @@ func TestAwaitNodesWaitsForReadyAndTaints(t *testing.T) {
 	}
 	c := testCluster(t)
 	makeReady(c, "node-0001")
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	if _, err := c.AddNodes(ctx, NodeSpec{}, 2); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "node-0001") {
 		t.Errorf("got %v, want an error that names the node", err)

@@ -31,10 +31,10 @@ func startChild(t *testing.T, role string) *Process {
 	return p
 }
 
-// eventually polls for a condition, for at most 20 seconds.
+// eventually polls for a condition, for at most 90 seconds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	if err := poll(ctx, 10*time.Millisecond, func(context.Context) (bool, error) { return condition(), nil }); err != nil {
 		t.Fatalf("%s: %v", what, err)

@@ -34,7 +34,7 @@ const profile = "yunikorn"
 func eventually(t *testing.T, condition func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, 20*time.Second, true,
+	err := wait.PollUntilContextTimeout(t.Context(), 2*time.Millisecond, 90*time.Second, true,
 		func(context.Context) (bool, error) {
 			last = condition()
 			return last == nil, nil

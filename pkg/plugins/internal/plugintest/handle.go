@@ -209,7 +209,7 @@ func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, action, note
 // Eventually polls until the condition gives no error, or fails the test.
 func Eventually(t testing.TB, condition func() error) {
 	t.Helper()
-	Within(t, 20*time.Second, condition)
+	Within(t, 90*time.Second, condition)
 }
 
 // Within waits until the condition has no error, and fails the test when it still has
