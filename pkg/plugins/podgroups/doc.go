@@ -1,9 +1,12 @@
 // Package podgroups is plugin Coscheduling of sigs.k8s.io/scheduler-plugins, for a
 // scheduler with queues.
 //
-// The plugin is upstream's, unchanged: it knows how many pods of a group have a place,
-// lets them wait for each other at Permit, and takes their places back when one
-// finds none. What is added is that the store is told of PodGroups, too. It lets
+// The plugin is upstream's: it knows how many pods of a group have a place, lets them
+// wait for each other at Permit, and takes their places back when one finds none. What
+// it does not see is what other processes have bound while this one stood by; of that
+// the store knows, and it is asked, so that nobody waits for pods that run.
+//
+// What is added is that the store is told of PodGroups, too. It lets
 // the members of a group through together, when enough of them can go on and the
 // quota has room for all that are missing; see pkg/queues/store/podgroup.go. Without
 // that they would be let through one by one, by the order of pods, and those let

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeutil "k8s.io/apimachinery/pkg/util/runtime"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned"
 	informers "sigs.k8s.io/scheduler-plugins/pkg/generated/informers/externalversions/scheduling/v1alpha1"
+	"sigs.k8s.io/scheduler-plugins/pkg/util"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -23,8 +25,26 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = coscheduling.Name
 
-// New makes upstream's plugin and, in a managed profile, has the store follow
-// PodGroups. It fails where their definition is not installed.
+// Plugin is upstream's plugin. How many of a PodGroup have a place it asks the store,
+// too.
+type Plugin struct {
+	upstream
+	process *process.Process
+	handle  fwk.Handle
+}
+
+// upstream is what there is of upstream's plugin.
+type upstream interface {
+	fwk.QueueSortPlugin
+	fwk.PreFilterPlugin
+	fwk.PostFilterPlugin
+	fwk.ReservePlugin
+	fwk.PermitPlugin
+	fwk.EnqueueExtensions
+}
+
+// New makes the plugin and, in a managed profile, has the store follow PodGroups. It
+// fails where their definition is not installed.
 func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 	plugin, err := coscheduling.New(ctx, obj, h)
 	if err != nil {
@@ -34,12 +54,57 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
+	theirs, ok := plugin.(upstream)
+	if !ok {
+		return nil, fmt.Errorf("plugin %s: %T lacks an extension point that it had", Name, plugin)
+	}
+	return Around(ctx, theirs, client, h), nil
+}
+
+// Around makes the plugin of upstream's and, in a managed profile, has the store follow
+// PodGroups, which the client reads.
+func Around(ctx context.Context, theirs upstream, client versioned.Interface, h fwk.Handle) *Plugin {
 	p := process.For(ctx, h)
 	p.FollowPodGroups(h.ProfileName(), func(s *store.Store) {
 		go run(ctx, client, s, p.Clock)
 	})
-	return plugin, nil
+	return &Plugin{upstream: theirs, process: p, handle: h}
 }
+
+// Permit lets a pod wait for others of its PodGroup as upstream does, but not when
+// enough of them have a place. Upstream misses those that another process has bound
+// while this one stood by: it would let the pod wait, take its place back, and try it
+// again, without end.
+func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
+	status, wait := pl.upstream.Permit(ctx, state, pod, node)
+	if !status.IsWait() || !pl.gathered(pod) {
+		return status, wait
+	}
+	group := groupOf(pod)
+	pl.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if groupOf(w.GetPod()) == group {
+			w.Allow(Name)
+		}
+	})
+	return nil, 0
+}
+
+// PostFilter takes back the places of a PodGroup of which a pod finds none, as upstream
+// does, but not when enough others have one.
+func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if pl.gathered(pod) {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	return pl.upstream.PostFilter(ctx, state, pod, nodes)
+}
+
+// gathered tells whether the store knows of enough pods of a PodGroup that have a place.
+func (pl *Plugin) gathered(pod *corev1.Pod) bool {
+	s := pl.process.Store()
+	return s != nil && s.Gathered(pod.UID)
+}
+
+func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }
 
 // run tells the store of PodGroups until the context ends.
 func run(ctx context.Context, client versioned.Interface, s Store, c clock.PassiveClock) {

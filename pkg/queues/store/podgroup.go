@@ -127,6 +127,15 @@ func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
 	s.setPodGroup(groupName{namespace, name}, 0)
 }
 
+// Gathered tells whether as many members of a pod's PodGroup have a place as are to
+// start together. It is false for a pod that is not known, or has no PodGroup.
+func (s *Store) Gathered(uid types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pods[uid]
+	return p != nil && p.mates != nil && p.mates.complete()
+}
+
 func (s *Store) setPodGroup(name groupName, minMember int) {
 	g := s.podGroup(name)
 	g.min, g.shares = minMember, nil

@@ -1,0 +1,160 @@
+package podgroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+	fwk "k8s.io/kube-scheduler/framework"
+	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// miscounting is upstream's plugin that counts nobody whom others have bound.
+type miscounting struct {
+	upstream
+	says *fwk.Status
+}
+
+const theirTimeout = 7 * time.Second
+
+func (m miscounting) Permit(context.Context, fwk.CycleState, *corev1.Pod, string) (*fwk.Status, time.Duration) {
+	return m.says, theirTimeout
+}
+
+func (m miscounting) PostFilter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable, "the PodGroup gets rejected")
+}
+
+// atPermit is a handle with pods that wait.
+type atPermit struct {
+	*plugintest.Handle
+	pods []*atWait
+}
+
+func (h *atPermit) IterateOverWaitingPods(do func(fwk.WaitingPod)) {
+	for _, p := range h.pods {
+		do(p)
+	}
+}
+
+// atWait is a pod that waits.
+type atWait struct {
+	fwk.WaitingPod
+	pod *corev1.Pod
+	let []string // by which plugins it was let go
+}
+
+func (w *atWait) GetPod() *corev1.Pod { return w.pod }
+func (w *atWait) Allow(plugin string) { w.let = append(w.let, plugin) }
+
+func member(name, group string) *corev1.Pod {
+	pod := plugintest.Pod(name, 100)
+	if group != "" {
+		pod.Labels[store.PodGroupLabel] = group
+	}
+	return pod
+}
+
+// scene is a plugin beside a store that knows PodGroup g, which starts with 3 pods, how
+// many of them run, and another pod.
+func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugin, *atPermit) {
+	t.Helper()
+	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake does not end a list that is watched
+	h := &atPermit{Handle: plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 10}")))}
+	if _, err := queuesort.New(h.Context(), plugintest.Args(), h.Handle); err != nil {
+		t.Fatal(err)
+	}
+	pl := Around(h.Context(), miscounting{says: says}, fake.NewSimpleClientset(podGroup("g", 3)), h)
+	h.Start(t)
+	const all = 3
+	runs := func(i int) *corev1.Pod {
+		return plugintest.On(member(fmt.Sprint("runs-", i), "g"), "node")
+	}
+	for i := range all {
+		h.Create(t, runs(i))
+	}
+	h.Create(t, pod)
+	s := process.For(h.Context(), h).Store()
+	plugintest.Eventually(t, func() error {
+		if _, known := s.Explanation(pod.UID, time.Now()); !known || !s.Gathered(runs(0).UID) {
+			return fmt.Errorf("pod %s is known: %v; the others run: %v", pod.Name, known, s.Gathered(runs(0).UID))
+		}
+		return nil
+	})
+	for i := running; i < all; i++ {
+		h.Delete(t, runs(i))
+	}
+	plugintest.Eventually(t, func() error {
+		if s.Gathered(runs(0).UID) != (running == all) {
+			return errors.New("a pod is not seen to be gone")
+		}
+		return nil
+	})
+	return pl, h
+}
+
+// TestPermit: whom upstream would let wait though enough have a place goes on, and
+// those that wait already with it.
+func TestPermit(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		running int
+		says    *fwk.Status
+		group   string
+		want    fwk.Code
+		let     int
+	}{
+		{"enough run", 3, fwk.NewStatus(fwk.Wait), "g", fwk.Success, 1},
+		{"one is missing", 2, fwk.NewStatus(fwk.Wait), "g", fwk.Wait, 0},
+		{"upstream lets it go", 2, nil, "g", fwk.Success, 0},
+		{"upstream refuses it", 3, fwk.NewStatus(fwk.Unschedulable), "g", fwk.Unschedulable, 0},
+		{"another PodGroup", 3, fwk.NewStatus(fwk.Wait), "other", fwk.Wait, 0},
+		{"no PodGroup", 3, nil, "", fwk.Success, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := member("asks", test.group)
+			pl, h := scene(t, test.says, test.running, pod)
+			sibling, stranger := &atWait{pod: member("sibling", "g")}, &atWait{pod: member("stranger", "other")}
+			h.pods = []*atWait{sibling, stranger}
+			status, wait := pl.Permit(t.Context(), nil, pod, "node")
+			if status.Code() != test.want || status.IsWait() && wait != theirTimeout {
+				t.Errorf("%v, waits %v; want %v", status, wait, test.want)
+			}
+			if len(sibling.let) != test.let || len(stranger.let) != 0 || slices.ContainsFunc(sibling.let, func(by string) bool { return by != Name }) {
+				t.Errorf("let go: sibling by %v, stranger by %v", sibling.let, stranger.let)
+			}
+		})
+	}
+}
+
+// TestPostFilter: a pod that finds no node concerns nobody once enough have a place.
+func TestPostFilter(t *testing.T) {
+	for running, message := range map[int]string{3: "", 2: "the PodGroup gets rejected"} {
+		pod := member("asks", "g")
+		pl, _ := scene(t, nil, running, pod)
+		_, status := pl.PostFilter(t.Context(), nil, pod, nil)
+		if status.Code() != fwk.Unschedulable || status.Message() != message {
+			t.Errorf("%d run: %v", running, status)
+		}
+	}
+}
+
+// TestNobodyKnows: without a store it is upstream who says.
+func TestNobodyKnows(t *testing.T) {
+	h := plugintest.New(t)
+	pl := Around(h.Context(), miscounting{says: fwk.NewStatus(fwk.Wait)}, fake.NewSimpleClientset(), h)
+	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
+		t.Errorf("%v, want what upstream says", status)
+	}
+}
