@@ -43,4 +43,11 @@ kubernetes=$(awk '$1 == "k8s.io/kubernetes" {print $2; exit}' go.mod)
 sbom=$dir/one/bin/image/scheduler-linux-$arch.spdx.json
 grep -q '"k8s.io/kubernetes"' "$sbom" || fail "the SBOM does not name k8s.io/kubernetes"
 grep -q "$(sha256sum <"$dir/unpacked/scheduler" | cut -d' ' -f1)" "$sbom" || fail "the SBOM has not the checksum of the binary"
+# The modules in the binary, as the go command reads them, and those of the SBOM.
+linked() { go version -m "$1" | awk '$1 == "dep" {n++; m[n] = $2 "@" $3} $1 == "=>" {m[n] = $2 "@" $3} END {for (i in m) print m[i]}'; }
+module=$(cd "$dir/one" && go list -m)
+named() { grep -o '"pkg:golang/[^"]*"' "$1" | sed 's/^"pkg:golang\///; s/"$//; s/%2B/+/g' | grep -v "^$module@"; }
+differs=$({ linked "$dir/unpacked/scheduler"; echo "std@$(go version "$dir/unpacked/scheduler" | sed 's/.*: go//')"; } | sort | diff - <(named "$sbom" | sort)) ||
+  fail "the SBOM (>) and the binary (<) have different modules: $differs"
+echo "modules in the SBOM: $(named "$sbom" | wc -l)"
 echo "image checked: ${digests[0]}"

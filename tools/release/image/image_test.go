@@ -3,16 +3,11 @@ package image
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"debug/buildinfo"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -241,63 +236,5 @@ func TestRefusedBinaries(t *testing.T) {
 	s.Package = "./cmd/none"
 	if err := Build(t.Context(), s, filepath.Join(t.TempDir(), "x")); err == nil || !strings.Contains(err.Error(), "cmd/none") {
 		t.Errorf("no such package: %v", err)
-	}
-}
-
-// TestSBOM looks at the bill of materials of a program of three modules, one of
-// them replaced, and the standard library.
-func TestSBOM(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b := Binary{Path: path, Arch: "arm64", info: &buildinfo.BuildInfo{
-		GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/us"}, Deps: []*debug.Module{
-			{Path: "github.com/Azure/x", Version: "v1.0.0+incompatible", Sum: "h1:aaa"},
-			{Path: "k8s.io/api", Version: "v0.0.0", Replace: &debug.Module{Path: "k8s.io/api", Version: "v0.35.8", Sum: "h1:bbb"}},
-			{Path: "example.com/local", Replace: &debug.Module{Path: "../local"}},
-		},
-	}}
-	text, err := SBOM(meta, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc spdxDocument
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	ids := map[string]bool{documentID: true}
-	for _, p := range doc.Packages {
-		got = append(got, strings.Join([]string{p.Name, p.Version, p.SourceInfo, p.References[0].Locator, p.Download}, " | "))
-		ids[p.ID] = true
-	}
-	want := []string{
-		"example.com/us | 1.2.3 |  | pkg:golang/example.com/us@1.2.3 | NOASSERTION",
-		"std | 1.26.8 |  | pkg:golang/std@1.26.8 | NOASSERTION",
-		"github.com/Azure/x | v1.0.0+incompatible | go.sum h1:aaa | pkg:golang/github.com/Azure/x@v1.0.0%2Bincompatible | " +
-			"https://proxy.golang.org/github.com/!azure/x/@v/v1.0.0+incompatible.zip",
-		"k8s.io/api | v0.35.8 | go.sum h1:bbb | pkg:golang/k8s.io/api@v0.35.8 | https://proxy.golang.org/k8s.io/api/@v/v0.35.8.zip",
-		"../local |  |  | pkg:golang/../local@ | NOASSERTION",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("packages (-want +got):\n%s", diff)
-	}
-	if sum := doc.Packages[0].Checksums; len(sum) != 1 || sum[0].Value != fmt.Sprintf("%x", sha256.Sum256([]byte("program"))) {
-		t.Errorf("checksums %v", sum)
-	}
-	if len(ids) != len(want)+1 || len(doc.Relationships) != len(want) {
-		t.Errorf("%d identifiers and %d relationships of %d packages", len(ids), len(doc.Relationships), len(want))
-	}
-	for _, r := range doc.Relationships {
-		if !ids[r.From] || !ids[r.To] {
-			t.Errorf("relationship %+v names what is not there", r)
-		}
-	}
-}
-
-func TestEscapePath(t *testing.T) {
-	if got := escapePath("github.com/Azure/go-NTLM"); got != "github.com/!azure/go-!n!t!l!m" {
-		t.Errorf("got %s", got)
 	}
 }

@@ -102,7 +102,7 @@ func SBOM(m Meta, b Binary) ([]byte, error) {
 // add adds a module that the program depends on.
 func (d *spdxDocument) add(id string, module *debug.Module) {
 	used := module
-	if module.Replace != nil {
+	if module.Replace != nil && module.Replace.Version != "" { // else it is a directory, which has no name elsewhere
 		used = module.Replace
 	}
 	p := spdxPackage{
@@ -121,7 +121,11 @@ func (d *spdxDocument) add(id string, module *debug.Module) {
 }
 
 func purl(path, version string) []spdxReference {
-	return []spdxReference{{"PACKAGE-MANAGER", "purl", purlPrefix + path + "@" + strings.ReplaceAll(version, "+", "%2B")}}
+	locator := purlPrefix + path
+	if version != "" {
+		locator += "@" + strings.ReplaceAll(version, "+", "%2B")
+	}
+	return []spdxReference{{"PACKAGE-MANAGER", "purl", locator}}
 }
 
 // escapePath writes a path as the module proxy wants it: an upper-case letter

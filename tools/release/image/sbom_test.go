@@ -1,0 +1,178 @@
+package image
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSBOM looks at the bill of materials of a program of three modules, one of
+// them replaced, and the standard library.
+func TestSBOM(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := Binary{Path: path, Arch: "arm64", info: &buildinfo.BuildInfo{
+		GoVersion: "go1.26.8", Main: debug.Module{Path: "example.com/us"}, Deps: []*debug.Module{
+			{Path: "github.com/Azure/x", Version: "v1.0.0+incompatible", Sum: "h1:aaa"},
+			{Path: "k8s.io/api", Version: "v0.0.0", Replace: &debug.Module{Path: "k8s.io/api", Version: "v0.35.8", Sum: "h1:bbb"}},
+			{Path: "example.com/local", Replace: &debug.Module{Path: "../local"}},
+		},
+	}}
+	text, err := SBOM(meta, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc spdxDocument
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	ids := map[string]bool{documentID: true}
+	for _, p := range doc.Packages {
+		got = append(got, strings.Join([]string{p.Name, p.Version, p.SourceInfo, p.References[0].Locator, p.Download}, " | "))
+		ids[p.ID] = true
+	}
+	want := []string{
+		"example.com/us | 1.2.3 |  | pkg:golang/example.com/us@1.2.3 | NOASSERTION",
+		"std | 1.26.8 |  | pkg:golang/std@1.26.8 | NOASSERTION",
+		"github.com/Azure/x | v1.0.0+incompatible | go.sum h1:aaa | pkg:golang/github.com/Azure/x@v1.0.0%2Bincompatible | " +
+			"https://proxy.golang.org/github.com/!azure/x/@v/v1.0.0+incompatible.zip",
+		"k8s.io/api | v0.35.8 | go.sum h1:bbb | pkg:golang/k8s.io/api@v0.35.8 | https://proxy.golang.org/k8s.io/api/@v/v0.35.8.zip",
+		"example.com/local |  |  | pkg:golang/example.com/local | NOASSERTION",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("packages (-want +got):\n%s", diff)
+	}
+	if sum := doc.Packages[0].Checksums; len(sum) != 1 || sum[0].Value != fmt.Sprintf("%x", sha256.Sum256([]byte("program"))) {
+		t.Errorf("checksums %v", sum)
+	}
+	if len(ids) != len(want)+1 || len(doc.Relationships) != len(want) {
+		t.Errorf("%d identifiers and %d relationships of %d packages", len(ids), len(doc.Relationships), len(want))
+	}
+	for _, r := range doc.Relationships {
+		if !ids[r.From] || !ids[r.To] {
+			t.Errorf("relationship %+v names what is not there", r)
+		}
+	}
+}
+
+func TestEscapePath(t *testing.T) {
+	if got := escapePath("github.com/Azure/go-NTLM"); got != "github.com/!azure/go-!n!t!l!m" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// linked are the modules in a binary, as "PATH VERSION", in order, as the go command
+// reads them: itself, the standard library and what each other one was replaced by.
+func linked(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), "go", "version", "-m", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		switch fields := strings.Fields(line); {
+		case !strings.HasPrefix(line, "\t"):
+			out = append(out, "std "+strings.TrimPrefix(fields[len(fields)-1], "go"))
+		case fields[0] == "dep":
+			out = append(out, fields[1]+" "+fields[2])
+		case fields[0] == "=>":
+			out[len(out)-1] = fields[1] + " " + fields[2]
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// named are the modules that a bill of materials says the program depends on, as
+// linked has them. Each has to be named in the same way by its two names, and once.
+func named(t *testing.T, text []byte) []string {
+	t.Helper()
+	var doc spdxDocument
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]spdxPackage{}
+	for _, p := range doc.Packages {
+		packages[p.ID] = p
+	}
+	var out []string
+	for _, r := range doc.Relationships {
+		if r.From != programID || r.Type != spdxAssembly {
+			continue
+		}
+		p := packages[r.To]
+		if want := purl(p.Name, p.Version); !slices.Equal(p.References, want) {
+			t.Errorf("%s %s has the references %v, want %v", p.Name, p.Version, p.References, want)
+		}
+		out = append(out, p.Name+" "+p.Version)
+	}
+	if len(out)+1 != len(doc.Packages) {
+		t.Errorf("the program depends on %d of %d packages", len(out), len(doc.Packages)-1)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestSBOMHasWhatIsLinked compares the bill of materials of a real program, the one that
+// makes images, with what the go command reads out of it. It plants modules that are left
+// out, another version, and one module too many. The image's own program is looked at in
+// the same way by hack/check-image.sh.
+func TestSBOMHasWhatIsLinked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "release")
+	// Not as Build does it: this takes what is compiled for other tests.
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	info, err := readInfo(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := linked(t, path)
+	small := filepath.Join(t.TempDir(), "small") // the modules do not come from its text
+	if err := os.WriteFile(small, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := func(deps []*debug.Module) []string {
+		changed := *info
+		changed.Deps = deps
+		text, err := SBOM(meta, Binary{Path: small, Arch: "arm64", info: &changed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return named(t, text)
+	}
+	if diff := cmp.Diff(want, said(info.Deps)); diff != "" {
+		t.Errorf("modules (-linked +named):\n%s", diff)
+	}
+	if len(want) < 10 {
+		t.Fatalf("only %q are linked", want)
+	}
+	for i, left := range info.Deps {
+		if slices.Equal(want, said(slices.Delete(slices.Clone(info.Deps), i, i+1))) {
+			t.Errorf("it is not noticed that %s is missing", left.Path)
+		}
+	}
+	other := *info.Deps[0]
+	other.Version = "v99.0.0"
+	if slices.Equal(want, said(append(slices.Clone(info.Deps[1:]), &other))) {
+		t.Error("another version is not noticed")
+	}
+	if slices.Equal(want, said(append(slices.Clone(info.Deps), &debug.Module{Path: "example.com/unlinked", Version: "v1.0.0"}))) {
+		t.Error("a module that is not linked is not noticed")
+	}
+}
