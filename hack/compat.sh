@@ -3,7 +3,7 @@
 # of the tree, and says which packages break, and how. Then it makes the changes that
 # are known, hack/compat/v1.MINOR.patch, if there are any, and looks again: what depends on
 # a broken package is not tried before. Nothing in the tree is changed. Exit code 1
-# means that something breaks as the tree is.
+# means that something breaks that is not known: with the changes, too, or there are none.
 #
 #   KUBE=v1.36.3                the version of k8s.io/kubernetes
 #   CONTROLLER_RUNTIME=v0.24.1  what goes with it
@@ -80,7 +80,10 @@ if ((broken)) && [[ -f $known ]]; then
   echo "== with the changes of $known"
   # The copy may be inside of this repository, or another one.
   GIT_CEILING_DIRECTORIES=$copy git apply "$known" || { echo "compat: $known does not fit any more: make it anew from a copy that builds"; exit 1; }
+  broken=0
   look ", with $known"
-  broken=1
+  ((broken)) || echo "compat: nothing breaks with $kube but what $known mends"
+elif ((broken == 0)); then
+  echo "compat: nothing breaks with $kube"
 fi
 exit "$broken"
