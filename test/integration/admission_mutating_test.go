@@ -125,6 +125,7 @@ func TestSetUser(t *testing.T) {
 		})
 	}
 	const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
+	robot := "system:serviceaccount:" + on.ns + ":robot"
 	for _, c := range []struct {
 		name string
 		in   policed
@@ -133,8 +134,8 @@ func TestSetUser(t *testing.T) {
 		want string
 	}{
 		{"another namespace", off, "bob", nil, ""},
-		{"a service account", on, "system:serviceaccount:policed-users:robot", nil,
-			`{"user":"system:serviceaccount:policed-users:robot","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:policed-users"]}`},
+		{"a service account", on, robot, nil,
+			`{"user":"` + robot + `","groups":["system:authenticated","system:serviceaccounts","system:serviceaccounts:` + on.ns + `"]}`},
 		{"a controller", on, replicaSets, nil, ""},
 		{"a controller, with the user of the template", on, replicaSets, marks{markInfo: aliceInfo}, aliceInfo},
 		{"an operator, for somebody", on, "operator", marks{markInfo: aliceInfo}, aliceInfo},

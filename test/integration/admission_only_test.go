@@ -92,7 +92,8 @@ func TestOnlyQueues(t *testing.T) {
 			p.allow(user, "admin")
 		}
 	}
-	const byQueues, noNode = "pods of namespace policed-only are placed by queues: set spec.schedulerName to yunikorn", "remove spec.nodeName"
+	byQueues := "pods of namespace " + on.ns + " are placed by queues: set spec.schedulerName to yunikorn"
+	const noNode = "remove spec.nodeName"
 	on.awaitPolicies(byQueues, func() error { return create(on, bob, "mine", "", "", nil) })
 	on.awaitPolicies(byQueues, func() error { return create(on, daemonSets, "mine", "", "", nil) })
 	eventually(t, patience, "bob may make pods elsewhere", func() (bool, string) {

@@ -54,9 +54,11 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// newPoliced makes a namespace with annotations.
-func newPoliced(t *testing.T, ns string, annotations map[string]string) policed {
+// newPoliced makes a namespace with annotations, whose name begins with prefix: the one of
+// a test that has just ended may still be there.
+func newPoliced(t *testing.T, prefix string, annotations map[string]string) policed {
 	t.Helper()
+	ns := fmt.Sprintf("%s-%d", prefix, tests.Add(1))
 	e := &env{T: t, id: ns}
 	e.namespace(ns, annotations)
 	t.Cleanup(func() {
@@ -70,12 +72,24 @@ func newPoliced(t *testing.T, ns string, annotations map[string]string) policed 
 // as is a client of a user, or of a service account like "system:serviceaccount:ns:name".
 func (p policed) as(user string) kubernetes.Interface {
 	p.Helper()
-	access := suite.cluster.AdminConfig()
-	access.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	return p.asMember(user, groupsOf(user))
+}
+
+// groupsOf are the groups of a user that belongs to no other.
+func groupsOf(user string) []string {
+	out := []string{"system:authenticated"}
 	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {
 		ns, _, _ := strings.Cut(account, ":")
-		access.Impersonate.Groups = append(access.Impersonate.Groups, "system:serviceaccounts", "system:serviceaccounts:"+ns)
+		out = append(out, "system:serviceaccounts", "system:serviceaccounts:"+ns)
 	}
+	return out
+}
+
+// asMember is as, for a user with these groups.
+func (p policed) asMember(user string, groups []string) kubernetes.Interface {
+	p.Helper()
+	access := suite.cluster.AdminConfig()
+	access.Impersonate = clientrest.ImpersonationConfig{UserName: user, Groups: groups}
 	client, err := kubernetes.NewForConfig(access)
 	if err != nil {
 		p.Fatal(err)
@@ -287,6 +301,7 @@ func TestWhoMaySetTheUser(t *testing.T) {
 	} {
 		p.expectAnswer(text, p.make(trusted, "Pod", marks{markInfo: text}), says)
 	}
+	p.checkYuniKorn(anybody)
 	p.checkUserUpdates(anybody, trusted)
 	p.checkTypes("paddock-user", "paddock-names")
 }
