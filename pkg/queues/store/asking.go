@@ -293,6 +293,6 @@ func (s *Store) letThrough(p *pod, now time.Time) {
 		return
 	}
 	s.withdraw(p)
-	s.admit(p, now)
+	s.admit(p, false, now)
 	s.activate = append(s.activate, p.Ref())
 }

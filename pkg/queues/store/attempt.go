@@ -23,7 +23,7 @@ type Attempt struct {
 // Permit plugin: they may be victims though they are not bound. Kind is as in
 // [Store.Failed].
 func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
@@ -185,7 +185,7 @@ func (s *Store) setInPermit(uids []types.UID) {
 
 // Decline tells that a plan came to nothing. It returns what people are told.
 func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.app == nil {

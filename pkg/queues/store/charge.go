@@ -9,6 +9,8 @@ import (
 // its owner; amounts may be negative.
 type charge struct {
 	allocated, admitted, pending, leaving, arriving resources.Vector
+	// judged is set where a verdict on what is committed allowed what grows.
+	judged bool
 }
 
 func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
@@ -37,8 +39,12 @@ func (s *Store) charge(a *app, c charge) {
 		})
 	}
 	s.asking.order.tell(s.draft, a)
-	if c.allocated.Add(c.admitted).Add(c.arriving).IsZero() {
+	more := c.allocated.Add(c.admitted).Add(c.arriving)
+	if more.IsZero() {
 		return // the order looks at the sum of the three
+	}
+	if !c.judged && more.HasPositive() {
+		s.unjudged++
 	}
 	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {

@@ -21,7 +21,7 @@ import (
 // There is no gate for pods of no queue, but for one: who waits for victims on the
 // only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
-	s.mu.Lock()
+	s.lock()
 	p, known := s.pods[uid]
 	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.called {
 		s.mu.Unlock()
@@ -82,11 +82,19 @@ type Ask struct {
 	Request resources.Vector
 }
 
+// MayRun tells whether Judge would let a pending pod run, where that can be told without
+// looking at the books; false says nothing. It waits for nobody who does more.
+func (s *Store) MayRun(uid types.UID) bool {
+	s.lockOwing()
+	defer s.mu.Unlock()
+	return s.isClear(s.pods[uid])
+}
+
 // Judge gives the verdict on a pending pod at the beginning of its cycle: max, and
 // limits of users and groups. ok is false when the pod is not known or has no
 // queue; the verdict then says why.
 func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
 	switch {
@@ -116,7 +124,7 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 // has more room. A pod that was let through to have a plan made is not refused
 // before Refused is called again, after the plan.
 func (s *Store) Refused(uid types.UID, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
@@ -148,7 +156,7 @@ func (s *Store) refused(p *pod) {
 // filters see of the pod; it makes the pod one of its twins. A pod of kind ""
 // has none.
 func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.app == nil || p.state.allocated() {
@@ -182,7 +190,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 // PutOff tells that a cycle of the pod ended because another plugin refused to try
 // it now. What that waits for is not known here, so the pod comes back by itself.
 func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.app == nil || p.state.allocated() {
@@ -204,8 +212,17 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 // on the live state, is the binding one. It admits nobody in the pod's place: that
 // is as much work as the rest, and the scheduler waits for this.
 // [Store.TakeActivations], which has to be called before it hears of anybody, does.
+//
+// Who asks for anything but a verdict of MayRun, Assume or Recheck finds the pod charged.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
-	s.mu.Lock()
+	s.lockOwing()
+	if p := s.pods[uid]; s.isClear(p) {
+		s.owe(p, node, now)
+		s.mu.Unlock()
+		s.wakeUp()
+		return queues.Granted
+	}
+	s.pay(all)
 	defer func() {
 		s.rouse(now)
 		s.unfilled, s.unfilledAt = true, now
@@ -240,6 +257,12 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.keys.remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
+	s.assume(p, node, now)
+	return queues.Granted
+}
+
+// assume charges a pod that may run on a node.
+func (s *Store) assume(p *pod, node string, now time.Time) {
 	if p.state != admitted {
 		s.withdraw(p)
 	}
@@ -250,18 +273,18 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	}
 	p.treeGen = s.draft.TreeGeneration()
 	s.window.success()
-	return queues.Granted
 }
 
 // Recheck answers, between Assume and the bind, whether the pod may still run:
 // it may unless queues were changed meanwhile so that it does not fit any more.
 func (s *Store) Recheck(uid types.UID) queues.Verdict {
-	s.mu.Lock()
+	s.lockOwing()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
-	if !known || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
-		return queues.Granted
+	if !known || p.owes || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
+		return queues.Granted // who changes queues has those charged first that are not yet
 	}
+	s.pay(all)
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.held), p.held) {
 			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
@@ -275,7 +298,7 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 // Forget takes back what Assume did: the pod is not bound. It changes nothing
 // for a pod that is not assumed, so it may be called again, and late.
 func (s *Store) Forget(uid types.UID, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.state != assumed {
@@ -350,7 +373,7 @@ func times(n int) string {
 // Explain says why a pending pod does not run; none when it was let through,
 // runs, or is not known.
 func (s *Store) Explain(uid types.UID) reasons.Reason {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if p, known := s.pods[uid]; known {
 		return s.explain(p)

@@ -42,7 +42,8 @@
 // scheduler has finished. An admitted pod for which Gate is asked twice is back
 // from a cycle that ended with an error; it has failed. Nor does Assume admit
 // anybody in the place of the pod that goes to a node: the scheduler waits for it.
-// The next event does, or TakeActivations.
+// The next event does, or TakeActivations. Nor is the pod charged by Assume itself, if
+// that needs no look at the books; see owed.go.
 //
 // Of pods that are alike, one that found no node speaks for all; see twins.go.
 // Of the pods of a gang, one that asks for a Hard one does; see gang.go. Those of a
@@ -76,7 +77,8 @@
 // # Locks
 //
 // One mutex guards everything but the sort keys and the snapshot that was read last,
-// which are read without a lock. No method calls out while it holds the mutex:
+// which are read without a lock. Who takes it, by lock, charges the pods that Assume
+// left to be charged. No method calls out while it holds the mutex:
 // pods that may go on are collected and handed out by [Store.TakeActivations];
 // [Store.Wake] tells the one goroutine that takes them.
 package store

@@ -14,7 +14,7 @@ import (
 
 // UpsertPriorityClass tells whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	if s.optedOut[name] == optOut {
 		return
@@ -49,7 +49,7 @@ type budgetName struct{ namespace, name string }
 
 // UpsertBudget tells of a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b Budget, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	key := budgetName{b.Namespace, b.Name}
 	old := s.budgets[key]
@@ -67,7 +67,7 @@ func (s *Store) UpsertBudget(b Budget, now time.Time) {
 
 // DeleteBudget tells that a PodDisruptionBudget is gone.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	key := budgetName{namespace, name}
 	b := s.budgets[key]

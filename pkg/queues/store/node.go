@@ -75,7 +75,7 @@ func (s *Store) touchAll() {
 
 // UpsertNode tells what a node can hold, all of it, in use or not.
 func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	n := s.nodeOf(name)
 	if n.known && n.allocatable.Equal(allocatable) {
@@ -95,7 +95,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 
 // DeleteNode tells that a node is gone. Who holds it loses it.
 func (s *Store) DeleteNode(name string, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	n := s.nodes[name]
 	if n == nil {
@@ -115,7 +115,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 // SetNodeSchedulable tells whether new pods may go to a node. Who holds one that
 // was cordoned loses it.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	n := s.nodeOf(name)
 	if n.cordoned != !schedulable {

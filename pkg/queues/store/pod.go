@@ -133,6 +133,8 @@ type pod struct {
 	attempts int            // failed cycles since it was placed
 	notUntil time.Time      // end of its back-off
 	treeGen  uint64         // of the tree it was assumed on
+	cleared  uint64         // the clearance when it was let through by a verdict, see isClear
+	owes     bool           // it is in Store.owed
 	late     *Pod           // the latest event while it is assumed
 
 	deadline time.Time // of the lease or of the cooling
@@ -246,20 +248,25 @@ func (s *Store) leaveOrder(p *pod) {
 	p.ask = nil
 }
 
-// toAdmitted: waiting to admitted.
-func (s *Store) toAdmitted(p *pod, now time.Time) {
+// toAdmitted: waiting to admitted. A pod is judged if a verdict on what is committed
+// let it through.
+func (s *Store) toAdmitted(p *pod, judged bool, now time.Time) {
 	s.leaveOrder(p)
-	s.admit(p, now)
+	s.admit(p, judged, now)
 }
 
 // admit: a pod out of the order becomes admitted. An asker with a hold is
 // charged as arriving and therefore not as admitted.
-func (s *Store) admit(p *pod, now time.Time) {
+func (s *Store) admit(p *pod, judged bool, now time.Time) {
 	s.enter(p, admitted)
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}
-	s.charge(p.app, charge{admitted: p.slot})
+	s.charge(p.app, charge{admitted: p.slot, judged: judged})
+	p.cleared = 0
+	if judged {
+		p.cleared = s.clearance()
+	}
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++

@@ -131,7 +131,7 @@ func (r *reports) look(t *report, at time.Time) {
 // refuse, but not for new amounts only. It is told again from time to time while
 // nothing changes.
 func (s *Store) NextReports(now time.Time, limit int) []Report {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	var out []Report
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {

@@ -50,7 +50,7 @@ type RequiredAttempt struct {
 // that its node did not take, or that a quota refused, and on what; else why not.
 // InPermit as in [Store.Attempt].
 func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
@@ -213,7 +213,7 @@ func (s *Store) rest(p *pod, until time.Time) {
 // NodeChanged tells of a change of a node that the filters judge, such as its
 // taints: who holds it as the only node it can run on is to find out.
 func (s *Store) NodeChanged(name string, now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	n := s.nodes[name]
 	if n == nil {

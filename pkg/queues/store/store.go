@@ -60,7 +60,7 @@ type Store struct {
 	keys     *keys                           // of admitted pods; written under mu, read without
 	wake     chan struct{}
 
-	// mu guards all fields below, and everything they lead to.
+	// mu guards all fields below, and everything they lead to. It is taken by lock.
 	mu         sync.Mutex
 	spec       *config.Spec
 	started    bool
@@ -82,6 +82,8 @@ type Store struct {
 	gangs      map[appName]*hardGang
 	together   together
 	granted    granted
+	owed       []owed // not charged yet; lock charges them
+	unjudged   uint64 // how often what is committed grew without a verdict, see clearance
 	// allocatedChanges counts the changes of what any queue or owner has allocated.
 	allocatedChanges uint64
 	namespaces       map[string]namespace
@@ -193,7 +195,7 @@ func (s *Store) Snapshot() *queues.Snapshot {
 	if !s.unshown.Load() {
 		return s.snapshot.Load()
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	return s.current()
 }
@@ -206,7 +208,7 @@ func (s *Store) Wake() <-chan struct{} { return s.wake }
 // TakeActivations. The scheduler's queue may be about to bring more of them: one
 // event, such as a pod that ends, makes it move many, in no order.
 func (s *Store) Returning() bool {
-	s.mu.Lock()
+	s.lockOwing()
 	defer s.mu.Unlock()
 	return s.returning
 }
@@ -216,7 +218,8 @@ func (s *Store) Returning() bool {
 // that have the slot of one that was assumed, are admitted here: call it when all
 // that one event moved are there.
 func (s *Store) TakeActivations() []Ref {
-	s.mu.Lock()
+	s.payInBites()
+	s.lock()
 	defer s.mu.Unlock()
 	if s.returning || s.unfilled {
 		s.returning = false
@@ -232,7 +235,7 @@ func (s *Store) TakeActivations() []Ref {
 // seen so far are placed, the running ones first, the oldest first, and the
 // first ones are admitted.
 func (s *Store) Start(now time.Time) {
-	s.mu.Lock()
+	s.lock()
 	defer s.unlock(now)
 	if s.started {
 		return
@@ -249,7 +252,7 @@ func (s *Store) Start(now time.Time) {
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.
 func (s *Store) Hold(why reasons.Reason) {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	s.hold = why
 }
@@ -267,7 +270,7 @@ func (s *Store) Ready() bool { return s.ready.Load() }
 
 // Started tells whether Start was called.
 func (s *Store) Started() bool {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	return s.started
 }
@@ -292,9 +295,7 @@ func (s *Store) unlock(now time.Time) {
 // unlockUnfilled does so for a change that leaves letting pods through to
 // [Store.TakeActivations], or that has let them through.
 func (s *Store) unlockUnfilled(now time.Time) {
-	s.show()
-	s.register.stamp(now)
-	s.endMoment(now)
+	s.endChange(now)
 	wake := s.returning || s.unfilled || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
 	s.journal.signal()
@@ -306,11 +307,23 @@ func (s *Store) unlockUnfilled(now time.Time) {
 		}
 	}
 	if wake {
-		select {
-		case s.wake <- struct{}{}:
-		default: // it is awake, or will be
-		}
+		s.wakeUp()
 	}
+}
+
+// wakeUp wakes the goroutine that takes activations.
+func (s *Store) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake, or will be
+	}
+}
+
+// endChange notes that a change is over, at a time.
+func (s *Store) endChange(now time.Time) {
+	s.show()
+	s.register.stamp(now)
+	s.endMoment(now)
 }
 
 // show lets readers know of the new state. It makes no snapshot: what the books

@@ -175,7 +175,7 @@ func (s *Store) overtaken(p *pod, now time.Time) bool {
 		}
 		s.index.Block(ask.Group(), v)
 	}
-	s.toAdmitted(p, now)
+	s.toAdmitted(p, false, now)
 	return false
 }
 

@@ -77,7 +77,7 @@ func (s *Store) fillInOrder(now time.Time) {
 			s.startTogether(p, now)
 			continue
 		}
-		s.toAdmitted(p, now)
+		s.toAdmitted(p, true, now)
 		s.activate = append(s.activate, p.Ref())
 	}
 }

@@ -73,7 +73,7 @@ func (s *Store) Work() <-chan struct{} { return s.work.ready }
 // TakeWork returns what there is to write to the cluster, in the order in which
 // it has to be written, as far as it is about one asker.
 func (s *Store) TakeWork() []Work {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	taken := s.work.items
 	s.work.items = nil
@@ -92,7 +92,7 @@ func (s *Store) toWrite(w Work) {
 // it may have left room, and who is not tried again waits for a hold that is
 // over, and not for the events that would help.
 func (s *Store) TakeVacated() []string {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	taken := s.vacated
 	s.vacated = nil
