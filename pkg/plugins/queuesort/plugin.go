@@ -85,10 +85,10 @@ func (pl *Plugin) foreign(pod *corev1.Pod) *fwk.Status {
 // Less is a strict total order of all pods: higher rank, earlier time, earlier
 // admission, UID. Pods of queues have a key that was frozen when they were let
 // through; the others have upstream's, priority and time of queueing. It is
-// called under the lock of the scheduler's queue and takes no lock itself.
+// called under the lock of the scheduler's queue and waits for no lock itself.
 func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
-	podA, podB := a.GetPodInfo().GetPod(), b.GetPodInfo().GetPod()
-	ka, kb := pl.key(a, podA), pl.key(b, podB)
+	s := pl.process.Store()
+	ka, kb := key(s, a), key(s, b)
 	// One by one: this is called twenty times for each pod that is taken out of a full
 	// window, and what is not needed is not in the caches.
 	switch {
@@ -99,11 +99,17 @@ func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	case ka.Seq != kb.Seq:
 		return ka.Seq < kb.Seq
 	}
-	return podA.UID < podB.UID
+	return a.GetPodInfo().GetPod().UID < b.GetPodInfo().GetPod().UID
 }
 
-func (pl *Plugin) key(q fwk.QueuedPodInfo, pod *corev1.Pod) store.Key {
-	if k, ok := pl.process.Store().Key(pod.UID); ok {
+// key is found by the item of the heap where it was found by the pod before, which is
+// further away.
+func key(s *store.Store, q fwk.QueuedPodInfo) store.Key {
+	if k, ok := s.KeyOfItem(q); ok {
+		return k
+	}
+	pod := q.GetPodInfo().GetPod()
+	if k, ok := s.KeyOf(q, pod.UID); ok {
 		return k
 	}
 	var rank int64

@@ -16,6 +16,7 @@ type keys struct {
 	seed  maphash.Seed
 	table atomic.Pointer[keyTable]
 	n     int
+	items items // who was asked for by what the heap has
 }
 
 // keyTable has chains of keys by the hash of the UID; its length is a power of two.
@@ -33,6 +34,7 @@ const fewKeys = 128
 
 func newKeys() *keys {
 	k := &keys{seed: maphash.MakeSeed()}
+	k.items.begin(fewItems)
 	table := make(keyTable, fewKeys)
 	k.table.Store(&table)
 	return k
@@ -83,6 +85,7 @@ func (k *keys) grow() {
 // remove takes the key of a pod away, if it has one. Who reads it goes on from there
 // to what is behind it.
 func (k *keys) remove(uid types.UID) {
+	defer k.items.remove(uid)
 	for at := k.chain(*k.table.Load(), uid); at.Load() != nil; at = &at.Load().next {
 		if e := at.Load(); e.uid == uid {
 			at.Store(e.next.Load())
@@ -121,5 +124,5 @@ func (s *Store) checkKeys() []error {
 	if n != s.keys.n {
 		errs = append(errs, fmt.Errorf("%d sort keys counted, %d found", s.keys.n, n))
 	}
-	return errs
+	return append(errs, s.keys.items.check(s.keys.get)...)
 }
