@@ -39,6 +39,7 @@ type Previewer struct {
 // has upstream's plugins, and placed is the scheduler's cache.
 func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *process.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
+	kept := &podInfos{}
 	for i := range cfg.Profiles {
 		profile := &cfg.Profiles[i]
 		h := profiles[profile.SchedulerName]
@@ -51,7 +52,7 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 		if !pv.process.Managed(profile.SchedulerName) {
 			continue
 		}
-		s, err := newStage(ctx, profile, h, registry, placed)
+		s, err := newStage(ctx, profile, h, registry, placed, kept)
 		if err != nil {
 			return nil, pv.process, err
 		}
@@ -173,10 +174,7 @@ func (pv *Previewer) prioritize(pod *corev1.Pod, out *rest.Preview) error {
 
 // filter asks the filters about all nodes, as things are.
 func (x *rehearsing) filter(ctx context.Context, requires string) error {
-	infos, err := x.stage.infos()
-	if err != nil {
-		return err
-	}
+	infos := x.stage.snapshot.list
 	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
 	if status.Code() == fwk.Error {
 		return status.AsError()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
@@ -39,16 +38,17 @@ type stage struct {
 	nodes     corelisters.NodeLister
 	pods      corelisters.PodLister
 	placed    Placed
-	snapshot  *cache.Snapshot
+	snapshot  *snapshot
+	kept      *podInfos
 	nominated map[string][]fwk.PodInfo
 	// missing are filters of the profile that cannot be asked.
 	missing []string
 }
 
-func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry, placed Placed) (*stage, error) {
+func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h framework.Framework, registry frameworkruntime.Registry, placed Placed, kept *podInfos) (*stage, error) {
 	factory := h.SharedInformerFactory()
 	s := &stage{
-		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: cache.NewEmptySnapshot(), placed: placed,
+		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(), snapshot: emptySnapshot(), placed: placed, kept: kept,
 	}
 	lists := h.ListPlugins()
 	own := &schedconfig.KubeSchedulerProfile{
@@ -101,23 +101,30 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	if err != nil {
 		return err
 	}
-	known := make(map[string]bool, len(nodes))
-	for _, n := range nodes {
-		known[n.Name] = true
-	}
+	next, last := newSnapshot(nodes), s.kept.last()
+	known := make(map[types.UID]*framework.PodInfo, len(pods))
 	s.nominated = map[string][]fwk.PodInfo{}
-	placed := make([]*corev1.Pod, 0, len(pods))
 	for _, p := range pods {
-		p = s.withNode(p, assumed[p.UID])
+		at := s.withNode(p, assumed[p.UID])
 		switch {
 		case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
-		case known[p.Spec.NodeName]:
-			placed = append(placed, p)
-		case p.Spec.NodeName == "":
+		case next.byName[at.Spec.NodeName] != nil:
+			pi := last[p.UID]
+			if pi == nil || pi.Pod != at {
+				// Terms that cannot be read are left out, as the scheduler does.
+				pi, _ = framework.NewPodInfo(at)
+			}
+			next.add(pi)
+			if at == p {
+				known[p.UID] = pi
+			}
+		case at.Spec.NodeName == "":
 			s.nominate(p, p.Status.NominatedNodeName)
 		}
 	}
-	s.snapshot = cache.NewSnapshot(placed, nodes)
+	next.complete()
+	s.kept.keep(known)
+	s.snapshot = next
 	return nil
 }
 
@@ -148,29 +155,13 @@ func (s *stage) nominate(p *corev1.Pod, node string) {
 }
 
 // clear lets go of the snapshot.
-func (s *stage) clear() { s.snapshot, s.nominated = cache.NewEmptySnapshot(), nil }
+func (s *stage) clear() { s.snapshot, s.nominated = emptySnapshot(), nil }
 
-// infos are the nodes by name.
-func (s *stage) infos() ([]fwk.NodeInfo, error) {
-	list, err := s.snapshot.NodeInfos().List()
-	if err != nil {
-		return nil, err
-	}
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b fwk.NodeInfo) int {
-		if a.Node().Name < b.Node().Name {
-			return -1
-		}
-		return 1
-	})
-	return list, nil
-}
-
-// NodeInfos and StorageInfos are those of the snapshot of the moment.
-func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot.NodeInfos() }
+// NodeInfos are those of the snapshot of the moment.
+func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot }
 
 // StorageInfos are those of the snapshot of the moment.
-func (s *stage) StorageInfos() fwk.StorageInfoLister { return s.snapshot.StorageInfos() }
+func (s *stage) StorageInfos() fwk.StorageInfoLister { return s.snapshot }
 
 // NominatedPodsForNode are the pods that the API server has as nominated to a node.
 func (s *stage) NominatedPodsForNode(node string) []fwk.PodInfo { return s.nominated[node] }

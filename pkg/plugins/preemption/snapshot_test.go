@@ -1,0 +1,208 @@
+package preemption
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+)
+
+// nowhere is a scheduler's cache that knows of no pod.
+type nowhere struct{}
+
+func (nowhere) GetPod(*corev1.Pod) (*corev1.Pod, error) { return nil, errors.New("not in the cache") }
+
+// stocked is a stage without filters, and what its informers have.
+func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer, []*corev1.Node) {
+	t.Helper()
+	var there []*corev1.Node
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for i := range nodes {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", i)}}
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
+		there = append(there, n)
+		put(t, indexer, n)
+	}
+	held := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, p := range pods {
+		put(t, held, p)
+	}
+	s := &stage{
+		nodes: corelisters.NewNodeLister(indexer), pods: corelisters.NewPodLister(held),
+		placed: nowhere{}, kept: &podInfos{}, snapshot: emptySnapshot(),
+	}
+	return s, held, there
+}
+
+func put(t *testing.T, indexer cache.Indexer, object any) {
+	t.Helper()
+	if err := indexer.Update(object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func set(t *testing.T, s *stage) *snapshot {
+	t.Helper()
+	if err := s.set(nil); err != nil {
+		t.Fatal(err)
+	}
+	return s.snapshot
+}
+
+// variedPods are on three nodes: with requests, ports, claims, and terms of affinity.
+func variedPods() []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range 30 {
+		name := fmt.Sprint("p", i)
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+		p.Spec.NodeName = fmt.Sprint("n", i%3)
+		c := corev1.Container{Name: "main"}
+		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(100*i), resource.DecimalSI)}
+		if i%5 == 0 {
+			c.Ports = []corev1.ContainerPort{{HostPort: int32(1000 + i), Protocol: corev1.ProtocolTCP}}
+		}
+		p.Spec.Containers = []corev1.Container{c}
+		if i%4 == 0 {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("claim-", i)},
+			}}}
+		}
+		term := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}
+		switch {
+		case i == 3: // on n0
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+		case i == 4: // on n1
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+		case i%10 == 9:
+			p.Status.Phase = corev1.PodSucceeded
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// seen is all that a lister of nodes says, in the order of names.
+type seen struct {
+	Pods, Cores, Ports, Claims, Affine, AntiAffine map[string]int64
+	Used                                           []bool
+}
+
+func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) seen {
+	t.Helper()
+	out := seen{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, nil}
+	for _, n := range nodes {
+		info, err := s.NodeInfos().Get(n.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Pods[n.Name], out.Cores[n.Name] = int64(len(info.GetPods())), info.GetRequested().GetMilliCPU()
+		out.Ports[n.Name], out.Claims[n.Name] = int64(len(info.GetUsedPorts())), int64(len(info.GetPVCRefCounts()))
+	}
+	for said, list := range map[*map[string]int64]func() ([]fwk.NodeInfo, error){
+		&out.Affine: s.NodeInfos().HavePodsWithAffinityList, &out.AntiAffine: s.NodeInfos().HavePodsWithRequiredAntiAffinityList,
+	} {
+		infos, err := list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range infos {
+			(*said)[info.Node().Name]++
+		}
+	}
+	for i := range 30 {
+		out.Used = append(out.Used, s.StorageInfos().IsPVCUsedByPods(fmt.Sprintf("default/claim-%d", i)))
+	}
+	return out
+}
+
+// TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the same
+// pods shows them, at the first preview and where the infos of the one before are used.
+func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
+	pods := variedPods()
+	var live []*corev1.Pod
+	for _, p := range pods {
+		if p.Status.Phase != corev1.PodSucceeded {
+			live = append(live, p)
+		}
+	}
+	s, _, nodes := stocked(t, 4, pods)
+	want := seenIn(t, schedulercache.NewSnapshot(live, nodes), nodes)
+	for _, which := range []string{"first", "second"} {
+		if diff := cmp.Diff(want, seenIn(t, set(t, s), nodes)); diff != "" {
+			t.Errorf("the %s snapshot differs from upstream's:\n%s", which, diff)
+		}
+	}
+	if all := seenIn(t, schedulercache.NewSnapshot(pods, nodes), nodes); cmp.Equal(all, want) {
+		t.Error("pods that ended are not noticed, so equality proves nothing")
+	}
+}
+
+// TestInfosAreKept: a pod that did not change has the infos that it had, one that did,
+// or is bound only in memory, has new ones, and one that is gone has none.
+func TestInfosAreKept(t *testing.T) {
+	s, pods, _ := stocked(t, 4, variedPods())
+	waits := variedPods()[1]
+	waits.Name, waits.UID, waits.Spec.NodeName = "waits", "waits", ""
+	put(t, pods, waits)
+	set(t, s)
+	before := s.kept.last()
+	resized := variedPods()[7]
+	resized.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("5")
+	put(t, pods, resized)
+	if err := pods.Delete(variedPods()[8]); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.set(map[types.UID]string{"waits": "n3"}); err != nil {
+		t.Fatal(err)
+	}
+	after := s.kept.last()
+	if before["p6"] == nil || before["p6"] != after["p6"] {
+		t.Error("the infos of a pod that did not change are made again")
+	}
+	if got := after["p7"].CalculateResource().Resource.GetMilliCPU(); got != 5000 || before["p7"] == after["p7"] {
+		t.Errorf("after it was resized to 5 cores the pod has %d milli-CPU", got)
+	}
+	if before["p8"] == nil || after["p8"] != nil || after["waits"] != nil || after["p9"] != nil {
+		t.Error("kept are infos of pods that are gone, ended, or bound in memory only")
+	}
+	if info, _ := s.snapshot.Get("n3"); len(info.GetPods()) != 1 || info.GetRequested().GetMilliCPU() != 100 {
+		t.Errorf("a pod that is being bound is not on its node: %v", info)
+	}
+	s.clear()
+	if _, err := s.NodeInfos().Get("n0"); err == nil {
+		t.Error("the snapshot is there after it was let go")
+	}
+}
+
+// TestInfosAreForgotten: a minute after the last preview nothing is kept.
+func TestInfosAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := stocked(t, 4, variedPods())
+		for range 3 {
+			set(t, s)
+			time.Sleep(keptFor - time.Second)
+			if len(s.kept.last()) == 0 {
+				t.Fatal("nothing is kept for the next preview")
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := len(s.kept.last()); n != 0 {
+			t.Errorf("the infos of %d pods are kept a minute after the last preview", n)
+		}
+		if info, err := s.NodeInfos().Get("n0"); err != nil || len(info.GetPods()) == 0 {
+			t.Error("what is forgotten is taken from a preview that uses it")
+		}
+	})
+}
