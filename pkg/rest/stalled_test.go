@@ -37,7 +37,8 @@ func (w *stalled) Write([]byte) (int, error) {
 }
 
 // heldUp tells whether a step does not come to an end while every page is being written
-// to a reader that never reads. What takes longer than wait counts as never.
+// to a reader that never reads. A page with a body after its path is posted. What takes
+// longer than wait counts as never.
 func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wait time.Duration) error {
 	t.Helper()
 	gone := make(chan struct{})
@@ -48,7 +49,11 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 	defer stop()
 	for _, page := range pages {
 		w := &stalled{header: http.Header{}, writing: make(chan struct{}), gone: gone}
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+		path, body, posted := strings.Cut(page, " ")
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+		if posted {
+			r = httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body))
+		}
 		r.Header.Set("Accept-Encoding", "gzip")
 		readers.Go(func() { handler.ServeHTTP(w, r) })
 		select {
@@ -96,6 +101,7 @@ func (c *cluster) cycle(t *testing.T) {
 // the next reader needs, is held.
 func TestACycleWaitsForNoReader(t *testing.T) {
 	c := busyCluster(t)
+	c.server.previewer = func() Previewer { return echo{} }
 	var pages []string
 	for route := range c.server.routes() {
 		for name, value := range map[string]string{
@@ -106,7 +112,7 @@ func TestACycleWaitsForNoReader(t *testing.T) {
 		pages = append(pages, "/ws/v1/"+route)
 	}
 	pages = append(pages, "/ws/v1/events/stream?count=9", "/debug/fullstatedump", "/api/v1/decisions", "/api/v1/holds", "/api/v1/pods/ns/a1/explain",
-		"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health")
+		"/", "/waiting", "/nodes", "/decisions", "/configuration", "/health", "/api/v1/preview a pod", "/ws/v1/validate-conf partitions: []")
 	slices.Sort(pages)
 	if err := heldUp(t, c.server.Handler(), slices.Concat(pages, pages), func() { c.cycle(t) }, patient); err != nil {
 		t.Error(err)
