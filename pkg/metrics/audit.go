@@ -3,10 +3,14 @@ package metrics
 var (
 	lawsBroken = newCounters(lawViolations)
 	drifts     = newCounters(storeDrift)
+	lost       = newCounter(stepsLost)
 )
 
 // LawBroken notes that a decision that was carried out breaks a law.
 func LawBroken(law string) { lawsBroken.WithLabelValues(law).Inc() }
+
+// StepsLost notes that nobody will know of so many steps of decisions.
+func StepsLost(steps int) { lost.Add(float64(steps)) }
 
 // Drifted notes that a thing of a kind is otherwise in the books than in the API server.
 func Drifted(kind string) { drifts.WithLabelValues(kind).Inc() }

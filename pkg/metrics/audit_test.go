@@ -28,3 +28,16 @@ func TestFindingsAreCounted(t *testing.T) {
 		t.Errorf("%v violations after %v, %v differences after %v", nv, v, nd, d)
 	}
 }
+
+// TestLostStepsAreCounted: one by one, though they are told many at a time.
+func TestLostStepsAreCounted(t *testing.T) {
+	Register()
+	before, err := testutil.GetCounterMetricValue(lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	StepsLost(3)
+	if after, err := testutil.GetCounterMetricValue(lost); err != nil || after != before+3 {
+		t.Errorf("%v steps lost after %v, error %v; three were", after, before, err)
+	}
+}

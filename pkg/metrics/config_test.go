@@ -15,6 +15,7 @@ var names = []string{
 	"paddock_config_last_reload_success",
 	"paddock_config_last_reload_success_timestamp_seconds",
 	"paddock_config_reload_failures_total",
+	"paddock_decision_steps_lost_total",
 	"paddock_gated_pods",
 	"paddock_hold_duration_seconds",
 	"paddock_holds",

@@ -33,6 +33,7 @@ type Source interface {
 type Record struct {
 	source    Source
 	followers []func(*store.Step)
+	missed    func(steps int)
 
 	mu        sync.Mutex // guards the rest
 	decisions ring[*Decision]
@@ -75,6 +76,10 @@ func New(source Source, o Options) *Record {
 // record knows it. The step is not to be changed. Call it before Run.
 func (r *Record) Follow(f func(*store.Step)) { r.followers = append(r.followers, f) }
 
+// Missing has a function told how many steps were lost, whenever some were, by the
+// goroutine that records. Call it before Run.
+func (r *Record) Missing(f func(steps int)) { r.missed = f }
+
 // Run records until the context ends.
 func (r *Record) Run(ctx context.Context) {
 	for {
@@ -93,6 +98,9 @@ func (r *Record) Take() {
 	r.mu.Lock()
 	r.lost += int64(lost)
 	r.mu.Unlock()
+	if lost > 0 && r.missed != nil {
+		r.missed(lost)
+	}
 	for i := range steps {
 		r.add(&steps[i])
 		for _, f := range r.followers {

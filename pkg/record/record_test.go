@@ -341,14 +341,16 @@ func TestRunTellsFollowers(t *testing.T) {
 			}
 			told = append(told, s.Kind)
 		})
+		missed := 0
+		r.Missing(func(steps int) { missed += steps })
 		s := &story{Record: New(&journal{}, Options{}), journal: j, now: began}
 		s.hold("a", "d1") // into the journal, for another record takes nothing from it
 		s.step(store.StepCommitted, "a", nil)
 		go r.Run(t.Context())
 		j.ready <- struct{}{}
 		synctest.Wait()
-		if !slices.Equal(told, []store.StepKind{store.StepHeld, store.StepCommitted}) || r.Lost() != 3 {
-			t.Errorf("told %v, lost %d", told, r.Lost())
+		if !slices.Equal(told, []store.StepKind{store.StepHeld, store.StepCommitted}) || r.Lost() != 3 || missed != 3 {
+			t.Errorf("told %v, lost %d, of which %d were told", told, r.Lost(), missed)
 		}
 	})
 }

@@ -72,6 +72,7 @@ func TestCountersThatAlert(t *testing.T) {
 	const (
 		laws  = `paddock_law_violations_total{job="p",instance="a",law="4"} `
 		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
+		lost  = `paddock_decision_steps_lost_total{job="p",instance="a"} `
 		unmet = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="NoNodeFits"} `
 		delay = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="PreemptionDelayed"} `
 	)
@@ -86,6 +87,8 @@ func TestCountersThatAlert(t *testing.T) {
 		{"no drift", "PaddockStoreDrift", drift + "0x90", time.Hour, ""},
 		{"books that differ", "PaddockStoreDrift", drift + "0x10 3x80", time.Hour, `{job="p",kind="pods"} 3`},
 		{"books that differed long ago", "PaddockStoreDrift", drift + "0x10 3x200", 3 * time.Hour, ""},
+		{"no step lost", "PaddockDecisionsNotJudged", lost + "0x90", time.Hour, ""},
+		{"steps lost", "PaddockDecisionsNotJudged", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
 		{"a guarantee that is met", "PaddockGuaranteeNotMet", unmet + "0x90", time.Hour, ""},
 		{"a guarantee that is not met", "PaddockGuaranteeNotMet", unmet + "0+60x90", time.Hour, `{job="p",queue="root.a"} 1`},
 		{"half of the time", "PaddockGuaranteeNotMet", unmet + "0+30x90", time.Hour, ""},

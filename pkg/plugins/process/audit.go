@@ -26,6 +26,7 @@ func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.In
 	logger = logger.WithName("audit")
 	laws := &audit.Laws{Clock: p.Clock, Logger: logger, Count: metrics.LawBroken, Lost: decided.Lost}
 	decided.Follow(laws.Hear)
+	decided.Missing(metrics.StepsLost)
 	drift := &audit.Drift{
 		Inventory: books, Truth: w, Clock: p.Clock, Logger: logger,
 		Count: func(kind audit.Kind) { metrics.Drifted(string(kind)) },
