@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,11 +41,17 @@ func kindOfJSON(of string) string {
 }
 
 // TestContractHasWhatWasObserved: testdata/observed.json has each field, with its type,
-// of the answers of a YuniKorn 1.9.0 with queues, users, DaemonSets and preemption.
+// of the answers of a YuniKorn 1.9.0 with queues, users, DaemonSets and preemption. What
+// it did not have, such as pods of other schedulers, the contract has from YuniKorn's
+// source only.
 func TestContractHasWhatWasObserved(t *testing.T) {
 	contract, observed := readJSON(t, "testdata/contract.json"), readJSON(t, "testdata/observed.json")
 	for _, text := range unlike(contract, observed) {
 		t.Error(text)
+	}
+	neverObserved := []string{"configLimit", "filter", "foreign", "group", "log", "request", "stream", "template"}
+	if missing := slices.DeleteFunc(slices.Sorted(maps.Keys(contract)), func(kind string) bool { return observed[kind] != nil }); !slices.Equal(missing, neverObserved) {
+		t.Errorf("not observed are %q, want %q", missing, neverObserved)
 	}
 	fields := 0
 	for _, of := range observed {

@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// brief are limits that differ from each other, so that one is not taken for another.
+func brief(l *limits) {
+	l.headerTime, l.readTime, l.writeTime, l.idleTime = 3*time.Second, 5*time.Second, 7*time.Second, 11*time.Second
+}
+
+// lasts is how long a connection is kept on which nothing more is sent, in the time of
+// a synctest bubble, and what is answered meanwhile.
+func (s served) lasts(t *testing.T, sent string) (time.Duration, string) {
+	t.Helper()
+	began := time.Now()
+	answer, err := io.ReadAll(s.dial(t, sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(began), string(answer)
+}
+
+// TestAReaderWhoSendsNothingIsCut: who sends no header, half of one, or half of a body
+// has the connection for as long as the limits say.
+func TestAReaderWhoSendsNothingIsCut(t *testing.T) {
+	for _, tt := range []struct {
+		name, sent string
+		want       func(l *limits) time.Duration
+	}{
+		{"nothing", "", func(l *limits) time.Duration { return l.headerTime }},
+		{"half a header", "GET /ws/v1/partitions HTTP/1.1\r\nHost: x\r\nAcc", func(l *limits) time.Duration { return l.headerTime }},
+		{"half a body", "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 100\r\n\r\npartitions", func(l *limits) time.Duration { return l.readTime }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, "")
+				s := servePiped(t, c, brief)
+				want := tt.want(&c.server.limits)
+				if took, answer := s.lasts(t, tt.sent); took < want || took > want+time.Second {
+					t.Errorf("the connection is kept for %v, want %v; answered was %q", took, want, answer)
+				}
+			})
+		})
+	}
+}
+
+// TestAnIdleConnectionIsClosed: after an answer a connection is kept for the next
+// request, and not for longer than the limit.
+func TestAnIdleConnectionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		s := servePiped(t, c, brief)
+		const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
+		conn := s.dial(t, request)
+		lines := bufio.NewReader(conn)
+		answered := func() {
+			t.Helper()
+			answer, err := http.ReadResponse(lines, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+				t.Fatalf("%s, %v", answer.Status, err)
+			}
+		}
+		answered()
+		time.Sleep(c.server.limits.idleTime - time.Second)
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatalf("it is closed before its time: %v", err)
+		}
+		answered()
+		began := time.Now()
+		if _, err := lines.ReadByte(); err != io.EOF || time.Since(began) != c.server.limits.idleTime {
+			t.Errorf("it is closed after %v, want %v; %v", time.Since(began), c.server.limits.idleTime, err)
+		}
+	})
+}
