@@ -20,6 +20,25 @@ type Guard interface {
 	Admit(r *http.Request) error
 }
 
+// asking is a request for a guard to look at, who may take the token out of it: a
+// stream asks again.
+func asking(r *http.Request) *http.Request { return r.Clone(r.Context()) }
+
+// turnedAway says why who was admitted is no more; nil for who still is, or where that
+// cannot be found out: an outage ends nothing that was allowed.
+func turnedAway(guard Guard, r *http.Request) *Problem {
+	if guard == nil {
+		return nil
+	}
+	switch err := guard.Admit(asking(r)); {
+	case errors.Is(err, ErrUnknown):
+		return &Problem{http.StatusUnauthorized, "Unauthorized", err.Error()}
+	case errors.Is(err, ErrForbidden):
+		return &Problem{http.StatusForbidden, "Forbidden", err.Error()}
+	}
+	return nil
+}
+
 // guarded answers only whom the guard admits. Browsers ask with OPTIONS what they may
 // send before they send a token.
 func guarded(handler http.Handler, guard Guard) http.Handler {
@@ -31,7 +50,7 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		err := guard.Admit(r)
+		err := guard.Admit(asking(r))
 		switch {
 		case err == nil:
 			handler.ServeHTTP(w, r)

@@ -22,9 +22,10 @@ type limits struct {
 	// connections are all that are open at a time, perHost those from one address.
 	connections, perHost int
 	// streams are all that are open at a time, streamsPerHost those of one address;
-	// streamTime is how long a reader may take for the lines that are sent at once.
-	streams, streamsPerHost int
-	streamTime              time.Duration
+	// streamTime is how long a reader may take for the lines that are sent at once,
+	// and streamAdmitted how long one that was admitted is not asked about again.
+	streams, streamsPerHost    int
+	streamTime, streamAdmitted time.Duration
 }
 
 func defaultLimits() limits {
@@ -32,7 +33,7 @@ func defaultLimits() limits {
 		headerTime: 5 * time.Second, readTime: 10 * time.Second, writeTime: time.Minute, idleTime: time.Minute,
 		headerBytes: 16 << 10, bodyBytes: config.MaxDocumentBytes,
 		connections: 256, perHost: 64,
-		streams: 100, streamsPerHost: 15, streamTime: 10 * time.Second,
+		streams: 100, streamsPerHost: 15, streamTime: 10 * time.Second, streamAdmitted: 5 * time.Minute,
 	}
 }
 

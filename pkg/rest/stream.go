@@ -64,7 +64,8 @@ func (s *streams) list() []EventStream {
 // eventStream answers GET events/stream: a line about this process, then a record a
 // line as things happen, after the last count ones that happened before. The
 // stream ends when its reader goes away, does not take a few lines within some
-// seconds, or is overtaken by the ring of records.
+// seconds, is overtaken by the ring of records, or may not read any more: then its
+// last line is the problem that says so.
 func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if !s.recorded(w) {
 		return
@@ -91,6 +92,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	s.events.Collect()
 	lowest, next := s.events.Bounds()
 	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
+	sender.turnedAway = func() *Problem { return turnedAway(s.guard, r) }
 	_ = sender.connection.SetReadDeadline(time.Time{}) // nothing more is to be read
 	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
 }
@@ -100,6 +102,7 @@ type sender struct {
 	server     *Server
 	connection *http.ResponseController
 	w          http.ResponseWriter
+	turnedAway func() *Problem
 	text       bytes.Buffer
 	records    []eventlog.Record
 }
@@ -113,17 +116,14 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		p.close('}')
 		_ = p.done() // to memory
 	})
+	again := time.NewTimer(s.server.limits.streamAdmitted)
+	defer again.Stop()
 	for err := s.send(); err == nil; err = s.send() {
 		records, more, kept := s.server.events.Next(s.records[:0], first, streamBite)
-		if s.records = records; !kept {
+		if s.records = records; !kept || !s.goesOn(done, more, again) {
 			return
 		}
 		if len(records) == 0 {
-			select {
-			case <-done:
-				return
-			case <-more:
-			}
 			continue
 		}
 		first += uint64(len(records))
@@ -135,6 +135,42 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 			}
 		})
 	}
+}
+
+// goesOn waits for more where there is nothing to send, and asks about the reader
+// again when it is time to; false where the stream is over.
+func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
+	if len(s.records) > 0 {
+		select {
+		case <-again.C:
+		default:
+			return true
+		}
+	} else {
+		select {
+		case <-done:
+			return false
+		case <-more:
+			return true
+		case <-again.C:
+		}
+	}
+	again.Reset(s.server.limits.streamAdmitted)
+	why := s.turnedAway()
+	if why != nil {
+		s.end(why)
+	}
+	return why == nil
+}
+
+// end sends the last line.
+func (s *sender) end(why *Problem) {
+	s.make(func() {
+		p := newPage(&s.text)
+		p.value(why)
+		_ = p.done()
+	})
+	_ = s.send() // the reader has gone away
 }
 
 // make makes lines, at the desk.

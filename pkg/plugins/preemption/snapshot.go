@@ -86,7 +86,7 @@ func (s *snapshot) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(s.list, func(info fwk.NodeInfo) bool { return info.GetPVCRefCounts()[key] > 0 })
 }
 
-// keptFor is how long what is known of pods is kept after a preview. It is some 0.4 KB
+// keptFor is how long what is known of pods is kept after a preview. It is some 0.25 KB
 // a pod, for which a cluster that nobody asks about has better use.
 const keptFor = time.Minute
 
