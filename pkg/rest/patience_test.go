@@ -2,8 +2,11 @@ package rest
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,4 +84,23 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 			t.Errorf("it is closed after %v, want %v; %v", time.Since(began), c.server.limits.idleTime, err)
 		}
 	})
+}
+
+// TestWhatSlowSendersHoldIsDocumented: the page has the products of the limits.
+func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/rest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := defaultLimits()
+	each := l.bodyBytes >> 20
+	for _, said := range []string{
+		fmt.Sprintf("%d MiB at most, so %d MiB for the connections of one address and %d MiB for all", each, each*int64(l.perHost), each*int64(l.connections)),
+		fmt.Sprintf("There are at most %d connections, %d from one address", l.connections, l.perHost),
+		fmt.Sprintf("each for %d s at most", (l.readTime+patience)/time.Second),
+	} {
+		if !strings.Contains(string(page), said) {
+			t.Errorf("docs/rest.md does not say %q", said)
+		}
+	}
 }
