@@ -153,7 +153,7 @@ func (s *Store) holdsDue() time.Time {
 	}
 	if s.dueAnew {
 		s.dueAnew = false
-		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isPlaced)
+		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isStarting)
 	}
 	return s.due
 }
@@ -165,16 +165,48 @@ func (s *Store) isPlaced(asker types.UID) bool {
 	return p != nil && p.state.allocated()
 }
 
+// isStarting tells whether an asker is on its node by now, or another holder of its
+// PodGroup is on its own: the hold does not time out then.
+func (s *Store) isStarting(asker types.UID) bool {
+	p := s.pods[asker]
+	if p == nil || p.state.allocated() || !p.apart() {
+		return s.isPlaced(asker)
+	}
+	for _, m := range p.mates.members {
+		if m.asks.holds && m.state.allocated() {
+			return true
+		}
+	}
+	return false
+}
+
 // timeOutHolds ends the holds that nobody made use of.
 func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isPlaced) {
+	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isStarting) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.endHold(p, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
 				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
+			s.timeOutMates(p, now)
 		}
 	}
 	s.dueAnew = true
+}
+
+// timeOutMates ends the holds of the others of a PodGroup that did not start in time,
+// but of those who wait for victims. As long as one of them held a node, the others
+// would be given it again as soon as their time was over, for they fit beside it: the
+// group would keep the node from everybody, and not start.
+func (s *Store) timeOutMates(p *pod, now time.Time) {
+	if !p.apart() {
+		return
+	}
+	for _, m := range p.mates.sorted(func(m *pod) bool { return m.asks.holds }) {
+		if h, ok := s.holds.Of(m.UID); ok && h.Clear() && !h.Required {
+			s.endHold(m, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
+				"PodGroup %s did not start while a node was clear for %v for another of its pods", p.mates.name, s.preemption.HoldTimeout), now)
+		}
+	}
 }

@@ -138,7 +138,7 @@ func (s *Store) Gathered(uid types.UID) bool {
 
 func (s *Store) setPodGroup(name groupName, minMember int) {
 	g := s.podGroup(name)
-	g.min, g.shares = minMember, nil
+	g.min, g.shares, s.dueAnew = minMember, nil, true
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -178,6 +178,7 @@ func (s *Store) joinMates(p *pod) {
 	g := s.podGroup(name)
 	s.recountMates(g, func() {
 		p.mates = g
+		s.dueAnew = s.dueAnew || p.asks.holds
 		g.members[p.UID] = p
 		g.in[p.state]++
 	})
@@ -195,6 +196,7 @@ func (s *Store) leaveMates(p *pod) {
 			g.kept--
 		}
 		p.mates, p.kept = nil, false
+		s.dueAnew = s.dueAnew || p.asks.holds
 		delete(g.members, p.UID)
 	})
 	s.dropPodGroup(g)
@@ -221,6 +223,7 @@ func (s *Store) recountMates(g *podGroup, change func()) {
 	able, complete, led := g.able(), g.complete(), g.led()
 	change()
 	g.shares = nil
+	s.dueAnew = s.dueAnew || complete != g.complete()
 	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}
 	}
