@@ -5,8 +5,7 @@
 // administrator sees the complete list of errors, with lines, at the first try:
 //
 //  1. document.go reads the text as YAML nodes, which know their lines, and
-//     refuses what YAML itself does not allow; plain.go does it for most documents,
-//     ten times as fast as the library;
+//     refuses what YAML itself does not allow;
 //  2. fields.go and decode*.go turn nodes into raw values (raw.go): unknown and duplicate
 //     keys, wrong types, quantities (quantity.go) and access lists (acl.go);
 //  3. structure.go, names.go, quotas.go, applications.go, limits.go,

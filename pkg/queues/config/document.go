@@ -26,9 +26,6 @@ func readDocument(text []byte, r *report) *yaml.Node {
 		r.errorf(place{}, 0, "the document has %d bytes, more than the %d allowed", len(text), MaxDocumentBytes)
 		return nil
 	}
-	if root := plainly(text); root != nil {
-		return root
-	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
 	if err := decoder.Decode(&document); err != nil {
