@@ -2,5 +2,5 @@
 
 package docs
 
-// inFull is what the nightly run does with commands that take minutes.
-var inFull []rule
+// nightly is true in the nightly run.
+const nightly = false

@@ -11,19 +11,28 @@ type rule struct {
 	match string
 	// why says why it is not simply run, in one sentence.
 	why string
+	// kind is set where the command is not run as it is written.
+	kind kind
 	// instead is run in its place; $1 and so on are groups of match.
 	instead string
+	// less is true where less is run than the command says: fewer rounds.
+	less bool
 	// exit is the exit code to be expected.
 	exit int
+	// refused is what it says before it ends with exit code 1.
+	refused string
 	// elsewhere names what tries it, "directory Test"; a test of exactly this name has to
 	// exist. That it tries the command is for its reader to see.
 	elsewhere string
-	// name is true for the name of a command in a sentence, without what it needs.
-	name bool
 	// before and after are run around it.
 	before, after string
-	// root runs it in the root of the repository; long gives it an hour.
-	root, long bool
+	// last is true for what takes the ground from under the others: it comes after them.
+	last bool
+	// root runs it in the root of the repository, clone in that of a new copy, in which it
+	// may change nothing; long gives it an hour.
+	root, clone, long bool
+	// registry starts a registry, and has it take the place of the one of the pages.
+	registry bool
 	// node is true for what is done on a node: directory /etc/kubernetes is one of the
 	// test, with upstream's static pod and ours beside it.
 	node bool
@@ -31,9 +40,6 @@ type rule struct {
 	environment string
 	// says is what the output has to have.
 	says string
-	// names is true where the words behind -run and -bench are names of tests, which
-	// have to exist in the packages.
-	names bool
 }
 
 // removeKubectl takes away what kubectl installed: helm takes over nothing that it has not made.
@@ -49,15 +55,19 @@ const removed = `for kind in deployment service configmap serviceaccount poddisr
 done
 `
 
-// migrated makes the cluster what it is when somebody has come from YuniKorn: its Service
-// is there, and the overlay leaves it alone.
+// migrated makes the cluster what it is when somebody has come from YuniKorn: a chart has
+// made its Service, and the overlay leaves that alone.
 const migrated = `kubectl -n yunikorn delete service yunikorn-service --ignore-not-found
-kubectl apply -f yunikorn-service.yaml
+mkdir -p yunikorn-chart/templates
+cp yunikorn-service.yaml yunikorn-chart/templates
+printf 'apiVersion: v2\nname: yunikorn\nversion: 0.0.0\n' > yunikorn-chart/Chart.yaml
+helm install yunikorn ./yunikorn-chart --namespace yunikorn
 kubectl apply -k manifests/overlays/migrate-from-yunikorn
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app}') == yunikorn ]]`
 
 // finished looks whether Service and pods are Paddock's own after the last step.
-const finished = restore + `
+const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o name --ignore-not-found) ]]
+` + restore + `
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app\.kubernetes\.io/name}{.spec.selector.app}') == paddock ]]
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[*].port}') == "9080 10259" ]]
 [[ -z $(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.spec.template.metadata.labels.app}') ]]`
@@ -91,49 +101,60 @@ const replaced = taken + "cp static-pod.yaml /etc/kubernetes/manifests/kube-sche
 
 const simulated = "the nodes are simulated: no process runs in a pod there"
 
+// hasPods waits until the Deployment has pods; nobody has placed them.
+const hasPods = restore + `
+until [[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]; do sleep 0.2; done`
+
+// rolledOut says of the pods of the Deployment that they are ready, as kubelets would,
+// until it has no others.
+const rolledOut = hasPods + `
+until [[ $(kubectl -n yunikorn rollout status deployment paddock-scheduler --watch=false) == *"successfully rolled out"* ]]; do
+  for pod in $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name); do
+    kubectl -n yunikorn patch $pod --subresource=status --type=merge -p '{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}' || true
+  done
+  sleep 0.2
+done`
+
+// unready takes these pods away; others come in their place.
+const unready = "kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --wait=false"
+
+// anew makes the namespace of the pages again.
+const anew = restore + "\nkubectl create configmap yunikorn-configs -n yunikorn --from-file=queues.yaml=queues.yaml"
+
+// theOthers are the kinds of what the first command of removeKubectl leaves.
+const theOthers = `kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
+kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock
+`
+
 // rules are tried in order; the first that matches counts.
 var rules = []rule{
 	// Names of commands.
 	{
 		match: `kubectl (paddock|proxy|delete -k|port-forward|describe pod|paddock explain pod)|kubectl-paddock config validate|helm (upgrade|uninstall)|bin/(scheduler|kubectl-paddock)`,
-		name:  true, why: "the name of a command",
+		kind:  kindName, why: "the name of a command",
 	},
-	{match: `go mod tidy`, name: true, why: "one of the steps to another version"},
-	{match: `flux suspend helmrelease`, name: true, why: "the name of a command; there is no flux here"},
-	{match: `(ctr --namespace k8s.io images import|kind load image-archive|crictl pull)`, name: true, why: "the name of a command; the nodes are simulated and have no images"},
-	{match: `kubeadm (upgrade|init phase control-plane scheduler)`, name: true, why: "the name of a command to beware of"},
-	{match: `kubectl debug node/...`, name: true, why: "the name of a command"},
-	{match: `kubectl-paddock __complete .*`, name: true, why: "what a script for completion runs"},
+	{match: `go mod tidy`, kind: kindName, why: "one of the steps to another version"},
+	{match: `flux suspend helmrelease`, kind: kindName, why: "the name of a command; there is no flux here"},
+	{match: `(ctr --namespace k8s.io images import|kind load image-archive|crictl pull)`, kind: kindName, why: "the name of a command; the nodes are simulated and have no images"},
+	{match: `kubeadm (upgrade|init phase control-plane scheduler)`, kind: kindName, why: "the name of a command to beware of"},
+	{match: `kubectl debug node/...`, kind: kindName, why: "the name of a command"},
+	{match: `kubectl-paddock __complete .*`, kind: kindName, why: "what a script for completion runs"},
 
-	// The repository's own targets.
-	{match: `make run`, why: "goes on until somebody ends it", elsewhere: "test/integration TestMakeRun"},
-	{match: `make browser`, why: "is part of make test", elsewhere: "test/browser TestPages"},
-	{match: `make render`, why: "writes files of the repository: what it would write is compared with them", elsewhere: "tools/release/render TestUpToDate"},
-	{match: `make image.*`, why: "compiles Kubernetes once more: the same is done with a smaller program", elsewhere: "tools/release/image TestReproducible"},
-	{match: `make push .*`, why: "needs a registry; there, the same command has one", elsewhere: "tools/release/image TestPush"},
-	{match: `make build`, why: "the repository is elsewhere", root: true},
-	{match: `make simulate.*`, why: "takes a minute or more, and is part of make test", elsewhere: "test/simulation TestSimulation"},
-	{match: `make (test|unit-race|unit-release|samples)`, why: "not run, only looked up: it is what runs this test, or runs with it", instead: "make --dry-run $0", root: true},
-	{match: `make generate`, why: "not run, only looked up: it writes files; make lint looks whether they are up to date", instead: "make --dry-run $0", root: true},
+	// The repository's own targets; rules_long_test.go has those that take minutes.
+	{match: `make run`, kind: kindAnother, why: "goes on until somebody ends it", elsewhere: "test/integration TestMakeRun"},
+	{match: `make browser`, kind: kindAnother, why: "is this test and nothing else", elsewhere: "test/browser TestPages"},
+	{match: `go run ./test/conformance -write`, kind: kindAnother, why: "takes half an hour, as make conformance does: that it writes the page is tried", elsewhere: "test/conformance TestPageIsWritten"},
+	{match: `make build`, why: elsewhere, root: true},
+	{match: `make (test|unit-race|unit-release)`, kind: kindPart, why: "it is what runs this test, or runs with it"},
+	{match: `make (nightly.*|conformance|lockorder|compat)`, kind: kindPart, why: "it is the nightly run, or one of its parts"},
+	{match: `make samples`, kind: kindAnother, why: "is this test, and writes what it compares", elsewhere: "test/integration/docs TestCommands"},
 	{
-		match: `make compat`, why: "not run: it compiles another version of Kubernetes; whether the changes it knows of fit is looked up",
-		instead: "make --dry-run compat && git apply --check hack/compat/*.patch", root: true,
-	},
-	{
-		match: `make (bench|compat .*|conformance|lockorder|nightly|soak).*`,
-		why:   "not run, only looked up: it takes from minutes to for ever", instead: "make --dry-run $0", root: true,
-	},
-	{
-		match: `go test -run '\^\$' -bench (Cycle|Plan) .*`, why: "each benchmark once: many rounds take minutes",
+		match: `go test -run '\^\$' -bench (Cycle|Plan) .*`, why: "each benchmark once: many rounds take minutes", less: true,
 		environment: "GOFLAGS='-buildvcs=false -benchtime=1x' ", says: "\nok ", root: true,
-	},
-	{
-		match: `go (test|run|build|vet) .*`, root: true, names: true,
-		why: "not run: it takes minutes, mostly for compiling; packages and tests of these names are looked up",
 	},
 
 	// Images.
-	{match: `skopeo copy .*`, why: "there is no skopeo here; that the archive is what it reads is looked at", elsewhere: "tools/release/image TestArchive"},
+	{match: `skopeo copy .*`, kind: kindNowhere, why: "there is no skopeo here; that the archive is what it reads is looked at", elsewhere: "tools/release/image TestArchive"},
 
 	// Installing, and removing what others need.
 	{
@@ -141,27 +162,23 @@ var rules = []rule{
 		before: removeKubectl, after: "helm uninstall paddock -n yunikorn\n" + removed + restore,
 	},
 	{
-		match: `helm uninstall paddock -n yunikorn`, why: "this was done after each installation",
-		instead: "helm uninstall paddock -n yunikorn --ignore-not-found",
+		match: `helm uninstall paddock -n yunikorn`, why: "there has to be something to remove",
+		before: removeKubectl + "\nhelm install paddock manifests/chart --namespace yunikorn --create-namespace", after: removed + restore,
 	},
 	{match: `kubectl apply -k (mine|groups)`, why: "other pages need what is shipped", after: restore},
 	{
-		match: `helm uninstall yunikorn --namespace yunikorn`, why: "no chart has installed YuniKorn here: its Service goes by hand",
-		before: migrated, instead: "kubectl -n yunikorn delete service yunikorn-service", after: finished,
+		match: `helm uninstall yunikorn --namespace yunikorn`, why: "the chart that is uninstalled has nothing of YuniKorn's but its Service",
+		before: migrated, after: finished,
 	},
 	{match: `kubectl delete (role|clusterrole),.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", after: restore},
-	{match: `kubectl delete deployment,.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", before: restore, instead: removeKubectl, after: removed + restore},
+	{match: `kubectl delete deployment,.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", before: restore, after: theOthers + removed + restore},
 	{
-		match: `kubectl apply -k manifests/admission/mutating-v1`, why: "for Kubernetes 1.36; this API server has v1beta1",
-		instead: "kubectl apply -k manifests/admission/mutating-v1beta1", after: "kubectl delete -k manifests/admission/mutating-v1beta1",
-	},
-	{
-		match: `kubectl delete -k manifests/admission/mutating-v1 .*`, why: "for Kubernetes 1.36; this API server has v1beta1, and the page says what comes then",
-		instead: `said=$($0 2>&1) && exit 1; grep "no matches for kind" <<< "$said"`,
+		match: `kubectl (apply|delete) -k manifests/admission/mutating-v1( .*)?`, why: "for Kubernetes 1.36: this API server has v1beta1, and refuses it as the pages say",
+		refused: `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`,
 	},
 	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"), deletes("manifests/admission"),
 	{match: `kubectl apply -k manifests/admission/only-queues`, why: "other pages make other pods", after: "kubectl delete -k manifests/admission/only-queues"},
-	{match: `kubectl delete -k manifests/base`, why: "other pages need it", instead: "$0 --dry-run=server --ignore-not-found"},
+	{match: `kubectl delete -k manifests/base`, why: "other pages need it", last: true, before: restore, after: removed + anew},
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
 	{
 		match: `kubectl -n yunikorn wait pod -l app.kubernetes.io/name=paddock .*`, why: "other pages need the pods: they are told to go as the command before it does",
@@ -171,12 +188,10 @@ var rules = []rule{
 	{match: `kubectl -n yunikorn rollout undo deployment paddock-scheduler`, why: "there has to be something to undo", before: secondRevision},
 
 	// The Service and the pods of an installation.
+	{match: `kubectl -n yunikorn logs deployment/paddock-scheduler .*`, why: "there have to be pods; " + simulated + ", and their logs are empty", before: hasPods},
+	{match: `kubectl -n yunikorn rollout status deployment paddock-scheduler .*`, why: simulated + ": they are said to be ready", before: rolledOut, says: "successfully rolled out", after: unready},
 	{
-		match: `kubectl -n yunikorn (logs deployment/|rollout status deployment )paddock-scheduler .*`, why: simulated,
-		instead: "kubectl -n yunikorn get deployment paddock-scheduler",
-	},
-	{
-		match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, why: simulated,
+		match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, kind: kindNowhere, why: simulated + "; that the Service has the port is looked at",
 		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`,
 	},
 	{
@@ -211,7 +226,7 @@ var rules = []rule{
 		before: replaced + "rm /etc/kubernetes/manifests/kube-scheduler.yaml",
 		after:  "[[ $(cat /etc/kubernetes/manifests/kube-scheduler.yaml) == upstream && ! -e /etc/kubernetes/kube-scheduler.upstream.yaml ]]",
 	},
-	{match: `base64 -d \| gunzip`, why: "it reads what is packed", instead: "[[ $(gzip < queues.yaml | base64 -w0 | $0) == \"$(cat queues.yaml)\" ]]"},
+	{match: `base64 -d \| gunzip`, why: "it reads what is packed", before: "gzip < queues.yaml | base64 -w0 > packed", environment: "< packed ", says: "partitions:\n", after: "rm packed"},
 
 	// What ends with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
@@ -226,15 +241,34 @@ func deletes(dir string) rule {
 	}
 }
 
-// ruleOf finds the rule of a command.
+// ruleOf finds the rule of a command. Where there is none but the one of the nightly run,
+// that is it, and with every change the command is looked up.
 func ruleOf(text string) (rule, []string, bool) {
-	return ruleAmong(slices.Concat(inFull, rules), text)
+	if nightly {
+		return ruleAmong(slices.Concat(inFull, rules), text)
+	}
+	if r, groups, found := ruleAmong(rules, text); found {
+		return r, groups, true
+	}
+	r, groups, found := ruleAmong(inFull, text)
+	if !found {
+		return rule{}, nil, false
+	}
+	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, groups, true
 }
+
+// expressions are those of the rules; none is compiled twice.
+var expressions = map[string]*regexp.Regexp{}
 
 // ruleAmong finds the first of the rules that is for a command.
 func ruleAmong(rules []rule, text string) (rule, []string, bool) {
 	for _, r := range rules {
-		if groups := regexp.MustCompile(`^(?s:` + r.match + `)$`).FindStringSubmatch(text); groups != nil {
+		expression := expressions[r.match]
+		if expression == nil {
+			expression = regexp.MustCompile(`^(?s:` + r.match + `)$`)
+			expressions[r.match] = expression
+		}
+		if groups := expression.FindStringSubmatch(text); groups != nil {
 			return r, groups, true
 		}
 	}

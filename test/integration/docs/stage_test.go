@@ -37,6 +37,11 @@ func stage(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
+	// The pages ask the first one: what it decides a standby does not know.
+	const leads = `until [[ -n $(kubectl -n kube-system get lease paddock-scheduler -o jsonpath='{.spec.holderIdentity}' --ignore-not-found) ]]; do sleep 0.2; done`
+	if _, err := shell(ctx, leads, 0, setting{}); err != nil {
+		return fmt.Errorf("nobody leads: %w", err)
+	}
 	if err := startSecure(ctx, bin); err != nil {
 		return err
 	}

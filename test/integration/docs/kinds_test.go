@@ -1,0 +1,179 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// kind says how a command is tried, in the words of the table in docs/nightly.md.
+type kind string
+
+const (
+	kindWritten kind = "as written"      // run with every change, with what it needs around it
+	kindLater   kind = "nightly"         // run as it is written, by the nightly run
+	kindLess    kind = "less of it"      // run, with fewer rounds than it says
+	kindPart    kind = "a part"          // of make test, or of the nightly run
+	kindAnother kind = "by another test" // which does the same
+	kindNowhere kind = "nowhere"         // needs what is not here
+	kindName    kind = "a name"          // in a sentence, without what it needs
+)
+
+// kindOf says how a command is tried; it is the same in the nightly run.
+func kindOf(text string) kind {
+	r, _, found := ruleAmong(rules, text)
+	if !found {
+		if r, _, found = ruleAmong(inFull, text); found && !r.less {
+			return kindLater
+		}
+	}
+	switch {
+	case r.less:
+		return kindLess
+	case r.kind != "":
+		return r.kind
+	}
+	return kindWritten
+}
+
+// lookUp looks whether there is what a command names: the target of make, or the
+// packages and tests of the go command.
+func lookUp(ctx context.Context, text string) error {
+	if target, is := strings.CutPrefix(text, "make "); is {
+		_, err := recipe(ctx, target)
+		return err
+	}
+	return goCommand(text)
+}
+
+// recipe is what make would run for a target, line by line.
+func recipe(ctx context.Context, target string) ([]string, error) {
+	// The versions do not matter, and git would be asked for each of them many times.
+	out, err := shell(ctx, "make --dry-run VERSION=v COMMIT=c DATE=d "+target, 0, setting{root: true})
+	return strings.Split(strings.TrimSpace(out), "\n"), err
+}
+
+// isPart looks whether make test does what a command does, or the nightly run: its script
+// calls the targets by name, and has a function for each part.
+func isPart(ctx context.Context, text string) error {
+	target, is := strings.CutPrefix(text, "make ")
+	if !is {
+		return fmt.Errorf("%s: only targets of make are parts of others", text)
+	}
+	lines, err := recipe(ctx, target)
+	if err != nil {
+		return err
+	}
+	all, err := recipe(ctx, "test")
+	if err != nil {
+		return err
+	}
+	daily := "\n" + strings.Join(all, "\n") + "\n"
+	if strings.Contains(daily, "\n"+strings.Join(lines, "\n")+"\n") {
+		return nil
+	}
+	script, err := os.ReadFile(filepath.Join(suite.root, "hack", "nightly.sh"))
+	if err != nil {
+		return err
+	}
+	begins := `make --no-print-directory ` + regexp.QuoteMeta(target) + `( |;|\)|$)`
+	if parts, is := strings.CutPrefix(target, "nightly"); is {
+		begins = `^` + regexp.QuoteMeta(strings.TrimPrefix(parts, " PARTS=")) + `\(\) \{`
+		if parts == "" {
+			begins = `^all=`
+		}
+	}
+	if !regexp.MustCompile(`(?m)` + begins).Match(script) {
+		return fmt.Errorf("%s: neither make test nor hack/nightly.sh does it", text)
+	}
+	return nil
+}
+
+// permitted are the numbers in the table of docs/nightly.md, by kind.
+func permitted(page string) (map[kind]int, error) {
+	out := map[kind]int{}
+	for _, found := range regexp.MustCompile(`(?m)^\| ([a-z ]+) \| (\d+) \| .+ \|$`).FindAllStringSubmatch(page, -1) {
+		n, err := strconv.Atoi(found[2])
+		if err != nil {
+			return nil, err
+		}
+		out[kind(found[1])] = n
+	}
+	return out, nil
+}
+
+// tally counts the commands of each kind, each text once, and returns what is wrong with
+// one that is not run as it is written.
+func tally(commands []command) (counts map[kind]int, wrong []string) {
+	counts, tried := map[kind]int{}, map[string]bool{}
+	for _, c := range commands {
+		how := kindOf(c.text)
+		if how == kindName && c.block {
+			wrong = append(wrong, fmt.Sprintf("%v: it is in a block, so people run it: it is more than a name", c))
+		}
+		if !tried[c.text] {
+			tried[c.text] = true
+			counts[how]++
+		}
+	}
+	return counts, wrong
+}
+
+// TestKinds compares how many commands are not run as they are written with what
+// docs/nightly.md says of each kind: another one is for somebody to decide.
+func TestKinds(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(suite.root, "docs", "nightly.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := permitted(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := allCommands(t)
+	counts, wrong := tally(commands)
+	for _, text := range wrong {
+		t.Error(text)
+	}
+	for _, how := range []kind{kindLater, kindLess, kindPart, kindAnother, kindNowhere, kindName} {
+		if counts[how] != want[how] {
+			t.Errorf("%d commands are tried %q, docs/nightly.md says %d", counts[how], how, want[how])
+		}
+		delete(want, how)
+	}
+	if len(want) > 0 {
+		t.Errorf("docs/nightly.md has other kinds: %v", want)
+	}
+	t.Logf("%d commands are run as they are written", counts[kindWritten])
+	for planted, how := range map[string]kind{
+		"go build ./cmd/localcluster": kindLater, "go test -run '^$' -bench X ./pkg/rest": kindLess, "make nightly PARTS=unit": kindPart,
+		"skopeo copy a b": kindNowhere, "kubectl-paddock __complete x": kindName, "kubectl get pods -n nowhere": kindWritten,
+	} {
+		if more, _ := tally(append(slices.Clone(commands), command{text: planted})); more[how] != counts[how]+1 {
+			t.Errorf("%q is not noticed to be tried %q", planted, how)
+		}
+	}
+	if _, wrong := tally([]command{{text: "helm upgrade", block: true}}); len(wrong) != 1 {
+		t.Errorf("a name in a block is not noticed: %q", wrong)
+	}
+}
+
+// TestParts plants commands that are no part of anything.
+func TestParts(t *testing.T) {
+	for _, text := range []string{"make test", "make unit-release", "make lockorder", "make nightly", "make nightly PARTS=fuzz"} {
+		if err := isPart(t.Context(), text); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, text := range []string{"make run", "make soak", "make everything", "make nightly PARTS=fuss", "make conform", "go vet ./..."} {
+		if err := isPart(t.Context(), text); err == nil {
+			t.Errorf("%s is a part", text)
+		}
+	}
+}
