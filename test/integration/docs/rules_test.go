@@ -49,10 +49,8 @@ kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock`
 
 // removed is true where nothing of the installation is left but its namespace.
-const removed = `for kind in deployment service configmap serviceaccount poddisruptionbudget resourcequota role rolebinding clusterrole clusterrolebinding; do
-  left=$(kubectl get $kind -A -o name | grep paddock-scheduler || true)
-  if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
-done
+const removed = `left=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name | grep paddock-scheduler || true)
+if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 `
 
 // migrated makes the cluster what it is when somebody has come from YuniKorn: a chart has

@@ -42,7 +42,7 @@ func startSecure(ctx context.Context, bin string) error {
 	suite.secure = "https://" + address
 	_, err = suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
 		Name: "secure", Binary: filepath.Join(bin, "scheduler"), Config: config, RESTAddress: address,
-		User: localcluster.UserAdmin, LeaderElection: true, Args: []string{"--v=2"},
+		User: localcluster.UserAdmin, LeaderElection: true, Args: patient,
 	})
 	return err
 }

@@ -19,6 +19,10 @@ import (
 // patience is how long the cluster may take to become what the pages describe.
 const patience = 3 * time.Minute
 
+// patient are the flags of the schedulers: on a machine that stalls, as under the commands
+// that compile, the one that leads is not to lose its lease, and with that its life.
+var patient = []string{"--v=2", "--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s"}
+
 // stage starts the scheduler and makes what testdata/stage has, file by file. Their
 // first lines say who is deleted before, and what has to come true before the next one:
 //
@@ -32,7 +36,7 @@ func stage(ctx context.Context, bin string) error {
 	_, err := suite.cluster.StartScheduler(ctx, localcluster.SchedulerOptions{
 		Binary: filepath.Join(bin, "scheduler"), Config: filepath.Join(suite.root, "manifests", "config", "second-scheduler.yaml"),
 		RESTAddress: strings.TrimPrefix(suite.rest, "http://"), User: localcluster.UserAdmin,
-		LeaderElection: true, Args: []string{"--v=2"},
+		LeaderElection: true, Args: patient,
 	})
 	if err != nil {
 		return err
