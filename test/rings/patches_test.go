@@ -1,0 +1,73 @@
+package rings
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// checkPatch returns nil where a patch fits the files in a directory, and else what git
+// says. Nothing is written. The directory need not be of a repository.
+func checkPatch(ctx context.Context, dir string, patch []byte) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	git := exec.CommandContext(ctx, "git", "apply", "--check")
+	// In a part of some other repository git would leave out what is not below that part.
+	git.Dir, git.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	git.Stdin = bytes.NewReader(patch)
+	if text, err := git.CombinedOutput(); err != nil {
+		return fmt.Errorf("git apply --check: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// TestPatchesFit: the changes known for other versions of Kubernetes fit the files as
+// they are. That all of it builds with them is for make compat to say.
+func TestPatchesFit(t *testing.T) {
+	patches, err := filepath.Glob(filepath.Join(root, "hack", "compat", "*.patch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(patches) == 0 {
+		t.Error("there is no patch in hack/compat")
+	}
+	for _, name := range patches {
+		patch, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkPatch(t.Context(), root, patch); err != nil {
+			t.Errorf("%s does not fit any more: make it anew from a copy that builds (docs/upgrade.md): %v", filepath.Base(name), err)
+		}
+		if changed := bytes.Replace(patch, []byte("\n "), []byte("\n not "), 1); checkPatch(t.Context(), root, changed) == nil {
+			t.Errorf("%s fits with a line that is in no file", filepath.Base(name))
+		}
+	}
+}
+
+// TestPatchThatDoesNotFit plants patches for a file that has another line than they
+// say, and for one that is not there.
+func TestPatchThatDoesNotFit(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const fits = "--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"
+	for patch, want := range map[string]bool{
+		fits:                                     true,
+		strings.Replace(fits, "-p", "-not p", 1): false,
+		strings.ReplaceAll(fits, "a.go", "b.go"): false,
+		"":                                       false,
+	} {
+		if err := checkPatch(t.Context(), dir, []byte(patch)); (err == nil) != want {
+			t.Errorf("fits: %v, want %v, error %v:\n%s", err == nil, want, err, patch)
+		}
+	}
+}
