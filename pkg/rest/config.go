@@ -194,8 +194,19 @@ type Validation struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+func tooManyDrafts(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "10")
+	problem(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")
+}
+
 // validate answers POST validate-conf. Nothing is changed.
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
+	defer s.drafts.Add(-1)
+	if s.drafts.Add(1) > s.limits.drafts {
+		// Before the first byte of it is read: who sends slowly would keep them all in memory.
+		tooManyDrafts(w)
+		return
+	}
 	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.bodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -209,8 +220,7 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	}
 	done, ok := s.validations.pass(r.Context())
 	if !ok {
-		w.Header().Set("Retry-After", "10")
-		problem(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")
+		tooManyDrafts(w)
 		return
 	}
 	var spec *config.Spec

@@ -19,6 +19,9 @@ type limits struct {
 	// configuration.
 	headerBytes int
 	bodyBytes   int64
+	// drafts are the documents to validate that are in memory at a time: those that
+	// arrive, and those that wait for their turn.
+	drafts int32
 	// connections are all that are open at a time, perHost those from one address.
 	connections, perHost int
 	// streams are all that are open at a time, streamsPerHost those of one address;
@@ -31,7 +34,7 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		headerTime: 5 * time.Second, readTime: 10 * time.Second, writeTime: time.Minute, idleTime: time.Minute,
-		headerBytes: 16 << 10, bodyBytes: config.MaxDocumentBytes,
+		headerBytes: 16 << 10, bodyBytes: config.MaxDocumentBytes, drafts: 4,
 		connections: 256, perHost: 64,
 		streams: 100, streamsPerHost: 15, streamTime: 10 * time.Second, streamAdmitted: 5 * time.Minute,
 	}

@@ -86,6 +86,48 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	})
 }
 
+// TestSlowSendersAreFew: of those who send documents slowly a few are read, the others
+// are told to come back, and once the few are cut somebody else is read.
+func TestSlowSendersAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		s := servePiped(t, c, brief)
+		const head = "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 14\r\n\r\n"
+		answers := make(chan int, 20)
+		send := func(sent string) {
+			conn := s.dial(t, sent)
+			go func() {
+				code := 0 // cut
+				if answer, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+					code = answer.StatusCode
+				}
+				answers <- code
+			}()
+		}
+		few := int(c.server.limits.drafts)
+		for range few {
+			send(head + "parti")
+			synctest.Wait()
+		}
+		for range 10 {
+			send(head + "partitions: []")
+			if code := <-answers; code != http.StatusServiceUnavailable {
+				t.Fatalf("beside %d that are read one more is answered with %d", few, code)
+			}
+		}
+		for range few {
+			if code := <-answers; code == http.StatusOK {
+				t.Error("half a document is valid")
+			}
+		}
+		synctest.Wait()
+		send(head + "partitions: []")
+		if code := <-answers; code != http.StatusOK {
+			t.Errorf("after the slow ones were cut: %d", code)
+		}
+	})
+}
+
 // TestWhatSlowSendersHoldIsDocumented: the page has the products of the limits.
 func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/rest.md")
@@ -95,7 +137,7 @@ func TestWhatSlowSendersHoldIsDocumented(t *testing.T) {
 	l := defaultLimits()
 	each := l.bodyBytes >> 20
 	for _, said := range []string{
-		fmt.Sprintf("%d MiB at most, so %d MiB for the connections of one address and %d MiB for all", each, each*int64(l.perHost), each*int64(l.connections)),
+		fmt.Sprintf("at most %d documents to validate are in memory, %d MiB each", l.drafts, each),
 		fmt.Sprintf("There are at most %d connections, %d from one address", l.connections, l.perHost),
 		fmt.Sprintf("each for %d s at most", (l.readTime+patience)/time.Second),
 	} {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -60,6 +61,7 @@ type Server struct {
 	leading     func() bool
 	turnstile   *turnstile // of previews
 	validations *turnstile
+	drafts      atomic.Int32 // documents to validate that are in memory
 	health      health
 	history     history
 	documents   documents

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -108,8 +109,10 @@ func TestQuantityErrors(t *testing.T) {
 	}
 }
 
-// TestBombs gives documents that are small and would be large, or deep, once read.
+// TestBombs gives documents that are small and would be large, or deep, once read, or
+// what is to be said of them.
 func TestBombs(t *testing.T) {
+	const words, memory = 4 << 20, 600 << 20
 	var laughs strings.Builder
 	laughs.WriteString("partitions:\n- queues:\n  - &q0 {name: a}\n")
 	for i := 1; i < 30; i++ {
@@ -117,14 +120,26 @@ func TestBombs(t *testing.T) {
 	}
 	deep := "partitions: [{queues: " + strings.Repeat("[{name: a, queues: ", MaxDepth+1) + "[]" + strings.Repeat("}]", MaxDepth+1) + "}]"
 	for _, c := range []struct{ document, want string }{
-		{laughs.String(), "blow it up"},
+		{laughs.String(), "more than the 1048576 values allowed, aliases written out"},
 		{deep, "nested more than 100 levels"},
 		{"# " + strings.Repeat("x", MaxDocumentBytes), "more than the 8388608 allowed"},
 		{strings.Repeat("[", 20_000), "not YAML"},
+		{"a: [" + strings.Repeat("a,", MaxDocumentBytes/2-5) + "]", "more than the 1048576 values allowed"},
+		{"a: [" + strings.Repeat("{a,a,a},", 200_000) + "]", "more than the 1048576 values allowed, aliases written out"},
+		{nested("limits: [" + strings.Repeat("a,", 100_000) + "]"), "more; correct these first"},
+		{nested("queues: [" + strings.Repeat("{name: b},", 100_000) + "]"), "the paths of all queues together have more than 33554432 bytes"},
+		{aliased("[" + strings.Repeat("{},", 10) + "]"), "is not a queue name"},
+		{aliased("[{name: \"" + strings.Repeat("?", 1<<20) + "\"}]"), "aliases written out"},
 	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		_, err := Parse([]byte(c.document))
+		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.40q: %.200v, want %s", c.document, err, c.want)
+			t.Fatalf("%.40q: %.200v, want %s", c.document, err, c.want)
+		}
+		if n, took := len(err.Error()), after.TotalAlloc-before.TotalAlloc; n > words || took > memory {
+			t.Errorf("%.40q: %d bytes are said of it and %d MiB made of it, at most %d and %d MiB are expected", c.document, n, took>>20, words, memory>>20)
 		}
 	}
 	justRight := strings.Replace(deep, "[{name: a, queues: ", "", 1)
@@ -132,6 +147,23 @@ func TestBombs(t *testing.T) {
 	if _, err := Parse([]byte(justRight)); err != nil {
 		t.Errorf("%d levels are refused: %v", MaxDepth, err)
 	}
+}
+
+// nested is a document with something in a queue whose path has 6 KB.
+func nested(inside string) string {
+	level := "[{name: " + strings.Repeat("a", 64) + ", queues: "
+	return "partitions: [{queues: [{name: root, queues: " + strings.Repeat(level, MaxDepth-3) +
+		"[{name: b, " + inside + "}]" + strings.Repeat("}]", MaxDepth-3) + "}]}]"
+}
+
+// aliased is a document with 20,000 queues that have the same queues.
+func aliased(queues string) string {
+	var b strings.Builder
+	b.WriteString("partitions:\n- queues:\n  - name: root\n    queues:\n    - {name: first, queues: &k " + queues + "}\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "    - {name: q%d, queues: *k}\n", i)
+	}
+	return b.String()
 }
 
 func TestFind(t *testing.T) {

@@ -62,7 +62,7 @@ func nameOf(n *yaml.Node) string {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 1 && n.Content[0].Value == "name" && n.Content[1].ShortTag() == "!!str" {
 		return n.Content[1].Value // the usual way to write it, only faster
 	}
-	silent := decoder{new(report)}
+	silent := decoder{report: new(report)}
 	for _, f := range silent.fields(n, place{}) {
 		if f.key == "name" {
 			return silent.text(f).value

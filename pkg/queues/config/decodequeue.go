@@ -3,6 +3,10 @@ package config
 // MaxDepth is how many levels of queues there may be below root.
 const MaxDepth = 100
 
+// maxPathBytes is how long the paths of all queues may be together: 100,000 queues
+// with paths of 300 bytes.
+const maxPathBytes = 32 << 20
+
 // queues reads a list of sibling queues. above is their parent; nil for the
 // root itself, which stands alone in its list.
 func (d *decoder) queues(f field, above *rawQueue, depth int) []*rawQueue {
@@ -11,7 +15,11 @@ func (d *decoder) queues(f field, above *rawQueue, depth int) []*rawQueue {
 		return nil
 	}
 	var out []*rawQueue
-	d.list(f, func(item field) { out = append(out, d.queue(item, above, depth)) })
+	d.list(f, func(item field) {
+		if d.pathBytes <= maxPathBytes {
+			out = append(out, d.queue(item, above, depth))
+		}
+	})
 	return out
 }
 
@@ -19,6 +27,10 @@ func (d *decoder) queue(f field, above *rawQueue, depth int) *rawQueue {
 	q := &rawQueue{name: nameOf(f.node), line: f.line, parent: above, path: RootName}
 	if above != nil {
 		q.path = above.path + "." + segment(q.name)
+	}
+	if d.pathBytes += len(q.path); d.pathBytes > maxPathBytes {
+		d.errorf(f.place, f.line, "the paths of all queues together have more than %d bytes here; the rest is not read: have fewer queues, fewer levels or shorter names", maxPathBytes)
+		return q
 	}
 	isMapping := d.mapping(f.node, q.place(""), keys{
 		"name": func(f field) {

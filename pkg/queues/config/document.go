@@ -15,15 +15,24 @@ import (
 // above which a compressed one is not unpacked any further.
 const MaxDocumentBytes = 8 << 20
 
-// maxNodes bounds what aliases may blow a document up to. A document of
-// MaxDocumentBytes without aliases stays below it.
-const maxNodes = MaxDocumentBytes
+// maxNodes bounds how many values a document may have, as it is written and with all
+// aliases written out. A value takes some 250 bytes of memory while it is read; a
+// document of 5,000 queues with six kinds of settings each has 200,000. A text counts
+// once more for every manyWords bytes.
+const (
+	maxNodes  = 1 << 20
+	manyWords = 64
+)
 
 // readDocument returns the root node of the text; nil when there is nothing in
 // it but blanks and comments, or when a problem was reported.
 func readDocument(text []byte, r *report) *yaml.Node {
 	if len(text) > MaxDocumentBytes {
 		r.errorf(place{}, 0, "the document has %d bytes, more than the %d allowed", len(text), MaxDocumentBytes)
+		return nil
+	}
+	if beginnings(text) > maxNodes {
+		r.errorf(place{}, 0, "the document has more than the %d values allowed", maxNodes)
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -39,7 +48,7 @@ func readDocument(text []byte, r *report) *yaml.Node {
 	case len(second.Content) > 0 && !isNull(second.Content[0]):
 		r.errorf(place{}, second.Content[0].Line, "a second YAML document begins here; put everything into one")
 	}
-	if len(r.problems) > 0 || len(document.Content) == 0 {
+	if r.invalid() || len(document.Content) == 0 {
 		return nil
 	}
 	root := document.Content[0]
@@ -50,6 +59,17 @@ func readDocument(text []byte, r *report) *yaml.Node {
 		return nil
 	}
 	return root
+}
+
+// beginnings returns at how many places of the text values can begin, at most three at
+// each: a mapping, its first key, and nothing as that one's value. Before the text is
+// read nothing more is known of how much memory that would take.
+func beginnings(text []byte) int {
+	n := 1
+	for _, before := range []string{"\n", ":", ",", "[", "{", "- ", "? "} {
+		n += bytes.Count(text, []byte(before))
+	}
+	return n
 }
 
 var (
@@ -84,7 +104,7 @@ func (r *report) affordable(root *yaml.Node) bool {
 		r.errorf(place{}, e.cycle.Line, "alias *%s contains itself", e.cycle.Value)
 		return false
 	case size > maxNodes:
-		r.errorf(place{}, 0, "the aliases of the document blow it up to more than %d values", maxNodes)
+		r.errorf(place{}, 0, "the document has more than the %d values allowed, aliases written out", maxNodes)
 		return false
 	}
 	return true
@@ -111,7 +131,7 @@ func (e *expansion) size(n *yaml.Node) int {
 	if n.Anchor != "" {
 		e.sizes[n] = counting
 	}
-	total := 1
+	total := 1 + len(n.Value)/manyWords // it is looked at again for each alias
 	for _, child := range n.Content {
 		total = min(total+e.size(child), maxNodes+1)
 	}

@@ -1,7 +1,5 @@
 package config
 
-import "slices"
-
 // Parse reads a queues.yaml document. A document with nothing but blanks and
 // comments gives [Default]. Every other document gives a Spec, or an
 // [*InvalidError] with everything that is wrong with it.
@@ -14,7 +12,7 @@ func Parse(document []byte) (*Spec, error) {
 		}
 		return Default(), nil
 	}
-	partition := r.onePartition((&decoder{&r}).document(root))
+	partition := r.onePartition((&decoder{report: &r}).document(root))
 	if partition == nil {
 		return nil, r.err()
 	}
@@ -28,8 +26,7 @@ func Parse(document []byte) (*Spec, error) {
 		return nil, err
 	}
 	spec.Root = r.build(partition.root, nil)
-	sortProblems(r.warnings)
-	spec.Warnings = slices.Compact(r.warnings)
+	spec.Warnings = r.warnings.sorted("%d more warnings are not listed")
 	return spec, nil
 }
 

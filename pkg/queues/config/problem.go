@@ -25,7 +25,8 @@ func (p Problem) String() string {
 }
 
 // InvalidError is the error of a document that was refused. Problems has at
-// least one entry and is sorted by line, then text.
+// least one entry and is sorted by line, then text. It has the first 1,000 that were
+// found; the last one says how many more there are, if there are more.
 type InvalidError struct {
 	Problems []Problem
 }
@@ -57,26 +58,68 @@ func (p place) index(i int) place {
 	return place{p.path, p.key + "[" + strconv.Itoa(i) + "]"}
 }
 
+// maxProblems is how many problems of a document are listed, and how many warnings.
+// Nobody reads more at once, and a document may have a million.
+const maxProblems = 1000
+
+// findings are problems or warnings in the order in which they were found.
+type findings struct {
+	list []Problem
+	more int // that are not listed
+}
+
+func (f *findings) add(at place, line int, format string, args []any) {
+	if len(f.list) == maxProblems {
+		f.more++
+		return
+	}
+	f.list = append(f.list, Problem{line, cut(at.path), cut(at.key), cut(fmt.Sprintf(format, args...))})
+}
+
+// longest is how many bytes of a path, a key or a text are shown.
+const longest = 1000
+
+// cut leaves out the middle of what nobody would read to its end.
+func cut(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest/2], "") + "…" + strings.ToValidUTF8(text[len(text)-longest/2:], "")
+}
+
+// sorted returns what is listed, each once, by line, and in the end how many more
+// there are, said with the given words.
+func (f *findings) sorted(more string) []Problem {
+	sortProblems(f.list)
+	list := slices.Compact(f.list)
+	if f.more > 0 {
+		list = append(list, Problem{Text: fmt.Sprintf(more, f.more)})
+	}
+	return list
+}
+
 // report collects what is wrong (problems) and what has no effect (warnings).
 type report struct {
-	problems, warnings []Problem
+	problems, warnings findings
 }
 
 func (r *report) errorf(at place, line int, format string, args ...any) {
-	r.problems = append(r.problems, Problem{line, at.path, at.key, fmt.Sprintf(format, args...)})
+	r.problems.add(at, line, format, args)
 }
 
 func (r *report) warnf(at place, line int, format string, args ...any) {
-	r.warnings = append(r.warnings, Problem{line, at.path, at.key, fmt.Sprintf(format, args...)})
+	r.warnings.add(at, line, format, args)
 }
+
+// invalid tells whether anything is wrong so far.
+func (r *report) invalid() bool { return len(r.problems.list) > 0 }
 
 // err returns the collected problems as an error, nil when there are none.
 func (r *report) err() error {
-	if len(r.problems) == 0 {
+	if !r.invalid() {
 		return nil
 	}
-	sortProblems(r.problems)
-	return &InvalidError{Problems: slices.Compact(r.problems)}
+	return &InvalidError{Problems: r.problems.sorted("and %d more; correct these first")}
 }
 
 func sortProblems(list []Problem) {

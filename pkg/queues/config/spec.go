@@ -23,7 +23,8 @@ type Spec struct {
 	Checksum string
 	// Document is the text that was read; empty for a Spec made in code.
 	Document string
-	// Warnings name what was accepted but is not acted upon, in document order.
+	// Warnings name what was accepted but is not acted upon, in document order: the
+	// first 1,000 that were found, and then how many more there are.
 	Warnings []Problem
 }
 

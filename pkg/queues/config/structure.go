@@ -15,7 +15,7 @@ const RecoveryName = "@recovery@"
 // onePartition returns the partition to be checked further; nil when there is none.
 func (r *report) onePartition(partitions []*rawPartition) *rawPartition {
 	if len(partitions) == 0 {
-		if len(r.problems) == 0 {
+		if !r.invalid() {
 			r.errorf(place{}, 0, "the configuration is not set: partitions is missing or empty")
 		}
 		return nil
