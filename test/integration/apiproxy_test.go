@@ -69,6 +69,7 @@ type apiProxy struct {
 	spring func()
 
 	mu     sync.Mutex
+	at     time.Time // when the trap had sprung: the process lived until then
 	trap   *trap
 	seen   int           // writes that matched the trap
 	sprung chan struct{} // closed when spring has returned
@@ -123,6 +124,13 @@ func (p *apiProxy) set(t trap) <-chan struct{} {
 	defer p.mu.Unlock()
 	p.trap, p.seen, p.sprung = &t, 0, make(chan struct{})
 	return p.sprung
+}
+
+// sprungAt is when the trap had sprung last.
+func (p *apiProxy) sprungAt() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at
 }
 
 // open lets everything pass again.
@@ -183,6 +191,9 @@ func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			// It arrives, whatever becomes of the one who wrote it.
 			p.forward.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 		}
+		p.mu.Lock()
+		p.at = time.Now()
+		p.mu.Unlock()
 		p.spring()
 		close(p.sprung)
 		panic(http.ErrAbortHandler)

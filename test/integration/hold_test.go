@@ -103,7 +103,7 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 // nobody else goes for it.
 func TestHoldTimesOut(t *testing.T) {
 	// If it were counted from the claim, it would be over when the victims are gone.
-	const stops, timeout, early, late = 5 * time.Second, 5 * time.Second, 4 * time.Second, 8 * time.Second
+	const stops, timeout, early, late = 15 * time.Second, 5 * time.Second, 4 * time.Second, 8 * time.Second
 	const disk = "integration/disk"
 	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()))
 	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods

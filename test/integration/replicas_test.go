@@ -39,6 +39,9 @@ func (d deed) leases() bool {
 	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/apis/coordination.k8s.io/")
 }
 
+// takesLease tells whether it took the lease, or renewed it.
+func (d deed) takesLease() bool { return d.leases() && d.succeeded() }
+
 // acts tells whether it changes the cluster or says something to its people. The
 // lease is what decides who may, and reviews only ask who somebody is.
 func (d deed) acts() bool {
@@ -150,7 +153,7 @@ func electReplicas(t *testing.T, queues string, elected func(*settings), options
 	first.env = setup(t, queues, through, elected)
 	first.started = began
 	eventually(t, patience, "the first replica has the lease", func() (bool, string) {
-		took := first.journal.between(began, time.Time{}, func(d deed) bool { return d.leases() && d.succeeded() })
+		took := first.journal.between(began, time.Time{}, deed.takesLease)
 		return len(took) > 0, ""
 	})
 	second, through := newReplica(t, "second")

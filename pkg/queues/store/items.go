@@ -74,7 +74,7 @@ func (m *items) get(item any) (Key, bool) {
 		}
 		k := Key{Seq: p.seq.Load(), Rank: p.rank.Load(), Time: p.time.Load()}
 		// It may have been taken away meanwhile, and another one written there.
-		return k, k.Seq != 0 && p.seq.Load() == k.Seq && p.item.Load() == a
+		return k, k.Seq != 0 && p.item.Load() == a && p.seq.Load() == k.Seq
 	}
 	return Key{}, false
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -151,6 +152,7 @@ func TestItemsAreReadWhileOthersComeAndGo(t *testing.T) {
 				case <-done:
 					return
 				default:
+					runtime.Gosched() // the writer waits for nobody's time slice
 				}
 			}
 		})
@@ -162,4 +164,20 @@ func TestItemsAreReadWhileOthersComeAndGo(t *testing.T) {
 	}
 	close(done)
 	readers.Wait()
+	k.add("moves", Key{Rank: 9, Time: 9, Seq: 9})
+	for uid, item := range map[types.UID]*[64]byte{"stays": &stays, "moves": &moves} {
+		k.items.learn(item, uid, k.get)
+		if got, ok := k.items.get(item); !ok || got != mustKey(t, k, uid) {
+			t.Errorf("key of %s, which nobody else reads or writes now: %+v, found: %t", uid, got, ok)
+		}
+	}
+}
+
+func mustKey(t *testing.T, k *keys, uid types.UID) Key {
+	t.Helper()
+	key, ok := k.get(uid)
+	if !ok {
+		t.Fatalf("no key of %s", uid)
+	}
+	return key
 }
