@@ -16,11 +16,10 @@ import (
 	"time"
 )
 
-// TestCommands runs all commands, page by page, each text once.
+// TestCommands runs all commands, page by page, each text once; some come last.
 func TestCommands(t *testing.T) {
 	tried := map[string]bool{}
 	outputs := map[string][]edit{}
-	var atLast []command
 	by := time.Now().Add(patience)
 	run := func(c command) {
 		t.Run(c.page+":"+fmt.Sprint(c.line), func(t *testing.T) {
@@ -35,18 +34,11 @@ func TestCommands(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range allCommands(t) {
+	for _, c := range inTurn(allCommands(t)) {
 		if tried[c.text] && c.from == 0 {
 			continue
 		}
 		tried[c.text] = true
-		if r, _, _ := ruleOf(c.text); r.last {
-			atLast = append(atLast, c)
-			continue
-		}
-		run(c)
-	}
-	for _, c := range atLast {
 		run(c)
 	}
 	for page, edits := range outputs {
@@ -54,6 +46,25 @@ func TestCommands(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// inTurn are the commands in the order in which they are run: as the pages have them, then
+// those that take the ground from under the others, then the long ones. Those last longer
+// than the stage does, whose events end after an hour, as does the time of its victims.
+func inTurn(commands []command) []command {
+	out := slices.Clone(commands)
+	turn := func(c command) int {
+		r, _, _ := ruleOf(c.text)
+		switch {
+		case r.long:
+			return 2
+		case r.last:
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b command) int { return turn(a) - turn(b) })
+	return out
 }
 
 // settled tries a command until it prints what the page shows. What the stage began may
@@ -275,6 +286,21 @@ func declared(dirs []string, name, pattern string) error {
 		}
 	}
 	return fmt.Errorf("no test %s in %s", name, strings.Join(dirs, ", "))
+}
+
+// TestInTurn: what takes long comes last in the nightly run; else it is looked up in its place.
+func TestInTurn(t *testing.T) {
+	want := []string{"make soak", "kubectl get pods", "kubectl delete -k manifests/base"}
+	if nightly {
+		want = append(want[1:], want[0])
+	}
+	var got []string
+	for _, c := range inTurn([]command{{text: "make soak"}, {text: "kubectl delete -k manifests/base"}, {text: "kubectl get pods"}}) {
+		got = append(got, c.text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("commands are run in the order %q, want %q", got, want)
+	}
 }
 
 // TestRules looks whether every rule is of use.

@@ -26,10 +26,11 @@ type rule struct {
 	elsewhere string
 	// before and after are run around it.
 	before, after string
-	// last is true for what takes the ground from under the others: it comes after them.
+	// last is true for what takes the ground from under the others: it comes after them, and
+	// before what is long.
 	last bool
 	// root runs it in the root of the repository, clone in that of a new copy, in which it
-	// may change nothing; long gives it an hour.
+	// may change nothing; long gives it an hour, and has it come last.
 	root, clone, long bool
 	// registry starts a registry, and has it take the place of the one of the pages.
 	registry bool
