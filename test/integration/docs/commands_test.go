@@ -104,8 +104,7 @@ func try(ctx context.Context, text string) (string, error) {
 	case r.kind == kindPart:
 		return "", isPart(ctx, text)
 	case r.elsewhere != "":
-		dir, test, _ := strings.Cut(r.elsewhere, " ")
-		return "", testExists(dir, test)
+		return "", r.isElsewhere(ctx, text)
 	}
 	if r.instead != "" {
 		text = r.instead
@@ -114,6 +113,18 @@ func try(ctx context.Context, text string) (string, error) {
 		}
 	}
 	return r.run(ctx, text)
+}
+
+// isElsewhere looks whether there are the test that does what a command does, and the
+// target that it names.
+func (r *rule) isElsewhere(ctx context.Context, text string) error {
+	if target, is := strings.CutPrefix(text, "make "); is {
+		if _, err := recipe(ctx, target); err != nil {
+			return err
+		}
+	}
+	dir, test, _ := strings.Cut(r.elsewhere, " ")
+	return testExists(dir, test)
 }
 
 // run runs a command with what its rule has around it.
@@ -357,6 +368,13 @@ func TestWrongCommandsAreFound(t *testing.T) {
 	} {
 		if _, err := try(t.Context(), text); err == nil {
 			t.Errorf("%q goes unnoticed", text)
+		}
+	}
+	for text, r := range map[string]rule{
+		"make rum": {elsewhere: "test/integration TestMakeRun"}, "make run": {elsewhere: "test/integration TestMakeRum"},
+	} {
+		if err := r.isElsewhere(t.Context(), text); err == nil {
+			t.Errorf("%q is found, by %s", text, r.elsewhere)
 		}
 	}
 	if err := testsExist([]string{"test/integration"}, "TestOfNothing"); err == nil {

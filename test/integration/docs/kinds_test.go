@@ -21,6 +21,7 @@ const (
 	kindLess    kind = "less of it"      // run, with fewer rounds than it says
 	kindPart    kind = "a part"          // of make test, or of the nightly run
 	kindAnother kind = "by another test" // which does the same
+	kindRefused kind = "refused here"    // run, and the API server of the test refuses it
 	kindNowhere kind = "nowhere"         // needs what is not here
 	kindName    kind = "a name"          // in a sentence, without what it needs
 )
@@ -38,6 +39,8 @@ func kindOf(text string) kind {
 		return kindLess
 	case r.kind != "":
 		return r.kind
+	case r.refused != "":
+		return kindRefused
 	}
 	return kindWritten
 }
@@ -141,7 +144,7 @@ func TestKinds(t *testing.T) {
 	for _, text := range wrong {
 		t.Error(text)
 	}
-	for _, how := range []kind{kindLater, kindLess, kindPart, kindAnother, kindNowhere, kindName} {
+	for _, how := range []kind{kindLater, kindLess, kindPart, kindAnother, kindRefused, kindNowhere, kindName} {
 		if counts[how] != want[how] {
 			t.Errorf("%d commands are tried %q, docs/nightly.md says %d", counts[how], how, want[how])
 		}
@@ -153,6 +156,7 @@ func TestKinds(t *testing.T) {
 	t.Logf("%d commands are run as they are written", counts[kindWritten])
 	for planted, how := range map[string]kind{
 		"go build ./cmd/localcluster": kindLater, "go test -run '^$' -bench X ./pkg/rest": kindLess, "make nightly PARTS=unit": kindPart,
+		"kubectl apply -k manifests/admission/mutating-v1 --wait": kindRefused,
 		"skopeo copy a b": kindNowhere, "kubectl-paddock __complete x": kindName, "kubectl get pods -n nowhere": kindWritten,
 	} {
 		if more, _ := tally(append(slices.Clone(commands), command{text: planted})); more[how] != counts[how]+1 {
