@@ -50,7 +50,8 @@ kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock`
 
 // removed is true where nothing of the installation is left but its namespace.
-const removed = `left=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name | grep paddock-scheduler || true)
+const removed = `all=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name)
+left=$(grep paddock-scheduler <<< "$all" || true)
 if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 `
 
@@ -79,11 +80,13 @@ const readerMayRead = `until kubectl auth can-i get /paddock/ws/v1/partitions --
 const restore = "kubectl apply -k manifests/base"
 
 // secondRevision makes the Deployment one that was changed.
-const secondRevision = `kubectl -n yunikorn rollout restart deployment paddock-scheduler
-for i in {1..150}; do
-  if (($(kubectl -n yunikorn rollout history deployment paddock-scheduler | grep -c '^[0-9]') > 1)); then break; fi
-  sleep 0.2
-done`
+const secondRevision = `revision() {
+  kubectl -n yunikorn rollout history deployment paddock-scheduler | awk '$1+0 > n {n = $1+0} END {print n+0}'
+}
+until (($(revision) > 0)); do sleep 0.2; done
+first=$(revision)
+kubectl -n yunikorn rollout restart deployment paddock-scheduler
+until (($(revision) > first)); do sleep 0.2; done`
 
 // onNode makes the files of a node of the control plane, with upstream's scheduler.
 const onNode = `rm -rf etc static-pod.yaml
@@ -103,6 +106,11 @@ const simulated = "the nodes are simulated: no process runs in a pod there"
 // hasPods waits until the Deployment has pods; nobody has placed them.
 const hasPods = restore + `
 until [[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]; do sleep 0.2; done`
+
+// hasAllPods waits until it has as many as it wants, and none of one before it is left.
+const hasAllPods = restore + `
+until replicas=$(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.status.replicas}') && ((${replicas:-0} >= 2)) &&
+  (($(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name | wc -l) == replicas)); do sleep 0.2; done`
 
 // rolledOut says of the pods of the Deployment that they are ready, as kubelets would,
 // until it has no others.
@@ -142,7 +150,7 @@ var rules = []rule{
 	// The repository's own targets; rules_long_test.go has those that take minutes.
 	{match: `make run`, kind: kindAnother, why: "goes on until somebody ends it", elsewhere: "test/integration TestMakeRun"},
 	{match: `make browser`, kind: kindAnother, why: "is this test and nothing else", elsewhere: "test/browser TestPages"},
-	{match: `go run ./test/conformance -write`, kind: kindAnother, why: "takes half an hour, as make conformance does: that it writes the page is tried", elsewhere: "test/conformance TestPageIsWritten"},
+	{match: `go run ./test/conformance -write`, kind: kindAnother, why: "nothing runs it with -write, which takes half an hour; that what it finds gets into the page is tried", elsewhere: "test/conformance TestPageIsWritten"},
 	{match: `make build`, why: elsewhere, root: true},
 	{match: `make (test|unit-race|unit-release)`, kind: kindPart, why: "it is what runs this test, or runs with it"},
 	{match: `make (nightly.*|conformance|lockorder|compat)`, kind: kindPart, why: "it is the nightly run, or one of its parts"},
@@ -172,7 +180,7 @@ var rules = []rule{
 	{match: `kubectl delete (role|clusterrole),.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", after: restore},
 	{match: `kubectl delete deployment,.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", before: restore, after: theOthers + removed + restore},
 	{
-		match: `kubectl (apply|delete) -k manifests/admission/mutating-v1( .*)?`, why: "for Kubernetes 1.36: this API server has v1beta1, and refuses it as the pages say",
+		match: `kubectl (apply|delete) -k manifests/admission/mutating-v1( .*)?`, why: "for Kubernetes 1.36: this API server has v1beta1, and does not know the kind",
 		refused: `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`,
 	},
 	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"), deletes("manifests/admission"),
@@ -181,7 +189,7 @@ var rules = []rule{
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
 	{
 		match: `kubectl -n yunikorn wait pod -l app.kubernetes.io/name=paddock .*`, why: "other pages need the pods: they are told to go as the command before it does",
-		before: "[[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]\nkubectl -n yunikorn delete deployment paddock-scheduler --wait=false",
+		before: hasAllPods + "\nkubectl -n yunikorn delete deployment paddock-scheduler --wait=false",
 		after:  "[[ -z $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]\n" + restore,
 	},
 	{match: `kubectl -n yunikorn rollout undo deployment paddock-scheduler`, why: "there has to be something to undo", before: secondRevision},
