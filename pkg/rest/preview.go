@@ -121,6 +121,9 @@ func (p *Preview) Because(list ...reasons.Reason) {
 const (
 	// previewBytes is how large a manifest may be.
 	previewBytes = 256 << 10
+	// previewTime is how long a preview may take. Ordinary ones take a tenth of a second
+	// at 1,000 nodes; a manifest with thousands of terms could keep a core for minutes.
+	previewTime = 20 * time.Second
 )
 
 // preview answers POST /api/v1/preview.
@@ -155,6 +158,9 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &bad):
 		problem(w, http.StatusBadRequest, "No such pod can be looked at", bad.Text)
+	case errors.Is(err, context.DeadlineExceeded):
+		problem(w, http.StatusServiceUnavailable, "No preview",
+			fmt.Sprintf("looking at this pod took longer than %v and was given up: give it fewer terms of affinity, or try again when the scheduler has less to do", previewTime))
 	case err != nil:
 		problem(w, http.StatusInternalServerError, "No preview", err.Error())
 	default:
@@ -173,5 +179,7 @@ func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte, do
 		}
 		done(s.clock.Since(began))
 	}()
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
 	return p.Preview(ctx, manifest)
 }

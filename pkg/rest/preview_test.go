@@ -104,6 +104,29 @@ func TestPreviewsTakeTurns(t *testing.T) {
 	})
 }
 
+// A preview that takes too long is given up, and the next one is made.
+func TestPreviewsHaveATimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := previewServer(echo{took: previewTime - time.Second})
+		s.clock, s.turnstile = clock.RealClock{}, newTurnstile(clock.RealClock{})
+		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
+			t.Errorf("within its time: %d %s", w.Code, w.Body)
+		}
+		s.turnstile = newTurnstile(clock.RealClock{})
+		s.previewer = func() Previewer { return echo{took: time.Hour} }
+		began := time.Now()
+		w := post(t.Context(), s.Handler(), "x")
+		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != previewTime || !strings.Contains(w.Body.String(), "longer than 20s") {
+			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
+		}
+		time.Sleep(time.Minute)
+		s.previewer = func() Previewer { return echo{} }
+		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
+			t.Errorf("the next one: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
 // left says that a preview has begun, and ends it only when its reader leaves.
 type left chan struct{}
 

@@ -70,7 +70,7 @@ func (s side) run(b *testing.B, name string) {
 var polled = []string{
 	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/applications/active",
 	"/ws/v1/partitions", "/ws/v1/scheduler/healthcheck", "/ws/v1/metrics", "/ws/v1/events/batch", "/api/v1/decisions", "/api/v1/holds", "/", "/waiting",
-	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes",
+	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes", "/ws/v1/partition/default/usage/users",
 }
 
 // poll asks for a page a second until the end, and returns how many it got.

@@ -134,6 +134,9 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Previe
 		return nil, err
 	}
 	x.decide(ctx, event.RequiredNode)
+	if err := ctx.Err(); err != nil {
+		return nil, err // what was found after that is no answer of a filter
+	}
 	return out, nil
 }
 
@@ -182,6 +185,9 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	counts := &rest.PreviewNodes{All: len(infos), Refused: map[string]int{}}
 	x.out.Nodes = counts
 	for _, info := range infos {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		name := info.Node().Name
 		refused := status
 		if refused.IsSuccess() {
@@ -200,7 +206,7 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 		x.statuses[name] = refused
 	}
 	counts.Fit = len(x.fit)
-	return ctx.Err()
+	return nil
 }
 
 // filterNode asks the filters about one node; only are the nodes that the pod's own
