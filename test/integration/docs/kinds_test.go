@@ -58,7 +58,7 @@ func lookUp(ctx context.Context, text string) error {
 // recipe is what make would run for a target, line by line.
 func recipe(ctx context.Context, target string) ([]string, error) {
 	// The versions do not matter, and git would be asked for each of them many times.
-	out, err := shell(ctx, "make --dry-run VERSION=v COMMIT=c DATE=d "+target, 0, setting{root: true})
+	out, err := shell(ctx, "make --no-print-directory --dry-run VERSION=v COMMIT=c DATE=d "+target, 0, setting{root: true})
 	return strings.Split(strings.TrimSpace(out), "\n"), err
 }
 
