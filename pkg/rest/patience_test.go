@@ -100,6 +100,7 @@ func TestSlowSendersAreFew(t *testing.T) {
 				code := 0 // cut
 				if answer, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
 					code = answer.StatusCode
+					_ = answer.Body.Close()
 				}
 				answers <- code
 			}()
