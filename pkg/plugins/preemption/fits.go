@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -24,10 +22,10 @@ type trial struct {
 	state  fwk.CycleState
 	pod    *corev1.Pod
 	world  *victims.World
-	// over tells of a pod that the scheduler's cache has whether it ended: the store
-	// may have heard of that before the cycle's snapshot was made without it. Nil
-	// where the snapshot lacks such pods.
-	over func(*corev1.Pod) bool
+	// exists tells of a pod that the snapshot has whether it is there still: the store
+	// may have heard of its end before the cycle's snapshot was made without it, and
+	// informers know before both. Nil where the snapshot lacks such pods.
+	exists func(*corev1.Pod) bool
 }
 
 // pods are those of a node, as the store has them.
@@ -65,9 +63,9 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	logger := klog.FromContext(ctx)
 	// Who ended and is counted here would cost somebody else his place.
-	more := t.over != nil && len(info.GetPods()) > len(t.pods(node))
+	more := t.exists != nil && len(info.GetPods()) > len(t.pods(node))
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
-		if !gone[pi.GetPod().UID] && !(more && t.over(pi.GetPod())) {
+		if !gone[pi.GetPod().UID] && (!more || t.exists(pi.GetPod())) {
 			continue
 		}
 		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
@@ -84,14 +82,4 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 		return victims.Never
 	}
 	return victims.Fails
-}
-
-// isOver tells whether a pod ended, or is not there any more, by what informers have:
-// they know before the scheduler's cache does, which hears of it from them.
-func isOver(pods corelisters.PodLister, pod *corev1.Pod) bool {
-	live, err := pods.Pods(pod.Namespace).Get(pod.Name)
-	if err != nil {
-		return apierrors.IsNotFound(err)
-	}
-	return live.UID != pod.UID || live.Status.Phase == corev1.PodSucceeded || live.Status.Phase == corev1.PodFailed
 }

@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestWhoEndedIsKnown: of pods that the scheduler's cache has still, those ended that
+// TestWhoEndedIsKnown: of pods that the scheduler's cache has still, those are gone that
 // the informers do not have, have as another pod, or have as one that ended.
 func TestWhoEndedIsKnown(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	lister := corelisters.NewPodLister(indexer)
+	pl := &Plugin{pods: corelisters.NewPodLister(indexer)}
 	pod := func(name, uid string, phase corev1.PodPhase) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid)}, Status: corev1.PodStatus{Phase: phase}}
 	}
@@ -31,8 +31,8 @@ func TestWhoEndedIsKnown(t *testing.T) {
 		"1": {"runs", false}, "2": {"assumed", false},
 		"3": {"again", true}, "4": {"done", true}, "5": {"failed", true}, "6": {"deleted", true},
 	} {
-		if got := isOver(lister, pod(want.name, uid, corev1.PodRunning)); got != want.over {
-			t.Errorf("%s: over is %t, want %t", want.name, got, want.over)
+		if got := !pl.exists(pod(want.name, uid, corev1.PodRunning)); got != want.over {
+			t.Errorf("%s: gone is %t, want %t", want.name, got, want.over)
 		}
 	}
 }

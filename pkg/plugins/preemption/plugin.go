@@ -235,7 +235,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		list := sync.OnceValue(func() map[string]bool { return pl.barred(ctx, state, pod, w.Nodes) })
 		barred = func(node string) bool { return list()[node] }
 	}
-	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w, over: func(p *corev1.Pod) bool { return isOver(pl.pods, p) }}
+	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w, exists: pl.exists}
 	began := pl.process.Clock.Now()
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
