@@ -26,6 +26,9 @@ type trial struct {
 	// may have heard of its end before the cycle's snapshot was made without it, and
 	// informers know before both. Nil where the snapshot lacks such pods.
 	exists func(*corev1.Pod) bool
+	// came are the nodes where the filters were asked without a pod that is not there
+	// any more: room that came by itself after the cycle began.
+	came map[string]bool
 }
 
 // pods are those of a node, as the store has them.
@@ -65,8 +68,11 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	// Who ended and is counted here would cost somebody else his place.
 	more := t.exists != nil && len(info.GetPods()) > len(t.pods(node))
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
-		if !gone[pi.GetPod().UID] && (!more || t.exists(pi.GetPod())) {
-			continue
+		if !gone[pi.GetPod().UID] {
+			if !more || t.exists(pi.GetPod()) {
+				continue
+			}
+			t.came[node] = true
 		}
 		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
 			return victims.Fails

@@ -208,6 +208,25 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	return why
 }
 
+// Forgo tells that a plan which takes nobody's place is not put into force, for its node
+// got room by itself while the plan was made. That room is for who is first in the
+// order, which a hold would pass over: the pod is tried again in its turn, and planned
+// for if others have the room by then. It returns what people are told.
+func (s *Store) Forgo(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
+	s.lock()
+	defer s.unlock(now)
+	s.asking.during = nil
+	p, known := s.pods[uid]
+	if !known || p.app == nil {
+		return reasons.Brief(reasons.Starting)
+	}
+	why := reasons.New(reasons.InOrder, "pods on node %s ended while this pod was tried; it is tried again in its turn", d.Node)
+	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
+	p.asks.retryAt = now.Add(atMostEvery)
+	s.arm(p, p.asks.retryAt)
+	return why
+}
+
 // named are the queues and nodes whose change may lift a refusal. Root is not one
 // of them: it changes with every pod, and the retry interval is for that.
 func (s *Store) named(d *victims.Decision) []named {

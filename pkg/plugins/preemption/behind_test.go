@@ -1,0 +1,75 @@
+package preemption_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+)
+
+// answerAfter lets no node take a pod, has other pods end, and asks PostFilter: the
+// store and the informers know of the end then, and the snapshot of the cycle does not.
+func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
+	t.Helper()
+	state, statuses := c.fail(t, pod)
+	for _, p := range ended {
+		if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Delete(p); err != nil {
+			t.Fatal(err)
+		}
+		c.store.Delete(p.UID, c.now)
+	}
+	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+	if result == nil {
+		return "", status
+	}
+	return result.NominatedNodeName, status
+}
+
+// TestWhoEndedCostsNobodyHisPlace: with a pod that ended during the cycle one more is
+// enough, and two would be chosen if the one that ended was counted.
+func TestWhoEndedCostsNobodyHisPlace(t *testing.T) {
+	ended := running("v1", "n1", 100)
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{
+		ended, running("v2", "n1", 100), running("v3", "n1", 100),
+	})
+	on, status := c.answerAfter(t, plugintest.Pod("asker", 200), ended)
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
+	if chosen := c.chosen(); len(chosen) != 1 {
+		t.Errorf("chosen %v, want one pod", chosen)
+	}
+}
+
+// TestRoomThatCameByItself: room that came during a cycle is not held for the pod that
+// happened to be tried, for others may be before it. It is tried again in its turn.
+func TestRoomThatCameByItself(t *testing.T) {
+	ended := running("v1", "n1", 100)
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+		ended, running("v2", "n1", 100), running("v3", "n2", 200),
+	})
+	asker := plugintest.Pod("asker", 100)
+	on, status := c.answerAfter(t, asker, ended)
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "pods on node n1 ended while this pod was tried; it is tried again in its turn")
+	if h, holds := c.store.Holds().Of(asker.UID); holds {
+		t.Errorf("it holds %+v", h)
+	}
+	c.wantChosen(t)
+	if why := c.store.Explain(asker.UID); !strings.Contains(why.Text, "Insufficient cpu") {
+		t.Errorf("people are told %v", why)
+	}
+	// If others have the room by then, room is made.
+	taken := running("v4", "n1", 100)
+	c.known(t, taken)
+	c.store.Upsert(c.translate(taken), c.now)
+	state, statuses := c.fail(t, asker)
+	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
+	if result == nil || result.NominatedNodeName == "" {
+		t.Errorf("nobody makes room for it: %v", status)
+	}
+}
