@@ -33,16 +33,23 @@ func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Po
 }
 
 // TestWhoEndedCostsNobodyHisPlace: with a pod that ended during the cycle one more is
-// enough, and two would be chosen if the one that ended was counted.
+// enough, and two would be chosen if the one that ended was counted; also where the
+// store knows of a pod on the node that came after the snapshot, as many there as here.
 func TestWhoEndedCostsNobodyHisPlace(t *testing.T) {
-	ended := running("v1", "n1", 100)
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{
-		ended, running("v2", "n1", 100), running("v3", "n1", 100),
-	})
-	on, status := c.answerAfter(t, plugintest.Pod("asker", 200), ended)
-	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
-	if chosen := c.chosen(); len(chosen) != 1 {
-		t.Errorf("chosen %v, want one pod", chosen)
+	for _, came := range []*corev1.Pod{nil, running("v4", "n1", 0)} {
+		ended := running("v1", "n1", 100)
+		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{
+			ended, running("v2", "n1", 100), running("v3", "n1", 100),
+		})
+		if came != nil {
+			c.known(t, came)
+			c.store.Upsert(c.translate(came), c.now)
+		}
+		on, status := c.answerAfter(t, plugintest.Pod("asker", 200), ended)
+		wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
+		if chosen := c.chosen(); len(chosen) != 1 {
+			t.Errorf("chosen %v, want one pod", chosen)
+		}
 	}
 }
 

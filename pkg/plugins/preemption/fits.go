@@ -26,9 +26,35 @@ type trial struct {
 	// may have heard of its end before the cycle's snapshot was made without it, and
 	// informers know before both. Nil where the snapshot lacks such pods.
 	exists func(*corev1.Pod) bool
-	// came are the nodes where the filters were asked without a pod that is not there
-	// any more: room that came by itself after the cycle began.
-	came map[string]bool
+	// came are, by node that the filters were asked about, the pods that ended since
+	// the snapshot was made: room that came by itself.
+	came map[string]map[types.UID]bool
+}
+
+func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *victims.World, exists func(*corev1.Pod) bool) *trial {
+	return &trial{handle: handle, state: state, pod: pod, world: w, exists: exists, came: map[string]map[types.UID]bool{}}
+}
+
+// ended are the pods that the snapshot has on a node, and that are not there any more.
+func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
+	ended, known := t.came[node]
+	if known || t.exists == nil {
+		return ended
+	}
+	has := make(map[types.UID]bool, len(info.GetPods()))
+	for _, p := range t.pods(node) {
+		has[types.UID(p.UID)] = true
+	}
+	for _, pi := range info.GetPods() {
+		if pod := pi.GetPod(); !has[pod.UID] && !t.exists(pod) {
+			if ended == nil {
+				ended = map[types.UID]bool{}
+			}
+			ended[pod.UID] = true
+		}
+	}
+	t.came[node] = ended
+	return ended
 }
 
 // pods are those of a node, as the store has them.
@@ -65,14 +91,10 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	logger := klog.FromContext(ctx)
-	// Who ended and is counted here would cost somebody else his place.
-	more := t.exists != nil && len(info.GetPods()) > len(t.pods(node))
+	ended := t.ended(info, node) // who is counted though he ended would cost somebody else his place
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
-		if !gone[pi.GetPod().UID] {
-			if !more || t.exists(pi.GetPod()) {
-				continue
-			}
-			t.came[node] = true
+		if uid := pi.GetPod().UID; !gone[uid] && !ended[uid] {
+			continue
 		}
 		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
 			return victims.Fails

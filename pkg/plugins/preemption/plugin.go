@@ -235,7 +235,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		list := sync.OnceValue(func() map[string]bool { return pl.barred(ctx, state, pod, w.Nodes) })
 		barred = func(node string) bool { return list()[node] }
 	}
-	t := &trial{handle: pl.handle, state: state, pod: pod, world: &w, exists: pl.exists, came: map[string]bool{}}
+	t := newTrial(pl.handle, state, pod, &w, pl.exists)
 	began := pl.process.Clock.Now()
 	d := victims.Plan(&w, attempt.Ask, victims.Params{
 		StrictGuarantee: attempt.Strict,
@@ -248,7 +248,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	if d.Outcome == victims.Refuse {
 		return "", s.Decline(pod.UID, &d, now)
 	}
-	if d.Outcome == victims.Hold && t.came[d.Node] {
+	if d.Outcome == victims.Hold && len(t.came[d.Node]) > 0 {
 		return "", s.Forgo(pod.UID, &d, now)
 	}
 	if why := s.Claim(pod.UID, &d, now); !why.None() {

@@ -262,7 +262,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 			return s.Code() == fwk.UnschedulableAndUnresolvable && s.Plugin() != reservation.Name
 		}
 	}
-	t := &trial{handle: x.stage, state: x.state, pod: x.pod, world: &w}
+	t := newTrial(x.stage, x.state, x.pod, &w, nil)
 	params.Fits = func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) }
 	d := victims.Plan(&w, x.r.Ask, params)
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
