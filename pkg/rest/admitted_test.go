@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -50,16 +51,7 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 	for _, why := range []error{ErrUnknown, ErrForbidden} {
 		synctest.Test(t, func(t *testing.T) {
 			c, guard := newCluster(t, ""), &fickle{}
-			c.server.guard = guard
-			s := servePiped(t, c, quietly)
-			conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mine\r\n\r\n")
-			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = answer.Body.Close() }()
-			stream := streaming{conn, answer, bufio.NewReader(answer.Body)}
-			stream.line(t)
+			stream := guardedStream(t, c, guard, quietly)
 			for i, says := range []error{nil, errors.New("nobody answers"), nil} {
 				guard.say(says)
 				time.Sleep(c.server.limits.streamAdmitted)
@@ -76,12 +68,76 @@ func TestAStreamEndsWithThePermission(t *testing.T) {
 			guard.say(why)
 			time.Sleep(c.server.limits.streamAdmitted)
 			last, err := io.ReadAll(stream.lines)
-			var p Problem
-			if err != nil || json.Unmarshal(last, &p) != nil || !strings.Contains(p.Description, why.Error()) {
-				t.Errorf("the stream ends with %q, %v; want one line that says %v", last, err, why)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if want := map[error]int{ErrUnknown: 401, ErrForbidden: 403}[why]; p.StatusCode != want {
-				t.Errorf("status %d, want %d", p.StatusCode, want)
+			isEnd(t, last, why)
+		})
+	}
+}
+
+// guardedStream is a stream of a reader with a token, after its first line.
+func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits)) streaming {
+	t.Helper()
+	c.server.guard = guard
+	s := servePiped(t, c, limit)
+	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mine\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := streaming{conn, answer, bufio.NewReader(answer.Body)}
+	stream.line(t)
+	return stream
+}
+
+// isEnd looks whether a text is the one line with which a stream ends, and says why.
+func isEnd(t *testing.T, last []byte, why error) {
+	t.Helper()
+	var p Problem
+	if json.Unmarshal(last, &p) != nil || !strings.Contains(p.Description, why.Error()) {
+		t.Errorf("the stream ends with %q; want one line that says %v", last, why)
+	}
+	if want := map[error]int{ErrUnknown: 401, ErrForbidden: 403}[why]; p.StatusCode != want {
+		t.Errorf("status %d, want %d", p.StatusCode, want)
+	}
+}
+
+// TestAStreamIsAskedAboutWithRecordsInHand: one that always has more to send is asked
+// about as one that waits is. Its reader takes nothing while there is more and more;
+// when it goes on, it gets what was on the way, and the rest if it still may read.
+func TestAStreamIsAskedAboutWithRecordsInHand(t *testing.T) {
+	const inHand = 10 * streamBite
+	for _, says := range []error{nil, errors.New("nobody answers"), ErrUnknown, ErrForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			c, guard := newCluster(t, ""), &fickle{}
+			stream := guardedStream(t, c, guard, func(l *limits) { l.streamTime = 2 * l.streamAdmitted })
+			c.foreign(t, 1)
+			c.server.events.Collect()
+			synctest.Wait() // this one is on the way
+			c.foreign(t, inHand)
+			c.server.events.Collect()
+			guard.say(says)
+			time.Sleep(c.server.limits.streamAdmitted)
+			if got := guard.times(); got != 1 {
+				t.Fatalf("while the reader takes nothing it is asked %d times, want once, in the beginning: this test proves nothing", got)
+			}
+			stream.line(t)
+			if errors.Is(says, ErrUnknown) || errors.Is(says, ErrForbidden) {
+				last, err := io.ReadAll(stream.lines)
+				if err != nil {
+					t.Fatal(err)
+				}
+				isEnd(t, last, says)
+				return
+			}
+			for i := range inHand {
+				if got, want := stream.line(t).ReferenceID, fmt.Sprint("f", i+2); got != want {
+					t.Fatalf("after %v was said: %s, want %s", says, got, want)
+				}
+			}
+			if got := guard.times(); got != 2 {
+				t.Errorf("it was asked %d times, want once more than in the beginning", got)
 			}
 		})
 	}

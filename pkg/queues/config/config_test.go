@@ -149,6 +149,22 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// TestProse has few values in as much text as there may be, in a comment and in a value:
+// commas and colons in them do not make it a document with too many.
+func TestProse(t *testing.T) {
+	const line = "# Who asked for this: team research, until May; see ticket 4711 [closed], and ask ann, bob or eve.\n"
+	const queues = "partitions:\n- queues:\n  - name: root\n    properties: {who: '%s'}\n"
+	room := MaxDocumentBytes - len(queues)
+	for _, document := range []string{
+		strings.Repeat(line, room/len(line)) + fmt.Sprintf(queues, "ann"),
+		fmt.Sprintf(queues, strings.Repeat(strings.Trim(line, "#\n"), room/len(line))),
+	} {
+		if _, err := Parse([]byte(document)); err != nil {
+			t.Errorf("%.40q: %.200v", document, err)
+		}
+	}
+}
+
 // nested is a document with something in a queue whose path has 6 KB.
 func nested(inside string) string {
 	level := "[{name: " + strings.Repeat("a", 64) + ", queues: "
