@@ -144,6 +144,6 @@ func notesOf(q *rest.Queue) []string {
 	note(q.PriorityOffset != 0, "priority offset "+strconv.Itoa(int(q.PriorityOffset)))
 	delay := q.PreemptionDelay
 	note(q.IsLeaf && delay != "" && delay != config.DefaultPreemptionDelay.String(), "delay "+delay)
-	note(q.MaxRunningApps > 0, fmt.Sprintf("%d of %d applications", q.RunningApps, q.MaxRunningApps))
+	note(q.MaxRunningApps > 0, fmt.Sprintf("%d of %d applications", int(q.RunningApps)+len(q.AllocatingAcceptedApps), q.MaxRunningApps))
 	return notes
 }

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -35,6 +36,16 @@ type Application struct {
 	*store.AppRecord
 	// Allocations have a node, Requests have none; the oldest first, then by UID.
 	Allocations, Requests []*Pod
+}
+
+// Highest is the highest priority of its pods that have no node; the lowest number of
+// 32 bits where all have one.
+func (a *Application) Highest() int64 {
+	highest := int64(math.MinInt32)
+	for _, p := range a.Requests {
+		highest = max(highest, int64(p.Priority))
+	}
+	return highest
 }
 
 // Node is a node with the pods on it. Immutable.

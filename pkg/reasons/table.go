@@ -163,7 +163,7 @@ var table = []Entry{
 	{PodGroupIgnored, "The pods of a PodGroup run as ordinary pods, each as soon as it can, because the scheduler is installed without Coscheduling.",
 		"If they can start one by one there is nothing to do; remove the label to be told no more. Otherwise ask whoever runs the scheduler to install it with PodGroups: docs/install.md says how."},
 	{PodGroupIncomplete, "The pods of a PodGroup start together, and there is no such PodGroup, or not enough of its pods can start.",
-		"Read the sentence: it counts the pods of the group. Make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
+		"Read the sentence. If there is no such PodGroup make it, or correct the label; else make the pods that are missing, look at those that found no node, or lower minMember of the PodGroup."},
 	{OverMax, "With the pod the queue, or one of its parents, would use more than its max.",
 		"Wait until pods of the queue finish, raise the max in queues.yaml, or ask for less; waiting does not help a pod that alone asks for more than the max."},
 	{OverUserLimit, "With the pod the user would use more than the limit set for users.",

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -89,12 +88,8 @@ func (p *page) entered(state string, at time.Time) {
 // requests writes the pods of an application that have no node, and which nodes
 // are held for them.
 func (p *page) requests(s *Server, v *inventory.View, a *inventory.Application, now time.Time) {
-	highest := int64(math.MinInt32)
-	for _, pod := range a.Requests {
-		highest = max(highest, int64(pod.Priority))
-	}
 	p.key("maxRequestPriority")
-	p.number(highest)
+	p.number(a.Highest())
 	if len(a.Requests) == 0 {
 		return
 	}

@@ -42,8 +42,6 @@ var leftOut = map[string]string{
 	"stream.CreatedAt":                  "there are none here; TestStreamsAreInTheDump",
 	"config.Extra":                      "it has no queues",
 	"configPartition.UserGroupResolver": "users and groups are as pods say",
-	"queue.allocatingAcceptedApps":      "they are counted, in runningApps, and not listed",
-	"queue.currentPriority":             "only the order knows, behind the lock of the store",
 	"queue.quotaPreemptionDelay":        "pods of a queue whose max was lowered go on",
 	"config.DeadlockDetectionEnabled":   "locks are not watched",
 	"config.DeadlockTimeoutSeconds":     "locks are not watched",

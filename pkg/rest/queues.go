@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"net/http"
+	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -38,13 +39,17 @@ type Queue struct {
 	AbsUsedCapacity    map[string]int64  `json:"absUsedCapacity,omitempty"`
 	MaxRunningApps     uint64            `json:"maxRunningApps,omitempty"`
 	RunningApps        uint64            `json:"runningApps,omitempty"`
-	SortingPolicy      string            `json:"sortingPolicy,omitempty"`
-	PrioritySorting    bool              `json:"prioritySorting"`
-	PreemptionEnabled  bool              `json:"preemptionEnabled"`
-	IsPreemptionFence  bool              `json:"isPreemptionFence"`
-	PreemptionDelay    string            `json:"preemptionDelay,omitempty"`
-	IsPriorityFence    bool              `json:"isPriorityFence"`
-	PriorityOffset     int32             `json:"priorityOffset,omitempty"`
+	CurrentPriority    int32             `json:"currentPriority"`
+	// AllocatingAcceptedApps count against MaxRunningApps like those of RunningApps,
+	// and none of their pods was bound so far.
+	AllocatingAcceptedApps []string `json:"allocatingAcceptedApps,omitempty"`
+	SortingPolicy          string   `json:"sortingPolicy,omitempty"`
+	PrioritySorting        bool     `json:"prioritySorting"`
+	PreemptionEnabled      bool     `json:"preemptionEnabled"`
+	IsPreemptionFence      bool     `json:"isPreemptionFence"`
+	PreemptionDelay        string   `json:"preemptionDelay,omitempty"`
+	IsPriorityFence        bool     `json:"isPriorityFence"`
+	PriorityOffset         int32    `json:"priorityOffset,omitempty"`
 }
 
 // Template is a child template as YuniKorn's interface shows it.
@@ -59,7 +64,10 @@ type Template struct {
 // children. YuniKorn's names of children are full paths.
 func (p *page) queueTree(v *inventory.View, id queues.ID, below bool) {
 	root := v.Queues.Root()
-	t := tree{snapshot: v.Queues, preempting: preempting(v), room: maxOf(v.Queues, root).Headroom(root.Allocated)}
+	t := tree{
+		snapshot: v.Queues, preempting: preempting(v), priority: priorities(v), starting: starting(v),
+		room: maxOf(v.Queues, root).Headroom(root.Allocated),
+	}
 	p.queue(&t, id, below)
 }
 
@@ -75,6 +83,8 @@ func answerQueue(w http.ResponseWriter, v *inventory.View, id queues.ID, below b
 type tree struct {
 	snapshot   *queues.Snapshot
 	preempting map[queues.ID]resources.Vector
+	priority   map[queues.ID]int64
+	starting   map[queues.ID][]string
 	// room is what the nodes have left.
 	room resources.Limit
 }
@@ -90,6 +100,43 @@ func preempting(v *inventory.View) map[queues.ID]resources.Vector {
 		for q := range v.Queues.Ancestors(leaf.ID) {
 			out[q.ID] = out[q.ID].Add(p.Request)
 		}
+	}
+	return out
+}
+
+// priorities is the highest priority that each queue shows to its siblings for a pod
+// that waits; queues where nobody waits are left out.
+func priorities(v *inventory.View) map[queues.ID]int64 {
+	out := map[queues.ID]int64{}
+	for _, a := range v.Applications {
+		if len(a.Requests) == 0 {
+			continue
+		}
+		p := a.Highest()
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			p = queues.Exposed(p, q.Policies)
+			if shown, waits := out[q.ID]; !waits || p > shown {
+				out[q.ID] = p
+			}
+		}
+	}
+	return out
+}
+
+// starting are, by queue, the applications that count against maxapplications and have
+// had no pod bound yet, by ID.
+func starting(v *inventory.View) map[queues.ID][]string {
+	out := map[queues.ID][]string{}
+	for _, a := range v.Applications {
+		if !a.Counted || !a.Running.IsZero() {
+			continue
+		}
+		for q := range v.Queues.Ancestors(a.Leaf) {
+			out[q.ID] = append(out[q.ID], a.ID)
+		}
+	}
+	for _, ids := range out {
+		slices.Sort(ids)
 	}
 	return out
 }
@@ -124,7 +171,15 @@ func (p *page) queue(t *tree, id queues.ID, below bool) {
 	p.children(t, q, below)
 	p.quotaField("absUsedCapacity", percents(q.Allocated, maxOf(t.snapshot, q)))
 	p.numberField("maxRunningApps", int64(q.MaxApplications))
-	p.numberField("runningApps", int64(max(q.Running, 0)))
+	starting := t.starting[id]
+	p.numberField("runningApps", int64(max(q.Running-len(starting), 0)))
+	p.key("currentPriority")
+	if priority, waits := t.priority[id]; waits {
+		p.number(priority)
+	} else {
+		p.number(math.MinInt32)
+	}
+	p.textsField("allocatingAcceptedApps", starting)
 	p.policies(q)
 	p.close('}')
 }

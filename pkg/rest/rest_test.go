@@ -212,9 +212,9 @@ func referenceCluster(t *testing.T) *cluster {
 	return c
 }
 
-// notServed are the fields of YuniKorn's answer that ours lacks: the priority of
-// what waits, and the delay of a kind of preemption that is not offered here.
-var notServed = []string{"currentPriority", "quotaPreemptionDelay"}
+// notServed are the fields of YuniKorn's answer that ours lacks: the delay of a kind of
+// preemption that is not offered here.
+var notServed = []string{"quotaPreemptionDelay"}
 
 // partitionOf takes out the partition, which YuniKorn names at root only.
 func partitionOf(t *testing.T, queue map[string]any) {
