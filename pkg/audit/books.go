@@ -145,8 +145,11 @@ func ownerDiffers(v *inventory.View, k queues.Charged, got, want queues.OwnerUsa
 	return fmt.Sprintf("%s %s in queue %s: %s", kind, k.Name, v.Queues.Queue(k.Queue).Path, text)
 }
 
-// firstOf is an error of some of the lines, with the number of the others; nil for
-// no line.
+// mendBooks is what to do about books that are wrong.
+const mendBooks = "restart the scheduler to have its books made anew, and please report this"
+
+// firstOf is an error of some of the lines about books, with the number of the others
+// and what to do; nil for no line.
 func firstOf(lines []string) error {
 	if len(lines) == 0 {
 		return nil
@@ -155,5 +158,5 @@ func firstOf(lines []string) error {
 	if len(lines) > namedInCheck {
 		text, more = lines[:namedInCheck], fmt.Sprintf("; and %d more", len(lines)-namedInCheck)
 	}
-	return errors.New(strings.Join(text, "; ") + more)
+	return errors.New(strings.Join(text, "; ") + more + "; " + mendBooks)
 }

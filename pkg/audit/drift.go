@@ -197,7 +197,7 @@ func (d *Drift) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed != nil {
-		return fmt.Errorf("the books could not be compared with the API server: %w", d.failed)
+		return fmt.Errorf("the books could not be compared with the API server: %w; this is tried again every minute, please report it where it stays", d.failed)
 	}
 	var lines []string
 	for _, n := range sorted(d.known) {

@@ -356,7 +356,7 @@ func TestNowForgivesLateEvents(t *testing.T) {
 		if err := l.Now(pause); err != nil {
 			t.Errorf("what is late is called wrong: %v", err)
 		}
-		if err := l.Now(pause); fmt.Sprint(err) != "pod ns/p2: its priority is 1, the store says 0" {
+		if err := l.Now(pause); fmt.Sprint(err) != "pod ns/p2: its priority is 1, the store says 0; "+mendBooks {
 			t.Errorf("what stays as it is: %v", err)
 		}
 		over := func(time.Duration) bool { return false }
@@ -371,7 +371,7 @@ func TestNowFindsWhatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLand(t)
 		l.notTold(func() { l.pod("new", nil); l.remove("p1") })
-		if got, want := fmt.Sprint(l.Now(pause)), "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still"; got != want {
+		if got, want := fmt.Sprint(l.Now(pause)), "pod ns/new: the store does not know it; pod ns/p1: it is gone, and the store has it still; "+mendBooks; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if err := l.Check(); err != nil || len(l.counted) > 0 || l.Rounds() != 0 {
@@ -392,7 +392,7 @@ func TestDriftThatGoes(t *testing.T) {
 		if err := l.Round(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "x4: ") || strings.Contains(got, "x5: ") || !strings.HasSuffix(got, "; and 2 more") {
+		if got := fmt.Sprint(l.Check()); !strings.Contains(got, "x4: ") || strings.Contains(got, "x5: ") || !strings.HasSuffix(got, "; and 2 more; "+mendBooks) {
 			t.Error(got)
 		}
 		for i := range 7 {

@@ -32,6 +32,11 @@ const (
 	settleTime = 5 * time.Second
 	// namedKept is how many victims are remembered. They go within minutes, or not.
 	namedKept = 100_000
+	// goingTime is how long after its decision a pod may be let go, where the API server
+	// refuses again and again. For so long a step that was lost may have named it.
+	goingTime = 10 * time.Minute
+	// lostSaid is how long the check speaks of lost steps, as the alert does.
+	lostSaid = time.Hour
 )
 
 // AllLaws are all that Laws counts.
@@ -54,7 +59,9 @@ type Laws struct {
 	named   map[types.UID]struct{}
 	order   []types.UID // of named, a ring
 	next    int
-	unnamed []letGo // not in named yet
+	unnamed []letGo   // not in named yet
+	missing int64     // of Lost, when it was looked at last
+	lostAt  time.Time // when that had grown; zero for never
 }
 
 // letGo is a pod that was let go.
@@ -124,6 +131,11 @@ func (l *Laws) LetGo(asker, pod store.Ref) {
 // settle looks whether those who were let go were named.
 func (l *Laws) settle() {
 	now := l.Clock.Now()
+	if l.Lost != nil {
+		if missing := l.Lost(); missing > l.missing {
+			l.missing, l.lostAt = missing, now
+		}
+	}
 	var waiting []letGo
 	for _, g := range l.unnamed {
 		_, named := l.named[g.pod.UID]
@@ -131,19 +143,12 @@ func (l *Laws) settle() {
 		case named:
 		case now.Sub(g.at) < settleTime:
 			waiting = append(waiting, g)
-		case l.lost() > 0: // its decision may be among those
+		case !l.lostAt.IsZero() && g.at.Sub(l.lostAt) <= goingTime: // its decision may be among those
 		default:
 			l.found(LawNamed, g.asker, fmt.Sprintf("pod %s/%s was let go for it, and no decision that was carried out names that pod", g.pod.Namespace, g.pod.Name))
 		}
 	}
 	l.unnamed = waiting
-}
-
-func (l *Laws) lost() int64 {
-	if l.Lost == nil {
-		return 0
-	}
-	return l.Lost()
 }
 
 // found notes a violation.
@@ -173,16 +178,19 @@ func (l *Laws) Run(ctx context.Context) {
 	}
 }
 
-// Check says what was found since the start; nil if nothing was.
+// Check says what was found since the start, or that something was lost in the last
+// hour, and what to do; nil for neither.
 func (l *Laws) Check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settle()
-	switch lost := l.lost(); {
+	switch {
 	case l.broken > 0:
-		return fmt.Errorf("%d violations in %d decisions that were carried out since the start; the last one %s", l.broken, l.judged, l.last)
-	case lost > 0:
-		return fmt.Errorf("%d steps were not recorded because there were too many at a time; the decisions among them were not judged again", lost)
+		return fmt.Errorf("%d violations in %d decisions that were carried out since the start; please report it, a restart does not mend it; the last one %s", l.broken, l.judged, l.last)
+	case !l.lostAt.IsZero() && l.Clock.Since(l.lostAt) < lostSaid:
+		return fmt.Errorf("%d steps of decisions were not recorded since the start, the last ones at %s, because there were too many at a time; "+
+			"their decisions were judged before pods went, but not again; nothing else is wrong, no restart is needed, and this is said for an hour after the last ones",
+			l.missing, l.lostAt.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -168,14 +168,77 @@ func TestAPodIsLetGoBeforeItsDecisionIsHeardOf(t *testing.T) {
 	c.judge(t)
 }
 
-// TestWhatWasLost: nobody is accused of what may be among it, and it is said.
+// TestWhatWasLost: nobody is accused of what may be among it, and it is said, for an
+// hour: what comes later is judged as if nothing had been lost.
 func TestWhatWasLost(t *testing.T) {
 	c := newCourt(t)
 	c.lost = 3
 	c.laws.LetGo(ref("a"), ref("v1"))
 	c.pass(2 * settleTime)
-	if err := c.laws.Check(); len(c.counted) > 0 || !strings.Contains(fmt.Sprint(err), "3 steps were not recorded") {
+	if err := c.laws.Check(); len(c.counted) > 0 || !strings.Contains(fmt.Sprint(err), "3 steps of decisions were not recorded since the start, the last ones at 2026-01-02T03:04:07Z") {
 		t.Errorf("counted %v: %v", c.counted, err)
+	}
+	c.pass(goingTime)
+	c.laws.LetGo(ref("a"), ref("v3"))
+	c.judge(t, LawNamed)
+}
+
+// TestWhoIsExcused: who was let go in the time for which a decision that was lost may
+// go on.
+func TestWhoIsExcused(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		lost    time.Duration // after the start
+		letGo   time.Duration
+		counted []string
+	}{
+		{"lost right before", time.Minute, time.Minute, nil},
+		{"heard of right after", time.Minute, time.Minute - settleTime/2, nil},
+		{"the last moment", time.Minute, time.Minute + goingTime, nil},
+		{"too late", time.Minute, time.Minute + goingTime + time.Second, []string{LawNamed}},
+		{"an hour later", 0, time.Hour, []string{LawNamed}},
+		{"lost when it was judged", time.Minute, time.Minute - 2*settleTime, []string{LawNamed}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newCourt(t)
+			began := c.clock.Now()
+			for at := time.Duration(0); at <= x.letGo+x.lost+settleTime; at += settleTime / 10 {
+				c.clock.SetTime(began.Add(at))
+				if at >= x.lost {
+					c.lost = 1
+				}
+				if at == x.letGo {
+					c.laws.LetGo(ref("a"), ref("v1"))
+				}
+				_ = c.laws.Check()
+			}
+			if !slices.Equal(c.counted, x.counted) {
+				t.Errorf("counted %v, want %v", c.counted, x.counted)
+			}
+		})
+	}
+}
+
+// TestLostStepsAreSaidForAnHour after the last ones.
+func TestLostStepsAreSaidForAnHour(t *testing.T) {
+	c := newCourt(t)
+	for _, step := range []struct {
+		after time.Duration
+		lost  int64
+		says  string
+	}{
+		{0, 0, ""},
+		{time.Hour, 2, "2 steps of decisions were not recorded since the start, the last ones at 2026-01-02T04:04:07Z"},
+		{lostSaid - time.Second, 2, "2 steps"},
+		{time.Second, 2, ""},
+		{time.Second, 7, "7 steps of decisions were not recorded since the start, the last ones at 2026-01-02T05:04:08Z"},
+		{lostSaid, 7, ""},
+	} {
+		c.pass(step.after)
+		c.lost = step.lost
+		if got := fmt.Sprint(c.laws.Check()); !strings.HasPrefix(got, step.says) || (step.says == "") != (got == "<nil>") {
+			t.Errorf("%+v: %s", step, got)
+		}
 	}
 }
 
