@@ -35,6 +35,7 @@ type Log struct {
 	empty  store.Chronicle
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
+	lost   int64            // see Lost
 
 	mu      sync.RWMutex  // guards the rest
 	ring    []Record      // the record with number n is at n % size
@@ -49,25 +50,36 @@ func New(source Source, size int) *Log {
 	return &Log{source: source, size: size, changed: make(chan struct{})}
 }
 
-// Run takes what happened until the context ends.
+// Run takes what happened until the context ends, and logs what was lost, whoever
+// took it.
 func (l *Log) Run(ctx context.Context, ticker clock.WithTicker, logger klog.Logger) {
 	t := ticker.NewTicker(interval)
 	defer t.Stop()
+	var said int64
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C():
-			if lost := l.Collect(); lost > 0 {
-				logger.Info("The event log was too slow: some things that happened have no record", "lost", lost)
+			l.Collect()
+			if lost := l.Lost(); lost > said {
+				logger.Info("The event log was too slow: some things that happened have no record", "lost", lost-said)
+				said = lost
 			}
 		}
 	}
 }
 
-// Collect makes records of what happened since the last call. It returns how much
-// has none because it was too much for the chronicle, since it last said so.
-func (l *Log) Collect() (lost int) {
+// Lost is how many things that happened have no record, since the start, because they
+// were too many at a time for the chronicle.
+func (l *Log) Lost() int64 {
+	l.taking.Lock()
+	defer l.taking.Unlock()
+	return l.lost
+}
+
+// Collect makes records of what happened since the last call.
+func (l *Log) Collect() {
 	l.taking.Lock()
 	defer l.taking.Unlock()
 	j := l.source.TakeChronicle(l.empty)
@@ -79,12 +91,11 @@ func (l *Log) Collect() (lost int) {
 	}
 	l.add(l.made)
 	clear(l.made)
-	lost = j.Lost
+	l.lost += int64(j.Lost)
 	if j.Reset(); cap(j.Happenings) > bufferKept {
 		j, l.made = store.Chronicle{}, nil
 	}
 	l.empty = j
-	return lost
 }
 
 // add puts records at the end of the ring.
