@@ -20,8 +20,11 @@ const (
 	// one part in 300 of the time, one of a very large cluster for one in 80.
 	keepPerKiB = 30 * time.Millisecond
 	keepAtMost = 5 * time.Second
-	// shelfSize bounds what is kept of all answers, in bytes.
+	// shelfSize bounds what is kept of all answers, in bytes, and once more what is
+	// copied of those that are being sent.
 	shelfSize = 8 << 20
+	// copyBite is by how much a copy grows.
+	copyBite = keepAbove
 )
 
 // shelf keeps large answers for a moment, compressed as they were sent. Those of a
@@ -39,6 +42,9 @@ type shelf struct {
 	mu   sync.Mutex // guards what is kept; nothing is called while it is held
 	kept map[string]*keptAnswer
 	size int
+	// copies are those under way, and copied is their memory.
+	copies map[*copyingWriter]bool
+	copied int
 }
 
 // keptAnswer is never changed once it is on the shelf.
@@ -50,7 +56,7 @@ type keptAnswer struct {
 }
 
 func newShelf(c clock.PassiveClock) *shelf {
-	return &shelf{clock: c, kept: map[string]*keptAnswer{}}
+	return &shelf{clock: c, kept: map[string]*keptAnswer{}, copies: map[*copyingWriter]bool{}}
 }
 
 // wrap answers from the shelf where it can. Otherwise the handler answers, which
@@ -66,7 +72,8 @@ func (s *shelf) wrap(handler http.Handler) http.Handler {
 			a.send(w, now)
 			return
 		}
-		copied := &copyingWriter{ResponseWriter: w}
+		copied := &copyingWriter{ResponseWriter: w, shelf: s, until: now.Add(keepAtMost)}
+		defer s.spoil(copied) // however the handler ends
 		handler.ServeHTTP(copied, r)
 		if body := copied.whole(); len(body) >= keepAbove {
 			lasts := min(time.Duration(len(body)>>10)*keepPerKiB, keepAtMost)
@@ -139,21 +146,73 @@ func (a *keptAnswer) send(w http.ResponseWriter, now time.Time) {
 	_, _ = w.Write(a.body) // a reader that is gone is no error of ours
 }
 
-// copyingWriter keeps a copy of what is sent, as long as that may go on the shelf.
+// copy adds to a copy under way, or drops it where there is no room or it is too late.
+func (s *shelf) copy(w *copyingWriter, b []byte, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(b) > 0 && !w.spoilt {
+		last := len(w.copy) - 1
+		if last < 0 || len(w.copy[last]) == copyBite {
+			if s.dropLate(now); w.spoilt || s.copied+copyBite > shelfSize {
+				s.drop(w)
+				return
+			}
+			w.copy, s.copied, s.copies[w] = append(w.copy, make([]byte, 0, copyBite)), s.copied+copyBite, true
+			last++
+		}
+		n := min(len(b), copyBite-len(w.copy[last]))
+		w.copy[last] = append(w.copy[last], b[:n]...)
+		b = b[n:]
+	}
+}
+
+// dropLate drops the copies whose time is over, as those of readers that are stuck. The
+// caller holds mu.
+func (s *shelf) dropLate(now time.Time) {
+	for other := range s.copies {
+		if !now.Before(other.until) {
+			s.drop(other)
+		}
+	}
+}
+
+// spoil gives up a copy.
+func (s *shelf) spoil(w *copyingWriter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(w)
+}
+
+// drop is spoil; the caller holds mu.
+func (s *shelf) drop(w *copyingWriter) {
+	s.copied -= len(w.copy) * copyBite
+	w.spoilt, w.copy = true, nil
+	delete(s.copies, w)
+}
+
+// copyingWriter keeps a copy of what is sent, as long as that may go on the shelf: a
+// reader who takes longer than anything is kept, or for whose copy there is no room
+// beside those of others, costs none.
 type copyingWriter struct {
 	http.ResponseWriter
-	copy   bytes.Buffer
-	status int  // zero before there is one
-	spoilt bool // not sent as a whole, or too large
+	shelf  *shelf
+	until  time.Time // later than that it is not kept
+	status int       // zero before there is one
+
+	// The shelf's mu guards the rest.
+	copy   [][]byte // of copyBite each, the last up to that
+	spoilt bool     // not sent as a whole, too late, or too large
 }
 
 // whole is the body of an answer that was sent as a whole and compressed; nil for
 // any other.
 func (w *copyingWriter) whole() []byte {
+	w.shelf.mu.Lock()
+	defer w.shelf.mu.Unlock()
 	if w.spoilt || !w.keepable() {
 		return nil
 	}
-	return w.copy.Bytes()
+	return bytes.Join(w.copy, nil)
 }
 
 // keepable tells whether an answer is of those that are kept; no other is copied.
@@ -173,11 +232,10 @@ func (w *copyingWriter) Write(b []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	n, err := w.ResponseWriter.Write(b)
-	if err != nil || !w.keepable() || w.copy.Len()+n > shelfSize {
-		w.spoilt, w.copy = true, bytes.Buffer{}
-	}
-	if !w.spoilt {
-		w.copy.Write(b[:n])
+	if err != nil || !w.keepable() {
+		w.shelf.spoil(w)
+	} else {
+		w.shelf.copy(w, b[:n], w.shelf.clock.Now())
 	}
 	return n, err
 }

@@ -145,14 +145,56 @@ func TestNotKept(t *testing.T) {
 // TestNothingIsCopiedInVain: an answer that is not kept is in no memory as a whole.
 func TestNothingIsCopiedInVain(t *testing.T) {
 	for coding, copied := range map[string]bool{"": false, "gzip": true} {
-		w := &copyingWriter{ResponseWriter: httptest.NewRecorder()}
+		s := newShelved(nil)
+		w := &copyingWriter{ResponseWriter: httptest.NewRecorder(), shelf: s.shelf, until: s.clock.Now().Add(keepAtMost)}
 		w.Header().Set("Content-Encoding", coding)
 		if _, err := w.Write(noise(keepAbove)); err != nil {
 			t.Fatal(err)
 		}
-		if (w.copy.Cap() > 0) != copied || (len(w.whole()) > 0) != copied {
-			t.Errorf("coding %q: %d bytes of memory, %d to keep", coding, w.copy.Cap(), len(w.whole()))
+		if (s.copied > 0) != copied || (len(w.whole()) > 0) != copied {
+			t.Errorf("coding %q: %d bytes of memory, %d to keep", coding, s.copied, len(w.whole()))
 		}
+	}
+}
+
+// TestCopiesAreBounded: readers that take their answers slowly, all at once, hold no
+// more than the shelf has room for, and nothing when their time is over or they left.
+func TestCopiesAreBounded(t *testing.T) {
+	const readers, size = 16, shelfSize / 4
+	s, page := newShelved(nil), noise(size)
+	memory := func() (sum int) {
+		for w := range s.copies {
+			for _, bite := range w.copy {
+				sum += cap(bite)
+			}
+		}
+		return sum
+	}
+	var ask func(reader int)
+	ask = func(reader int) {
+		s.page = func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(page)
+			if reader < readers { // the others come before this one has ended
+				ask(reader + 1)
+				return
+			}
+			if got := memory(); got != s.copied || got > shelfSize || got < shelfSize-size || len(s.copies) == readers {
+				t.Errorf("%d readers hold %d bytes in %d copies, %d are counted", readers, got, len(s.copies), s.copied)
+			}
+			s.clock.SetTime(s.clock.Now().Add(keepAtMost))
+			s.page = func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(page)
+				if got := memory(); len(s.copies) != 1 || got != s.copied || got > size+2*copyBite {
+					t.Errorf("when their time is over %d copies of %d bytes are left, %d are counted; want that of the new reader", len(s.copies), got, s.copied)
+				}
+			}
+			s.ask("GET", "/late", "gzip")
+		}
+		s.ask("GET", fmt.Sprintf("/%d", reader), "gzip")
+	}
+	ask(1)
+	if len(s.copies) != 0 || s.copied != 0 || len(s.kept) != 1 || s.size < size {
+		t.Errorf("in the end there are %d copies of %d bytes, and %d answers of %d bytes are kept; want the last reader's", len(s.copies), s.copied, len(s.kept), s.size)
 	}
 }
 
