@@ -22,6 +22,21 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- /* The affinity of the values, and beside it that of requireSpread: no replica, of
+whatever revision, on a node that has one. */ -}}
+{{- define "paddock.affinity" -}}
+{{- $affinity := deepCopy .Values.affinity -}}
+{{- if .Values.requireSpread -}}
+{{- $apart := $affinity.podAntiAffinity | default (dict) -}}
+{{- $required := $apart.requiredDuringSchedulingIgnoredDuringExecution | default (list) -}}
+{{- $labels := include "paddock.selector" . | fromYaml -}}
+{{- $replicas := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $labels) -}}
+{{- $_ := set $apart "requiredDuringSchedulingIgnoredDuringExecution" (append $required $replicas) -}}
+{{- $_ := set $affinity "podAntiAffinity" $apart -}}
+{{- end -}}
+{{ toYaml $affinity }}
+{{- end -}}
+
 {{- /* The configuration of the scheduler. */ -}}
 {{- define "paddock.config" -}}
 {{- if .Values.schedulerConfig -}}

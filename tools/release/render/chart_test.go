@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -103,7 +105,7 @@ func TestValues(t *testing.T) {
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
 		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]"}},
-		{"requireSpread", true, []string{"whenUnsatisfiable: DoNotSchedule", "topologyKey: topology.kubernetes.io/zone"}},
+		{"requireSpread", true, []string{"requiredDuringSchedulingIgnoredDuringExecution:", "topologyKey: topology.kubernetes.io/zone"}},
 	} {
 		after, err := Chart(chartDir, standard(nest(c.path, c.value)))
 		if err != nil {
@@ -132,6 +134,44 @@ func TestValuesThatSwitchOff(t *testing.T) {
 		for key := range charted(t, standard(nest(path, false))) {
 			if strings.HasPrefix(key.Kind, gone) {
 				t.Errorf("%s false: there is %v", path, key)
+			}
+		}
+	}
+}
+
+// requireSpread adds to an affinity of one's own, and takes nothing of it away.
+func TestAffinities(t *testing.T) {
+	const required = "requiredDuringSchedulingIgnoredDuringExecution"
+	term := func(key string) map[string]any { return map[string]any{"topologyKey": key} }
+	own := map[string]any{
+		"nodeAffinity":    map[string]any{required: map[string]any{}},
+		"podAntiAffinity": map[string]any{required: []any{term("rack")}, "preferredDuringSchedulingIgnoredDuringExecution": []any{}},
+	}
+	replicas := term("kubernetes.io/hostname")
+	replicas["labelSelector"] = map[string]any{"matchLabels": map[string]any{
+		"app.kubernetes.io/name": "paddock", "app.kubernetes.io/instance": "paddock", "app.kubernetes.io/component": "scheduler",
+	}}
+	both := runtime.DeepCopyJSON(own)
+	both["podAntiAffinity"].(map[string]any)[required] = []any{term("rack"), replicas}
+	for _, c := range []struct {
+		values map[string]any
+		want   map[string]any
+	}{
+		{nil, nil},
+		{map[string]any{"affinity": own}, own},
+		{map[string]any{"requireSpread": true}, map[string]any{"podAntiAffinity": map[string]any{required: []any{replicas}}}},
+		{map[string]any{"requireSpread": true, "affinity": own}, both},
+	} {
+		for key, o := range charted(t, standard(c.values)) {
+			if key.Kind != "Deployment" {
+				continue
+			}
+			got, _, err := unstructured.NestedMap(o.Object, "spec", "template", "spec", "affinity")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%v (-want +got):\n%s", c.values, diff)
 			}
 		}
 	}
