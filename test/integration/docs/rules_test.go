@@ -65,6 +65,13 @@ helm install yunikorn ./yunikorn-chart --namespace yunikorn
 kubectl apply -k manifests/overlays/migrate-from-yunikorn
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app}') == yunikorn ]]`
 
+// gang makes a pod of a gang, and a placeholder as YuniKorn makes them. They are of a
+// scheduler that is not there, so that what other pages show of queues stays as it is.
+const gang = "kubectl apply -f gang.yaml"
+
+// noGang takes both away.
+const noGang = "kubectl delete -f gang.yaml --ignore-not-found"
+
 // finished looks whether Service and pods are Paddock's own after the last step.
 const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o name --ignore-not-found) ]]
 ` + restore + `
@@ -176,6 +183,14 @@ var rules = []rule{
 	{
 		match: `helm uninstall yunikorn --namespace yunikorn`, why: "the chart that is uninstalled has nothing of YuniKorn's but its Service",
 		before: migrated, after: finished,
+	},
+	{
+		match: `kubectl get pods -A -o jsonpath='.*/placeholder==.*xargs .*`, why: "there has to be a placeholder, and a member of its gang stays", before: gang,
+		after: "[[ $(kubectl get pods -n spark -l yunikorn.apache.org/app-id=gang -o name) == pod/gang-driver ]]\n" + noGang,
+	},
+	{
+		match: `kubectl get pods -A -o jsonpath='.*/placeholder==.*`, why: "there has to be a placeholder", before: gang,
+		says: "spark/tg-gang-executors-0 Pending\n", after: noGang,
 	},
 	{match: `kubectl delete (role|clusterrole),.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", after: restore},
 	{match: `kubectl delete deployment,.* -l app.kubernetes.io/name=paddock`, why: "other pages need it", before: restore, after: theOthers + removed + restore},
