@@ -2,6 +2,7 @@ package docs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func TestCommands(t *testing.T) {
 func inTurn(commands []command) []command {
 	out := slices.Clone(commands)
 	turn := func(c command) int {
-		r, _, _ := ruleOf(c.text)
+		r, _ := ruleOf(c.text)
 		switch {
 		case r.long:
 			return 2
@@ -71,7 +72,7 @@ func inTurn(commands []command) []command {
 // not be over: it has until by to come to rest, and later a pod may be tried once more at
 // the moment of the question. A command that is more than a question is tried once.
 func settled(ctx context.Context, c command, by time.Time) (string, error) {
-	r, _, _ := ruleOf(c.text)
+	r, _ := ruleOf(c.text)
 	for tries := 1; ; tries++ {
 		output, err := try(ctx, c.text)
 		if err != nil || c.from == 0 || *rewrite {
@@ -89,7 +90,7 @@ func settled(ctx context.Context, c command, by time.Time) (string, error) {
 
 // try does what the rule of a command says, and returns what it printed.
 func try(ctx context.Context, text string) (string, error) {
-	r, groups, found := ruleOf(text)
+	r, found := ruleOf(text)
 	if found && r.why == "" {
 		return "", fmt.Errorf("the rule %q has no reason", r.match)
 	}
@@ -107,10 +108,7 @@ func try(ctx context.Context, text string) (string, error) {
 		return "", r.isElsewhere(ctx, text)
 	}
 	if r.instead != "" {
-		text = r.instead
-		for i, group := range groups {
-			text = strings.ReplaceAll(text, "$"+fmt.Sprint(i), group)
-		}
+		text = strings.ReplaceAll(r.instead, "$0", text)
 	}
 	return r.run(ctx, text)
 }
@@ -142,11 +140,14 @@ func (r *rule) run(ctx context.Context, text string) (string, error) {
 		defer server.Close()
 		text = strings.ReplaceAll(text, "registry.example.com", strings.TrimPrefix(server.URL, "http://"))
 	}
-	place := func(text string) string {
-		if r.node {
-			return strings.ReplaceAll(text, "/etc/kubernetes", "etc/kubernetes")
-		}
-		return text
+	place := func(text string) string { return text }
+	switch {
+	case r.node:
+		place = strings.NewReplacer("/etc/kubernetes", "etc/kubernetes").Replace
+	case r.kubelet:
+		server, port := startKubelet()
+		defer server.Close()
+		place = strings.NewReplacer("KUBELET", port, "service/yunikorn-service 9080", "service/yunikorn-service :9080").Replace
 	}
 	if r.before != "" {
 		if _, err := shell(ctx, place(r.before), 0, in); err != nil {
@@ -156,6 +157,9 @@ func (r *rule) run(ctx context.Context, text string) (string, error) {
 	says, exit := r.says, r.exit
 	if r.refused != "" {
 		text, says, exit = "{ "+text+"\n} 2>&1", r.refused, 1
+	}
+	if r.meanwhile != "" {
+		text = fmt.Sprintf(goingOn, text, says, r.meanwhile)
 	}
 	output, err := shell(ctx, place(r.environment+text), exit, in)
 	if err == nil && !strings.Contains(output, says) {
@@ -170,6 +174,13 @@ func (r *rule) run(ctx context.Context, text string) (string, error) {
 	}
 	return output, err
 }
+
+// goingOn runs a command until it has said a text and another one is done.
+const goingOn = `%[1]s > said &
+trap 'kill $!; wait $! || true; rm said' EXIT
+until grep -qF '%[2]s' said; do kill -0 $!; sleep 0.2; done
+cat said
+%[3]s`
 
 // makeClone copies the last commit of the repository.
 func makeClone(ctx context.Context, dir string) error {
@@ -191,8 +202,12 @@ func addresses() *strings.Replacer {
 // setting is where a command runs, and for how long it may.
 type setting struct {
 	root, long bool
-	dir        string // "" is that of the pages
+	dir        string        // "" is that of the pages
+	leftOver   time.Duration // 0 is a minute
 }
+
+// rest is how long what a command has started may go on writing when it is over itself.
+func (s setting) rest() time.Duration { return cmp.Or(s.leftOver, time.Minute) }
 
 // limit is how long a command may take, with what is waited for before it.
 func (s setting) limit() time.Duration {
@@ -218,11 +233,11 @@ func shell(ctx context.Context, text string, exit int, in setting) (string, erro
 		c.Dir = in.dir
 	}
 	var out, failed bytes.Buffer
-	c.Stdout, c.Stderr = &out, &failed
+	c.Stdout, c.Stderr, c.WaitDelay = &out, &failed, in.rest()
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
-		return "", err
+		return "", fmt.Errorf("%s: %w: %s%s", text, err, &out, &failed)
 	}
 	if got := c.ProcessState.ExitCode(); got != exit {
 		return "", fmt.Errorf("%s: exit code %d, want %d: %s%s", text, got, exit, &out, &failed)
@@ -314,6 +329,19 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
+// TestLeftOver has a command leave a process behind that keeps its output open.
+func TestLeftOver(t *testing.T) {
+	const command = "sleep 3600 & echo $! > left"
+	defer func() {
+		if _, err := shell(t.Context(), "kill $(cat left); rm left", 0, setting{}); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := shell(t.Context(), command, 0, setting{leftOver: time.Millisecond}); !errors.Is(err, exec.ErrWaitDelay) {
+		t.Errorf("error %v, want that something keeps the output open", err)
+	}
+}
+
 // TestRules looks whether every rule is of use.
 func TestRules(t *testing.T) {
 	commands := allCommands(t)
@@ -326,11 +354,14 @@ func TestRules(t *testing.T) {
 		if r.why == "" {
 			t.Errorf("rule %q has no reason", r.match)
 		}
-		if r.instead != "" && r.kind != kindNowhere {
-			t.Errorf("rule %q has another command run, and does not say that its own is not", r.match)
+		if r.instead != "" || r.kind == kindNowhere {
+			t.Errorf("rule %q does not have the command run", r.match)
+		}
+		if r.meanwhile != "" && r.says == "" {
+			t.Errorf("rule %q does not say when the command has got going", r.match)
 		}
 		if !slices.ContainsFunc(commands, func(c command) bool {
-			used, _, _ := ruleAmong(rules, c.text)
+			used, _ := ruleAmong(rules, c.text)
 			return used.match == r.match
 		}) {
 			t.Errorf("rule %q is for no command: remove it", r.match)
@@ -341,7 +372,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("rule %q of the nightly run: it has to have a reason, and to run the command", r.match)
 		}
 		if !slices.ContainsFunc(commands, func(c command) bool {
-			used, _, _ := ruleAmong(inFull, c.text)
+			used, _ := ruleAmong(inFull, c.text)
 			return used.match == r.match
 		}) {
 			t.Errorf("rule %q of the nightly run is for no command: remove it", r.match)
@@ -362,6 +393,8 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"go test ./pkg/reasons -run TestOfNothing",
 		"go run ./test/conformity",
 		"kubectl create rolebinding spark --clusterrole",
+		"kubectl -n yunikorn port-forward service/yunikorn-service 9081",
+		"kubectl -n yunikorn port-forward service/yunikorn-service 10259",
 		"rm queues.yaml",
 		"ctr images list",
 		"cat /etc/kubernetes/kube-scheduler.upstream.yaml",

@@ -5,10 +5,11 @@
 // name of a program (extract_test.go). Each is run as it is written, in a directory that
 // looks like the root of this repository and has the files of testdata, with what a rule
 // puts around it (rules_test.go). What takes minutes is looked up with every change, and
-// run by the nightly run (rules_long_test.go). The few that are run nowhere, or with fewer
-// rounds, or are parts of others, are counted by kind, and docs/nightly.md says how many
-// there may be (kinds_test.go). Programs that are not here have to have a rule; one whose
-// name extract_test.go does not list is not seen in a sentence, but is in a block.
+// run by the nightly run (rules_long_test.go). The few that are run with fewer rounds, or are
+// parts of others, or names, are counted by kind, and docs/nightly.md says how many there
+// may be; there may be none that nothing runs (kinds_test.go). Programs that are not here
+// have to have a rule; one whose name extract_test.go does not list is not seen in a
+// sentence, but is in a block.
 //
 // What follows a command in a block marked text is its output and is compared; -rewrite
 // writes what it is:

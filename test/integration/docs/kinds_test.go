@@ -22,19 +22,21 @@ const (
 	kindPart    kind = "a part"          // of make test, or of the nightly run
 	kindAnother kind = "by another test" // which does the same
 	kindRefused kind = "refused here"    // run, and the API server of the test refuses it
-	kindNowhere kind = "nowhere"         // needs what is not here
+	kindNowhere kind = "nowhere"         // needs what is not here: there may be none
 	kindName    kind = "a name"          // in a sentence, without what it needs
 )
 
 // kindOf says how a command is tried; it is the same in the nightly run.
 func kindOf(text string) kind {
-	r, _, found := ruleAmong(rules, text)
+	r, found := ruleAmong(rules, text)
 	if !found {
-		if r, _, found = ruleAmong(inFull, text); found && !r.less {
+		if r, found = ruleAmong(inFull, text); found && !r.less {
 			return kindLater
 		}
 	}
 	switch {
+	case !found && needsRule(text):
+		return kindNowhere
 	case r.less:
 		return kindLess
 	case r.kind != "":
@@ -120,6 +122,9 @@ func tally(commands []command) (counts map[kind]int, wrong []string) {
 		if how == kindName && c.block {
 			wrong = append(wrong, fmt.Sprintf("%v: it is in a block, so people run it: it is more than a name", c))
 		}
+		if how == kindNowhere {
+			wrong = append(wrong, fmt.Sprintf("%v: nothing runs it: say it by what can be run here", c))
+		}
 		if !tried[c.text] {
 			tried[c.text] = true
 			counts[how]++
@@ -165,6 +170,9 @@ func TestKinds(t *testing.T) {
 	}
 	if _, wrong := tally([]command{{text: "helm upgrade", block: true}}); len(wrong) != 1 {
 		t.Errorf("a name in a block is not noticed: %q", wrong)
+	}
+	if _, wrong := tally([]command{{text: "podman load -i image.tar"}}); len(wrong) != 1 {
+		t.Errorf("what nothing runs is not noticed: %q", wrong)
 	}
 }
 

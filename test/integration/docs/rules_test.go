@@ -13,8 +13,11 @@ type rule struct {
 	why string
 	// kind is set where the command is not run as it is written.
 	kind kind
-	// instead is run in its place; $1 and so on are groups of match.
+	// instead is run in its place; $0 is the command.
 	instead string
+	// meanwhile is run while the command goes on, which then is ended: once its output has
+	// what says says.
+	meanwhile string
 	// less is true where less is run than the command says: fewer rounds.
 	less bool
 	// exit is the exit code to be expected.
@@ -34,6 +37,9 @@ type rule struct {
 	root, clone, long bool
 	// registry starts a registry, and has it take the place of the one of the pages.
 	registry bool
+	// kubelet starts one for the node of cluster/front, whose port is KUBELET in before; port
+	// 9080 of this machine is any that is free.
+	kubelet bool
 	// node is true for what is done on a node: directory /etc/kubernetes is one of the
 	// test, with upstream's static pod and ours beside it.
 	node bool
@@ -132,6 +138,18 @@ done`
 // unready takes these pods away; others come in their place.
 const unready = "kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --wait=false"
 
+// onFront has a pod of the Deployment run on a node whose kubelet is one of the test.
+const onFront = hasPods + `
+kubectl apply -f - <<< '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "front"}, "spec": {"unschedulable": true}}'
+kubectl patch node front --subresource=status --type=merge -p '{"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET}}}}'
+pod=$(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o jsonpath='{.items[0].metadata.name}')
+kubectl create --raw /api/v1/namespaces/yunikorn/pods/$pod/binding -f - <<< '{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "'$pod'"}, "target": {"kind": "Node", "name": "front"}}'
+kubectl -n yunikorn patch pod $pod --subresource=status --type=merge -p '{"status": {"phase": "Running"}}'`
+
+// offFront takes that node away, with its pod, which no kubelet would.
+const offFront = `kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --field-selector=spec.nodeName=front --force
+kubectl delete node front`
+
 // anew makes the namespace of the pages again.
 const anew = restore + "\nkubectl create configmap yunikorn-configs -n yunikorn --from-file=queues.yaml=queues.yaml"
 
@@ -166,9 +184,6 @@ var rules = []rule{
 		match: `go test -run '\^\$' -bench (Cycle|Plan) .*`, why: "each benchmark once: many rounds take minutes", less: true,
 		environment: "GOFLAGS='-buildvcs=false -benchtime=1x' ", says: "\nok ", root: true,
 	},
-
-	// Images.
-	{match: `skopeo copy .*`, kind: kindNowhere, why: "there is no skopeo here; that the archive is what it reads is looked at", elsewhere: "tools/release/image TestArchive"},
 
 	// Installing, and removing what others need.
 	{
@@ -213,8 +228,9 @@ var rules = []rule{
 	{match: `kubectl -n yunikorn logs deployment/paddock-scheduler .*`, why: "there have to be pods; " + simulated + ", and their logs are empty", before: hasPods},
 	{match: `kubectl -n yunikorn rollout status deployment paddock-scheduler .*`, why: simulated + ": they are said to be ready", before: rolledOut, says: "successfully rolled out", after: unready},
 	{
-		match: `kubectl -n yunikorn port-forward service/yunikorn-service (\d+)`, kind: kindNowhere, why: simulated + "; that the Service has the port is looked at",
-		instead: `[[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[?(@.port==$1)].port}') == $1 ]]`,
+		match: `kubectl -n yunikorn port-forward service/yunikorn-service \d+`, why: "goes on until somebody ends it; " + simulated + ", so a kubelet of the test leads to the scheduler", last: true,
+		kubelet: true, before: onFront, says: "Forwarding from 127.0.0.1:", after: offFront,
+		meanwhile: `curl -sf "$(sed -nE 's|^Forwarding from (127[0-9.:]+) .*|http://\1/ws/v1/partitions|p' said)" | grep -q '"name":"default"'`,
 	},
 	{
 		match: `kubectl paddock queues --server https://.*`, why: "what lets the reader read is on another page", says: "GUARANTEED",
@@ -265,34 +281,34 @@ func deletes(dir string) rule {
 
 // ruleOf finds the rule of a command. Where there is none but the one of the nightly run,
 // that is it, and with every change the command is looked up.
-func ruleOf(text string) (rule, []string, bool) {
+func ruleOf(text string) (rule, bool) {
 	if nightly {
 		return ruleAmong(slices.Concat(inFull, rules), text)
 	}
-	if r, groups, found := ruleAmong(rules, text); found {
-		return r, groups, true
+	if r, found := ruleAmong(rules, text); found {
+		return r, true
 	}
-	r, groups, found := ruleAmong(inFull, text)
+	r, found := ruleAmong(inFull, text)
 	if !found {
-		return rule{}, nil, false
+		return rule{}, false
 	}
-	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, groups, true
+	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, true
 }
 
 // expressions are those of the rules; none is compiled twice.
 var expressions = map[string]*regexp.Regexp{}
 
 // ruleAmong finds the first of the rules that is for a command.
-func ruleAmong(rules []rule, text string) (rule, []string, bool) {
+func ruleAmong(rules []rule, text string) (rule, bool) {
 	for _, r := range rules {
 		expression := expressions[r.match]
 		if expression == nil {
 			expression = regexp.MustCompile(`^(?s:` + r.match + `)$`)
 			expressions[r.match] = expression
 		}
-		if groups := expression.FindStringSubmatch(text); groups != nil {
-			return r, groups, true
+		if expression.MatchString(text) {
+			return r, true
 		}
 	}
-	return rule{}, nil, false
+	return rule{}, false
 }
