@@ -139,7 +139,9 @@ done`
 const unready = "kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --wait=false"
 
 // onFront has a pod of the Deployment run on a node whose kubelet is one of the test.
-const onFront = hasPods + `
+// The Deployment is made anew, for pods of one that another page changed may linger.
+const onFront = "kubectl -n yunikorn delete deployment paddock-scheduler --ignore-not-found\n" +
+	"kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --force\n" + hasPods + `
 kubectl apply -f - <<< '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "front"}, "spec": {"unschedulable": true}}'
 kubectl patch node front --subresource=status --type=merge -p '{"status": {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET}}}}'
 pod=$(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o jsonpath='{.items[0].metadata.name}')
