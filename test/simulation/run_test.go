@@ -30,11 +30,14 @@ func TestSimulation(t *testing.T) {
 	defer tell(t)()
 	switch {
 	case *seedFlag != 0:
+		p := newProgress()
 		for range *timesFlag {
-			if r := live(t, *seedFlag, historySteps, *bugFlag); r.err != nil {
+			r := live(t, *seedFlag, historySteps, *bugFlag)
+			if p.add(r); r.err != nil {
 				t.Fatal(r.report())
 			}
 		}
+		t.Log(p)
 	case *soakFlag:
 		soak(t)
 	default:
