@@ -22,6 +22,43 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{- /* goMemoryLimit as the Go runtime reads it: an amount, or nothing. */ -}}
+{{- define "paddock.goMemoryLimit" -}}
+{{- $limit := .Values.goMemoryLimit -}}
+{{- if hasSuffix "%" $limit -}}
+{{- with ((.Values.resources | default (dict)).limits | default (dict)).memory -}}
+{{- $memory := . -}}
+{{- if not (kindIs "string" .) -}}{{- $memory = int64 . | toString -}}{{- end -}}
+{{- if not (regexMatch "^[0-9]+([.][0-9]+)?([kMGT]|[KMGT]i)?$" $memory) -}}
+{{- fail (printf "goMemoryLimit is %s of resources.limits.memory, which is %s: write that as a number with one of k, M, G, T, Ki, Mi, Gi, Ti or nothing after it, or goMemoryLimit as an amount" $limit $memory) -}}
+{{- end -}}
+{{- $unit := regexFind "[A-Za-z]*$" $memory -}}
+{{- $factor := get (dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776) $unit -}}
+{{- $bytes := mulf (trimSuffix $unit $memory | float64) $factor -}}
+{{- divf (mulf $bytes (trimSuffix "%" $limit | float64)) 104857600 | floor | int64 }}MiB
+{{- end -}}
+{{- else -}}
+{{ $limit }}
+{{- end -}}
+{{- end -}}
+
+{{- /* Refuses policies that the API server does not know. "helm template" asks none, and
+then there are no kinds among the versions. */ -}}
+{{- define "paddock.served" -}}
+{{- $versions := .Capabilities.APIVersions -}}
+{{- range $name := list "setSchedulerName" "setUser" -}}
+{{- with get $.Values.admission $name -}}
+{{- if and ($versions.Has "v1/Pod") (not ($versions.Has (printf "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy" .))) -}}
+{{- $why := "that is for Kubernetes 1.36; on 1.35 it is v1beta1, with the feature gate that docs/install.md names" -}}
+{{- if eq . "v1beta1" -}}
+{{- $why = "on 1.35 it does with --feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true; elsewhere leave it empty" -}}
+{{- end -}}
+{{- fail (printf "admission.%s is %s, and the API server does not serve MutatingAdmissionPolicy of that version: %s" $name . $why) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The affinity of the values, and beside it that of requireSpread: no replica, of
 whatever revision, on a node that has one. */ -}}
 {{- define "paddock.affinity" -}}

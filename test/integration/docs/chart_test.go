@@ -67,7 +67,7 @@ func TestChartValues(t *testing.T) {
 func TestWrongChartValuesAreFound(t *testing.T) {
 	for values, says := range map[string]string{
 		"affinity: {podAfinity: {}}":                 "affinity.podAfinity: field not declared in schema",
-		"resources: {limits: {memory: much}}":        "quantities must match",
+		"resources: {requests: {memory: much}}":      "quantities must match",
 		"nodeSelector: {disk: not a label}":          "spec.template.spec.nodeSelector",
 		"tolerations: [{key: a, operator: Perhaps}]": "supported values",
 	} {
@@ -78,5 +78,24 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 		if _, err := dryRun(t.Context(), file); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want an error with %q", values, err, says)
 		}
+	}
+}
+
+// TestPoliciesServed has helm ask the API server: policies of a version that it does not
+// know are refused before anything is made, with what to do.
+func TestPoliciesServed(t *testing.T) {
+	says := func(version string) string {
+		out, err := shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const refused = "admission.setUser is v1, and the API server does not serve MutatingAdmissionPolicy of that version"
+	if out := says("v1"); strings.Contains(out, refused) == stable(t) {
+		t.Errorf("of v1 helm says: %s", out)
+	}
+	if out := says("v1beta1"); strings.Contains(out, "does not serve") {
+		t.Errorf("of v1beta1, which it serves, helm says: %s", out)
 	}
 }

@@ -18,6 +18,9 @@ type Release struct {
 	Name, Namespace string
 	// Values are set on top of the chart's own; nil means none.
 	Values map[string]any
+	// Serves are what the API server serves, as in v1/Pod; nil means that none is asked,
+	// as by "helm template".
+	Serves []string
 }
 
 // Chart returns what "helm template" does, without the notes: the objects as
@@ -57,7 +60,9 @@ func templates(dir string, r Release) (map[string]string, error) {
 		return nil, fmt.Errorf("load chart %s: %w", dir, err)
 	}
 	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	values, err := chartutil.ToRenderValues(chart, r.Values, options, nil)
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.APIVersions = slices.Concat(capabilities.APIVersions, r.Serves)
+	values, err := chartutil.ToRenderValues(chart, r.Values, options, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("values of chart %s: %w", dir, err)
 	}

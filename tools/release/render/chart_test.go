@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -45,6 +46,8 @@ func TestValuesRefused(t *testing.T) {
 		{"service.port", 80, "/service/port"},
 		{"service.port", 10259, "/service/port"},
 		{"goMemoryLimit", "3Gi", "/goMemoryLimit"},
+		{"goMemoryLimit", "100%", "/goMemoryLimit"},
+		{"resources", map[string]any{"limits": map[string]any{"memory": "4E"}}, "goMemoryLimit is 80% of resources.limits.memory"},
 		{"extraArgs", []any{"--v=2", "--config=/mine.yaml"}, "extraArgs has --config=/mine.yaml, which the chart sets itself: use schedulerConfig"},
 		{"extraArgs", []any{"--leader-elect"}, "use schedulerConfig or leaderElection"},
 		{"priorityClassName", "Very High", "/priorityClassName"},
@@ -122,6 +125,67 @@ func TestValues(t *testing.T) {
 		}
 		if _, err := Objects(after); err != nil {
 			t.Errorf("%s: %v", c.path, err)
+		}
+	}
+}
+
+// The Go runtime is told a part of the memory limit, whatever that is.
+func TestMemoryLimit(t *testing.T) {
+	limits := func(memory any) map[string]any { return map[string]any{"limits": map[string]any{"memory": memory}} }
+	for _, c := range []struct {
+		values map[string]any
+		want   string // of GOMEMLIMIT; none if empty
+	}{
+		{nil, "3276MiB"},
+		{nest("resources", limits("1Gi")), "819MiB"},
+		{nest("resources", limits("1.5Gi")), "1228MiB"},
+		{nest("resources", limits("16384Mi")), "13107MiB"},
+		{nest("resources", limits("1000M")), "762MiB"},
+		{nest("resources", limits("1Ti")), "838860MiB"},
+		{nest("resources", limits(2147483648)), "1638MiB"},
+		{nest("resources", limits(nil)), ""},
+		{nest("resources", map[string]any{"limits": nil}), ""},
+		{map[string]any{"goMemoryLimit": "50%", "resources": limits("1Gi")}, "512MiB"},
+		{map[string]any{"goMemoryLimit": "700MiB", "resources": limits("1Gi")}, "700MiB"},
+		{map[string]any{"goMemoryLimit": "", "resources": limits("1Gi")}, ""},
+	} {
+		text, err := Chart(chartDir, standard(c.values))
+		if err != nil {
+			t.Errorf("%v: %v", c.values, err)
+			continue
+		}
+		_, after, _ := strings.Cut(string(text), "- name: GOMEMLIMIT\n")
+		line, _, _ := strings.Cut(after, "\n")
+		if got := strings.TrimPrefix(strings.TrimSpace(line), "value: "); got != c.want {
+			t.Errorf("%v: GOMEMLIMIT is %q, want %q", c.values, got, c.want)
+		}
+	}
+}
+
+// Where helm asks the API server, policies that it does not know are refused, with what
+// to do.
+func TestPoliciesServed(t *testing.T) {
+	const kind = "admissionregistration.k8s.io/%s/MutatingAdmissionPolicy"
+	for _, name := range []string{"setSchedulerName", "setUser"} {
+		for _, version := range []string{"v1", "v1beta1"} {
+			for _, c := range []struct {
+				serves []string
+				says   string // no error if empty
+			}{
+				{nil, ""},
+				{[]string{"v1/Pod", fmt.Sprintf(kind, version)}, ""},
+				{[]string{"v1/Pod"}, map[string]string{"v1": "on 1.35 it is v1beta1", "v1beta1": "--feature-gates=MutatingAdmissionPolicy=true"}[version]},
+			} {
+				release := standard(nest("admission."+name, version))
+				release.Serves = c.serves
+				_, err := Chart(chartDir, release)
+				switch {
+				case c.says == "" && err != nil:
+					t.Errorf("%s %s, served %q: %v", name, version, c.serves, err)
+				case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "admission."+name+" is "+version)):
+					t.Errorf("%s %s, served %q: got error %v, want one with %q", name, version, c.serves, err, c.says)
+				}
+			}
 		}
 	}
 }
