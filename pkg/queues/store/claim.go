@@ -229,10 +229,7 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	if p := s.pods[asker]; p != nil {
 		s.endHold(p, reservations.GivenUp, why, now)
 		s.say(p, reasons.HoldGivenUp, now)
-		p.asks.refused, p.asks.triedAt = why, now
-		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
-		p.asks.givenUp = p.asks.retryAt
-		s.arm(p, p.asks.retryAt)
+		s.putOffPlans(p, why, now)
 		if p.Foreign {
 			s.leaveCooling(p)
 			s.cool(p, p.asks.givenUp)

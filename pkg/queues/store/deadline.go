@@ -198,15 +198,29 @@ func (s *Store) timeOutHolds(now time.Time) {
 // timeOutMates ends the holds of the others of a PodGroup that did not start in time,
 // but of those who wait for victims. As long as one of them held a node, the others
 // would be given it again as soon as their time was over, for they fit beside it: the
-// group would keep the node from everybody, and not start.
+// group would keep the node from everybody, and not start. For the same reason no plan
+// is made for any of the group for a while: two groups that each keep from the other the
+// place that it lacks would have theirs again at once, and neither would ever start.
 func (s *Store) timeOutMates(p *pod, now time.Time) {
 	if !p.apart() {
 		return
 	}
-	for _, m := range p.mates.sorted(func(m *pod) bool { return m.asks.holds }) {
-		if h, ok := s.holds.Of(m.UID); ok && h.Clear() && !h.Required {
-			s.endHold(m, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
-				"PodGroup %s did not start while a node was clear for %v for another of its pods", p.mates.name, s.preemption.HoldTimeout), now)
+	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", p.mates.name, s.preemption.HoldTimeout)
+	later := reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, s.preemption.RetryInterval)
+	for _, m := range p.mates.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
+		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
+			s.endHold(m, reservations.TimedOut, why, now)
+		}
+		if !m.asks.holds {
+			s.putOffPlans(m, later, now)
 		}
 	}
+}
+
+// putOffPlans has no plan made for a pod before the retry interval is over.
+func (s *Store) putOffPlans(p *pod, why reasons.Reason, now time.Time) {
+	p.asks.refused, p.asks.triedAt = why, now
+	p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+	p.asks.givenUp = p.asks.retryAt
+	s.arm(p, p.asks.retryAt)
 }
