@@ -226,8 +226,17 @@ func (e *env) metrics() string {
 	client, err := clientrest.HTTPClientFor(admin)
 	e.ok(err)
 	defer client.CloseIdleConnections()
-	body, err := fetch(e.Context(), client, e.process.URL()+"/metrics")
-	e.ok(err)
+	// One that has just started may not know yet whose certificates count, and takes us
+	// for nobody: it learns that from the API server meanwhile.
+	var body []byte
+	eventually(e, patience, "the scheduler knows who asks for its metrics", func() (bool, string) {
+		body, err = fetch(e.Context(), client, e.process.URL()+"/metrics")
+		if err != nil && strings.Contains(err.Error(), "system:anonymous") {
+			return false, err.Error()
+		}
+		e.ok(err)
+		return true, ""
+	})
 	return string(body)
 }
 
