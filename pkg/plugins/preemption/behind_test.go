@@ -3,12 +3,17 @@ package preemption_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // answerAfter lets no node take a pod, has other pods end, and asks PostFilter: the
@@ -78,5 +83,32 @@ func TestRoomThatCameByItself(t *testing.T) {
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
 	if result == nil || result.NominatedNodeName == "" {
 		t.Errorf("nobody makes room for it: %v", status)
+	}
+}
+
+// TestBoundWhileItIsPlannedFor: a plan for a pod that somebody else binds meanwhile means
+// nothing, whatever it comes to, and leaves nothing behind.
+func TestBoundWhileItIsPlannedFor(t *testing.T) {
+	for name, end := range map[string]func(*store.Store, types.UID, *victims.Decision, time.Time) reasons.Reason{
+		"declined": (*store.Store).Decline, "forgone": (*store.Store).Forgo,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
+			asker := plugintest.Pod("asker", 100)
+			c.fail(t, asker)
+			attempt, why := c.store.Attempt(asker.UID, "", nil, c.now)
+			if attempt == nil {
+				t.Fatal(why)
+			}
+			bound := asker.DeepCopy()
+			bound.Spec.NodeName = "n1"
+			c.store.Upsert(c.translate(bound), c.now)
+			if why := end(c.store, asker.UID, &victims.Decision{Ask: attempt.Ask, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+				t.Errorf("it is told %v", why)
+			}
+			if err := c.store.Check(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -39,15 +39,7 @@ func running(name, node string, milliCPU int64) *corev1.Pod {
 // answer runs a cycle of the pod that fails, and PostFilter.
 func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
 	t.Helper()
-	state, statuses := c.fail(t, pod)
-	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, pod, statuses)
-	if err := c.store.Check(); err != nil {
-		t.Error(err)
-	}
-	if result == nil {
-		return "", status
-	}
-	return result.NominatedNodeName, status
+	return c.answerAfter(t, pod)
 }
 
 // chosen lists the names of who is to go, by what the executor is told for the

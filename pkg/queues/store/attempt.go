@@ -187,9 +187,10 @@ func (s *Store) setInPermit(uids []types.UID) {
 func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.lock()
 	defer s.unlock(now)
-	p, known := s.pods[uid]
-	if !known || p.app == nil {
-		return reasons.Brief(reasons.Starting)
+	p, over := s.planned(uid)
+	if !over.None() {
+		s.asking.during = nil
+		return over
 	}
 	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
@@ -216,15 +217,28 @@ func (s *Store) Forgo(uid types.UID, d *victims.Decision, now time.Time) reasons
 	s.lock()
 	defer s.unlock(now)
 	s.asking.during = nil
-	p, known := s.pods[uid]
-	if !known || p.app == nil {
-		return reasons.Brief(reasons.Starting)
+	p, over := s.planned(uid)
+	if !over.None() {
+		return over
 	}
 	why := reasons.New(reasons.InOrder, "pods on node %s ended while this pod was tried; it is tried again in its turn", d.Node)
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
 	p.asks.retryAt = now.Add(atMostEvery)
 	s.arm(p, p.asks.retryAt)
 	return why
+}
+
+// planned is the pod that a plan was made for, or why that means nothing any more: it
+// went meanwhile, or was bound by somebody else.
+func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
+	p, known := s.pods[uid]
+	switch {
+	case !known || p.app == nil:
+		return nil, reasons.Brief(reasons.Starting)
+	case p.state.allocated():
+		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
+	}
+	return p, reasons.Reason{}
 }
 
 // named are the queues and nodes whose change may lift a refusal. Root is not one
