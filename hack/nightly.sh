@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs everything that is too long for every change: part by part, each with a log
 # of its own in bin/nightly, and a table of how each ended, summary.md.
-# With arguments, only the named parts. A part that failed does not keep the others
-# from running.
+# With arguments, only the named parts; the table keeps the lines of others that ran
+# before, each with its commit. Runs of different parts may go on at the same time.
+# A part that failed does not keep the others from running.
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -18,7 +19,10 @@ unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs g
 race() { make --no-print-directory unit-race; }
 simulation() { go test -count=1 -tags nightly -timeout 8h -v ./test/simulation; }
 lockorder() { make --no-print-directory lockorder; }
-integration() { LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags nightly -p 1 -timeout 4h -v ./test/integration/...; }
+# The pages run many of the other parts' programs, for minutes each: a part of their own.
+integration() { controlplane ./test/integration ./test/integration/conformance; }
+pages() { controlplane ./test/integration/docs; }
+controlplane() { LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags nightly -p 1 -timeout 4h -v "$@"; }
 conformance() { make --no-print-directory conformance; }
 fuzz() {
   local package target
@@ -40,7 +44,7 @@ essence() {
     sed -E 's/^ *[a-z_]+_test\.go:[0-9]+: //' | tail -n 4 | paste -sd ';' | cut -c1-400
 }
 
-all=(unit race simulation lockorder integration conformance fuzz image compat large)
+all=(unit race simulation lockorder integration pages conformance fuzz image compat large)
 parts=("$@")
 [[ ${#parts[@]} -gt 0 ]] || parts=("${all[@]}")
 for part in "${parts[@]}"; do
@@ -50,23 +54,34 @@ for part in "${parts[@]}"; do
   fi
 done
 
-summary=$out/summary.md
-{
-  echo "Commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), $(go version | cut -d' ' -f3), $(nproc) cores."
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+[[ -z $(git status --porcelain 2>/dev/null) ]] || commit+=" and changes"
+
+# summarize prints the table of all parts that have run.
+summarize() {
+  local part
+  echo "$(go version | cut -d' ' -f3), $(nproc) cores."
   echo
-  echo "| part | result | took | tests | what it says |"
-  echo "|---|---|---|---|---|"
-} >"$summary"
+  echo "| part | result | took | day | commit | load | tests | what it says |"
+  echo "|---|---|---|---|---|---|---|---|"
+  for part in "${all[@]}"; do
+    [[ ! -f $out/$part.row ]] || cat "$out/$part.row"
+  done
+}
+
 failed=0
 for part in "${parts[@]}"; do
   log=$out/$part.log
   began=$SECONDS
   echo "nightly: $part, log in $log"
+  rm -f "$out/$part.row"
   if "$part" >"$log" 2>&1; then result=passed; else result=FAILED failed=1; fi
   took=$((SECONDS - began))
+  load=$(cut -d' ' -f3 /proc/loadavg 2>/dev/null || echo '?')
   passed=$(grep -cE '^\s*--- PASS|^ok ' "$log")
-  echo "| $part | $result | $((took / 60)) min $((took % 60)) s | $passed | $(essence "$log") |" >>"$summary"
+  echo "| $part | $result | $((took / 60)) min $((took % 60)) s | $(date -u +%F) | $commit | $load | $passed | $(essence "$log") |" >"$out/$part.row"
+  summarize >"$out/summary.$$" && mv "$out/summary.$$" "$out/summary.md"
   [[ $result == passed ]] || grep -E '^\s*--- FAIL|^FAIL|^panic:' "$log" | head -n 10
 done
-cat "$summary"
+cat "$out/summary.md"
 exit "$failed"

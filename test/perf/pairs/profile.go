@@ -12,18 +12,26 @@ import (
 )
 
 // profile runs both sides and says our part of what the scheduling goroutine needed,
-// and of the time that goroutines waited for locks.
+// of the time that goroutines waited for locks, and of the time that the scheduling
+// goroutine waited for anything.
 func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	var shares []string
 	for i := range o.profiles {
 		for _, path := range []string{c.base, c.ours} {
 			side := path[strings.LastIndex(path, "/")+1:]
 			label := fmt.Sprintf("%s-%s-profile-%d", c.name, side, i)
-			locks := filepath.Join(o.dir, label+".mutex.prof")
-			if _, err := o.measure(ctx, path, label, "-test.mutexprofile="+locks, "-test.mutexprofilefraction=10"); err != nil {
+			p := profiles{
+				binary: o.binary,
+				cpu:    filepath.Join(o.dir, label+".prof"),
+				mutex:  filepath.Join(o.dir, label+".mutex.prof"),
+				block:  filepath.Join(o.dir, label+".block.prof"),
+			}
+			if _, err := o.measure(ctx, path, label,
+				"-test.mutexprofile="+p.mutex, "-test.mutexprofilefraction=10",
+				"-test.blockprofile="+p.block, "-test.blockprofilerate=10000"); err != nil {
 				return nil, err
 			}
-			share, err := shareOfOurs(ctx, o.binary, filepath.Join(o.dir, label+".prof"), locks)
+			share, err := p.ours(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -33,9 +41,11 @@ func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	return shares, nil
 }
 
-// Functions by which stacks are chosen: a cycle of the scheduling goroutine, and ours.
+// Functions by which stacks are chosen: a cycle of the scheduling goroutine, the wait
+// for the next pod within it, and ours.
 const (
 	cycle = `scheduler\.\(\*Scheduler\)\.ScheduleOne$`
+	idle  = `sync\.\(\*Cond\)\.Wait$`
 	ours  = `paddock-scheduler/paddock/pkg`
 )
 
@@ -56,18 +66,27 @@ func sampled(ctx context.Context, binary, profile string, choose ...string) (flo
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// shareOfOurs says what part of the CPU time of the scheduling goroutine has a
-// function of ours on its stack, and of everything else; and how long goroutines
-// waited for a lock, in all and where one of ours held it.
-func shareOfOurs(ctx context.Context, binary, profile, locks string) (string, error) {
-	inCycle, err1 := sampled(ctx, binary, profile, "-show_from="+cycle)
-	oursInCycle, err2 := sampled(ctx, binary, profile, "-show_from="+cycle, "-focus="+ours)
-	oursAnywhere, err3 := sampled(ctx, binary, profile, "-focus="+ours)
-	waited, err4 := sampled(ctx, binary, locks, "-sample_index=delay")
-	waitedForOurs, err5 := sampled(ctx, binary, locks, "-sample_index=delay", "-focus="+ours)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+// profiles are the files of one run: CPU time, waiting for locks by who held them,
+// and waiting for anything by who waited. The last has every wait of 10 us and more,
+// and shorter ones by chance, weighted.
+type profiles struct{ binary, cpu, mutex, block string }
+
+// ours says what part of the CPU time of the scheduling goroutine has a function of
+// ours on its stack, and of everything else; how long goroutines waited for a lock,
+// in all and where one of ours held it; and how long the scheduling goroutine waited
+// within a cycle, in all and below a function of ours.
+func (p profiles) ours(ctx context.Context) (string, error) {
+	inCycle, err1 := sampled(ctx, p.binary, p.cpu, "-show_from="+cycle)
+	oursInCycle, err2 := sampled(ctx, p.binary, p.cpu, "-show_from="+cycle, "-focus="+ours)
+	oursAnywhere, err3 := sampled(ctx, p.binary, p.cpu, "-focus="+ours)
+	waited, err4 := sampled(ctx, p.binary, p.mutex, "-sample_index=delay")
+	waitedForOurs, err5 := sampled(ctx, p.binary, p.mutex, "-sample_index=delay", "-focus="+ours)
+	stood, err6 := sampled(ctx, p.binary, p.block, "-sample_index=delay", "-show_from="+cycle, "-ignore="+idle)
+	stoodInOurs, err7 := sampled(ctx, p.binary, p.block, "-sample_index=delay", "-show_from="+cycle, "-ignore="+idle, "-focus="+ours)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("scheduling goroutine: %.2f s CPU, ours %.2f s (%.1f %%); ours in all goroutines: %.2f s; waits for locks: %.3f s, for ours %.3f s",
-		inCycle, oursInCycle, 100*oursInCycle/max(inCycle, 0.001), oursAnywhere, waited, waitedForOurs), nil
+	return fmt.Sprintf("scheduling goroutine: %.2f s CPU, ours %.2f s (%.1f %%); ours in all goroutines: %.2f s; "+
+		"waits for locks: %.3f s, for ours %.3f s; scheduling goroutine stood still in cycles: %.3f s, in ours %.3f s",
+		inCycle, oursInCycle, 100*oursInCycle/max(inCycle, 0.001), oursAnywhere, waited, waitedForOurs, stood, stoodInOurs), nil
 }
