@@ -86,7 +86,7 @@ func run(ctx context.Context, o options) error {
 	}
 	fmt.Printf("logs: %s\n\n%s", filepath.Join(w.dir, "logs"), suitesHeader)
 	rows, page := map[string]string{}, filepath.Join(w.root, "docs", "conformance.md")
-	differ, undecided := 0, 0
+	passed, differ, undecided := 0, 0, 0
 	for _, s := range chosen {
 		began := time.Now()
 		r, err := w.try(ctx, s, o, etcd, skipped(exclusions, s.name()))
@@ -96,13 +96,14 @@ func run(ctx context.Context, o options) error {
 		rows[s.name()] = row(s, r, leftOut(exclusions, s.name()), time.Since(began).Seconds())
 		fmt.Print(rows[s.name()])
 		report(r)
-		differ, undecided = differ+len(r.differ), undecided+len(r.undecided)
+		passed, differ, undecided = passed+r.verdicts.count("pass"), differ+len(r.differ), undecided+len(r.undecided)
 		if o.write {
 			if err := writePage(page, rows, exclusions); err != nil {
 				return err
 			}
 		}
 	}
+	fmt.Printf("\n%d tests passed in %d suites, %d differ, %d undecided\n", passed, len(chosen), differ, undecided)
 	switch {
 	case differ > 0:
 		return errDiffers

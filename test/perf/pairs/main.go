@@ -65,25 +65,24 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
-	var summaries []string
+	table, shares := tableHeader, []string(nil)
 	for _, c := range chosen {
-		var speeds, costs, cycles []float64
+		var all []pairOf
 		for i := range o.pairs {
-			ratio, err := o.pair(ctx, c, i)
+			pair, err := o.pair(ctx, c, i)
 			if err != nil {
 				return err
 			}
-			speeds, costs, cycles = append(speeds, ratio.podsPerSecond), append(costs, ratio.cpu), append(cycles, ratio.cycles)
+			all = append(all, pair)
 		}
-		summaries = append(summaries, c.name+": pods/s: "+summary(speeds), c.name+": CPU: "+summary(costs),
-			c.name+": CPU of the scheduling goroutine: "+summary(cycles))
-		shares, err := o.profile(ctx, c)
+		table += row(c.name, all)
+		profiled, err := o.profile(ctx, c)
 		if err != nil {
 			return err
 		}
-		summaries = append(summaries, shares...)
+		shares = append(shares, profiled...)
 	}
-	fmt.Printf("\n%s\n", strings.Join(summaries, "\n"))
+	fmt.Printf("\n%s\n%s\n", table, strings.Join(shares, "\n"))
 	return nil
 }
 
@@ -98,9 +97,11 @@ type measured struct {
 	cycles        float64 // seconds
 }
 
-// pair runs both configurations, every other time in the other order, and returns
-// the ratios of what was measured.
-func (o options) pair(ctx context.Context, c benchmark, i int) (ratio measured, err error) {
+// pairOf is a run of each side, one after the other.
+type pairOf struct{ base, ours measured }
+
+// pair runs both configurations, every other time in the other order.
+func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err error) {
 	load := loadAverage()
 	order := []string{c.base, c.ours}
 	if i%2 == 1 {
@@ -110,14 +111,13 @@ func (o options) pair(ctx context.Context, c benchmark, i int) (ratio measured, 
 	for _, path := range order {
 		label := fmt.Sprintf("%s-%s-%d", c.name, path[strings.LastIndex(path, "/")+1:], i)
 		if sides[path], err = o.measure(ctx, path, label); err != nil {
-			return measured{}, err
+			return pairOf{}, err
 		}
 	}
-	base, ours := sides[c.base], sides[c.ours]
-	ratio = measured{ours.podsPerSecond / base.podsPerSecond, ours.cpu / base.cpu, ours.cycles / base.cycles}
+	p = pairOf{sides[c.base], sides[c.ours]}
 	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %s |\n", c.name, i+1,
-		base.podsPerSecond, ours.podsPerSecond, ratio.podsPerSecond, base.cpu, ours.cpu, ratio.cpu, base.cycles, ours.cycles, ratio.cycles, load)
-	return ratio, nil
+		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.cycles, p.ours.cycles, cycles(p), load)
+	return p, nil
 }
 
 var (
@@ -165,10 +165,12 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 	if used == nil {
 		return measured{}, fmt.Errorf("run %s: no CPU time in %s", label, path)
 	}
-	speed, err1 := strconv.ParseFloat(string(found[1]), 64)
-	seconds, err2 := strconv.ParseFloat(string(used[1]), 64)
-	cycles, err3 := sampled(ctx, o.binary, profile, "-show_from="+cycle)
-	return measured{podsPerSecond: speed, cpu: seconds, cycles: cycles}, errors.Join(err1, err2, err3)
+	var m measured
+	var err1, err2, err3 error
+	m.podsPerSecond, err1 = strconv.ParseFloat(string(found[1]), 64)
+	m.cpu, err2 = strconv.ParseFloat(string(used[1]), 64)
+	m.cycles, err3 = sampled(ctx, o.binary, profile, "-show_from="+cycle)
+	return m, errors.Join(err1, err2, err3)
 }
 
 func loadAverage() string {

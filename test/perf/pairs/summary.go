@@ -6,23 +6,52 @@ import (
 	"slices"
 )
 
+// tableHeader is of the table with a row for each case.
+const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio |\n|---|---|---|---|---|---|---|\n"
+
+// row is the line of a case: medians of the speeds, and of the ratios of speed and cost
+// with their intervals.
+func row(name string, pairs []pairOf) string {
+	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s |\n", name, len(pairs),
+		median(sorted(pairs, func(p pairOf) float64 { return p.base.podsPerSecond })),
+		median(sorted(pairs, func(p pairOf) float64 { return p.ours.podsPerSecond })),
+		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)))
+}
+
+// What is compared of a pair: ours by base.
+func speed(p pairOf) float64  { return p.ours.podsPerSecond / p.base.podsPerSecond }
+func cost(p pairOf) float64   { return p.ours.cpu / p.base.cpu }
+func cycles(p pairOf) float64 { return p.ours.cycles / p.base.cycles }
+
+func sorted(pairs []pairOf, of func(pairOf) float64) []float64 {
+	var values []float64
+	for _, p := range pairs {
+		values = append(values, of(p))
+	}
+	slices.Sort(values)
+	return values
+}
+
 // summary is the median of the ratios with an interval that contains the true
 // median in at least 95 of 100 such series, whatever the distribution: the
-// smallest one between two of the sorted ratios, as many from either end.
-func summary(ratios []float64) string {
-	if len(ratios) == 0 {
-		return "no pairs"
+// smallest one between two of the sorted ratios, as many from either end. With fewer than
+// six there is none, and it says the smallest and the largest.
+func summary(sorted []float64) string {
+	if len(sorted) == 0 {
+		return "none"
 	}
-	sorted := slices.Sorted(slices.Values(ratios))
-	out := fmt.Sprintf("median ratio %.3f of %d pairs", median(sorted), len(sorted))
+	out := fmt.Sprintf("%.3f", median(sorted))
 	if drop, confidence := interval(len(sorted)); drop >= 0 {
-		return out + fmt.Sprintf(", %.1f %% interval %.3f to %.3f", 100*confidence, sorted[drop], sorted[len(sorted)-1-drop])
+		return out + fmt.Sprintf(" (%.1f %%: %.3f to %.3f)", 100*confidence, sorted[drop], sorted[len(sorted)-1-drop])
 	}
-	return out + ", too few for an interval"
+	return out + fmt.Sprintf(" (all: %.3f to %.3f)", sorted[0], sorted[len(sorted)-1])
 }
 
 func median(sorted []float64) float64 {
 	n := len(sorted)
+	if n == 0 {
+		return math.NaN()
+	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 

@@ -10,14 +10,26 @@ func TestSummary(t *testing.T) {
 		ratios []float64
 		want   string
 	}{
-		{nil, "no pairs"},
-		{[]float64{1, 0.9}, "median ratio 0.950 of 2 pairs, too few for an interval"},
-		{[]float64{0.96, 0.91, 0.92, 0.93, 0.95, 0.94}, "median ratio 0.935 of 6 pairs, 96.9 % interval 0.910 to 0.960"},
-		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "median ratio 5.500 of 10 pairs, 97.9 % interval 2.000 to 9.000"},
+		{nil, "none"},
+		{[]float64{0.9, 1}, "0.950 (all: 0.900 to 1.000)"},
+		{[]float64{0.91, 0.92, 0.93, 0.94, 0.95, 0.96}, "0.935 (96.9 %: 0.910 to 0.960)"},
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "5.500 (97.9 %: 2.000 to 9.000)"},
 	} {
 		if got := summary(tt.ratios); got != tt.want {
 			t.Errorf("%v: %s, want %s", tt.ratios, got, tt.want)
 		}
+	}
+}
+
+func TestRow(t *testing.T) {
+	got := row("Case", []pairOf{
+		{measured{100, 10, 2}, measured{90, 20, 1}},
+		{measured{200, 10, 2}, measured{220, 10, 2}},
+		{measured{300, 10, 2}, measured{300, 5, 3}},
+	})
+	want := "| Case | 3 | 200 | 220 | 1.000 (all: 0.900 to 1.100) | 1.000 (all: 0.500 to 2.000) | 1.000 (all: 0.500 to 1.500) |\n"
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
