@@ -28,10 +28,10 @@ var upstreamCases = []struct {
 }{
 	{"misc", "SchedulingBasic", counts{500, 500, 3000}, counts{5000, 1000, 1000}, true},
 	{"misc", "SchedulingWithMixedChurn", counts{500, 0, 1000}, counts{}, true},
-	{"misc", "SchedulingDaemonset", counts{500, 0, 1000}, counts{5000, 0, 1000}, true},
+	{"misc", "SchedulingDaemonset", counts{500, 0, 3000}, counts{5000, 0, 1000}, true},
 	{"misc", "Unschedulable", counts{500, 10, 1000}, counts{}, true},
-	{"misc", "PreemptionBasic", counts{500, 2000, 500}, counts{}, false},
-	{"misc", "PreemptionAsync", counts{500, 2000, 500}, counts{5000, 20000, 1000}, false},
+	{"misc", "PreemptionBasic", counts{500, 2000, 400}, counts{}, false},
+	{"misc", "PreemptionAsync", counts{500, 2000, 1500}, counts{5000, 20000, 1000}, false},
 	{"topology_spreading", "TopologySpreading", counts{500, 1000, 1000}, counts{}, true},
 	{"affinity", "SchedulingNodeAffinity", counts{500, 500, 1000}, counts{}, true},
 }
@@ -79,10 +79,7 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 		if c["name"] != name {
 			continue
 		}
-		c["workloads"] = []any{map[string]any{
-			"name":   fmt.Sprintf("%dNodes", n.nodes),
-			"params": map[string]any{"initNodes": n.nodes, "initPods": n.init, "measurePods": n.measured},
-		}}
+		c["workloads"] = []any{map[string]any{"name": fmt.Sprintf("%dNodes", n.nodes), "params": n.used(w, c["workloadTemplate"])}}
 		if configuration != "" {
 			queues := w.write("queues.yaml", teamDocument)
 			c["schedulerConfigPath"] = w.write("scheduler.yaml", fmt.Sprintf(configuration, queues))
@@ -95,6 +92,22 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 	}
 	w.b.Fatalf("upstream has no case %s in %s any more", name, dir)
 	return ""
+}
+
+// used are those of the counts that the operations name; scheduler_perf does not take
+// others.
+func (n counts) used(w writer, operations any) map[string]any {
+	text, err := yaml.Marshal(operations)
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	out := map[string]any{}
+	for name, count := range map[string]int{"initNodes": n.nodes, "initPods": n.init, "measurePods": n.measured} {
+		if bytes.Contains(text, []byte("$"+name)) {
+			out[name] = count
+		}
+	}
+	return out
 }
 
 // besideConfiguration is manifests/config/two-profiles.yaml: the pods are in no
