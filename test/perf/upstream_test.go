@@ -28,7 +28,7 @@ var upstreamCases = []struct {
 }{
 	{"misc", "SchedulingBasic", counts{500, 500, 3000}, counts{5000, 1000, 1000}, true},
 	{"misc", "SchedulingWithMixedChurn", counts{500, 0, 1000}, counts{}, true},
-	{"misc", "SchedulingDaemonset", counts{500, 0, 3000}, counts{5000, 0, 1000}, true},
+	{"misc", "SchedulingDaemonset", counts{500, 0, 3000}, counts{5000, 0, 3000}, true},
 	{"misc", "Unschedulable", counts{500, 10, 1000}, counts{}, true},
 	{"misc", "PreemptionBasic", counts{500, 2000, 400}, counts{}, false},
 	{"misc", "PreemptionAsync", counts{500, 2000, 1500}, counts{5000, 20000, 1000}, false},
@@ -122,7 +122,7 @@ profiles:
     filter: {enabled: [{name: NodeReservation}]}
   pluginConfig: &ours
   - name: QueueSort
-    args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: ""}
+    args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: "", metricsQueues: 0}
 - schedulerName: yunikorn
   plugins:
 ` + managedPlugins + `  pluginConfig: *ours
@@ -137,7 +137,7 @@ profiles:
   plugins:
 ` + managedPlugins + `  pluginConfig:
   - name: QueueSort
-    args: {managedProfiles: [default-scheduler], configFile: "%s", restAddress: ""}
+    args: {managedProfiles: [default-scheduler], configFile: "%s", restAddress: "", metricsQueues: 0}
 `
 
 // teamDocument has one queue for all pods, with a guarantee so that plans are made.

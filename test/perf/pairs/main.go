@@ -95,6 +95,7 @@ type measured struct {
 	podsPerSecond float64
 	cpu           float64 // seconds
 	cycles        float64 // seconds
+	ours          float64 // seconds of cycles in functions of ours
 }
 
 // pairOf is a run of each side, one after the other.
@@ -166,11 +167,12 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, fmt.Errorf("run %s: no CPU time in %s", label, path)
 	}
 	var m measured
-	var err1, err2, err3 error
+	var err1, err2, err3, err4 error
 	m.podsPerSecond, err1 = strconv.ParseFloat(string(found[1]), 64)
 	m.cpu, err2 = strconv.ParseFloat(string(used[1]), 64)
 	m.cycles, err3 = sampled(ctx, o.binary, profile, "-show_from="+cycle)
-	return m, errors.Join(err1, err2, err3)
+	m.ours, err4 = sampled(ctx, o.binary, profile, "-show_from="+cycle, "-focus="+ours)
+	return m, errors.Join(err1, err2, err3, err4)
 }
 
 func loadAverage() string {

@@ -7,15 +7,20 @@ import (
 )
 
 // tableHeader is of the table with a row for each case.
-const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio |\n|---|---|---|---|---|---|---|\n"
+const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio | our part of it |\n|---|---|---|---|---|---|---|---|\n"
 
 // row is the line of a case: medians of the speeds, and of the ratios of speed and cost
-// with their intervals.
+// with their intervals; and the part of the scheduling goroutine's CPU time, in all
+// runs of ours together, that functions of ours have.
 func row(name string, pairs []pairOf) string {
-	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s |\n", name, len(pairs),
+	var spent, inOurs float64
+	for _, p := range pairs {
+		spent, inOurs = spent+p.ours.cycles, inOurs+p.ours.ours
+	}
+	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s | %.2f of %.2f s |\n", name, len(pairs),
 		median(sorted(pairs, func(p pairOf) float64 { return p.base.podsPerSecond })),
 		median(sorted(pairs, func(p pairOf) float64 { return p.ours.podsPerSecond })),
-		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)))
+		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)), inOurs, spent)
 }
 
 // What is compared of a pair: ours by base.

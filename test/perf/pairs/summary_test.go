@@ -23,11 +23,11 @@ func TestSummary(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	got := row("Case", []pairOf{
-		{measured{100, 10, 2}, measured{90, 20, 1}},
-		{measured{200, 10, 2}, measured{220, 10, 2}},
-		{measured{300, 10, 2}, measured{300, 5, 3}},
+		{measured{100, 10, 2, 0}, measured{90, 20, 1, 0.25}},
+		{measured{200, 10, 2, 0}, measured{220, 10, 2, 0}},
+		{measured{300, 10, 2, 0}, measured{300, 5, 3, 0.5}},
 	})
-	want := "| Case | 3 | 200 | 220 | 1.000 (all: 0.900 to 1.100) | 1.000 (all: 0.500 to 2.000) | 1.000 (all: 0.500 to 1.500) |\n"
+	want := "| Case | 3 | 200 | 220 | 1.000 (all: 0.900 to 1.100) | 1.000 (all: 0.500 to 2.000) | 1.000 (all: 0.500 to 1.500) | 0.75 of 6.00 s |\n"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
