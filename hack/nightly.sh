@@ -17,7 +17,17 @@ others="$module/test/(integration|simulation|perf)(/|$)"
 
 unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -tags nightly -p 1 -timeout 4h; }
 race() { make --no-print-directory unit-race; }
-simulation() { go test -count=1 -tags nightly -timeout 8h -v ./test/simulation; }
+# Half of the histories each for two processes, for one uses one core.
+simulation() {
+  local first second wrong=0
+  go test -count=1 -tags nightly -timeout 8h -v ./test/simulation -args -steps 2500000 &
+  first=$!
+  go test -count=1 -tags nightly -timeout 8h -v -run '^TestSimulation$' ./test/simulation -args -first 1000001 -steps 2500000 &
+  second=$!
+  wait "$first" || wrong=1
+  wait "$second" || wrong=1
+  return "$wrong"
+}
 lockorder() { make --no-print-directory lockorder; }
 # The pages run many of the other parts' programs, for minutes each: a part of their own.
 integration() { controlplane ./test/integration ./test/integration/conformance; }
