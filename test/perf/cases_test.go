@@ -128,14 +128,14 @@ func (w writer) read(scheduler string) string {
 
 // others schedules 5,000 pods of many queues.
 func (w writer) others(scheduler string) string {
-	return w.story("Others", scheduler, otherPods/50, nil, w.spread(otherPods))
+	return w.story("Others", scheduler, otherPods/25, nil, w.spread(otherPods))
 }
 
 // heldBack does the same after 20,000 pods came whose queue may run none of them.
 func (w writer) heldBack(scheduler string) string {
 	held := fmt.Sprintf("  - {opcode: createPods, count: %d, namespace: held, podTemplatePath: %s, skipWaitToCompletion: true}\n",
 		heldPods, w.podOf("held", "root.closed", "100m", ""))
-	return w.story("HeldBack", scheduler, otherPods/50, []string{held}, w.spread(otherPods))
+	return w.story("HeldBack", scheduler, otherPods/25, []string{held}, w.spread(otherPods))
 }
 
 // reclaim fills all nodes with pods of one team and lets another come that has the
