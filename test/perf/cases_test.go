@@ -25,7 +25,7 @@ func BenchmarkOurs(b *testing.B) {
 		base, ours side
 	}{
 		{"Queues", side{baseConfiguration, writer.workload, queues, 0}, side{ourConfiguration, writer.workload, queues, 0}},
-		{"HeldBack", side{baseConfiguration, writer.others, queues, 0}, side{ourConfiguration, writer.heldBack, queues, 0}},
+		{"HeldBack", side{baseConfiguration, writer.gated, queues, 0}, side{ourConfiguration, writer.heldBack, queues, 0}},
 		{"Reclaim", side{baseConfiguration, writer.upstreamReclaim, queues, 0}, side{ourConfiguration, writer.reclaim, queues, 0}},
 		{"RollOut", side{baseConfiguration, writer.rollOut, queues, 0}, side{ourConfiguration, writer.rollOut, queues, 0}},
 		{"Readers", side{ourConfiguration, writer.read, readQueues, 0}, side{ourConfiguration, writer.read, readQueues, 10}},
@@ -126,15 +126,18 @@ func (w writer) read(scheduler string) string {
 	return w.story("Readers", scheduler, readNodes, nil, w.spread(otherPods))
 }
 
-// others schedules 5,000 pods of many queues.
-func (w writer) others(scheduler string) string {
-	return w.story("Others", scheduler, otherPods/25, nil, w.spread(otherPods))
+// heldBack schedules 5,000 pods of many queues after 20,000 came whose queue may run
+// none of them.
+func (w writer) heldBack(scheduler string) string { return w.behind(scheduler, "") }
+
+// gated is the same with what upstream has to hold pods back.
+func (w writer) gated(scheduler string) string {
+	return w.behind(scheduler, "  schedulingGates: [{name: example.com/later}]\n")
 }
 
-// heldBack does the same after 20,000 pods came whose queue may run none of them.
-func (w writer) heldBack(scheduler string) string {
+func (w writer) behind(scheduler, more string) string {
 	held := fmt.Sprintf("  - {opcode: createPods, count: %d, namespace: held, podTemplatePath: %s, skipWaitToCompletion: true}\n",
-		heldPods, w.podOf("held", "root.closed", "100m", ""))
+		heldPods, w.podOf("held", "root.closed", "100m", more))
 	return w.story("HeldBack", scheduler, otherPods/25, []string{held}, w.spread(otherPods))
 }
 
