@@ -14,10 +14,10 @@ var inFull = []rule{
 		environment: "GOFLAGS='-buildvcs=false -benchtime=1x -timeout=40m' ", says: "\nok ", root: true, long: true,
 	},
 	{match: `go (build|vet) .*`, why: elsewhere, root: true, long: true},
-	{match: `go test -c .*`, why: elsewhere, root: true, long: true},
 	{match: `go test ./test/integration .*`, why: elsewhere, says: "\nok ", root: true, long: true},
 	{match: `go run ./test/perf/pairs .*`, why: "one pair: ten take half an hour", less: true, instead: "$0 -pairs 1", says: "ratio", root: true, long: true},
-	{match: `make bench CASES=Readers`, why: "one pair: ten take half an hour", less: true, instead: "$0 PAIRS=1", says: "ratio", root: true, long: true},
+	{match: `make bench`, why: "one pair of one case: all take hours", less: true, instead: "$0 CASES=RollOut PAIRS=1", says: "ratio", root: true, long: true},
+	{match: `make bench CASES=.*`, why: "one pair: ten take half an hour", less: true, instead: "$0 PAIRS=1", says: "ratio", root: true, long: true},
 	{match: `go run ./test/conformance -(short|planted|suites .*)`, why: elsewhere, root: true, long: true},
 	{
 		match: `make soak`, why: "goes on until somebody ends it: five minutes", less: true,
