@@ -46,7 +46,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		s.say(p, why.Code, now)
 		return nil, why
 	}
-	s.setInPermit(inPermit)
+	s.setInPermit(p, inPermit)
 	p.asks.triedAt = now
 	s.asking.during = map[named]struct{}{}
 	ask := s.askOf(p) // before the world: it may bring a type that nothing has had yet
@@ -165,11 +165,12 @@ func wait(until, now time.Time) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// setInPermit notes which pods wait for a Permit plugin.
-func (s *Store) setInPermit(uids []types.UID) {
+// setInPermit notes which pods wait for a Permit plugin, and may go for an asker. Those
+// that it starts with may not: it would have room, and its PodGroup lack them.
+func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		if p := s.pods[uid]; p != nil {
+		if p := s.pods[uid]; p != nil && !p.startsWith(asker) {
 			if waits[uid] = true; !s.waitingInPermit[uid] {
 				s.touchPod(p)
 			}

@@ -109,8 +109,8 @@ func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
 func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
 	s.lock()
 	defer s.unlock(now)
-	s.setInPermit(inPermit)
 	p := s.pods[asker]
+	s.setInPermit(p, inPermit)
 	h, ok := s.holds.Of(asker)
 	if p == nil || p.app == nil && !p.Foreign || !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
@@ -229,7 +229,7 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	if p := s.pods[asker]; p != nil {
 		s.endHold(p, reservations.GivenUp, why, now)
 		s.say(p, reasons.HoldGivenUp, now)
-		s.putOffPlans(p, why, now)
+		s.putOffPlans(p, why, now.Add(s.preemption.RetryInterval), now)
 		if p.Foreign {
 			s.leaveCooling(p)
 			s.cool(p, p.asks.givenUp)

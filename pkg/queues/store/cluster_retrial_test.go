@@ -29,7 +29,7 @@ type verdicts struct {
 func (f *lawless) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
 	f.mu.Lock()
 	defer f.unlock(now)
-	f.setInPermit(inPermit)
+	f.setInPermit(nil, inPermit)
 	p := f.pods[asker]
 	h, ok := f.holds.Of(asker)
 	if p == nil || !ok || p.state.allocated() {

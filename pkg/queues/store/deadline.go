@@ -200,27 +200,37 @@ func (s *Store) timeOutHolds(now time.Time) {
 // would be given it again as soon as their time was over, for they fit beside it: the
 // group would keep the node from everybody, and not start. For the same reason no plan
 // is made for any of the group for a while: two groups that each keep from the other the
-// place that it lacks would have theirs again at once, and neither would ever start.
+// place that it lacks would have theirs again at once, and neither would ever start. That
+// while is twice as long each time, or they would take turns for ever, and nobody else
+// would have the node.
 func (s *Store) timeOutMates(p *pod, now time.Time) {
 	if !p.apart() {
 		return
 	}
-	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", p.mates.name, s.preemption.HoldTimeout)
-	later := reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, s.preemption.RetryInterval)
-	for _, m := range p.mates.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
+	g := p.mates
+	if !g.lateAt.Equal(now) {
+		g.late, g.lateAt = min(g.late+1, mostLate), now
+	}
+	interval := s.preemption.RetryInterval << (g.late - 1)
+	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", g.name, s.preemption.HoldTimeout)
+	later := reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, interval)
+	for _, m := range g.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
 		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
 			s.endHold(m, reservations.TimedOut, why, now)
 		}
 		if !m.asks.holds {
-			s.putOffPlans(m, later, now)
+			s.putOffPlans(m, later, now.Add(interval), now)
 		}
 	}
 }
 
-// putOffPlans has no plan made for a pod before the retry interval is over.
-func (s *Store) putOffPlans(p *pod, why reasons.Reason, now time.Time) {
+// mostLate bounds how often the time is doubled for which no plans are made for a
+// PodGroup that does not start.
+const mostLate = 7
+
+// putOffPlans has no plan made for a pod before a time.
+func (s *Store) putOffPlans(p *pod, why reasons.Reason, until, now time.Time) {
 	p.asks.refused, p.asks.triedAt = why, now
-	p.asks.retryAt = now.Add(s.preemption.RetryInterval)
-	p.asks.givenUp = p.asks.retryAt
-	s.arm(p, p.asks.retryAt)
+	p.asks.retryAt, p.asks.givenUp = until, until
+	s.arm(p, until)
 }

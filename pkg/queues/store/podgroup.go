@@ -54,6 +54,10 @@ type podGroup struct {
 	refusal queues.Verdict // of the quota that has no room for the rest; else granted
 	inLine  bool           // it waits until another one is placed
 	shares  []share        // what the members request that are missing; nil if not known
+	// late is how often in a row a node was clear for one of them and they did not start
+	// in time, lateAt when that was last; see timeOutMates.
+	late   int
+	lateAt time.Time
 }
 
 // together is what the store knows of PodGroups.
@@ -99,6 +103,9 @@ func (g *podGroup) led() bool {
 // apart tells whether a pod does not start before others of its group.
 func (p *pod) apart() bool { return p.mates != nil && !p.mates.complete() }
 
+// startsWith tells whether two pods are of a group that has not started.
+func (p *pod) startsWith(o *pod) bool { return o != nil && p.mates == o.mates && p.apart() }
+
 // lacksMates tells whether others have to be let through with a pod.
 func (p *pod) lacksMates() bool { return p.apart() && (p.mates.min == 0 || p.mates.missing() > 0) }
 
@@ -138,7 +145,7 @@ func (s *Store) Gathered(uid types.UID) bool {
 
 func (s *Store) setPodGroup(name groupName, minMember int) {
 	g := s.podGroup(name)
-	g.min, g.shares, s.dueAnew = minMember, nil, true
+	g.min, g.shares, g.late, s.dueAnew = minMember, nil, 0, true
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -223,6 +230,9 @@ func (s *Store) recountMates(g *podGroup, change func()) {
 	able, complete, led := g.able(), g.complete(), g.led()
 	change()
 	g.shares = nil
+	if g.complete() {
+		g.late = 0
+	}
 	s.dueAnew = s.dueAnew || complete != g.complete()
 	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}

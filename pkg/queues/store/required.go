@@ -67,7 +67,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	}
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
-		s.setInPermit(inPermit)
+		s.setInPermit(p, inPermit)
 		p.asks.hopeless = p.asks.hopeless && p.asks.sawNode == n.generation
 		p.asks.sawNode = n.generation
 	}

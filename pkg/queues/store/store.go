@@ -118,7 +118,8 @@ type Store struct {
 	allowed   []int64              // disruptions, by index of the budget
 	// unusedBudgets are indexes of allowed that no budget has.
 	unusedBudgets []int
-	// waitingInPermit are pods that a Permit plugin holds back.
+	// waitingInPermit are pods that a Permit plugin holds back, as they may go for who
+	// asked last.
 	waitingInPermit map[types.UID]bool
 	vacated         []string // nodes a hold of which ended
 	// owned counts, for each pod, the pods that it owns: those of no queue have no

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Of the pods that wait at Permit some are those that an asker starts with: they would
+// make room for it and lack in their PodGroup then. Once it is complete they are pods
+// like all others.
+func TestMatesAtPermitAreNoVictims(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		min  int
+		mate victims.Protection
+	}{
+		{"the PodGroup has not started", 2, victims.Binding},
+		{"it has", 1, victims.Unprotected},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := New(queuestest.MustTree(t, "root\n  owed guaranteed.vcore=4 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1})
+			s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
+			s.FollowPodGroups()
+			s.UpsertNode("n1", queuestest.Vector("vcore=2 pods=10"), epoch)
+			s.Start(epoch)
+			s.UpsertPodGroup("ns", "g", c.min, epoch)
+			add := func(name, queue, group string) types.UID {
+				labels := map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name}
+				if group != "" {
+					labels[PodGroupLabel] = group
+				}
+				s.Upsert(Pod{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
+				return types.UID(name)
+			}
+			atPermit := []types.UID{add("stranger", "root.b", ""), add("mate", "root.owed", "g")}
+			asker := add("asker", "root.owed", "g")
+			for _, uid := range atPermit {
+				if v := s.Assume(uid, "n1", epoch); !v.OK() {
+					t.Fatal(v)
+				}
+			}
+			s.Failed(asker, "", reasons.Brief(reasons.NoNodeFits), epoch)
+			now := epoch.Add(5 * time.Second)
+			s.Tick(now)
+			attempt, why := s.Attempt(asker, "", atPermit, now)
+			if attempt == nil {
+				t.Fatal(why)
+			}
+			protection := func(uid types.UID) victims.Protection {
+				pods := attempt.World.Nodes[0].Pods
+				i := slices.IndexFunc(pods, func(p *victims.Pod) bool { return p.UID == string(uid) })
+				return pods[i].Protection
+			}
+			if got := protection("stranger"); got != victims.Unprotected {
+				t.Errorf("the stranger: %v", got)
+			}
+			if got := protection("mate"); got != c.mate {
+				t.Errorf("the mate: %v, want %v", got, c.mate)
+			}
+		})
+	}
+}
