@@ -80,6 +80,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 	}
 	a := newApplier(t)
 	var shipped []byte
+	var gates []string
 	t.Cleanup(func() {
 		forgetLease(t)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -96,6 +97,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 	for _, o := range i.objects {
 		switch o.GetKind() {
 		case "Deployment":
+			gates = featureGates(t, o)
 			continue
 		case "ConfigMap":
 			text, _, err := unstructured.NestedString(o.Object, "data", "scheduler.yaml")
@@ -119,7 +121,22 @@ func (i installation) run(t *testing.T) func(*settings) {
 		s.launch.Kubeconfig, s.launch.LeaderElection = kubeconfig, true
 		// So long that a busy machine is no reason to lose it: who kills the leader forgets it.
 		s.launch.Args = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=500ms"}
+		s.launch.Args = append(s.launch.Args, gates...)
 	}
+}
+
+// featureGates are the arguments of a Deployment that switch features of Kubernetes.
+func featureGates(t *testing.T, deployment *unstructured.Unstructured) []string {
+	t.Helper()
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		t.Fatalf("Deployment %s: %v, %v", deployment.GetName(), containers, err)
+	}
+	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--feature-gates=") })
 }
 
 // forgetLease removes the lease, so that nobody waits for a scheduler of another

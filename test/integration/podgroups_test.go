@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -106,12 +108,21 @@ func (e *env) podGroupOnNodes() {
 	part := e.apart("nodes", 1, localcluster.NodeSpec{CPU: "2"})
 	part.createPodGroup("three", 3)
 	binds := part.watchPods()
+	var nominated atomic.Int32
+	part.follow(part.listAll(), func(event watch.Event) {
+		if event.Object.(*corev1.Pod).Status.NominatedNodeName != "" {
+			nominated.Add(1)
+		}
+	})
 	gang := part.create("three", 3, inQueue("root.gangs"), inPodGroup("three"))
 	for _, p := range gang {
 		part.awaitEvent(p, "FailedScheduling", "")
 	}
 	part.expectStill("three", 0, 3, "")
 	part.awaitQueue("root.gangs", "has its quota back", uses(0))
+	if n := nominated.Load(); n > 0 {
+		part.Errorf("a pod was nominated to a node, which keeps the room there from others: %d times", n)
+	}
 
 	// Others come by, on the very nodes.
 	part.expectAll("other", 2, inQueue("root.others"))

@@ -107,7 +107,7 @@ func TestValues(t *testing.T) {
 		}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
-		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]"}},
+		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]", "- --feature-gates=NominatedNodeNameForExpectation=false"}},
 		{"requireSpread", true, []string{"requiredDuringSchedulingIgnoredDuringExecution:", "topologyKey: topology.kubernetes.io/zone"}},
 	} {
 		after, err := Chart(chartDir, standard(nest(c.path, c.value)))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,8 +35,8 @@ func withComponent(t *testing.T, overlay string) map[Key]*unstructured.Unstructu
 	return objects(t, rendered, err)
 }
 
-// PodGroups can be added to every overlay with a Deployment: two objects more and
-// another configuration, and nothing of the overlay is lost.
+// PodGroups can be added to every overlay with a Deployment: two objects more, another
+// configuration and an argument, and nothing of the overlay is lost.
 func TestPodGroupsComponent(t *testing.T) {
 	const config = "ConfigMap yunikorn/paddock-scheduler"
 	groups := meanings(t, kustomized(t, "overlays/with-podgroups"))
@@ -47,6 +48,8 @@ func TestPodGroupsComponent(t *testing.T) {
 			}
 			want[added] = groups[added]
 		}
+		const deployment, after = "Deployment yunikorn/paddock-scheduler", "\n        env:\n"
+		want[deployment] = strings.Replace(want[deployment], after, "\n        - --feature-gates=NominatedNodeNameForExpectation=false"+after, 1)
 		if diff := cmp.Diff(want, meanings(t, withComponent(t, overlay))); diff != "" {
 			t.Errorf("%s (-want +with the component):\n%s", overlay, diff)
 		}
