@@ -39,6 +39,7 @@ type apiServer struct {
 	writes int
 
 	pods, nodes, namespaces, budgets, classes, configs *kind
+	groups                                             *kind // PodGroups; nil where they are not defined
 
 	lease   lease
 	streams []*stream // open watches
@@ -67,11 +68,7 @@ type happened struct {
 
 func newAPIServer() *apiServer {
 	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}}
-	add := func(group, resource string, list func() runtime.Object) *kind {
-		k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
-		a.kinds[resource] = k
-		return k
-	}
+	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
 	a.namespaces = add("", "namespaces", func() runtime.Object { return &corev1.NamespaceList{} })
@@ -79,6 +76,13 @@ func newAPIServer() *apiServer {
 	a.budgets = add("policy", "poddisruptionbudgets", func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} })
 	a.classes = add("scheduling.k8s.io", "priorityclasses", func() runtime.Object { return &schedulingv1.PriorityClassList{} })
 	return a
+}
+
+// define adds a kind.
+func (a *apiServer) define(group, resource string, list func() runtime.Object) *kind {
+	k := &kind{resource: schema.GroupResource{Group: group, Resource: resource}, objects: map[types.NamespacedName]object{}, list: list}
+	a.kinds[resource] = k
+	return k
 }
 
 func nameOf(o object) types.NamespacedName {

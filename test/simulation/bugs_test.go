@@ -34,6 +34,8 @@ const (
 	bugEagerDelete  = "pods are deleted before anybody has decided"
 	bugNominated    = "that somebody is nominated is never taken back"
 	bugDeaf         = "that there is room is not passed on"
+	bugHalves       = "members of a PodGroup do not wait for each other"
+	bugGroupDeaf    = "a PodGroup is taken for a larger one"
 	bugStandstill   = "two locks are taken in different orders"
 )
 
@@ -41,6 +43,7 @@ const (
 var bugs = []string{
 	bugHoldLeaks, bugChargedTwice, bugLawBroken, bugRelistDrop, bugNoGate, bugWrongNode, bugLostDeletion, bugDrift,
 	bugNoUnreserve, bugHeldNodes, bugOverMax, bugEagerDelete, bugDeaf, bugNominated,
+	bugHalves, bugGroupDeaf,
 }
 
 // planted is what planted bugs remember; guarded by the witness.

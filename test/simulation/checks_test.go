@@ -33,6 +33,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
 	began, ask := in.began[pod.UID], request(pod)
 	n := s.api.node(node)
 	knew := min(began[s.api.pods], began[s.api.nodes])
+	s.judgeTogether(in, pod, began)
 	if s.api.surprised(in, pod.Name, knew) { // it was made larger
 		s.api.touch(nil, usedBy(pod)...)
 		s.api.touch(nil, node)
@@ -96,7 +97,7 @@ const (
 // settle lets everybody work until nothing happens any more.
 func (s *simulation) settle() error {
 	began, last, seen := time.Now(), time.Now(), -1
-	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second {
+	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second || s.atPermit() {
 		if time.Since(began) > restWithin {
 			return fmt.Errorf("things do not come to rest within %v", restWithin)
 		}
@@ -120,12 +121,11 @@ func (s *simulation) connected() bool {
 	for _, st := range s.api.streams {
 		open[st.of]++
 	}
-	for _, in := range s.instances {
-		if open[in] < len(s.api.kinds)+1 { // there are two of the configuration
-			return false
-		}
+	want := len(s.api.kinds) + 1 // there are two of the configuration
+	if s.settings.groups {
+		want += groupWatches - 1
 	}
-	return true
+	return !slices.ContainsFunc(s.instances, func(in *instance) bool { return open[in] < want })
 }
 
 // leaving tells whether a pod is about to leave its node, for which some get more time
@@ -258,6 +258,9 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == managed {
 		if in.store().Explain(pod.UID).None() {
 			return errors.New("it waits and nobody says why")
+		}
+		if s.apart(pod) {
+			return s.couldStart(in, groupOf(pod))
 		}
 		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
 			most, ok := maxOf(s.document.spec, queue)

@@ -293,6 +293,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			return nil
 		}
 		c.in.api.put(c.in.api.pods, after)
+		if c.in.sim.onlyTold(says.Status.Conditions) {
+			c.in.api.writes--
+		}
 		for _, condition := range says.Status.Conditions {
 			message := ""
 			if condition.Type == reservations.HeldCondition && condition.Status == corev1.ConditionFalse {

@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -118,6 +119,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		case 4:
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}}
 		}
+		s.enlist(pod, m)
 	}
 	return pod
 }
@@ -132,6 +134,7 @@ func requestOf(m move) corev1.ResourceList {
 // daemonize makes a pod one of a DaemonSet for some node.
 func daemonize(pod *corev1.Pod, node string, m move) {
 	yes, priority := true, int32(m.n%3)
+	delete(pod.Labels, store.PodGroupLabel)
 	pod.Spec.Priority = &priority
 	pod.Spec.SchedulingGates = nil
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "daemonset", Controller: &yes}}
@@ -149,7 +152,7 @@ func (s *simulation) create(pod *corev1.Pod) {
 	if pod.Spec.NodeName != "" {
 		s.api.touch(nil, usedBy(pod)...)
 	}
-	s.logf("there is pod %s %s %s%s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName))
+	s.logf("there is pod %s %s %s%s %s", pod.Name, pod.Spec.SchedulerName, pod.Labels[placement.KeyQueue], on(pod.Spec.NodeName), pod.Labels[store.PodGroupLabel])
 }
 
 func on(node string) string {

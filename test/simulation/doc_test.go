@@ -9,6 +9,8 @@
 //	cluster_test.go      pods, nodes, kubelets
 //	api_test.go          the API server; watch_test.go its watches, client_test.go
 //	                     how schedulers speak to it, lease_test.go the lease
+//	transport_test.go    how what reads PodGroups speaks to it
+//	podgroups_test.go    PodGroups: what happens to them, and what must never be wrong
 //	instance_test.go     one process of the scheduler
 //	witness_test.go      what its store was told; judge_test.go judges by that
 //	checks_test.go       what must never be wrong, and what not at rest

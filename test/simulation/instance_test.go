@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection"
@@ -17,6 +19,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -33,13 +36,15 @@ const (
 
 // instance is one process of the scheduler.
 type instance struct {
-	sim     *simulation
-	api     *apiServer
-	name    string
-	gate    *leader.Gate
-	client  *client
-	witness *witness
-	cancel  context.CancelFunc
+	sim      *simulation
+	api      *apiServer
+	name     string
+	gate     *leader.Gate
+	client   *client
+	witness  *witness
+	cancel   context.CancelFunc
+	janitors []*janitor    // goroutines of upstream's that it does not end itself
+	reads    chan struct{} // closed when it has read PodGroups, or need not
 	// nominated lists the pods for which the scheduler keeps room on a node.
 	nominated func(node string) []fwk.PodInfo
 	buried    chan struct{} // closed when it is about to be stopped
@@ -65,11 +70,14 @@ type instance struct {
 func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
-		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}),
+		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
 		deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
+	}
+	if !s.settings.groups {
+		close(in.reads)
 	}
 	process.SetLeader(in.gate)
 	process.SetWitness(func(st *store.Store) process.Witness {
@@ -81,8 +89,10 @@ func (s *simulation) launch() (*instance, error) {
 	in.cancel = cancel
 	factory := scheduler.NewInformerFactory(in.client, 0)
 	cfg := s.profiles
-	sched, err := scheduler.New(ctx, in.client, factory, nil, func(string) events.EventRecorder { return silent{} },
+	dynamicFactory := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(in.restConfig()), 0)
+	sched, err := scheduler.New(ctx, in.client, factory, dynamicFactory, func(string) events.EventRecorder { return silent{} },
 		scheduler.WithProfiles(cfg.Profiles...),
+		scheduler.WithKubeConfig(in.restConfig()),
 		scheduler.WithParallelism(1), // with more the order of nodes is a matter of luck
 		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
 		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
@@ -94,12 +104,15 @@ func (s *simulation) launch() (*instance, error) {
 	go func() {
 		defer close(in.done)
 		factory.Start(ctx.Done())
+		dynamicFactory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
+		dynamicFactory.WaitForCacheSync(ctx.Done())
 		if sched.WaitForHandlersSync(ctx) == nil {
 			in.lead(ctx, sched)
 		}
 		<-ctx.Done()
 		factory.Shutdown()
+		dynamicFactory.Shutdown()
 	}()
 	s.instances = append(s.instances, in)
 	return in, nil
@@ -139,9 +152,13 @@ func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 // stop ends a process for good, and waits until nothing of it is left.
 func (in *instance) stop() {
 	in.die()
-	in.cancel()
 	close(in.buried)
+	<-in.reads
+	in.cancel()
 	<-in.done
+	for _, j := range in.janitors {
+		j.stop <- true
+	}
 }
 
 // die makes all further calls of a process fail, as if it were no more.
@@ -227,7 +244,8 @@ func (in *instance) registry() frameworkruntime.Registry {
 			}
 			return &watchedReservation{p.(*reservation.Plugin), in}, nil
 		},
-		probeName: func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
+		podgroups.Name: in.newPodGroups,
+		probeName:      func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return &probe{in}, nil },
 	}
 }
 
@@ -282,6 +300,7 @@ func (w *watchedReservation) Unreserve(ctx context.Context, state fwk.CycleState
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	w.in.witness.forgotten(pod)
+	w.in.sim.logf("%s takes the place of %s back", w.in.name, pod.Name)
 	if w.in.sim.bug == bugNoUnreserve {
 		return
 	}

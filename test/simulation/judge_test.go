@@ -48,7 +48,20 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 		return err
 	}
 	w.in.sim.judged.Add(1)
+	for _, v := range going {
+		if w.startsWith(&ask, v.UID) {
+			return fmt.Errorf("victim %s waits at Permit for the asker itself", v.Name)
+		}
+	}
 	return victims.Lawful(world, decision, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
+}
+
+// startsWith tells whether a pod waits at Permit until others of its PodGroup, and an
+// asker among them, have a place.
+func (w *witness) startsWith(asker *store.Pod, uid types.UID) bool {
+	pod, waits := w.placed[uid]
+	name := asker.Labels[store.PodGroupLabel]
+	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[store.PodGroupLabel] == name
 }
 
 // world makes the world that a plan for an asker is judged on. Nobody arrives or

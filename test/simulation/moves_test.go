@@ -24,6 +24,7 @@ var moveKinds = func() []string {
 		weight int
 	}{
 		{"create", 14}, {"plain", 3}, {"settled", 8}, {"daemon", 4}, {"steal", 1}, {"wait", 16},
+		{"gang", 3}, {"group", 1},
 		{"finish", 5}, {"delete", 5}, {"reap", 4}, {"resize", 3}, {"ungate", 2}, {"opt out", 1}, {"relabel", 1},
 		{"class", 1}, {"budget", 1}, {"node", 2}, {"cordon", 2}, {"taint", 1}, {"lose node", 1}, {"configure", 2}, {"misconfigure", 1},
 		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
@@ -53,6 +54,7 @@ func (s *simulation) move(m move) {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	switch {
+	case s.moveGroup(m):
 	case s.movePod(m):
 	case s.moveStream(m):
 	default:
@@ -194,7 +196,7 @@ func (s *simulation) resize(pod *corev1.Pod, m move) {
 func (s *simulation) moveStream(m move) bool {
 	var st *stream
 	if len(s.api.streams) > 0 {
-		slices.SortFunc(s.api.streams, func(a, b *stream) int {
+		slices.SortStableFunc(s.api.streams, func(a, b *stream) int {
 			return compareText(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
 		})
 		st = s.api.streams[m.a%len(s.api.streams)]

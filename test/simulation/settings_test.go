@@ -10,6 +10,7 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme" // arguments of Coscheduling
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -115,18 +116,23 @@ func (r chance) queue(b *strings.Builder, indent, name string, guaranteed bool) 
 type arguments struct {
 	window, maxVictims, startDelay int
 	strict, foreign, asksInPlain   bool
+	// groups tells whether there are PodGroups; groupBackoff is how long, in seconds,
+	// one that found no room is not tried again.
+	groups       bool
+	groupBackoff int
 }
 
 func (r chance) arguments() arguments {
 	return arguments{
 		window: pick(r, 1, 2, 8), maxVictims: pick(r, 0, 0, 1, 3), startDelay: pick(r, 0, 0, 2), strict: r.of(3), foreign: r.of(3),
-		asksInPlain: r.of(2),
+		asksInPlain: r.of(2), groups: r.of(2), groupBackoff: pick(r, 0, 0, 3),
 	}
 }
 
 const (
 	retryInterval      = 10 // seconds
 	reservationTimeout = 40 // seconds
+	permitWaiting      = 10 // seconds
 )
 
 // profiles are the two that are shipped, in haste, and the probe.
@@ -157,17 +163,19 @@ profiles:
     args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
   - name: NodeReservation
     args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t}
+  - name: Coscheduling
+    args: {permitWaitingTimeSeconds: %[11]d, podGroupRejectPercentage: 0, podGroupBackoffSeconds: %[12]d}
 - schedulerName: yunikorn
   plugins:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
     preEnqueue: {enabled: [{name: QueueSort}]}
-    preFilter: {enabled: [{name: Probe}, {name: QueuePreemption}]}
+    preFilter: {enabled: [{name: Probe}%[10]s, {name: QueuePreemption}]}
     filter: {enabled: [{name: NodeReservation}]}
     postFilter:
-      enabled: [{name: QueuePreemption}, {name: DynamicResources}]
+      enabled: [{name: QueuePreemption}%[10]s, {name: DynamicResources}]
       disabled: [{name: "*"}]
-    reserve: {enabled: [{name: NodeReservation}]}
-    permit: {enabled: [{name: NodeReservation}]}
+    reserve: {enabled: [{name: NodeReservation}%[10]s]}
+    permit: {enabled: [{name: NodeReservation}%[10]s]}
     postBind: {enabled: [{name: NodeReservation}]}
   pluginConfig: *args
 `
@@ -190,7 +198,12 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 		preFilter = ", {name: QueuePreemption}"
 		postFilter = "\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
 	}
-	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retryInterval, reservationTimeout)
+	together := ""
+	if a.groups {
+		together = ", {name: Coscheduling}"
+	}
+	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retryInterval, reservationTimeout,
+		together, permitWaiting, a.groupBackoff)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,10 +14,16 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/features"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
@@ -98,6 +104,13 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s.settings = s.chance.arguments()
 	s.profiles = configuration(t, s.settings)
 	s.elects = s.chance.of(3) || bug == bugNoGate
+	// As with-podgroups has it, see docs/decisions.md.
+	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
+	if s.settings.groups {
+		s.api.groups = s.api.define(v1alpha1.SchemeGroupVersion.Group, "podgroups", func() runtime.Object {
+			return &v1alpha1.PodGroupList{TypeMeta: metav1.TypeMeta{Kind: "PodGroupList", APIVersion: v1alpha1.SchemeGroupVersion.String()}}
+		})
+	}
 	s.build()
 	return s
 }
@@ -158,9 +171,11 @@ func (s *simulation) learn() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	for _, in := range s.instances {
-		known := make(map[*kind]int64, 3)
-		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.configs} {
-			known[k] = s.api.knows(in, k)
+		known := make(map[*kind]int64, 4)
+		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.configs, s.api.groups} {
+			if k != nil {
+				known[k] = s.api.knows(in, k)
+			}
 		}
 		in.known = known
 	}

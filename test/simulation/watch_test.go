@@ -127,8 +127,11 @@ func (a *apiServer) forget(s *stream) {
 // caller holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
 	told, missing := int64(math.MaxInt64), 1
-	if k == a.configs {
+	switch k {
+	case a.configs:
 		missing = 2 // each ConfigMap is watched for itself
+	case a.groups:
+		missing = groupWatches
 	}
 	for _, s := range a.streams {
 		if s.of == of && s.kind == k {

@@ -35,6 +35,9 @@ type witness struct {
 	// due are the pods that may be deleted: those that the store said go, by who asks. A
 	// call that is on its way may arrive much later.
 	due map[types.UID]types.UID
+	// together is how many of the PodGroup of a pod had a place at a time, since it was
+	// given one itself; of pods that are not known to be bound.
+	together map[types.UID]int
 
 	planted // what a planted bug has to remember
 }
@@ -44,7 +47,7 @@ var _ process.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]store.Pod{}, due: map[types.UID]types.UID{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]store.Pod{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -58,6 +61,7 @@ func (w *witness) Upsert(p store.Pod, now time.Time) {
 		w.pods[p.UID] = p
 		if p.Node != "" {
 			delete(w.placed, p.UID)
+			w.countTogether(&p)
 		}
 	}
 	if p, ok := w.upsertWrongly(p); ok {
@@ -85,6 +89,7 @@ func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.T
 func (w *witness) goes(uid types.UID) {
 	delete(w.pods, uid)
 	delete(w.placed, uid)
+	delete(w.together, uid)
 }
 
 // UpsertNode passes on what a node has.
@@ -154,11 +159,13 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 	}
 	p.Node = node
 	w.placed[pod.UID] = p
+	w.countTogether(&p)
 }
 
 // forgotten is told that a cycle has failed after all; the caller holds mu.
 func (w *witness) forgotten(pod *corev1.Pod) {
 	delete(w.placed, pod.UID)
+	delete(w.together, pod.UID)
 	if p, known := w.pods[pod.UID]; known && p.Deleting && p.Node == "" {
 		delete(w.pods, pod.UID)
 	}

@@ -1,0 +1,313 @@
+package simulation_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// PodGroups: half of the histories have some, and members of them.
+
+// moveGroup makes a PodGroup, changes or deletes one, or makes one with all its pods.
+func (s *simulation) moveGroup(m move) bool {
+	if m.kind != "group" && m.kind != "gang" {
+		return false
+	}
+	if !s.settings.groups {
+		return true
+	}
+	name := types.NamespacedName{Namespace: namespaces[m.b%2], Name: groupName(m)}
+	old := s.group(name)
+	switch {
+	case m.kind == "group" && old != nil && m.n < 2:
+		s.logf("PodGroup %s is gone", name)
+		s.api.drop(s.api.groups, old)
+	case m.kind == "group" || old == nil:
+		s.putGroup(name, int32(2+m.n%3))
+	}
+	if m.kind == "group" {
+		return true
+	}
+	for i := range 2 + m.n%2 {
+		if len(s.api.pods.objects) < mostPods {
+			pod := s.newPod(managed, move{kind: "create", a: m.a, b: m.b, n: m.n + i})
+			pod.Labels[store.PodGroupLabel] = name.Name
+			s.create(pod)
+		}
+	}
+	return true
+}
+
+func groupName(m move) string { return []string{"crew", "team"}[m.a/8%2] }
+
+// putGroup makes a PodGroup, or gives it another minMember. The caller holds the lock.
+func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
+	s.logf("PodGroup %s starts with %d", name, minMember)
+	s.api.put(s.api.groups, &v1alpha1.PodGroup{
+		TypeMeta: metav1.TypeMeta{Kind: "PodGroup", APIVersion: v1alpha1.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: name.Namespace, Name: name.Name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), CreationTimestamp: metav1.Now(),
+		},
+		Spec: v1alpha1.PodGroupSpec{MinMember: minMember},
+	})
+}
+
+// enlist makes a pod a member of a PodGroup, or not.
+func (s *simulation) enlist(pod *corev1.Pod, m move) {
+	if s.settings.groups && pod.Spec.SchedulerName == managed && (m.a/8+m.b/8)%4 == 0 {
+		pod.Labels[store.PodGroupLabel] = groupName(m)
+	}
+}
+
+// group is a PodGroup; nil for one that is not there. The caller holds the lock.
+func (s *simulation) group(name types.NamespacedName) *v1alpha1.PodGroup {
+	g, _ := s.api.groups.objects[name].(*v1alpha1.PodGroup)
+	return g
+}
+
+// groupOf is the PodGroup that a pod names; without a name if it names none.
+func groupOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[store.PodGroupLabel]}
+}
+
+// inGroup tells whether a pod is a member of a PodGroup that uses or could use a node.
+func inGroup(pod *corev1.Pod, name types.NamespacedName) bool {
+	return pod.Spec.SchedulerName == managed && groupOf(pod) == name && !ended(pod)
+}
+
+// leastMembers is the smallest minMember that a PodGroup had since a version; false if
+// there was no such PodGroup. The caller holds the lock.
+func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least int, found bool) {
+	for i := len(s.api.groups.events) - 1; i >= 0; i-- {
+		h := s.api.groups.events[i]
+		g, there := h.new.(*v1alpha1.PodGroup)
+		if there && nameOf(g) == name && (!found || int(g.Spec.MinMember) < least) {
+			least, found = int(g.Spec.MinMember), true
+		}
+		if h.rv <= since && (there && nameOf(g) == name || !there && nameOf(h.old) == name) {
+			break
+		}
+	}
+	return least, found
+}
+
+// countTogether notes how many of the PodGroup of a pod have a place, with each that is
+// about to be bound; the caller holds mu.
+func (w *witness) countTogether(p *store.Pod) {
+	name := p.Labels[store.PodGroupLabel]
+	if name == "" || p.Foreign || !w.in.sim.settings.groups {
+		return
+	}
+	var mates []mirrored
+	for _, m := range w.mirror() {
+		if !m.Foreign && m.Namespace == p.Namespace && m.Labels[store.PodGroupLabel] == name {
+			mates = append(mates, m)
+		}
+	}
+	for _, m := range mates {
+		if m.binding {
+			w.together[m.UID] = max(w.together[m.UID], len(mates))
+		}
+	}
+}
+
+// judgeTogether finds fault with a member of a PodGroup that is about to be bound, if
+// there never were as many of them with a place as start together. Of others that go
+// while it waits at Permit, or later, it need not know. The caller holds the lock of the
+// API server.
+func (s *simulation) judgeTogether(in *instance, pod *corev1.Pod, began map[*kind]int64) {
+	name := groupOf(pod)
+	if !s.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
+		return
+	}
+	least, found := s.leastMembers(name, began[s.api.groups])
+	if !found {
+		s.fault("%s binds %s, and there was no PodGroup %s", in.name, pod.Name, name)
+		return
+	}
+	placed := s.placedTogether(in, pod.UID, name)
+	if placed >= least || s.lostMember(name, began[s.api.pods]) {
+		return
+	}
+	s.fault("%s binds %s, and of its PodGroup %s %d have a place, which starts with %d", in.name, pod.Name, name, placed, least)
+}
+
+// placedTogether is how many of a PodGroup a process knows to have had a place since one
+// of them was given one. The caller holds the lock.
+func (s *simulation) placedTogether(in *instance, uid types.UID, name types.NamespacedName) int {
+	w := in.witness
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	placed := map[types.UID]bool{}
+	for _, p := range s.api.allPods() {
+		if inGroup(p, name) && p.Spec.NodeName != "" {
+			placed[p.UID] = true
+		}
+	}
+	for _, m := range w.mirror() {
+		if m.binding && m.Namespace == name.Namespace && m.Labels[store.PodGroupLabel] == name.Name {
+			placed[m.UID] = true
+		}
+	}
+	return max(len(placed), w.together[uid])
+}
+
+// lostMember tells whether a member of a PodGroup left its node since a version. The
+// caller holds the lock.
+func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
+	for i := len(s.api.pods.events) - 1; i >= 0 && s.api.pods.events[i].rv > since; i-- {
+		h := s.api.pods.events[i]
+		before, _ := h.old.(*corev1.Pod)
+		after, _ := h.new.(*corev1.Pod)
+		if before != nil && inGroup(before, name) && before.Spec.NodeName != "" && (after == nil || ended(after)) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyTold tells whether a write says no more than why a pod waits, which does not count
+// as something that happens where there are PodGroups. If some of one find no room, and
+// others take back what they had, the scheduler's queue tells the first of that room: all
+// are tried again whenever their back-off is over, and for a moment quota and nodes are
+// theirs. So what is said of them, and of others, changes as long as they are there.
+func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
+	return s.settings.groups && len(conditions) > 0 && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition
+	})
+}
+
+// apart tells whether a pod does not run before others of its PodGroup. The caller
+// holds the lock.
+func (s *simulation) apart(pod *corev1.Pod) bool {
+	name := groupOf(pod)
+	if !s.settings.groups || name.Name == "" {
+		return false
+	}
+	g, placed := s.group(name), 0
+	for _, p := range s.api.allPods() {
+		if inGroup(p, name) && p.Spec.NodeName != "" {
+			placed++
+		}
+	}
+	return g == nil || placed < int(g.Spec.MinMember)
+}
+
+// atPermit tells whether some of a PodGroup have places and wait for the others.
+func (s *simulation) atPermit() bool {
+	return slices.ContainsFunc(s.instances, func(in *instance) bool {
+		in.witness.mu.Lock()
+		defer in.witness.mu.Unlock()
+		return slices.ContainsFunc(in.witness.mirror(), func(m mirrored) bool { return m.binding && m.Labels[store.PodGroupLabel] != "" })
+	})
+}
+
+// couldStart tells whether all of a PodGroup that wait could run, whatever the order in
+// which they are tried: where one node has room for all of them, whoever goes elsewhere
+// leaves the others more of it. The caller holds the lock.
+func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
+	g, members := s.group(name), 0
+	var ask resources.Vector
+	var waiting []*corev1.Pod
+	for _, p := range s.api.allPods() {
+		switch {
+		case !inGroup(p, name):
+			continue
+		case len(p.Spec.SchedulingGates) > 0: // upstream lets nobody go on then
+			return nil
+		case pending(p):
+			ask, waiting = ask.Add(request(p)), append(waiting, p)
+		}
+		members++
+	}
+	if g == nil || members < int(g.Spec.MinMember) {
+		return nil
+	}
+	for _, p := range waiting {
+		for _, queue := range ancestors(p.Labels[placement.KeyQueue]) {
+			most, ok := maxOf(s.document.spec, queue)
+			if !ok || s.removed[queue] || !most.Allows(s.api.usedBelow(queue), ask) {
+				return nil
+			}
+		}
+	}
+	for _, n := range s.api.allNodes() {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))) {
+			continue
+		}
+		may := true
+		for _, p := range waiting {
+			may = may && in.store().Holds().MayUse(n.Name, p.UID, false).OK
+		}
+		if may {
+			return fmt.Errorf("node %s could take all %d of PodGroup %s that wait", n.Name, len(waiting), name)
+		}
+	}
+	return nil
+}
+
+// newPodGroups makes the plugin, and sees to it that it reads PodGroups from the
+// beginning: upstream's does when it looks for one for the first time.
+func (in *instance) newPodGroups(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+	made, err := podgroups.New(ctx, args, h)
+	if err != nil {
+		return nil, err
+	}
+	in.janitors = janitors(made)
+	p := made.(*podgroups.Plugin)
+	go func() {
+		defer close(in.reads)
+		p.PreFilter(ctx, nil, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nowhere", Labels: map[string]string{store.PodGroupLabel: "none"}}}, nil)
+	}()
+	return &watchedPodGroups{p, in}, nil
+}
+
+// watchedPodGroups is the plugin, with a bug if one is planted.
+type watchedPodGroups struct {
+	*podgroups.Plugin
+	in *instance
+}
+
+func (w *watchedPodGroups) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
+	if w.in.sim.bug == bugHalves {
+		return nil, 0
+	}
+	status, wait := w.Plugin.Permit(ctx, state, pod, node)
+	if groupOf(pod).Name != "" {
+		w.in.sim.logf("%s at Permit: %s of PodGroup %s for %s: %s, %v", w.in.name, pod.Name, groupOf(pod), node, status.Code(), wait)
+	}
+	return status, wait
+}
+
+// groupWrongly makes a PodGroup look larger to those who read it.
+func (s *simulation) groupWrongly(o runtime.Object) runtime.Object {
+	if s.bug != bugGroupDeaf {
+		return o
+	}
+	switch o := o.DeepCopyObject().(type) {
+	case *v1alpha1.PodGroup:
+		o.Spec.MinMember += 100
+		return o
+	case *v1alpha1.PodGroupList:
+		for i := range o.Items {
+			o.Items[i].Spec.MinMember += 100
+		}
+		return o
+	}
+	return o
+}

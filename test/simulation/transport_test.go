@@ -1,0 +1,161 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	fwk "k8s.io/kube-scheduler/framework"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
+)
+
+// What reads PodGroups makes its own clients, of an address and a transport. This is
+// the transport: it answers within the process, and fails as other calls do.
+
+// groupWatches is how many watches of PodGroups a process has: of upstream's plugin,
+// of ours, and of the scheduler's queue.
+const groupWatches = 3
+
+func (in *instance) restConfig() *rest.Config {
+	return &rest.Config{Host: "http://simulated", QPS: -1, Transport: transport{in}}
+}
+
+type transport struct{ in *instance }
+
+var podGroupsPath = "/apis/" + v1alpha1.SchemeGroupVersion.String()
+
+// RoundTrip answers what clients of PodGroups ask.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	switch {
+	case r.Method != http.MethodGet:
+		return nil, fmt.Errorf("nobody has taught this API server to %s %s", r.Method, r.URL)
+	case r.URL.Path == "/api":
+		return answer(&metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}})
+	case r.URL.Path == "/apis":
+		version := metav1.GroupVersionForDiscovery{GroupVersion: v1alpha1.SchemeGroupVersion.String(), Version: v1alpha1.SchemeGroupVersion.Version}
+		return answer(&metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{
+			{Name: v1alpha1.SchemeGroupVersion.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version},
+		}})
+	case r.URL.Path == podGroupsPath:
+		return answer(&metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v1alpha1.SchemeGroupVersion.String(),
+			APIResources: []metav1.APIResource{{Name: "podgroups", SingularName: "podgroup", Namespaced: true, Kind: "PodGroup", Verbs: metav1.Verbs{"list", "watch"}}},
+		})
+	case r.URL.Path != podGroupsPath+"/podgroups":
+		return refused(apierrors.NewNotFound(t.in.api.groups.resource, r.URL.Path))
+	case query.Get("sendInitialEvents") != "":
+		return refused(apierrors.NewBadRequest("this API server lists, and watches then"))
+	case query.Get("watch") != "":
+		return t.watch(r, metav1.ListOptions{ResourceVersion: query.Get("resourceVersion"), FieldSelector: query.Get("fieldSelector")})
+	}
+	list, err := t.list(r.Context())
+	if err != nil {
+		return refused(err)
+	}
+	return answer(t.in.sim.groupWrongly(list))
+}
+
+// list lists PodGroups. A process that is dead is answered at once: upstream's plugin has
+// the informer of pods wait for its first list, for as long as it takes, and does not
+// hear that all is over.
+func (t transport) list(ctx context.Context) (kruntime.Object, error) {
+	if t.in.isDead() {
+		return t.in.api.listed(t.in.api.groups, "", "")
+	}
+	return reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.List(ctx, metav1.ListOptions{})
+}
+
+// watch opens a watch whose events are written as they come.
+func (t transport) watch(r *http.Request, o metav1.ListOptions) (*http.Response, error) {
+	w, err := reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.Watch(r.Context(), o)
+	if err != nil {
+		return refused(err)
+	}
+	body, to := io.Pipe()
+	go func() {
+		defer w.Stop()
+		for {
+			select {
+			case <-r.Context().Done():
+				_ = to.CloseWithError(r.Context().Err())
+				return
+			case event, ok := <-w.ResultChan():
+				if !ok || writeEvent(to, event.Type, t.in.sim.groupWrongly(event.Object)) != nil {
+					_ = to.Close()
+					return
+				}
+			}
+		}
+	}()
+	return response(http.StatusOK, body), nil
+}
+
+func writeEvent(to io.Writer, kind watch.EventType, o kruntime.Object) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(to).Encode(metav1.WatchEvent{Type: string(kind), Object: kruntime.RawExtension{Raw: raw}})
+}
+
+func answer(o any) (*http.Response, error) {
+	raw, err := json.Marshal(o)
+	return response(http.StatusOK, io.NopCloser(bytes.NewReader(raw))), err
+}
+
+// refused is the answer that an error is; one that is no answer is that of the network.
+func refused(err error) (*http.Response, error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil, err
+	}
+	says := status.Status()
+	says.Kind, says.APIVersion = "Status", "v1"
+	raw, err := json.Marshal(says)
+	return response(int(says.Code), io.NopCloser(bytes.NewReader(raw))), err
+}
+
+func response(code int, body io.ReadCloser) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": []string{kruntime.ContentTypeJSON}}, Body: body, ContentLength: -1,
+	}
+}
+
+// Upstream's plugin keeps two things for a while, each with a goroutine that goes on
+// until the collector of garbage ends it. That is not in the bubble, where time is
+// virtual, and may not touch what is.
+
+// janitor is that of go-cache, which shows it to nobody.
+type janitor struct {
+	interval time.Duration
+	stop     chan bool
+}
+
+// janitors takes those of a plugin away from the collector; whoever calls ends them.
+func janitors(plugin fwk.Plugin) []*janitor {
+	theirs := reflect.ValueOf(plugin.(*podgroups.Plugin)).Elem().FieldByName("upstream").Elem()
+	manager := theirs.Elem().FieldByName("pgMgr").Elem().Elem()
+	var out []*janitor
+	for _, field := range []string{"permittedPG", "backedOffPG"} {
+		kept := manager.FieldByName(field)
+		runtime.SetFinalizer((*byte)(kept.UnsafePointer()), nil) // of whatever begins there
+		out = append(out, (*janitor)(kept.Elem().FieldByName("cache").Elem().FieldByName("janitor").UnsafePointer()))
+	}
+	return out
+}
