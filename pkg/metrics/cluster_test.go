@@ -341,6 +341,19 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
+// BenchmarkChoose is what each scrape does to know which of 5,000 queues to show.
+func BenchmarkChoose(b *testing.B) {
+	s := newStore(b, manyQueues(5000)).Snapshot()
+	for _, most := range []int{0, 1000, 10_000} {
+		b.Run(fmt.Sprint("most=", most), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				choose(s, most)
+			}
+		})
+	}
+}
+
 // scrape asks for /metrics as Prometheus does and returns the size of the answer.
 func scrape(tb testing.TB) int {
 	tb.Helper()

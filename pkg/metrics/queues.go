@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"slices"
 
 	"k8s.io/component-base/metrics"
@@ -11,30 +10,27 @@ import (
 )
 
 // choose returns the queues that have series of their own: all, or as many as may
-// be, by depth and then path, so that the same ones are shown at every scrape, and
-// what is left out is in the numbers of a queue that is shown. Hidden counts the
-// others. A queue has about a dozen series, which cost the scheduler what
-// docs/performance.md says, and Prometheus more.
+// be, those first that are nearer to root, in the order of their names, so that the same
+// ones are shown at every scrape, and what is left out is in the numbers of a queue that
+// is shown. Hidden counts the others. A queue has about a dozen series, which cost the
+// scheduler what docs/performance.md says, and Prometheus more.
 func choose(s *queues.Snapshot, most int) (shown []*queues.Queue, hidden int) {
-	type placed struct {
-		*queues.Queue
-		depth int
+	if most > 0 {
+		shown = append(shown, s.Root())
 	}
-	depth := map[queues.ID]int{}
-	var all []placed
-	for q := range s.All() { // parents come first
-		depth[q.ID] = depth[q.Parent] + 1
-		all = append(all, placed{q, depth[q.ID]})
+	for i := 0; i < len(shown) && len(shown) < most; i++ {
+		children := shown[i].Children
+		for _, id := range children[:min(len(children), most-len(shown))] {
+			shown = append(shown, s.Queue(id))
+		}
 	}
-	if len(all) > most {
-		slices.SortFunc(all, func(a, b placed) int { return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.Path, b.Path)) })
-		hidden = len(all) - most
-		all = all[:most]
+	if len(shown) < most {
+		return shown, 0
 	}
-	for _, q := range all {
-		shown = append(shown, q.Queue)
+	for range s.All() {
+		hidden++
 	}
-	return shown, hidden
+	return shown, hidden - len(shown)
 }
 
 // everyType are the types for which every queue says what it uses.
