@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -166,6 +167,27 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	wantStatus(t, "elsewhere", restarted.filter(t, framework.NewCycleState(), asker, "n2"),
 		fwk.UnschedulableAndUnresolvable, "NodeHeld: the pod waits for node n1, which is held for it")
 	wantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
+}
+
+// TestReserveLooksAtTheHoldsOfNow: a pod that held the node itself when filters ran, and
+// whose hold has ended since, is not placed beside the one that is next.
+func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
+	s, asker := held(t)
+	other := plugintest.Pod("other", 100)
+	s.handle.Create(t, other)
+	plugintest.Eventually(t, func() error {
+		if _, known := s.store.Explanation(other.UID, time.Now()); !known {
+			return errNotYet
+		}
+		return nil
+	})
+	wantStatus(t, "another pod", s.Reserve(t.Context(), nil, other, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	s.allocated(t, 0)
+	if e, _ := s.store.Explanation(other.UID, time.Now()); e.Why.Code != reasons.NodeHeld {
+		t.Errorf("the pod is told %v", e.Why)
+	}
+	wantStatus(t, "another pod, elsewhere", s.Reserve(t.Context(), nil, other, "n2"), fwk.Success, "")
+	wantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
 }
 
 // TestTurnedAwayPodsAreInvitedBack: no event tells the scheduler that a hold has

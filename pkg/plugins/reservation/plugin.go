@@ -124,13 +124,21 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 
 // Reserve charges a pod of a queue. Its verdict, on the live state, is binding.
 func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	if pl.process.Store() == nil {
+	s := pl.process.Store()
+	if s == nil {
 		return fwk.AsStatus(process.ErrNoStore)
 	}
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil
 	}
-	if v := pl.process.Store().Assume(pod.UID, node, pl.process.Clock.Now()); !v.OK() {
+	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
+		// It may have held the node itself when the filters ran: others are next now.
+		if status := pl.passes(holds, nil, pod, node); !status.IsSuccess() {
+			s.Failed(pod.UID, "", reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
+			return status
+		}
+	}
+	if v := s.Assume(pod.UID, node, pl.process.Clock.Now()); !v.OK() {
 		return fwk.NewStatus(fwk.Unschedulable, v.Reason.String())
 	}
 	return nil
