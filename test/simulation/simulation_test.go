@@ -60,7 +60,14 @@ type simulation struct {
 	// trouble is how many calls of 100 go wrong; tries counts the calls of a kind.
 	trouble int
 	tries   map[string]int
+	instant time.Time // of the latest call
+	atOnce  int       // calls in that instant
 }
+
+// mostAtOnce is how many calls may be made in no time. More take a little each, as all do
+// elsewhere: upstream's preemption tries again and again, without waiting, as long as it
+// is not told that a pod is gone whose nomination it wants to take away.
+const mostAtOnce = 500
 
 // remembered is how many lines of a history are shown when it fails.
 const remembered = 80
@@ -239,6 +246,14 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	defer s.mu.Unlock()
 	key := in.name + " " + verb + " " + name
 	s.tries[key]++
+	if now := time.Now(); now.Equal(s.instant) {
+		s.atOnce++
+	} else {
+		s.instant, s.atOnce = now, 0
+	}
+	if s.atOnce > mostAtOnce {
+		f.before = time.Millisecond
+	}
 	if s.trouble == 0 {
 		return f
 	}
