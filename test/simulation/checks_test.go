@@ -90,14 +90,15 @@ const (
 	// restAfter is how long nothing has to happen until it counts as rest: longer than
 	// whatever a process waits for, but for the time-out of holds.
 	restAfter = 25 * time.Second
-	// restWithin is how long it may take.
-	restWithin = 20 * time.Minute
+	// restWithin is how long it may take. A PodGroup that had a clear node and did not
+	// start has no plan made for it for up to ten minutes, and may start then.
+	restWithin = time.Hour
 )
 
 // settle lets everybody work until nothing happens any more.
 func (s *simulation) settle() error {
 	began, last, seen := time.Now(), time.Now(), -1
-	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second || s.atPermit() {
+	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
 		if time.Since(began) > restWithin {
 			return fmt.Errorf("things do not come to rest within %v", restWithin)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -181,14 +182,15 @@ func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
 	return false
 }
 
-// onlyTold tells whether a write says no more than why a pod waits, which does not count
-// as something that happens where there are PodGroups. If some of one find no room, and
-// others take back what they had, the scheduler's queue tells the first of that room: all
-// are tried again whenever their back-off is over, and for a moment quota and nodes are
-// theirs. So what is said of them, and of others, changes as long as they are there.
+// onlyTold tells whether a write says no more than what becomes of a pod that waits, which
+// does not count as something that happens where there are PodGroups. If some of one find
+// no room, and others take back what they had, the scheduler's queue tells the first of
+// that room: all are tried again whenever their back-off is over, and for a moment quota
+// and nodes are theirs. So what is said of them, and of others, changes as long as they
+// are there, and plans are made for them again and again.
 func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
 	return s.settings.groups && len(conditions) > 0 && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
-		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition
+		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition && c.Type != reservations.HeldCondition
 	})
 }
 
