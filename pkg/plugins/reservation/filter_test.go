@@ -2,6 +2,7 @@ package reservation
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,7 +184,7 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	})
 	wantStatus(t, "another pod", s.Reserve(t.Context(), nil, other, "n1"), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.allocated(t, 0)
-	if e, _ := s.store.Explanation(other.UID, time.Now()); e.Why.Code != reasons.NodeHeld {
+	if e, _ := s.store.Explanation(other.UID, time.Now()); e.Why.Code != reasons.BackingOff || !strings.Contains(e.Why.Text, "node n1 is held for others") {
 		t.Errorf("the pod is told %v", e.Why)
 	}
 	wantStatus(t, "another pod, elsewhere", s.Reserve(t.Context(), nil, other, "n2"), fwk.Success, "")

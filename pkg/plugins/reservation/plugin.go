@@ -134,7 +134,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
 		// It may have held the node itself when the filters ran: others are next now.
 		if status := pl.passes(holds, nil, pod, node); !status.IsSuccess() {
-			s.Failed(pod.UID, "", reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
+			s.PutOff(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 			return status
 		}
 	}

@@ -103,6 +103,9 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	if p.asks.givenUp.After(now) {
 		return p.asks.refused, time.Time{}
 	}
+	if p.planFrom().After(now) {
+		return p.mates.lateWhy, p.mates.planFrom
+	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		return refused, tried.Add(atMostEvery)
 	}

@@ -229,7 +229,7 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	if p := s.pods[asker]; p != nil {
 		s.endHold(p, reservations.GivenUp, why, now)
 		s.say(p, reasons.HoldGivenUp, now)
-		s.putOffPlans(p, why, now.Add(s.preemption.RetryInterval), now)
+		s.putOffPlans(p, why, now)
 		if p.Foreign {
 			s.leaveCooling(p)
 			s.cool(p, p.asks.givenUp)

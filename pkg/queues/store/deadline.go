@@ -208,29 +208,57 @@ func (s *Store) timeOutMates(p *pod, now time.Time) {
 		return
 	}
 	g := p.mates
-	if !g.lateAt.Equal(now) {
+	if !g.lateAt.Equal(now) || g.late == 0 {
 		g.late, g.lateAt = min(g.late+1, mostLate), now
 	}
-	interval := s.preemption.RetryInterval << (g.late - 1)
+	interval := min(s.preemption.RetryInterval<<(g.late-1), max(s.preemption.RetryInterval, longestLate))
+	g.planFrom = now.Add(interval)
 	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", g.name, s.preemption.HoldTimeout)
-	later := reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, interval)
+	g.lateWhy = reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, interval)
 	for _, m := range g.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
 		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
 			s.endHold(m, reservations.TimedOut, why, now)
 		}
 		if !m.asks.holds {
-			s.putOffPlans(m, later, now.Add(interval), now)
+			m.asks.refused, m.asks.triedAt, m.asks.retryAt = g.lateWhy, now, g.planFrom
+			s.arm(m, g.planFrom)
 		}
 	}
 }
 
-// mostLate bounds how often the time is doubled for which no plans are made for a
-// PodGroup that does not start.
-const mostLate = 7
+// The time for which no plans are made for a PodGroup that does not start is doubled that
+// often, and not beyond an hour, unless the retry interval is longer.
+const (
+	mostLate    = 7
+	longestLate = time.Hour
+)
 
-// putOffPlans has no plan made for a pod before a time.
-func (s *Store) putOffPlans(p *pod, why reasons.Reason, until, now time.Time) {
+// planAnew has plans made for the members of a PodGroup whatever became of those before:
+// it started, or starts with another number.
+func (s *Store) planAnew(g *podGroup) {
+	if g.late == 0 {
+		return
+	}
+	g.late, g.planFrom = 0, time.Time{}
+	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
+		m.asks.retryAt = time.Time{}
+		s.arm(m, time.Time{})
+	}
+}
+
+// planFrom is when a plan may be made for a pod again, because of one that was given up, or
+// because its PodGroup did not start in time; zero for at once.
+func (p *pod) planFrom() time.Time {
+	if p.apart() {
+		return latest(p.asks.givenUp, p.mates.planFrom)
+	}
+	return p.asks.givenUp
+}
+
+// putOffPlans has no plan made for a pod before the retry interval is over.
+func (s *Store) putOffPlans(p *pod, why reasons.Reason, now time.Time) {
 	p.asks.refused, p.asks.triedAt = why, now
-	p.asks.retryAt, p.asks.givenUp = until, until
-	s.arm(p, until)
+	p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+	p.asks.givenUp = p.asks.retryAt
+	s.arm(p, p.asks.retryAt)
 }

@@ -55,9 +55,11 @@ type podGroup struct {
 	inLine  bool           // it waits until another one is placed
 	shares  []share        // what the members request that are missing; nil if not known
 	// late is how often in a row a node was clear for one of them and they did not start
-	// in time, lateAt when that was last; see timeOutMates.
-	late   int
-	lateAt time.Time
+	// in time, lateAt when that was last. No plan is made for them before planFrom, and
+	// lateWhy says why; see timeOutMates.
+	late             int
+	lateAt, planFrom time.Time
+	lateWhy          reasons.Reason
 }
 
 // together is what the store knows of PodGroups.
@@ -145,7 +147,10 @@ func (s *Store) Gathered(uid types.UID) bool {
 
 func (s *Store) setPodGroup(name groupName, minMember int) {
 	g := s.podGroup(name)
-	g.min, g.shares, g.late, s.dueAnew = minMember, nil, 0, true
+	if g.min != minMember {
+		s.planAnew(g)
+	}
+	g.min, g.shares, s.dueAnew = minMember, nil, true
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -231,7 +236,7 @@ func (s *Store) recountMates(g *podGroup, change func()) {
 	change()
 	g.shares = nil
 	if g.complete() {
-		g.late = 0
+		s.planAnew(g)
 	}
 	s.dueAnew = s.dueAnew || complete != g.complete()
 	if able != g.able() || complete != g.complete() || led && !g.led() {
