@@ -64,6 +64,7 @@ type instance struct {
 	known map[*kind]int64
 	gaps  int // times it missed what happened to pods
 	began map[types.UID]map[*kind]int64
+	held  map[types.UID]bool // whether the pod held a node then
 }
 
 // launch starts a scheduler on the API server.
@@ -71,7 +72,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{},
+		deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -251,11 +252,13 @@ func (in *instance) registry() frameworkruntime.Registry {
 
 const probeName = "Probe"
 
-// probe sees the beginning of every cycle.
+// probe sees the beginning of every cycle, and, in the profile where our plugins do not,
+// that a pod was given a node.
 type probe struct{ in *instance }
 
 var (
 	_ fwk.PreFilterPlugin   = &probe{}
+	_ fwk.ReservePlugin     = &probe{}
 	_ fwk.EnqueueExtensions = &probe{}
 )
 
@@ -266,10 +269,24 @@ func (*probe) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, err
 func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.in.api.locked(func() { p.in.began[pod.UID] = p.in.known })
+	_, holds := p.in.store().Holds().Of(pod.UID)
+	p.in.api.locked(func() { p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds })
 	p.in.sim.cycles.Add(1)
 	return nil, nil
 }
+
+// Reserve finds fault with a node that is held for others, unless the pod held one when
+// its cycle began: that may have ended meanwhile.
+func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
+	held := false
+	p.in.api.locked(func() { held = p.in.held[pod.UID] })
+	if !held {
+		p.in.witness.checkReserve(p.in.store().Holds(), pod, node)
+	}
+	return nil
+}
+
+func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
 
 // watchedReservation is the plugin that charges pods, told to the witness.
 type watchedReservation struct {
@@ -288,7 +305,12 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	holds := w.in.witness.Holds()
-	status := w.Plugin.Reserve(ctx, state, pod, node)
+	var status *fwk.Status
+	if w.in.sim.bug == bugHeldNodes {
+		w.in.witness.Assume(pod.UID, node, time.Now())
+	} else {
+		status = w.Plugin.Reserve(ctx, state, pod, node)
+	}
 	if status.IsSuccess() {
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.assumed(pod, node)

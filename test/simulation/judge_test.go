@@ -128,8 +128,8 @@ func (p *portrait) charge(asker types.UID) bool {
 		if h.Asker == asker {
 			continue
 		}
-		for _, uid := range h.Chosen {
-			p.leaving[uid] = true
+		for _, uid := range h.Chosen { // who was turned away at Permit may have come back since
+			p.leaving[uid] = p.leaving[uid] || !p.since[uid].After(h.Since)
 		}
 		if pod, pending := p.pendingPod(h.Asker); pending && !pod.Foreign {
 			leaf, ok := p.leafOf(&pod)

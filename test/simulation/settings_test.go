@@ -148,6 +148,7 @@ profiles:
     queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
     preFilter: {enabled: [{name: Probe}%[6]s]}
     filter: {enabled: [{name: NodeReservation}]}%[7]s
+    reserve: {enabled: [{name: Probe}]}
   pluginConfig: &args
   - name: QueueSort
     args:

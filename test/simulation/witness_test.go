@@ -32,6 +32,8 @@ type witness struct {
 	// placed is what the store was told of by the steps of cycles: pods that have a
 	// node and are not known to be bound there, as they were then.
 	placed map[types.UID]store.Pod
+	// since is when a cycle gave a pod its node last.
+	since map[types.UID]time.Time
 	// due are the pods that may be deleted: those that the store said go, by who asks. A
 	// call that is on its way may arrive much later.
 	due map[types.UID]types.UID
@@ -47,7 +49,7 @@ var _ process.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]store.Pod{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -158,7 +160,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 		return
 	}
 	p.Node = node
-	w.placed[pod.UID] = p
+	w.placed[pod.UID], w.since[pod.UID] = p, time.Now()
 	w.countTogether(&p)
 }
 
