@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,35 @@ func FuzzQueries(f *testing.F) {
 		}
 		if w.Code == http.StatusOK && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("no JSON: %s", w.Body)
+		}
+	})
+}
+
+// FuzzValidate has any document judged: the answer says whether it is allowed, and why
+// not, and the queues are what they were.
+func FuzzValidate(f *testing.F) {
+	for _, document := range []string{
+		referenceDocument, "", "partitions: []", "partitions: 7", "{{", "partitions:\n- name: default\n  queues:\n  - name: root\n    resources: {max: {vcore: -1}}\n", "\xff\x00",
+	} {
+		f.Add([]byte(document))
+	}
+	c := newCluster(f, referenceDocument)
+	before, err := json.Marshal(c.queues(f))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		w := httptest.NewRecorder()
+		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
+		var says Validation
+		if err := json.Unmarshal(w.Body.Bytes(), &says); w.Code != http.StatusOK || err != nil {
+			t.Fatalf("%d: %s", w.Code, w.Body)
+		}
+		if says.Allowed == (says.Reason != "") {
+			t.Errorf("allowed: %v, because of %q", says.Allowed, says.Reason)
+		}
+		if after, err := json.Marshal(c.queues(t)); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%v; the queues were\n%s\nand are\n%s", err, before, after)
 		}
 	})
 }

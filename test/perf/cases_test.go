@@ -167,10 +167,13 @@ func (w writer) rollOut(scheduler string) string {
 		affinity := fmt.Sprintf("  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
 			"{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [%s]}]}]}}}\n", nodeName(i))
 		pods = append(pods, fmt.Sprintf("  - {opcode: createPods, count: 1, namespace: perf-0, podTemplatePath: %s, skipWaitToCompletion: true}\n",
-			w.podOf(fmt.Sprintf("daemon-%d", i), "root.department-0.team-0", "10m", affinity)))
+			w.template(fmt.Sprintf("daemon-%d", i), "root.department-0.team-0", "10m", daemonSet, affinity)))
 	}
 	return w.named("RollOut", scheduler, rollOutNodes, pods)
 }
+
+// daemonSet makes a pod that of a DaemonSet: metadata of its template.
+const daemonSet = "  ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}]\n"
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
@@ -226,13 +229,18 @@ func (w writer) assemble(name, scheduler, nodes string, before, measured []strin
 
 // podOf writes the template of pods of a queue; more is further lines of the spec.
 func (w writer) podOf(file, queue, cpu, more string) string {
+	return w.template(file, queue, cpu, "", more)
+}
+
+// template is podOf with further lines of the metadata, too.
+func (w writer) template(file, queue, cpu, metadata, more string) string {
 	return w.write(file+".yaml", fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata:
   generateName: pod-
   labels: {queue: %s, applicationId: %s}
-spec:
+%sspec:
   schedulerName: yunikorn
   terminationGracePeriodSeconds: 0
 %s  containers:
@@ -240,5 +248,5 @@ spec:
     image: registry.k8s.io/pause:3.10.1
     resources:
       requests: {cpu: %s, memory: 100Mi}
-`, queue, file, more, cpu))
+`, queue, file, metadata, more, cpu))
 }

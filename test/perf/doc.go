@@ -6,6 +6,6 @@
 // in pairs runs both by turns, because a machine is not equally fast all the
 // time, and compares each pair. `make bench` runs it.
 //
-// bench_test.go measures the steps of our plugins alone, without a cluster.
-// docs/performance.md has the figures.
+// What the steps of our plugins cost without a cluster, the benchmarks beside them
+// measure. docs/performance.md has the figures, and says which benchmarks.
 package perf

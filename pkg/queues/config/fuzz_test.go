@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io/fs"
 	"os"
@@ -33,6 +35,42 @@ func FuzzParse(f *testing.F) {
 		again, err := Parse(document)
 		if err != nil || again.Dump() != spec.Dump() || len(Diff(spec, again)) > 0 {
 			t.Fatalf("read differently the second time: %v", err)
+		}
+	})
+}
+
+// FuzzConfigMaps expects of what two ConfigMaps have that it is refused with the name of
+// the ConfigMap, or gives a document that is one of theirs or unpacked from one, and
+// options that are no documents.
+func FuzzConfigMaps(f *testing.F) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte("partitions: []")); err != nil {
+		f.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add("queues.yaml", "partitions: []", "queues.yaml.gz", packed.Bytes())
+	f.Add("service.policyGroup", "other", "other.yaml.gz", packed.Bytes()[:10])
+	f.Add("queues.yaml.gz", "", "queues.yaml", []byte("\xff"))
+	f.Add("log.level", "7", "", []byte{})
+	f.Fuzz(func(t *testing.T, key, value, packedKey string, packed []byte) {
+		configs := Source{Data: map[string]string{key: value}, BinaryData: map[string][]byte{packedKey: packed}}
+		document, options, err := FromConfigMaps(Source{}, configs)
+		if err != nil {
+			if !strings.Contains(err.Error(), QueuesConfigMap) || document != nil || options != nil {
+				t.Errorf("%q, %v, %v", document, options, err)
+			}
+			return
+		}
+		if text, err := unpack(packed); len(document) > 0 && string(document) != value && (err != nil || string(document) != text) {
+			t.Errorf("document %q is in no ConfigMap", document)
+		}
+		for name := range options {
+			if strings.HasSuffix(name, documentSuffix) {
+				t.Errorf("option %q is a document", name)
+			}
 		}
 	})
 }

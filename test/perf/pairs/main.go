@@ -65,25 +65,35 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
-	table, shares := tableHeader, []string(nil)
+	table, shares, failed := tableHeader, []string(nil), []error(nil)
 	for _, c := range chosen {
-		var all []pairOf
-		for i := range o.pairs {
-			pair, err := o.pair(ctx, c, i)
-			if err != nil {
-				return err
-			}
-			all = append(all, pair)
+		all, err := o.pairsOf(ctx, c)
+		if len(all) > 0 {
+			table += row(c.name, all)
 		}
-		table += row(c.name, all)
-		profiled, err := o.profile(ctx, c)
-		if err != nil {
-			return err
+		if err == nil {
+			var profiled []string
+			profiled, err = o.profile(ctx, c)
+			shares = append(shares, profiled...)
 		}
-		shares = append(shares, profiled...)
+		if err != nil { // the other cases took hours
+			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+		}
 	}
 	fmt.Printf("\n%s\n%s\n", table, strings.Join(shares, "\n"))
-	return nil
+	return errors.Join(failed...)
+}
+
+// pairsOf runs the pairs of a case, as far as they do not fail.
+func (o options) pairsOf(ctx context.Context, c benchmark) (all []pairOf, err error) {
+	for i := range o.pairs {
+		pair, err := o.pair(ctx, c, i)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, pair)
+	}
+	return all, nil
 }
 
 // measured is what was measured of one run of one side. The CPU time is that of the
