@@ -57,7 +57,7 @@ func failoverMoments(victims int) []moment {
 
 // TestFailoverWhilePreempting kills the leader of two replicas in the middle of a
 // preemption, again and again: the standby, which has done nothing until then,
-// takes over within the lease, reads nothing again, evicts nobody beside those
+// takes over when the lease has run out, reads nothing again, evicts nobody beside those
 // that the claim names and nobody twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
