@@ -22,7 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// PodGroups: half of the histories have some, and members of them.
+// PodGroups: a fourth of the histories have some, and members of them.
 
 // moveGroup makes a PodGroup, changes or deletes one, or makes one with all its pods.
 func (s *simulation) moveGroup(m move) bool {

@@ -125,7 +125,7 @@ type arguments struct {
 func (r chance) arguments() arguments {
 	return arguments{
 		window: pick(r, 1, 2, 8), maxVictims: pick(r, 0, 0, 1, 3), startDelay: pick(r, 0, 0, 2), strict: r.of(3), foreign: r.of(3),
-		asksInPlain: r.of(2), groups: r.of(2), groupBackoff: pick(r, 0, 0, 3),
+		asksInPlain: r.of(2), groups: r.of(4), groupBackoff: pick(r, 0, 0, 3),
 	}
 }
 
