@@ -173,7 +173,7 @@ func (w writer) rollOut(scheduler string) string {
 }
 
 // daemonSet makes a pod that of a DaemonSet: metadata of its template.
-const daemonSet = "  ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}]\n"
+const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}]\n"
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 

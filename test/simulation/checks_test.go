@@ -270,6 +270,9 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			}
 		}
 	}
+	if s.outOfStep(in, pod) {
+		return nil
+	}
 	required := informer.RequiredNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {

@@ -134,10 +134,12 @@ func (s *simulation) changePod(m move) bool {
 		"steal": func(p *corev1.Pod) bool {
 			return pending(p) && len(p.Spec.SchedulingGates) == 0 && s.nodeWithRoom(p) != "" && p.Spec.Affinity == nil
 		},
-		"finish":  runs,
-		"delete":  func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
-		"reap":    func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
-		"resize":  func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && !ended(p) },
+		"finish": runs,
+		"delete": func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
+		"reap":   func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
+		"resize": func(p *corev1.Pod) bool { // see docs/survival.md, room that nobody tells of
+			return p.DeletionTimestamp == nil && !ended(p) && (p.Spec.SchedulerName != plain || p.Spec.NodeName != "")
+		},
 		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
 		"opt out": runs,
 		"relabel": func(p *corev1.Pod) bool { return !ended(p) },
@@ -188,6 +190,7 @@ func (s *simulation) resize(pod *corev1.Pod, m move) {
 			return
 		}
 	}
+	s.logf("%s requests %v and did %v", to.Name, request(to), request(pod))
 	s.api.put(s.api.pods, to)
 	s.api.touch(nil, append(usedBy(to), to.Name)...)
 }

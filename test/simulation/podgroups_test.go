@@ -219,6 +219,18 @@ func (s *simulation) atPermit() bool {
 	})
 }
 
+// outOfStep tells whether a pod is going to be tried again by itself, while a PodGroup is
+// that finds no room for all: whenever their back-offs end together the PodGroup may have
+// the node for the moment in which the pod is tried. The caller holds the lock.
+func (s *simulation) outOfStep(in *instance, pod *corev1.Pod) bool {
+	if !s.settings.groups || pod.Spec.SchedulerName == managed && in.store().Explain(pod.UID).Code != reasons.BackingOff {
+		return false
+	}
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p)
+	})
+}
+
 // couldStart tells whether all of a PodGroup that wait could run, whatever the order in
 // which they are tried: where one node has room for all of them, whoever goes elsewhere
 // leaves the others more of it. The caller holds the lock.

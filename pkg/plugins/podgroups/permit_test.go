@@ -117,7 +117,8 @@ func TestPermit(t *testing.T) {
 	}{
 		{"enough run", 3, fwk.NewStatus(fwk.Wait), "g", fwk.Success, 1},
 		{"one is missing", 2, fwk.NewStatus(fwk.Wait), "g", fwk.Wait, 0},
-		{"upstream lets it go", 2, nil, "g", fwk.Success, 0},
+		{"upstream lets it go, with one missing", 2, nil, "g", fwk.Wait, 0},
+		{"upstream lets it go, and enough run", 3, nil, "g", fwk.Success, 0},
 		{"upstream refuses it", 3, fwk.NewStatus(fwk.Unschedulable), "g", fwk.Unschedulable, 0},
 		{"another PodGroup", 3, fwk.NewStatus(fwk.Wait), "other", fwk.Wait, 0},
 		{"no PodGroup", 3, nil, "", fwk.Success, 0},
@@ -128,13 +129,28 @@ func TestPermit(t *testing.T) {
 			sibling, stranger := &atWait{pod: member("sibling", "g")}, &atWait{pod: member("stranger", "other")}
 			h.pods = []*atWait{sibling, stranger}
 			status, wait := pl.Permit(t.Context(), nil, pod, "node")
-			if status.Code() != test.want || status.IsWait() && wait != theirTimeout {
+			if status.Code() != test.want || status.IsWait() && wait != map[bool]time.Duration{true: theirTimeout, false: defaultWait}[test.says.IsWait()] {
 				t.Errorf("%v, waits %v; want %v", status, wait, test.want)
 			}
 			if len(sibling.let) != test.let || len(stranger.let) != 0 || slices.ContainsFunc(sibling.let, func(by string) bool { return by != Name }) {
 				t.Errorf("let go: sibling by %v, stranger by %v", sibling.let, stranger.let)
 			}
 		})
+	}
+}
+
+// TestOthersAreLetGo: upstream lets those go that wait when it thinks that enough have a
+// place; they do if the store thinks so, too, or are of no PodGroup.
+func TestOthersAreLetGo(t *testing.T) {
+	for running, want := range map[int]int{2: 0, 3: 1} {
+		pod := member("asks", "g")
+		pl, h := scene(t, nil, running, pod)
+		waiting, alone := &atWait{pod: pod}, &atWait{pod: member("alone", "")}
+		h.pods = []*atWait{waiting, alone}
+		(&guarded{h, pl.mayGo}).IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(Name) })
+		if len(waiting.let) != want || len(alone.let) != 1 {
+			t.Errorf("%d run: let go by %v, and one without a PodGroup by %v", running, waiting.let, alone.let)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/scheduler-plugins/apis/config"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned"
@@ -25,12 +26,12 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = coscheduling.Name
 
-// Plugin is upstream's plugin. How many of a PodGroup have a place it asks the store,
-// too.
+// Plugin is upstream's plugin. How many of a PodGroup have a place the store says.
 type Plugin struct {
 	upstream
 	process *process.Process
 	handle  fwk.Handle
+	wait    time.Duration // at Permit, where upstream would have let a pod go
 }
 
 // upstream is what there is of upstream's plugin.
@@ -46,7 +47,8 @@ type upstream interface {
 // New makes the plugin and, in a managed profile, has the store follow PodGroups. It
 // fails where their definition is not installed.
 func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	plugin, err := coscheduling.New(ctx, obj, h)
+	guard := &guarded{Handle: h}
+	plugin, err := coscheduling.New(ctx, obj, guard)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
@@ -58,7 +60,36 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if !ok {
 		return nil, fmt.Errorf("plugin %s: %T lacks an extension point that it had", Name, plugin)
 	}
-	return Around(ctx, theirs, client, h), nil
+	pl := Around(ctx, theirs, client, h)
+	if args, ok := obj.(*config.CoschedulingArgs); ok {
+		pl.wait = time.Duration(args.PermitWaitingTimeSeconds) * time.Second
+	}
+	guard.may = pl.mayGo
+	return pl, nil
+}
+
+// guarded is the handle that upstream's plugin has: pods that wait at Permit are let go
+// only if the store agrees.
+type guarded struct {
+	fwk.Handle
+	may func(pod *corev1.Pod) bool
+}
+
+// IterateOverWaitingPods calls back with each pod that waits at Permit.
+func (g *guarded) IterateOverWaitingPods(do func(fwk.WaitingPod)) {
+	g.Handle.IterateOverWaitingPods(func(w fwk.WaitingPod) { do(guardedPod{w, g.may}) })
+}
+
+type guardedPod struct {
+	fwk.WaitingPod
+	may func(pod *corev1.Pod) bool
+}
+
+// Allow lets the pod go, or does nothing.
+func (g guardedPod) Allow(plugin string) {
+	if g.may(g.GetPod()) {
+		g.WaitingPod.Allow(plugin)
+	}
 }
 
 // Around makes the plugin of upstream's and, in a managed profile, has the store follow
@@ -68,16 +99,24 @@ func Around(ctx context.Context, theirs upstream, client versioned.Interface, h 
 	p.FollowPodGroups(h.ProfileName(), func(s *store.Store) {
 		go run(ctx, client, s, p.Clock)
 	})
-	return &Plugin{upstream: theirs, process: p, handle: h}
+	return &Plugin{upstream: theirs, process: p, handle: h, wait: defaultWait}
 }
 
+// defaultWait is upstream's.
+const defaultWait = time.Minute
+
 // Permit lets a pod wait for others of its PodGroup as upstream does, but not when
-// enough of them have a place. Upstream misses those that another process has bound
-// while this one stood by: it would let the pod wait, take its place back, and try it
-// again, without end.
+// enough of them have a place, and never when they have not. Upstream misses those that
+// another process has bound while this one stood by: it would let the pod wait, take its
+// place back, and try it again, without end. And it goes on counting who was turned away
+// when there was no PodGroup of the name any more: it would start one that is made anew
+// with too few.
 func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	status, wait := pl.upstream.Permit(ctx, state, pod, node)
-	if !status.IsWait() || !pl.gathered(pod) {
+	switch {
+	case status.IsSuccess() && !pl.mayGo(pod):
+		return fwk.NewStatus(fwk.Wait), pl.wait
+	case !status.IsWait() || !pl.gathered(pod):
 		return status, wait
 	}
 	group := groupOf(pod)
@@ -102,6 +141,12 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 func (pl *Plugin) gathered(pod *corev1.Pod) bool {
 	s := pl.process.Store()
 	return s != nil && s.Gathered(pod.UID)
+}
+
+// mayGo tells whether a pod need not wait for others, as far as the store knows: it is of
+// no PodGroup, or enough of it have a place. Without a store it is upstream who says.
+func (pl *Plugin) mayGo(pod *corev1.Pod) bool {
+	return groupOf(pod) == "" || pl.process.Store() == nil || !pl.process.Managed(pod.Spec.SchedulerName) || pl.gathered(pod)
 }
 
 func groupOf(pod *corev1.Pod) string { return util.GetPodGroupFullName(pod) }
