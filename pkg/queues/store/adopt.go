@@ -147,14 +147,16 @@ func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 }
 
 // lead begins to lead: what other processes have written is taken up as after a
-// restart.
+// restart. A hold that is not written as it is here has ended, and that is written: this
+// process may have led before, and not have seen yet what it wrote then.
 func (s *Store) lead(now time.Time) {
+	s.standby = false
 	for _, p := range s.sortedPods() {
 		if h, ok := s.holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
-			s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
+			s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
+				"another process of the scheduler may have led meanwhile, and node %s is not seen to be held", h.Node), now)
 		}
 	}
-	s.standby = false
 	s.adoptAll(now)
 	s.recallAll(now)
 }
