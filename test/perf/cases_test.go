@@ -172,7 +172,9 @@ func (w writer) rollOut(scheduler string) string {
 	return w.named("RollOut", scheduler, rollOutNodes, pods)
 }
 
-// daemonSet makes a pod that of a DaemonSet: metadata of its template.
+// daemonSet makes a pod that of a DaemonSet: metadata of its template. There is none, and
+// scheduler_perf collects garbage: of the kinds it knows it would delete all that have an
+// owner who is not there.
 const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}]\n"
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
