@@ -147,15 +147,26 @@ func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 }
 
 // lead begins to lead: what other processes have written is taken up as after a
-// restart. A hold that is not written as it is here has ended, and that is written: this
-// process may have led before, and not have seen yet what it wrote then.
+// restart. That a hold is over of which nothing is seen on its asker is written: this
+// process may have led before, and not have seen yet what it wrote then. Where another
+// claim is seen, that one takes its place.
 func (s *Store) lead(now time.Time) {
-	s.standby = false
+	var unseen []Work
 	for _, p := range s.sortedPods() {
-		if h, ok := s.holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
-			s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
-				"another process of the scheduler may have led meanwhile, and node %s is not seen to be held", h.Node), now)
+		h, ok := s.holds.Of(p.UID)
+		if !ok || s.isAsClaimed(p, &h) {
+			continue
 		}
+		why := reasons.New(reasons.HoldSuperseded,
+			"another process of the scheduler may have led meanwhile, and node %s is not seen to be held", h.Node)
+		if p.Claim == nil {
+			unseen = append(unseen, Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: reservations.Superseded, Reason: why})
+		}
+		s.endHold(p, reservations.Superseded, why, now)
+	}
+	s.standby = false
+	for _, w := range unseen {
+		s.toWrite(w)
 	}
 	s.adoptAll(now)
 	s.recallAll(now)

@@ -174,7 +174,7 @@ const mostLooks = 1000
 // worthAPlan tells whether a plan is worth making for a pod. If not it sees to
 // it that the pod is looked at again when one may be.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
-	again := latest(s.delayEnd(p), latest(p.asks.retryAt, p.planFrom()))
+	again := latest(s.delayEnd(p), latest(p.asks.retryAt, s.planFrom(p)))
 	if t := p.twins; t != nil {
 		again = latest(again, t.retryAt)
 	}

@@ -103,8 +103,8 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	if p.asks.givenUp.After(now) {
 		return p.asks.refused, time.Time{}
 	}
-	if p.planFrom().After(now) {
-		return p.mates.lateWhy, p.mates.planFrom
+	if from := s.planFrom(p); from.After(now) {
+		return s.lateWhy(p.mates), from
 	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		return refused, tried.Add(atMostEvery)

@@ -211,17 +211,15 @@ func (s *Store) timeOutMates(p *pod, now time.Time) {
 	if !g.lateAt.Equal(now) || g.late == 0 {
 		g.late, g.lateAt = min(g.late+1, mostLate), now
 	}
-	interval := min(s.preemption.RetryInterval<<(g.late-1), max(s.preemption.RetryInterval, longestLate))
-	g.planFrom = now.Add(interval)
 	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", g.name, s.preemption.HoldTimeout)
-	g.lateWhy = reasons.New(reasons.HoldTimedOut, "%s; plans are made for them again in %v", why.Text, interval)
 	for _, m := range g.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
 		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
 			s.endHold(m, reservations.TimedOut, why, now)
 		}
 		if !m.asks.holds {
-			m.asks.refused, m.asks.triedAt, m.asks.retryAt = g.lateWhy, now, g.planFrom
-			s.arm(m, g.planFrom)
+			from := s.planFrom(m)
+			m.asks.refused, m.asks.triedAt, m.asks.retryAt = s.lateWhy(g), now, from
+			s.arm(m, from)
 		}
 	}
 }
@@ -233,13 +231,24 @@ const (
 	longestLate = time.Hour
 )
 
+// latePause is how long no plans are made for a PodGroup that was late.
+func (s *Store) latePause(g *podGroup) time.Duration {
+	return min(s.preemption.RetryInterval<<(g.late-1), max(s.preemption.RetryInterval, longestLate))
+}
+
+// lateWhy is what the members are told meanwhile.
+func (s *Store) lateWhy(g *podGroup) reasons.Reason {
+	return reasons.New(reasons.HoldTimedOut,
+		"PodGroup %s did not start while a node was clear for %v for one of its pods; after that no plan is made for any of them for %v", g.name, s.preemption.HoldTimeout, s.latePause(g))
+}
+
 // planAnew has plans made for the members of a PodGroup whatever became of those before:
 // it started, or starts with another number.
 func (s *Store) planAnew(g *podGroup) {
 	if g.late == 0 {
 		return
 	}
-	g.late, g.planFrom = 0, time.Time{}
+	g.late = 0
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
 		m.asks.retryAt = time.Time{}
 		s.arm(m, time.Time{})
@@ -248,9 +257,9 @@ func (s *Store) planAnew(g *podGroup) {
 
 // planFrom is when a plan may be made for a pod again, because of one that was given up, or
 // because its PodGroup did not start in time; zero for at once.
-func (p *pod) planFrom() time.Time {
-	if p.apart() {
-		return latest(p.asks.givenUp, p.mates.planFrom)
+func (s *Store) planFrom(p *pod) time.Time {
+	if g := p.mates; p.apart() && g.late > 0 {
+		return latest(p.asks.givenUp, g.lateAt.Add(s.latePause(g)))
 	}
 	return p.asks.givenUp
 }

@@ -55,11 +55,9 @@ type podGroup struct {
 	inLine  bool           // it waits until another one is placed
 	shares  []share        // what the members request that are missing; nil if not known
 	// late is how often in a row a node was clear for one of them and they did not start
-	// in time, lateAt when that was last. No plan is made for them before planFrom, and
-	// lateWhy says why; see timeOutMates.
-	late             int
-	lateAt, planFrom time.Time
-	lateWhy          reasons.Reason
+	// in time, lateAt when that was last; see timeOutMates.
+	late   int
+	lateAt time.Time
 }
 
 // together is what the store knows of PodGroups.

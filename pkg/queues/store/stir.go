@@ -104,7 +104,7 @@ func (s *Store) settleStirred(now time.Time) {
 		for _, p := range helped {
 			s.unwatch(p)
 			p.sweeping().end()
-			p.asks.retryAt = latest(p.asks.triedAt.Add(atMostEvery), p.planFrom())
+			p.asks.retryAt = latest(p.asks.triedAt.Add(atMostEvery), s.planFrom(p))
 			if p.twins != nil {
 				p.twins.retryAt = p.asks.retryAt
 			}
