@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -460,8 +461,8 @@ func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 	})
 }
 
-// TestAHoldThatEndsWithItsLastVictim: the store knows, and people are told why
-// it ended only.
+// TestAHoldThatEndsWithItsLastVictim: the store knows, and people are told who left
+// for the asker, though it runs by then.
 func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
@@ -476,8 +477,29 @@ func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 		pass(time.Minute)
 		o.expectGone(t, "v1")
 		o.expect(t, "committed [uid-a], disrupted [], given up 0")
-		if told := o.cluster.events(); len(told) != 1 {
-			t.Errorf("events %q; want that on the victim only", told)
+		if diff := cmp.Diff([]string{
+			"yunikorn: v1 Normal Preempted Preempting: goes for ns/a [a]",
+			"yunikorn: a Normal MakingRoom Preempting: The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/v1.",
+		}, o.cluster.events()); diff != "" {
+			t.Errorf("events (-want +got)\n%s", diff)
+		}
+	})
+}
+
+// TestAHoldWithoutVictimsThatIsOver: that it waits for room is not told of one that
+// waits no more.
+func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		w := disruptFor("a")
+		o.books.committing = func() {
+			o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+			pass(time.Second)
+		}
+		o.books.plan(w)
+		pass(time.Minute)
+		o.expect(t, "committed [uid-a], disrupted [], given up 0")
+		if told := o.cluster.events(); len(told) > 0 {
+			t.Errorf("events %q", told)
 		}
 	})
 }

@@ -138,16 +138,29 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	}
 	d := newDisruption(e, w, going)
 	switch err := d.run(ctx); {
-	case e.stopped(ctx, err), e.over(w.UID):
+	case e.stopped(ctx, err):
+	case err == nil:
+		e.made(w, going)
+	case e.over(w.UID):
 	case errors.Is(err, errBinding) && w.Hold.Required && !d.begun():
 		why := d.failure(err)
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
 		e.Store.CallOff(w.UID, why, e.Clock.Now())
-	case err != nil:
-		e.giveUp(w, d.failure(err))
 	default:
+		e.giveUp(w, d.failure(err))
+	}
+}
+
+// made tells the store and people that all victims of a plan have been sent away. A
+// victim that stops at once may have the asker bound, and its hold over, before that:
+// people are told all the same who left for it.
+func (e *Executor) made(w store.Work, going []store.Victim) {
+	over := e.over(w.UID)
+	if !over {
 		e.Logger.V(2).Info("Room is made", "pod", ref(w.Ref), "node", w.Hold.Node, "victims", len(going))
 		e.Store.Disrupted(w.UID, e.Clock.Now())
+	}
+	if !over || len(going) > 0 {
 		e.tellAsker(w, going)
 	}
 }

@@ -24,7 +24,8 @@ import (
 // books is a store as the executor sees it. Like the real one it has a release
 // done for what is given up.
 type books struct {
-	work chan struct{}
+	work       chan struct{}
+	committing func() // what happens while Commit runs; nil for nothing
 
 	mu        sync.Mutex // guards the rest
 	queued    []store.Work
@@ -74,6 +75,9 @@ func (b *books) plan(w store.Work, going ...store.Victim) {
 }
 
 func (b *books) Commit(asker types.UID, inPermit []types.UID, _ time.Time) ([]store.Victim, reasons.Reason) {
+	if b.committing != nil {
+		b.committing()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.committed, b.inPermit = append(b.committed, asker), inPermit
