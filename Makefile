@@ -67,6 +67,7 @@ browser: ## Look at the web pages with Chromium; pictures are left in bin/pictur
 
 .PHONY: unit
 unit: unit-race unit-plain unit-release monitoring ## Unit tests.
+	@$(MAKE) --no-print-directory lockorder STEPS=2000
 
 .PHONY: unit-race
 unit-race: ## Unit tests with the race detector, but for packages that link the API server.
@@ -97,9 +98,9 @@ soak: ## The same, other histories every time, until one goes wrong or somebody 
 	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
 
 .PHONY: lockorder
-lockorder: ## The same with locks that watch in which order they are taken.
+lockorder: ## The same with locks that watch in which order they are taken: STEPS= chooses.
 	out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; go run ./internal/lockorder/overlay "$$out" pkg; \
-	go test -count=1 -timeout 30m -overlay "$$out/overlay.json" -tags lockorder -run '^TestLocksAreTakenInOneOrder$$' -v ./test/simulation
+	go test -count=1 -timeout 30m -overlay "$$out/overlay.json" -tags lockorder -run '^TestLocksAreTakenInOneOrder$$' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS))
 
 .PHONY: integration
 integration: ## Tests against a real control plane.
@@ -142,6 +143,7 @@ conformance: ## Upstream's own suites with our plugins in their profiles.
 lint: $(LINTER) ## go vet, golangci-lint, and whether generated code is up to date.
 	hack/update-codegen.sh --check
 	go vet ./...
+	go vet -tags perf ./test/perf/...
 	$(LINTER) run --allow-parallel-runners ./...
 	cd $(RELEASE) && go vet ./... && ../../$(LINTER) run --allow-parallel-runners --config ../../.golangci.yaml ./...
 

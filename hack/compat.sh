@@ -11,7 +11,8 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false"
+# The benchmarks of the whole scheduler are behind a tag.
+export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false -tags=perf"
 kube=${KUBE:-v1.36.3}
 runtime=${CONTROLLER_RUNTIME:-v0.24.1}
 staging=v0.${kube#v1.}

@@ -17,12 +17,15 @@ others="$module/test/(integration|simulation|perf)(/|$)"
 
 unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -tags nightly -p 1 -timeout 4h; }
 race() { make --no-print-directory unit-race; }
-# Half of the histories each for two processes, for one uses one core.
+# Half of the histories each for two processes, for one uses one core: the same as ever
+# in one, and in the other those of the day.
 simulation() {
-  local first second wrong=0
+  local first second wrong=0 today
+  today="$(date -u +%Y%m%d)00000"
+  echo "== seeds from 1, and from $today"
   go test -count=1 -tags nightly -timeout 8h -v ./test/simulation -args -steps 2500000 &
   first=$!
-  go test -count=1 -tags nightly -timeout 8h -v -run '^TestSimulation$' ./test/simulation -args -first 1000001 -steps 2500000 &
+  go test -count=1 -tags nightly -timeout 8h -v -run '^TestSimulation$' ./test/simulation -args -first "$today" -steps 2500000 &
   second=$!
   wait "$first" || wrong=1
   wait "$second" || wrong=1
@@ -35,13 +38,16 @@ pages() { controlplane ./test/integration/docs; }
 controlplane() { LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags nightly -p 1 -timeout 4h -v "$@"; }
 conformance() { make --no-print-directory conformance; }
 fuzz() {
-  local package target
+  local package target count=0 wrong=0
   for package in $(grep -rl --include='*_test.go' '^func Fuzz' pkg cmd apis internal | xargs -n1 dirname | sort -u); do
     for target in $(grep -rhoE '^func Fuzz[A-Za-z0-9_]+' "$package"/*_test.go | sed 's/^func //'); do
       echo "== $package $target"
-      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2m}" -fuzzminimizetime 2s "./$package" || return 1
+      count=$((count + 1))
+      go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-2m}" -fuzzminimizetime 2s "./$package" || wrong=1
     done
   done
+  echo "$count targets fuzzed for ${FUZZTIME:-2m} each"
+  return "$wrong"
 }
 image() { hack/check-image.sh; }
 # What breaks is in the log; it fails where hack/compat has no changes that mend it.
@@ -50,9 +56,9 @@ large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS
 
 # essence prints the lines of a log that say how much was done.
 essence() {
-  grep -hE 'races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
+  grep -hE '_test.go:[0-9]+: .* before |^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
     sed -E -e 's/^ *[a-z_]+_test\.go:[0-9]+: //' -e 's/^\| ([^ ]+) \| ([0-9]+) \| [0-9]+ \| [0-9]+ \| ([^|]+) \|.*/\1: pods\/s \3/' |
-    tail -n 5 | paste -sd ';' | cut -c1-400
+    tail -n 9 | paste -sd ';' | cut -c1-400
 }
 
 all=(unit race simulation lockorder integration pages conformance fuzz image compat large)

@@ -31,6 +31,7 @@ const (
 	bugNoUnreserve  = "what failed stays charged"
 	bugHeldNodes    = "nodes that are held take other pods"
 	bugOverMax      = "a max is forgotten"
+	bugNonsense     = "a configuration that is invalid lifts every max"
 	bugEagerDelete  = "pods are deleted before anybody has decided"
 	bugNominated    = "that somebody is nominated is never taken back"
 	bugDeaf         = "that there is room is not passed on"
@@ -39,11 +40,26 @@ const (
 	bugStandstill   = "two locks are taken in different orders"
 )
 
-// bugs are those that are found by what is wrong in a history.
-var bugs = []string{
-	bugHoldLeaks, bugChargedTwice, bugLawBroken, bugRelistDrop, bugNoGate, bugWrongNode, bugLostDeletion, bugDrift,
-	bugNoUnreserve, bugHeldNodes, bugOverMax, bugEagerDelete, bugDeaf, bugNominated,
-	bugHalves, bugGroupDeaf,
+// bugs are those that are found by what is wrong in a history, each with what finds it:
+// an expression that is in the complaint.
+var bugs = []struct{ name, complaint string }{
+	{bugHoldLeaks, "it says that it holds a node"},
+	{bugChargedTwice, "the books say"},
+	{bugLawBroken, "makes pods go"},
+	{bugRelistDrop, "in the listing and not in the store"},
+	{bugNoGate, "does not lead, and tries to"},
+	{bugWrongNode, "to node .*, which has no room"},
+	{bugLostDeletion, "in the store .* and not in the listing"},
+	{bugDrift, "the books say"},
+	{bugNoUnreserve, "the books say"},
+	{bugHeldNodes, "places .*; that is held for"},
+	{bugOverMax, "binds .*: queue .* uses"},
+	{bugNonsense, "binds .*: queue .* uses"},
+	{bugEagerDelete, "about which nobody decided"},
+	{bugDeaf, "is forgotten .*: it waits and nobody says why"},
+	{bugNominated, "room is kept on node"},
+	{bugHalves, "have a place, which starts with"},
+	{bugGroupDeaf, "could take all .* of PodGroup"},
 }
 
 // planted is what planted bugs remember; guarded by the witness.
@@ -146,8 +162,11 @@ var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
 
 // configureWrongly changes what processes read of a configuration.
 func (s *simulation) configureWrongly(d document) string {
-	if s.bug == bugOverMax && d.spec != nil {
+	switch {
+	case s.bug == bugOverMax && d.spec != nil:
 		return anyMax.ReplaceAllString(d.text, "max: {vcore: 1000}")
+	case s.bug == bugNonsense && d.spec == nil:
+		return anyMax.ReplaceAllString(s.lastValid.text, "max: {vcore: 1000}")
 	}
 	return d.text
 }

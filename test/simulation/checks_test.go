@@ -48,11 +48,11 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
 			}
 		}
 	}
-	if pod.Spec.SchedulerName != managed || s.lastValid.text != s.document.text || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
+	if pod.Spec.SchedulerName != managed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
 		return
 	}
 	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-		most, ok := maxOf(s.document.spec, queue)
+		most, ok := maxOf(s.lastValid.spec, queue) // another one changes nothing
 		if !ok || s.removed[queue] || s.api.surprised(in, queue, knew) {
 			continue
 		}
@@ -98,7 +98,7 @@ const (
 // settle lets everybody work until nothing happens any more.
 func (s *simulation) settle() error {
 	began, last, seen := time.Now(), time.Now(), -1
-	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
+	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second || s.atPermit() {
 		if time.Since(began) > restWithin {
 			return fmt.Errorf("things do not come to rest within %v", restWithin)
 		}
@@ -107,7 +107,7 @@ func (s *simulation) settle() error {
 			return err
 		}
 		s.api.locked(func() {
-			if s.api.writes != seen || !s.connected() || s.leaving() {
+			if s.api.writes != seen || !s.connected() || s.leaving() || s.settings.groups && s.held() {
 				last, seen = time.Now(), s.api.writes
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,6 +43,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 	}
 	world, decision, err := w.world(&ask, hold, going, inPermit, spec)
 	if errors.Is(err, errSkipped) {
+		w.in.sim.skipped.Add(1)
 		return nil
 	}
 	if err != nil {
@@ -224,12 +226,18 @@ func (p *portrait) protection(m *mirrored) victims.Protection {
 }
 
 // judgeRequired asks what of the rules for pods that require a node can be asked
-// without knowing how the victims were chosen: may each of them go, and is there
-// need (D2, D4, D7).
+// without knowing how the victims were chosen: does it hold its node (D1) and may it
+// preempt (D2), is it time (D3), may each of them go (D4).
 func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
 	w.in.sim.judged.Add(1)
 	if hold.Node != ask.RequiredNode {
 		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)
+	}
+	if ask.NeverPreempts {
+		return errors.New("D2: its preemptionPolicy is Never")
+	}
+	if delay := time.Duration(w.in.sim.settings.startDelay) * time.Second; time.Since(hold.Since) < delay {
+		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", time.Since(hold.Since), delay)
 	}
 	p := portrait{witness: w, inPermit: inPermit}
 	settings := w.Preemption().Required

@@ -46,8 +46,11 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		return
 	}
 	lockorder.Reset()
-	p := newProgress()
-	for seed := *firstFlag; p.steps < 10_000; seed++ {
+	p, steps := newProgress(), 10_000
+	if *stepsFlag > 0 {
+		steps = *stepsFlag
+	}
+	for seed := *firstFlag; p.steps < steps; seed++ {
 		r := live(t, seed, historySteps, "")
 		if p.add(r); r.err != nil {
 			t.Fatal(r.report())

@@ -96,10 +96,11 @@ func tell(t *testing.T) (done func()) {
 
 // progress adds up histories.
 type progress struct {
-	began          time.Time
-	histories      int
-	steps          int
-	cycles, judged int64
+	began           time.Time
+	histories       int
+	steps           int
+	cycles          int64
+	judged, skipped int64
 }
 
 func newProgress() *progress { return &progress{began: time.Now()} }
@@ -109,11 +110,12 @@ func (p *progress) add(r result) {
 	p.steps += r.steps
 	p.cycles += r.cycles
 	p.judged += r.judged
+	p.skipped += r.skipped
 }
 
 func (p *progress) String() string {
-	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged",
-		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged)
+	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged and %d not",
+		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged, p.skipped)
 }
 
 // report is what people read when a history went wrong.

@@ -197,7 +197,7 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	preFilter, postFilter := "", ""
 	if a.asksInPlain {
 		preFilter = ", {name: QueuePreemption}"
-		postFilter = "\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
+		postFilter = "\n    preEnqueue: {enabled: [{name: QueueSort}]}\n    postFilter:\n      enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]\n      disabled: [{name: \"*\"}]"
 	}
 	together := ""
 	if a.groups {

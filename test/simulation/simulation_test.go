@@ -51,7 +51,8 @@ type simulation struct {
 	removed   map[string]bool      // queues that were not configured once
 	lostNodes map[string]time.Time // since when
 
-	cycles, judged atomic.Int64 // scheduling cycles, and decisions that were judged
+	cycles          atomic.Int64 // of scheduling
+	judged, skipped atomic.Int64 // decisions that were judged, and that could not be
 
 	mu     sync.Mutex // guards the rest
 	faults []error
@@ -74,12 +75,13 @@ const remembered = 80
 
 // result is what became of a history.
 type result struct {
-	seed           uint64
-	steps          int
-	cycles, judged int64
-	digest         uint64
-	err            error
-	last           []string // what happened last
+	seed            uint64
+	steps           int
+	cycles          int64
+	judged, skipped int64
+	digest          uint64
+	err             error
+	last            []string // what happened last
 }
 
 // live lives a history in a bubble where time is virtual.
@@ -98,7 +100,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), digest: s.digest, err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), skipped: s.skipped.Load(), digest: s.digest, err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }
@@ -181,7 +183,7 @@ func (s *simulation) learn() {
 		known := make(map[*kind]int64, 4)
 		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.configs, s.api.groups} {
 			if k != nil {
-				known[k] = s.api.knows(in, k)
+				known[k] = max(in.known[k], s.api.knows(in, k)) // 0 while a watch is down
 			}
 		}
 		in.known = known

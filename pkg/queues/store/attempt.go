@@ -169,11 +169,11 @@ func wait(until, now time.Time) time.Duration {
 }
 
 // setInPermit notes which pods wait for a Permit plugin, and may go for an asker. Those
-// that it starts with may not: it would have room, and its PodGroup lack them.
+// of its own PodGroup may not: it would have room, and the group lack them.
 func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		if p := s.pods[uid]; p != nil && !p.startsWith(asker) {
+		if p := s.pods[uid]; p != nil && !p.mateOf(asker) {
 			if waits[uid] = true; !s.waitingInPermit[uid] {
 				s.touchPod(p)
 			}

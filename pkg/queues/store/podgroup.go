@@ -103,8 +103,8 @@ func (g *podGroup) led() bool {
 // apart tells whether a pod does not start before others of its group.
 func (p *pod) apart() bool { return p.mates != nil && !p.mates.complete() }
 
-// startsWith tells whether two pods are of a group that has not started.
-func (p *pod) startsWith(o *pod) bool { return o != nil && p.mates == o.mates && p.apart() }
+// mateOf tells whether two pods are of one group.
+func (p *pod) mateOf(o *pod) bool { return o != nil && p.mates != nil && p.mates == o.mates }
 
 // lacksMates tells whether others have to be let through with a pod.
 func (p *pod) lacksMates() bool { return p.apart() && (p.mates.min == 0 || p.mates.missing() > 0) }
