@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzQueries asks for any page with any query: the answer is JSON, but for the pages
-// for people, and an error is the reader's fault.
+// for people, and an error is the reader's fault and says which.
 func FuzzQueries(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"/ws/v1/partition/default/queues", ""}, {"/ws/v1/partition/default/queue/root.a", "subtree"},
@@ -47,6 +47,12 @@ func FuzzQueries(f *testing.F) {
 		}
 		if w.Code == http.StatusOK && !json.Valid(w.Body.Bytes()) {
 			t.Errorf("no JSON: %s", w.Body)
+		}
+		if w.Code >= http.StatusBadRequest {
+			var p Problem
+			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.StatusCode != w.Code || p.Message == "" {
+				t.Errorf("%d without a word of why: %v: %s", w.Code, err, w.Body)
+			}
 		}
 	})
 }

@@ -185,10 +185,16 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 	defer os.Remove(ours) // a gigabyte for all of them
 	t := trial{
 		binary: ours, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: o.only, skip: skip,
-		log: w.log(s, "ours"),
+		log: w.log(s, "ours"), mark: w.log(s, "ours") + ".made",
+	}
+	if err := os.Remove(t.mark); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return result{}, err
 	}
 	v, err := t.run(ctx)
 	r := result{verdicts: v}
+	if err == nil {
+		err = t.madeOurs(s)
+	}
 	if err != nil || len(v.bad()) == 0 {
 		return r, err
 	}
@@ -198,6 +204,15 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 	}
 	defer os.Remove(upstream)
 	return r, w.repeat(ctx, s, t, upstream, o.again, &r)
+}
+
+// madeOurs is an error if no scheduler was made with our plugins. A single test may need
+// none.
+func (t trial) madeOurs(s suite) error {
+	if _, err := os.Stat(t.mark); t.only == "" && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s made no scheduler with our plugins: its way to make one is none that rewrite.go knows", s.name())
+	}
+	return nil
 }
 
 // repeat runs the tests that failed again, by turns with our plugins and without,

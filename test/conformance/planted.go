@@ -31,8 +31,8 @@ func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s, planted bug %q: %d tests passed, %d failed\n", s.name(), p.bug, v.count("pass"), len(v.bad()))
-		if len(v.bad()) == 0 {
+		fmt.Printf("%s, planted bug %q: %d tests passed, %d failed\n", s.name(), p.bug, v.count("pass"), v.count("fail"))
+		if v.count("fail") == 0 { // one that did not end may be the machine's fault
 			return fmt.Errorf("the planted bug %q was not noticed by %s", p.bug, s.name())
 		}
 	}

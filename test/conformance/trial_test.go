@@ -74,3 +74,18 @@ func TestVerdictsAreLearned(t *testing.T) {
 		t.Errorf("differ, slow, undecided: %v, want %v", got, want)
 	}
 }
+
+func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
+	none, made := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "made")
+	if err := os.WriteFile(made, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		trial trial
+		wrong bool
+	}{{trial{mark: none}, true}, {trial{mark: made}, false}, {trial{mark: none, only: "TestOne"}, false}} {
+		if err := c.trial.madeOurs(suite{path: "scheduler/x"}); (err != nil) != c.wrong {
+			t.Errorf("mark %s, only %q: %v", c.trial.mark, c.trial.only, err)
+		}
+	}
+}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/test/conformance/withours"
 )
 
 // verdicts are how tests ended: pass, fail or skip, by name.
@@ -98,6 +100,7 @@ type trial struct {
 	only, skip       string // patterns; empty for none
 	etcd             string // a directory with the program etcd
 	limit            time.Duration
+	mark             string // a file that is made if a scheduler with our plugins is
 }
 
 // mostRuns is how often a suite is begun again whose run died.
@@ -170,7 +173,7 @@ func (t trial) list() ([]string, error) {
 }
 
 func (t trial) environment() []string {
-	return append(os.Environ(), "PATH="+t.etcd+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return append(os.Environ(), "PATH="+t.etcd+string(filepath.ListSeparator)+os.Getenv("PATH"), withours.Mark+"="+t.mark)
 }
 
 // runOnce runs the tests until they end, or the run dies.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -30,6 +31,7 @@ func FuzzPreview(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	c, pv := previewCluster(f)
+	before, _ := changed(c.store)
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		out, err := pv.Preview(t.Context(), manifest)
 		bad := (*rest.ManifestError)(nil)
@@ -47,8 +49,20 @@ func FuzzPreview(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		if s := c.store.Snapshot(); s.Root().Applications != 4 {
-			t.Errorf("%d applications", s.Root().Applications)
+		after, things := changed(c.store)
+		if things > 0 || after.Queues != before.Queues || after.Holds != before.Holds || after.Counts != before.Counts {
+			t.Errorf("%d pods, applications or nodes changed; counts before and after: %+v, %+v", things, before.Counts, after.Counts)
 		}
 	})
+}
+
+// changed is what the store has, and how many pods, applications and nodes have changed
+// in it since the last call.
+func changed(s *store.Store) (now *store.Rest, things int) {
+	for now == nil {
+		c := s.TakeChanges(1000)
+		things += len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes)
+		now = c.Rest
+	}
+	return now, things
 }

@@ -13,24 +13,43 @@ import (
 // application and a user, and a refusal has a code and a sentence. What comes
 // out is placed, too, because queue and user are just as hostile there.
 func FuzzIdentify(f *testing.F) {
-	f.Add("ns", "uid", "", "", `{"user":"a","groups":["g"]}`, "[]", "gangSchedulingStyle=Hard", false)
-	f.Add("", "", "x-uniqueautogen", "root.a.b", `{"user":""}`, `[{"name":"g"}]`, "gangSchedulingStyle", true)
-	f.Add("\xff", "\xff", "\xff", "ROOT.\xff", "\xff", "\xff", "\xff = \xff", true)
-	f.Add("ns", "u", "app", "root.@recovery@.x", `{"user":"a.b","groups":[null]}`, "null", "", false)
-	f.Add("ns", "u", "app", "root....", `{"user":"İ","groups":{}}`, "{}", "gangSchedulingStyle=hard gangSchedulingStyle=Soft", false)
+	f.Add("ns", "uid", "", "", `{"user":"a","groups":["g"]}`, "[]", "gangSchedulingStyle=Hard", false, "", uint8(0))
+	f.Add("", "", "x-uniqueautogen", "root.a.b", `{"user":""}`, `[{"name":"g"}]`, "gangSchedulingStyle", true, "root.a", uint8(7))
+	f.Add("\xff", "\xff", "\xff", "ROOT.\xff", "\xff", "\xff", "\xff = \xff", true, "\xff", uint8(11))
+	f.Add("ns", "u", "app", "root.@recovery@.x", `{"user":"a.b","groups":[null]}`, "null", "", false, "root.@recovery@", uint8(2))
+	f.Add("ns", "u", "app", "root....", `{"user":"İ","groups":{}}`, "{}", "gangSchedulingStyle=hard gangSchedulingStyle=Soft", false, "..", uint8(13))
 	tr := tree{"root": {submit: config.ACL{Everybody: true}}, "root.a": {QueueInfo: placement.QueueInfo{Leaf: true}}}
 	rules := []config.Rule{
 		{Kind: config.RuleProvided, Create: true, Parent: &config.Rule{Kind: config.RuleUser, Create: true}},
 		{Kind: config.RuleTag, Value: "namespace", Create: true},
 	}
-	f.Fuzz(func(t *testing.T, namespace, uid, app, queueName, userInfo, groups, parameters string, unique bool) {
-		id, reason := placement.Identify(placement.Pod{
-			Namespace: namespace, UID: uid,
-			Labels: map[string]string{placement.KeyApplicationID: app, placement.KeyLegacyQueue: queueName},
+	f.Fuzz(func(t *testing.T, namespace, uid, app, queueName, userInfo, groups, parameters string, unique bool, parent string, where uint8) {
+		pod := placement.Pod{
+			Namespace: namespace, UID: uid, Labels: map[string]string{},
 			Annotations: map[string]string{
 				placement.KeyUserInfo: userInfo, placement.KeyTaskGroups: groups, placement.KeyPolicyParameters: parameters,
 			},
-		}, placement.Options{GenerateUniqueAppID: unique})
+		}
+		// A queue and an application may be named in several places each.
+		switch where % 3 {
+		case 0:
+			pod.Labels[placement.KeyLegacyQueue] = queueName
+		case 1:
+			pod.Labels[placement.KeyQueue] = queueName
+		default:
+			pod.Annotations[placement.KeyQueue] = queueName
+		}
+		switch where / 3 % 4 {
+		case 0:
+			pod.Labels[placement.KeyApplicationID] = app
+		case 1:
+			pod.Labels[placement.KeyLegacyApplicationID] = app
+		case 2:
+			pod.Labels[placement.KeySparkSelector] = app
+		default:
+			pod.Annotations[placement.KeyApplicationID] = app
+		}
+		id, reason := placement.Identify(pod, placement.Options{GenerateUniqueAppID: unique})
 		if id.Application == "" || id.User.Name == "" || id.Queue != queueName {
 			t.Errorf("incomplete identity %+v", id)
 		}
@@ -41,8 +60,9 @@ func FuzzIdentify(f *testing.F) {
 			t.Errorf("gang %v with reason %v", id.Gang, reason)
 		}
 		checkReason(t, reason)
+		home := placement.Namespace{Name: namespace, Annotations: map[string]string{placement.KeyParentQueue: parent}}
 		for _, running := range []bool{false, true} {
-			req := placement.Request{Identity: id, Namespace: placement.Namespace{Name: namespace}, Running: running}
+			req := placement.Request{Identity: id, Namespace: home, Running: running}
 			result, reason := placement.Place(rules, req, tr)
 			checkReason(t, reason)
 			for name, law := range laws {

@@ -47,8 +47,8 @@ func WithRegistry(own frameworkruntime.Registry) scheduler.Option {
 }
 
 // carry returns a copy of the profile that orders its pods by our QueueSort and
-// keeps them off held nodes. A profile without plugins, which upstream's suites
-// use for "all defaults", gets those of the default profile.
+// keeps them off held nodes. A profile without plugins, which is one that does
+// nothing, has these two.
 func carry(profile *schedconfig.KubeSchedulerProfile) schedconfig.KubeSchedulerProfile {
 	p := profile.DeepCopy()
 	if p.Plugins == nil {

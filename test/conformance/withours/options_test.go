@@ -1,6 +1,8 @@
 package withours
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -53,5 +55,18 @@ func TestAHoldIsPlantedOnDemandOnly(t *testing.T) {
 		if got := err == nil && filter != nil; got != planted {
 			t.Errorf("%q: a filter was made without arguments: %t, want %t (error %v)", plant, got, planted, err)
 		}
+	}
+}
+
+func TestASchedulerLeavesItsMark(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made")
+	t.Setenv(Mark, path)
+	r := registry()
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a mark without a scheduler")
+	}
+	_, _ = r[queuesort.Name](t.Context(), nil, nil) // it wants arguments
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 }

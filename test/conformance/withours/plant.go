@@ -22,7 +22,7 @@ const (
 	Hold    = "hold"
 )
 
-// registry is our plugins, with the bug that the environment asks for.
+// registry is our plugins, with the bug that the environment asks for, and the mark.
 func registry() frameworkruntime.Registry {
 	r := frameworkruntime.Registry{queuesort.Name: queuesort.New, reservation.Name: reservation.New}
 	switch os.Getenv(Planted) {
@@ -37,6 +37,7 @@ func registry() frameworkruntime.Registry {
 	case Hold:
 		r[reservation.Name] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return keeper{}, nil }
 	}
+	r[queuesort.Name] = marked(r[queuesort.Name])
 	return r
 }
 
