@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 )
 
 // Every case is a configuration below its type, and what the command says about
@@ -15,7 +17,7 @@ func TestCheckConfiguration(t *testing.T) {
 		if err != nil {
 			return "setup: " + err.Error() + "\n"
 		}
-		if err := checkConfiguration(&cc.ComponentConfig, effectivePlugins(sched)); err != nil {
+		if err := profiles.Check(&cc.ComponentConfig, profiles.Effective(sched.Profiles)); err != nil {
 			return err.Error() + "\n"
 		}
 		return "fine\n"

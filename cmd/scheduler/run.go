@@ -17,6 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 )
 
 // run makes the scheduler and runs it until the process is told to end. It
@@ -38,7 +39,7 @@ func run(opts *options.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := checkConfiguration(&cc.ComponentConfig, effectivePlugins(sched)); err != nil {
+	if err := profiles.Check(&cc.ComponentConfig, profiles.Effective(sched.Profiles)); err != nil {
 		return err
 	}
 	followLease(cc.LeaderElection, gate)

@@ -9,6 +9,7 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 )
 
 // profilesOf makes the scheduler of a configuration and returns the plugins of
@@ -19,8 +20,8 @@ func profilesOf(t *testing.T, document []byte) map[string]*schedconfig.Plugins {
 	if err != nil {
 		t.Fatal(err)
 	}
-	effective := effectivePlugins(sched)
-	if err := checkConfiguration(&cc.ComponentConfig, effective); err != nil {
+	effective := profiles.Effective(sched.Profiles)
+	if err := profiles.Check(&cc.ComponentConfig, effective); err != nil {
 		t.Errorf("check: %v", err)
 	}
 	return effective
@@ -108,12 +109,11 @@ func TestWithPodGroups(t *testing.T) {
 // What matters most of the above, in words that need no comparison.
 func TestPlacesThatMatter(t *testing.T) {
 	lists := profilesOf(t, withoutREST(t, manifests.SecondScheduler))["yunikorn"]
-	preFilter := namesOf(lists.PreFilter)
-	if last := preFilter[len(preFilter)-1]; last != "QueuePreemption" {
+	preFilter := lists.PreFilter.Enabled
+	if last := preFilter[len(preFilter)-1].Name; last != "QueuePreemption" {
 		t.Errorf("the last of preFilter is %s, want QueuePreemption", last)
 	}
-	want := []string{"QueuePreemption", "DynamicResources"}
-	if diff := cmp.Diff(want, namesOf(lists.PostFilter)); diff != "" {
+	if diff := cmp.Diff(set("QueuePreemption", "DynamicResources").Enabled, lists.PostFilter.Enabled); diff != "" {
 		t.Errorf("postFilter (-want +got):\n%s", diff)
 	}
 }

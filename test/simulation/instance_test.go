@@ -22,6 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -98,6 +99,9 @@ func (s *simulation) launch() (*instance, error) {
 		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
 		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
 		scheduler.WithFrameworkOutOfTreeRegistry(in.registry()))
+	if err == nil {
+		err = profiles.Check(cfg, profiles.Effective(sched.Profiles)) // as the command does
+	}
 	if err != nil {
 		cancel()
 		return nil, err

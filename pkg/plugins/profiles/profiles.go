@@ -1,4 +1,4 @@
-package main
+package profiles
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/kubernetes/pkg/scheduler"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
@@ -16,20 +16,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
-// effectivePlugins returns the plugins of each profile as they will be called:
+// Effective returns the plugins of each profile of a scheduler as they will be called:
 // defaults merged in, in order.
-func effectivePlugins(sched *scheduler.Scheduler) map[string]*schedconfig.Plugins {
-	effective := make(map[string]*schedconfig.Plugins, len(sched.Profiles))
-	for name, profile := range sched.Profiles {
+func Effective(made map[string]framework.Framework) map[string]*schedconfig.Plugins {
+	effective := make(map[string]*schedconfig.Plugins, len(made))
+	for name, profile := range made {
 		effective[name] = profile.ListPlugins()
 	}
 	return effective
 }
 
-// checkConfiguration reports everything in which the configuration would start
-// and then not do what it says: quotas nobody enforces, held nodes that are
-// given away. Without our QueueSort there are no queues, and nothing to check.
-func checkConfiguration(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
+// Check reports everything in which a configuration would start and then not do what
+// it says: quotas nobody enforces, held nodes that are given away. The plugins are those
+// of [Effective]. Without our QueueSort there are no queues, and nothing to check.
+func Check(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
 	args := queueSortArgs(cfg, plugins)
 	if args == nil {
 		return nil
