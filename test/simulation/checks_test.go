@@ -3,14 +3,14 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -72,124 +72,6 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	}
 }
 
-// calm makes everything go well from now on.
-func (s *simulation) calm() {
-	s.setTrouble(0)
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
-	s.onTime()
-	for _, in := range s.instances {
-		in.isolated, in.crashIn = false, 0
-	}
-	if s.document.spec == nil {
-		s.configure(s.lastValid)
-	}
-}
-
-const (
-	// restAfter is how long nothing has to happen until it counts as rest: longer than
-	// whatever a process waits for, but for the time-out of holds.
-	restAfter = 25 * time.Second
-	// restWithin is how long it may take. A PodGroup that had a clear node and did not
-	// start has no plan made for it for up to ten minutes, and may start then.
-	restWithin = time.Hour
-)
-
-// settle lets everybody work until nothing happens any more.
-func (s *simulation) settle() error {
-	began, last, seen := time.Now(), time.Now(), -1
-	for time.Since(last) < restAfter || s.held() && time.Since(last) < 2*reservationTimeout*time.Second || s.atPermit() {
-		if time.Since(began) > restWithin {
-			return fmt.Errorf("things do not come to rest within %v", restWithin)
-		}
-		s.breathe(time.Second)
-		if err := s.wrong(); err != nil {
-			return err
-		}
-		s.api.locked(func() {
-			if s.api.writes != seen || !s.connected() || s.leaving() || s.settings.groups && s.held() {
-				last, seen = time.Now(), s.api.writes
-			}
-		})
-	}
-	return nil
-}
-
-// connected tells whether everybody is told of everything: after failures it takes a
-// minute until some try again. The caller holds the lock.
-func (s *simulation) connected() bool {
-	open := map[*instance]int{}
-	for _, st := range s.api.streams {
-		open[st.of]++
-	}
-	want := len(s.api.kinds) + 1 // there are two of the configuration
-	if s.settings.groups {
-		want += groupWatches - 1
-	}
-	return !slices.ContainsFunc(s.instances, func(in *instance) bool { return open[in] < want })
-}
-
-// leaving tells whether a pod is about to leave its node, for which some get more time
-// than what counts as rest: others wait for the room. The caller holds the lock.
-func (s *simulation) leaving() bool {
-	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil && p.Spec.NodeName != ""
-	})
-}
-
-// held tells whether somebody holds a node for a time that ends by itself.
-func (s *simulation) held() bool {
-	for _, in := range s.instances {
-		for _, h := range in.store().Holds().All() {
-			if !h.Required || !h.Patient {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// rest lets everything settle, and compares what every process believes with what is.
-func (s *simulation) rest() error {
-	s.calm()
-	if err := s.settle(); err != nil {
-		return err
-	}
-	if err := s.check(); err != nil {
-		return err
-	}
-	s.api.mu.Lock()
-	defer s.api.mu.Unlock()
-	var errs []error
-	for _, in := range s.instances {
-		if err := in.recount(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", in.name, err))
-		}
-	}
-	leader := s.leader()
-	if leader == nil {
-		return errors.Join(append(errs, errors.New("nobody leads"))...)
-	}
-	errs = append(errs, s.claims(leader)...)
-	errs = append(errs, s.nominations(leader)...)
-	for _, pod := range s.api.allPods() {
-		if err := s.forgotten(leader, pod); err != nil {
-			errs = append(errs, fmt.Errorf("%s: pod %s is forgotten (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// leader is who schedules; nil for nobody. The caller holds the lock.
-func (s *simulation) leader() *instance {
-	for _, in := range s.instances {
-		if !s.elects || in.leads() {
-			return in
-		}
-	}
-	return nil
-}
-
 func (in *instance) store() *store.Store { return in.witness.Store }
 
 // recount compares the books of a process with the pods there are.
@@ -213,12 +95,13 @@ func (in *instance) recount() error {
 }
 
 // claims compares who holds a node with what is written on pods.
-func (s *simulation) claims(in *instance) []error {
-	var errs []error
+func (s *simulation) claims(in *instance) []complaint {
+	var all []complaint
 	holds := in.store().Holds()
 	for _, h := range holds.All() {
 		if !h.Required || !h.Patient {
-			errs = append(errs, fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since))
+			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
+			all = append(all, complaint{"hold of " + h.Name, err})
 		}
 	}
 	for _, pod := range s.api.allPods() {
@@ -229,26 +112,28 @@ func (s *simulation) claims(in *instance) []error {
 			written = written || c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue
 		}
 		if written != held && !ended(pod) && pod.DeletionTimestamp == nil {
-			errs = append(errs, fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held))
+			err := fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held)
+			all = append(all, complaint{"claim of " + pod.Name, err})
 		}
 	}
-	return errs
+	return all
 }
 
 // nominations finds fault with room that the scheduler keeps on a node for a pod of
 // a queue that does not hold the node. The caller holds the lock.
-func (s *simulation) nominations(in *instance) []error {
-	var errs []error
+func (s *simulation) nominations(in *instance) []complaint {
+	var all []complaint
 	holds := in.store().Holds()
 	for _, n := range s.api.allNodes() {
 		for _, nominated := range in.nominated(n.Name) {
 			pod := nominated.GetPod()
 			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
-				errs = append(errs, fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name))
+				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
+				all = append(all, complaint{"nomination of " + pod.Name, err})
 			}
 		}
 	}
-	return errs
+	return all
 }
 
 // forgotten tells whether a pod could run and does not. The caller holds the lock.
@@ -260,8 +145,11 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		if in.store().Explain(pod.UID).None() {
 			return errors.New("it waits and nobody says why")
 		}
-		if s.apart(pod) {
-			return s.couldStart(in, groupOf(pod))
+		if name := groupOf(pod); s.apart(pod) {
+			if s.tried(in, name) && s.outOfStep(name) {
+				return nil
+			}
+			return s.couldStart(in, name)
 		}
 		for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
 			most, ok := maxOf(s.document.spec, queue)
@@ -270,7 +158,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			}
 		}
 	}
-	if s.outOfStep(in, pod) {
+	if (pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff) && s.outOfStep(types.NamespacedName{}) {
 		return nil
 	}
 	required := informer.RequiredNode(pod)
@@ -293,26 +181,4 @@ func fits(ask, free resources.Vector) bool {
 		}
 	}
 	return true
-}
-
-// clear deletes all pods: nothing may be left of them.
-func (s *simulation) clear() error {
-	if err := s.rest(); err != nil {
-		return err
-	}
-	s.api.locked(func() {
-		for _, pod := range s.api.allPods() {
-			s.api.drop(s.api.pods, pod)
-		}
-	})
-	if err := s.settle(); err != nil {
-		return err
-	}
-	for _, in := range s.instances {
-		root := in.store().Snapshot().Root()
-		if in.store().Holds().Held() || !root.Allocated.IsZero() || !root.Admitted.IsZero() || !root.Pending.IsZero() || !root.Arriving.IsZero() || !root.Leaving.IsZero() {
-			return fmt.Errorf("%s: root has %+v, nodes are held: %v", in.name, root.Usage, in.store().Holds().Held())
-		}
-	}
-	return s.check()
 }

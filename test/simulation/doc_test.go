@@ -13,7 +13,8 @@
 //	podgroups_test.go    PodGroups: what happens to them, and what must never be wrong
 //	instance_test.go     one process of the scheduler
 //	witness_test.go      what its store was told; judge_test.go judges by that
-//	checks_test.go       what must never be wrong, and what not at rest
+//	checks_test.go       what must never be wrong, and what not at rest;
+//	                     rest_test.go what rest is
 //	bugs_test.go         bugs that are planted, to show that they are found
 //	watchdog_test.go     notices that time stands still
 //	locks_test.go        looks at the order of locks

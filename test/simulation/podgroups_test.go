@@ -219,15 +219,20 @@ func (s *simulation) atPermit() bool {
 	})
 }
 
-// outOfStep tells whether a pod is going to be tried again by itself, while a PodGroup is
-// that finds no room for all: whenever their back-offs end together the PodGroup may have
-// the node for the moment in which the pod is tried. The caller holds the lock.
-func (s *simulation) outOfStep(in *instance, pod *corev1.Pod) bool {
-	if !s.settings.groups || pod.Spec.SchedulerName == managed && in.store().Explain(pod.UID).Code != reasons.BackingOff {
-		return false
-	}
+// outOfStep tells whether some of a PodGroup, but for that of the name, find no room for
+// all: whoever is tried again by itself, whenever their back-offs end together with its
+// own, may find that they have the node for the moment. The caller holds the lock.
+func (s *simulation) outOfStep(but types.NamespacedName) bool {
+	return s.settings.groups && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p) && !inGroup(p, but)
+	})
+}
+
+// tried tells whether some of a PodGroup are going to be tried again by themselves. The
+// caller holds the lock.
+func (s *simulation) tried(in *instance, name types.NamespacedName) bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p)
+		return inGroup(p, name) && pending(p) && in.store().Explain(p.UID).Code == reasons.BackingOff
 	})
 }
 

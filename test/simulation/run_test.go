@@ -101,6 +101,7 @@ type progress struct {
 	steps           int
 	cycles          int64
 	judged, skipped int64
+	restless        int64
 }
 
 func newProgress() *progress { return &progress{began: time.Now()} }
@@ -111,11 +112,12 @@ func (p *progress) add(r result) {
 	p.cycles += r.cycles
 	p.judged += r.judged
 	p.skipped += r.skipped
+	p.restless += r.restless
 }
 
 func (p *progress) String() string {
-	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged and %d not",
-		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged, p.skipped)
+	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged and %d not; without rest %d times",
+		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged, p.skipped, p.restless)
 }
 
 // report is what people read when a history went wrong.

@@ -53,6 +53,7 @@ type simulation struct {
 
 	cycles          atomic.Int64 // of scheduling
 	judged, skipped atomic.Int64 // decisions that were judged, and that could not be
+	restless        atomic.Int64 // how often PodGroups never came to rest
 
 	mu     sync.Mutex // guards the rest
 	faults []error
@@ -79,6 +80,7 @@ type result struct {
 	steps           int
 	cycles          int64
 	judged, skipped int64
+	restless        int64
 	digest          uint64
 	err             error
 	last            []string // what happened last
@@ -100,7 +102,8 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), skipped: s.skipped.Load(), digest: s.digest, err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), skipped: s.skipped.Load(), restless: s.restless.Load(),
+			digest: s.digest, err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }
