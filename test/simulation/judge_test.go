@@ -236,8 +236,10 @@ func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going [
 	if ask.NeverPreempts {
 		return errors.New("D2: its preemptionPolicy is Never")
 	}
-	if delay := time.Duration(w.in.sim.settings.startDelay) * time.Second; time.Since(hold.Since) < delay {
-		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", time.Since(hold.Since), delay)
+	// Holds of one moment begin a nanosecond after each other.
+	delay, held := time.Duration(w.in.sim.settings.startDelay)*time.Second, time.Since(hold.Since)
+	if held < delay-time.Microsecond {
+		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", held, delay)
 	}
 	p := portrait{witness: w, inPermit: inPermit}
 	settings := w.Preemption().Required
