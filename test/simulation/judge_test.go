@@ -236,7 +236,7 @@ func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going [
 	if ask.NeverPreempts {
 		return errors.New("D2: its preemptionPolicy is Never")
 	}
-	// Holds of one moment begin a nanosecond after each other.
+	// A hold begins a nanosecond after the end of the one before, if that was just now.
 	delay, held := time.Duration(w.in.sim.settings.startDelay)*time.Second, time.Since(hold.Since)
 	if held < delay-time.Microsecond {
 		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", held, delay)
