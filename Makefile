@@ -107,7 +107,7 @@ integration: ## Tests against a real control plane.
 	LDFLAGS="$$PADDOCK_LDFLAGS" go test -p 1 -timeout 60m $(INTEGRATION) # each; a first build is part of it
 
 .PHONY: nightly
-nightly: ## All long checks, one after the other, with a summary: PARTS= chooses; see docs/nightly.md.
+nightly: ## All long checks, with a summary: PARTS= chooses; see docs/nightly.md.
 	hack/nightly.sh $(PARTS)
 
 .PHONY: bench

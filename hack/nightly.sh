@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs everything that is too long for every change: part by part, each with a log
 # of its own in bin/nightly, and a table of how each ended, summary.md.
-# With arguments, only the named parts; the table keeps the lines of others that ran
-# before, each with its commit. Runs of different parts may go on at the same time.
+# With arguments, only the named parts, one after the other; the table keeps the lines of
+# others that ran before, each with its commit. Without, all of them: those that have
+# times to keep one after the other, and beside them the others, which get what these
+# leave of the cores. Runs of different parts may go on at the same time.
 # A part that failed does not keep the others from running.
 set -uo pipefail
 
@@ -61,9 +63,21 @@ essence() {
     tail -n 9 | paste -sd ';' | cut -c1-400
 }
 
+timed=(integration conformance pages large)
+patient=(simulation unit race image compat lockorder fuzz)
 all=(unit race simulation lockorder integration pages conformance fuzz image compat large)
+# Class idle of the kernel's scheduler gets nothing that anybody else wants.
+idly=(nice -n 19)
+if command -v chrt >/dev/null && chrt -i 0 true 2>/dev/null; then idly=(chrt -i 0); fi
 parts=("$@")
-[[ ${#parts[@]} -gt 0 ]] || parts=("${all[@]}")
+beside=
+if [[ ${#parts[@]} -eq 0 ]]; then
+  parts=("${timed[@]}")
+  rm -f "$out"/*.row
+  trap 'trap - INT TERM; kill 0' INT TERM # who runs beside hears of no Ctrl-C
+  "${idly[@]}" hack/nightly.sh "${patient[@]}" >"$out/patient.log" 2>&1 &
+  beside=$!
+fi
 for part in "${parts[@]}"; do
   if [[ " ${all[*]} " != *" $part "* ]]; then
     echo "nightly: there is no part $part; parts are: ${all[*]}" >&2
@@ -100,5 +114,10 @@ for part in "${parts[@]}"; do
   summarize >"$out/summary.$$" && mv "$out/summary.$$" "$out/summary.md"
   [[ $result == passed ]] || grep -E '^\s*--- FAIL|^FAIL|^panic:' "$log" | head -n 10
 done
+if [[ -n $beside ]]; then
+  echo "nightly: ${patient[*]}, log in $out/patient.log"
+  wait "$beside" || failed=1
+  grep -E '^\s*--- FAIL|^FAIL|^panic:' "$out/patient.log"
+fi
 cat "$out/summary.md"
 exit "$failed"
