@@ -48,7 +48,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
 			}
 		}
 	}
-	if pod.Spec.SchedulerName != managed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
+	if pod.Spec.SchedulerName != managed || in.missed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
 		return
 	}
 	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {

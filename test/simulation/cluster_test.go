@@ -45,9 +45,12 @@ func nodeName(i int) string { return fmt.Sprintf("n%d", i%5) }
 
 // configure writes the configuration of queues. The caller holds the lock.
 func (s *simulation) configure(d document) {
+	for _, in := range s.instances {
+		in.missed = d.spec == nil && (in.missed || s.api.knows(in, s.api.configs) < s.validAt)
+	}
 	s.document = d
 	if d.spec != nil {
-		s.lastValid = d
+		s.lastValid, s.validAt = d, s.api.rv+1
 		for _, leaf := range leaves {
 			if _, ok := maxOf(d.spec, leaf); !ok {
 				s.removed[leaf], s.removed[placement.RecoveryQueue] = true, true

@@ -60,6 +60,9 @@ type instance struct {
 	crashAfter bool
 	isolated   bool           // it does not reach the lease
 	deaf       map[*kind]bool // kinds of which it is told late
+	// missed tells whether it may not have seen the last valid configuration: nobody
+	// can read it any more, since another was written over it that is not.
+	missed bool
 	// known is what it was told of at the beginning of the step; began is the same
 	// at the beginning of the latest cycle of each pod.
 	known map[*kind]int64
@@ -73,7 +76,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()

@@ -48,6 +48,7 @@ type simulation struct {
 	serial    int          // of names
 	document  document
 	lastValid document
+	validAt   int64                // the version since which it is there
 	removed   map[string]bool      // queues that were not configured once
 	lostNodes map[string]time.Time // since when
 
