@@ -208,9 +208,9 @@ func (in *instance) cutOff() error {
 }
 
 // mayWrite finds fault with a write outside of a scheduling cycle by a process
-// that does not lead.
+// that does not lead. One that is dead writes nothing: what goes on in it is not real.
 func (in *instance) mayWrite(ours bool, what, name string) {
-	if ours && in.sim.elects && !in.leads() {
+	if ours && in.sim.elects && !in.leads() && !in.isDead() {
 		in.sim.fault("%s does not lead, and tries to %s %s", in.name, what, name)
 	}
 }

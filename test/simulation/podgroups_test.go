@@ -187,9 +187,10 @@ func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
 // no room, and others take back what they had, the scheduler's queue tells the first of
 // that room: all are tried again whenever their back-off is over, and for a moment quota
 // and nodes are theirs. So what is said of them, and of others, changes as long as they
-// are there, and plans are made for them again and again.
+// are there, and plans are made for them again and again. A write without a condition
+// takes a nomination away.
 func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
-	return s.settings.groups && len(conditions) > 0 && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
+	return s.settings.groups && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
 		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition && c.Type != reservations.HeldCondition
 	})
 }

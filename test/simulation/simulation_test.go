@@ -115,6 +115,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		removed: map[string]bool{}, tries: map[string]int{},
 	}
 	s.settings = s.chance.arguments()
+	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf
 	s.profiles = configuration(t, s.settings)
 	s.elects = s.chance.of(3) || bug == bugNoGate
 	// As with-podgroups has it, see docs/decisions.md.
