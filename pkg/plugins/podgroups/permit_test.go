@@ -39,7 +39,8 @@ func (m miscounting) PostFilter(context.Context, fwk.CycleState, *corev1.Pod, fw
 // atPermit is a handle with pods that wait.
 type atPermit struct {
 	*plugintest.Handle
-	pods []*atWait
+	pods   []*atWait
+	theirs fwk.Handle // what upstream's plugin has in its place
 }
 
 func (h *atPermit) IterateOverWaitingPods(do func(fwk.WaitingPod)) {
@@ -75,7 +76,13 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 	if _, err := queuesort.New(h.Context(), plugintest.Args(), h.Handle); err != nil {
 		t.Fatal(err)
 	}
-	pl := Around(h.Context(), miscounting{says: says}, fake.NewSimpleClientset(podGroup("g", 3)), h)
+	pl, err := around(h.Context(), func(theirs fwk.Handle) (fwk.Plugin, error) {
+		h.theirs = theirs
+		return miscounting{says: says}, nil
+	}, fake.NewSimpleClientset(podGroup("g", 3)), h)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h.Start(t)
 	const all = 3
 	runs := func(i int) *corev1.Pod {
@@ -144,10 +151,10 @@ func TestPermit(t *testing.T) {
 func TestOthersAreLetGo(t *testing.T) {
 	for running, want := range map[int]int{2: 0, 3: 1} {
 		pod := member("asks", "g")
-		pl, h := scene(t, nil, running, pod)
+		_, h := scene(t, nil, running, pod)
 		waiting, alone := &atWait{pod: pod}, &atWait{pod: member("alone", "")}
 		h.pods = []*atWait{waiting, alone}
-		(&guarded{h, pl.mayGo}).IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(Name) })
+		h.theirs.IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(Name) })
 		if len(waiting.let) != want || len(alone.let) != 1 {
 			t.Errorf("%d run: let go by %v, and one without a PodGroup by %v", running, waiting.let, alone.let)
 		}
@@ -169,7 +176,10 @@ func TestPostFilter(t *testing.T) {
 // TestNobodyKnows: without a store it is upstream who says.
 func TestNobodyKnows(t *testing.T) {
 	h := plugintest.New(t)
-	pl := Around(h.Context(), miscounting{says: fwk.NewStatus(fwk.Wait)}, fake.NewSimpleClientset(), h)
+	pl, err := around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
 		t.Errorf("%v, want what upstream says", status)
 	}

@@ -47,24 +47,17 @@ type upstream interface {
 // New makes the plugin and, in a managed profile, has the store follow PodGroups. It
 // fails where their definition is not installed.
 func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-	guard := &guarded{Handle: h}
-	plugin, err := coscheduling.New(ctx, obj, guard)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", Name, err)
-	}
 	client, err := versioned.NewForConfig(h.KubeConfig())
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	theirs, ok := plugin.(upstream)
-	if !ok {
-		return nil, fmt.Errorf("plugin %s: %T lacks an extension point that it had", Name, plugin)
+	pl, err := around(ctx, func(h fwk.Handle) (fwk.Plugin, error) { return coscheduling.New(ctx, obj, h) }, client, h)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	pl := Around(ctx, theirs, client, h)
 	if args, ok := obj.(*config.CoschedulingArgs); ok {
 		pl.wait = time.Duration(args.PermitWaitingTimeSeconds) * time.Second
 	}
-	guard.may = pl.mayGo
 	return pl, nil
 }
 
@@ -92,14 +85,23 @@ func (g guardedPod) Allow(plugin string) {
 	}
 }
 
-// Around makes the plugin of upstream's and, in a managed profile, has the store follow
-// PodGroups, which the client reads.
-func Around(ctx context.Context, theirs upstream, client versioned.Interface, h fwk.Handle) *Plugin {
+// around makes the plugin of upstream's, which it makes with a guarded handle, and, in a
+// managed profile, has the store follow PodGroups, which the client reads.
+func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := process.For(ctx, h)
+	pl := &Plugin{process: p, handle: h, wait: defaultWait}
+	theirs, err := build(&guarded{h, pl.mayGo})
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if pl.upstream, ok = theirs.(upstream); !ok {
+		return nil, fmt.Errorf("%T lacks an extension point that it had", theirs)
+	}
 	p.FollowPodGroups(h.ProfileName(), func(s *store.Store) {
 		go run(ctx, client, s, p.Clock)
 	})
-	return &Plugin{upstream: theirs, process: p, handle: h, wait: defaultWait}
+	return pl, nil
 }
 
 // defaultWait is upstream's.
