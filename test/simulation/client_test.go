@@ -411,9 +411,11 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 }
 
 // nothing is what a process does that is dead: its goroutines are there until it is
-// buried, and must not go on meanwhile.
+// buried, and must not go on meanwhile. Then they end, and what takes a failure for a
+// reason to try again at once must not keep time from going on until they have.
 func (in *instance) nothing() error {
 	<-in.buried
+	time.Sleep(time.Millisecond)
 	return errDead
 }
 
