@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -167,25 +166,12 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		switch {
 		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", len(n.Spec.Taints) > 0:
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Sub(in.keptFor(n.Name, pod))):
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
 		default:
 			return fmt.Errorf("node %s could take it", n.Name)
 		}
 	}
 	return nil
-}
-
-// keptFor is the room on a node that upstream's filters keep from a pod, for others of
-// its priority and above that are nominated there. Who is so without right, nominations
-// finds, or that it could run itself.
-func (in *instance) keptFor(node string, from *corev1.Pod) resources.Vector {
-	var kept resources.Vector
-	for _, nominated := range in.nominated(node) {
-		if p := nominated.GetPod(); p.UID != from.UID && corev1helpers.PodPriority(p) >= corev1helpers.PodPriority(from) {
-			kept = kept.Add(request(p))
-		}
-	}
-	return kept
 }
 
 func fits(ask, free resources.Vector) bool {
