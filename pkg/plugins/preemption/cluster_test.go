@@ -3,6 +3,7 @@ package preemption_test
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ import (
 // runs but what a test calls.
 type cluster struct {
 	framework.Framework
+	queue   *queue
 	store   *store.Store
 	now     time.Time
 	told    map[string]bool // decisions that were seen
@@ -117,15 +119,16 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	for name, args := range pluginArgs() {
 		profile.PluginConfig = append(profile.PluginConfig, schedulerconfig.PluginConfig{Name: name, Args: args})
 	}
+	q := &queue{}
 	f, err := frameworkruntime.NewFramework(ctx, registry(tb), profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
-		frameworkruntime.WithPodActivator(nobody{}), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()))
+		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &cluster{Framework: f, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
+	c := &cluster{Framework: f, queue: q, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
 	spec, err := queuesconfig.Parse([]byte(queues))
 	if err != nil {
 		tb.Fatal(err)
@@ -150,10 +153,16 @@ func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
 	}
 }
 
-// nobody is a scheduler's queue that nobody takes pods from.
-type nobody struct{}
+// queue is a scheduler's queue that nobody takes pods from. The process's pump, which
+// runs here too, hands it whom it took from the store before the test did.
+type queue struct{ handed atomic.Int32 }
 
-func (nobody) Activate(klog.Logger, map[string]*corev1.Pod) {}
+func (q *queue) Activate(_ klog.Logger, pods map[string]*corev1.Pod) { q.handed.Add(int32(len(pods))) }
+
+// cameBack tells whether the store let anybody through since the last call.
+func (c *cluster) cameBack() bool {
+	return len(c.store.TakeActivations())+int(c.queue.handed.Swap(0)) > 0
+}
 
 func (c *cluster) translate(p *corev1.Pod) store.Pod {
 	t := informer.Translate(p, informer.RequestOptions{})
