@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -161,12 +162,15 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if (pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff) && s.outOfStep(types.NamespacedName{}) {
 		return nil
 	}
+	if in.stranded[pod.UID] {
+		return nil
+	}
 	required := informer.RequiredNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {
 		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", len(n.Spec.Taints) > 0:
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
-		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
+		case !fits(request(pod), s.free(in, n, corev1helpers.PodPriority(pod))):
 		default:
 			return fmt.Errorf("node %s could take it", n.Name)
 		}

@@ -247,7 +247,7 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption names none
 	c.in.mayWrite(ours, "delete", name)
-	return c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
+	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
 		if ours && *o.Preconditions.UID != pod.UID {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the precondition is another one"))
 		}
@@ -260,6 +260,10 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		c.in.api.deletePod(pod)
 		return nil
 	})
+	if !ours && apierrors.IsNotFound(err) {
+		c.in.strand()
+	}
+	return err
 }
 
 // Patch patches the status of a pod.
@@ -268,7 +272,8 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		return nil, fmt.Errorf("nobody has taught this API server patches of type %s of %v", pt, subresources)
 	}
 	var says struct {
-		Status struct {
+		Metadata struct{ UID types.UID }
+		Status   struct {
 			Conditions []corev1.PodCondition
 		}
 	}
@@ -306,6 +311,10 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		patched = after
 		return nil
 	})
+	if marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }; says.Metadata.UID == "" && // ours name it
+		apierrors.IsNotFound(err) && slices.ContainsFunc(says.Status.Conditions, marks) {
+		c.in.strand()
+	}
 	return patched, err
 }
 

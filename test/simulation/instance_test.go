@@ -69,6 +69,8 @@ type instance struct {
 	gaps  int // times it missed what happened to pods
 	began map[types.UID]map[*kind]int64
 	held  map[types.UID]bool // whether the pod held a node then
+	// stranded are pods that may not be brought back: see strand.
+	stranded map[types.UID]bool
 }
 
 // launch starts a scheduler on the API server.
@@ -76,7 +78,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, stranded: map[types.UID]bool{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -277,7 +279,10 @@ func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	_, holds := p.in.store().Holds().Of(pod.UID)
-	p.in.api.locked(func() { p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds })
+	p.in.api.locked(func() {
+		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
+		delete(p.in.stranded, pod.UID)
+	})
 	p.in.sim.cycles.Add(1)
 	return nil, nil
 }

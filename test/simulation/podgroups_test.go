@@ -13,7 +13,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -267,7 +266,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		}
 	}
 	for _, n := range s.api.allNodes() {
-		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))) {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, s.free(in, n, least(waiting))) {
 			continue
 		}
 		may := true
