@@ -43,7 +43,7 @@ type step struct {
 }
 
 // nextStep decides what happens to a pod on a healthy node. deletedAt is when the agent learned of the deletion; it is zero
-// for a pod that is not being deleted.
+// for a pod that is not being deleted, and where the agent was not told of that yet.
 func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
 	if pod.DeletionTimestamp != nil {
 		return deletionStep(pod, where, s, deletedAt, now)
@@ -73,6 +73,9 @@ func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time
 	}
 	if where != admitted {
 		return step{do: doTerminate}
+	}
+	if deletedAt.IsZero() {
+		return step{} // the lister has it before the agent is told, which then comes again
 	}
 	if wait := stopTime(pod, s, deletedAt).Sub(now); wait > 0 {
 		return step{wait: wait}

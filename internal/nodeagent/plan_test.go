@@ -82,6 +82,16 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
+// TestDeletionBeforeItIsToldOf: the lister knows of a deletion before the agent is told of
+// it, and until then nobody knows how long the pod has had.
+func TestDeletionBeforeItIsToldOf(t *testing.T) {
+	now := time.Unix(1000, 0)
+	pod := deleting(running(testPod("p", "n"), now.Add(-time.Minute)), now, 30)
+	if got := nextStep(pod, admitted, script{}, time.Time{}, now); got != (step{}) {
+		t.Errorf("got %+v, want nothing: the agent comes again when it is told", got)
+	}
+}
+
 func TestParseScriptNamesTheAnnotation(t *testing.T) {
 	s, err := parseScript(map[string]string{AnnotationCompleteAfter: "soon", AnnotationFailAfter: "-1s", AnnotationStopAfter: "2s"})
 	if err == nil || !strings.Contains(err.Error(), AnnotationCompleteAfter) || !strings.Contains(err.Error(), AnnotationFailAfter) {
