@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -31,8 +32,12 @@ func FuzzPreview(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	c, pv := previewCluster(f)
+	for end, first := time.Now().Add(time.Minute), c.store.Spec(); c.store.Spec() == first; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			f.Fatal("the process beside has not read its configuration")
+		}
+	}
 	before, _ := changed(c.store)
-	read := false // the process beside reads the configuration, once
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		out, err := pv.Preview(t.Context(), manifest)
 		bad := (*rest.ManifestError)(nil)
@@ -51,9 +56,6 @@ func FuzzPreview(f *testing.F) {
 			}
 		}
 		after, things := changed(c.store)
-		if !read && after.Spec != before.Spec {
-			before, read = after, true
-		}
 		if things > 0 || after.Queues != before.Queues || after.Holds != before.Holds || after.Counts != before.Counts {
 			t.Errorf("%d pods, applications or nodes changed; counts before and after: %+v, %+v", things, before.Counts, after.Counts)
 		}
