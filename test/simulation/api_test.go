@@ -47,6 +47,8 @@ type apiServer struct {
 	// somebody did something to it: to a node, a queue or a pod by its name, or to
 	// the configuration. Nil is who is no scheduler of ours.
 	touched map[string]map[*instance]int64
+	// preempted are the pods of which upstream's preemption has said that they go.
+	preempted map[types.UID]bool
 }
 
 // kind is the objects of one kind.
@@ -67,7 +69,7 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}}
+	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.UID]bool{}}
 	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })

@@ -33,6 +33,9 @@ const (
 	bugOverMax      = "a max is forgotten"
 	bugNonsense     = "a configuration that is invalid lifts every max"
 	bugEagerDelete  = "pods are deleted before anybody has decided"
+	bugByName       = "victims are deleted by their names"
+	bugShutOurs     = "a node is refused to pods of queues, though nobody holds it"
+	bugShutPlain    = "a node is refused to other pods, though nobody holds it"
 	bugNominated    = "that somebody is nominated is never taken back"
 	bugDeaf         = "that there is room is not passed on"
 	bugHalves       = "members of a PodGroup do not wait for each other"
@@ -57,6 +60,9 @@ var bugs = []struct{ name, complaint string }{
 	{bugNonsense, "binds .*: queue .* uses"},
 	{bugEagerDelete, "about which nobody decided"},
 	{bugDeaf, "is forgotten .*: it waits and nobody says why"},
+	{bugByName, "deletes .* by its name only"},
+	{bugShutOurs, `is forgotten \(NoNodeFits.*\): node .* could take it`},
+	{bugShutPlain, `is forgotten \(\): node .* could take it`},
 	{bugNominated, "room is kept on node"},
 	{bugHalves, "have a place, which starts with"},
 	{bugGroupDeaf, "could take all .* of PodGroup"},
@@ -187,14 +193,28 @@ func (w *witness) workWrongly(work []store.Work) {
 	}
 }
 
+// shut tells whether a node is refused to a pod that nobody keeps from it.
+func (s *simulation) shut(pod *corev1.Pod) bool {
+	switch s.bug {
+	case bugShutOurs, bugShutPlain:
+		return (pod.Spec.SchedulerName == managed) == (s.bug == bugShutOurs) && unlucky(pod)
+	}
+	return false
+}
+
+// unlucky is one pod of seven.
+func unlucky(pod *corev1.Pod) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(pod.Name))
+	return h.Sum32()%7 == 0
+}
+
 // deafQueueSort does not let some pods through the gate, whatever the store says.
 type deafQueueSort struct{ *queuesort.Plugin }
 
 func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	status := d.Plugin.PreEnqueue(ctx, pod)
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(pod.Name))
-	if pod.Spec.SchedulerName == managed && h.Sum32()%7 == 0 {
+	if pod.Spec.SchedulerName == managed && unlucky(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
 	}
 	return status

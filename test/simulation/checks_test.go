@@ -3,10 +3,10 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -29,18 +29,32 @@ func (s *simulation) check() error {
 
 // judgeBind finds fault with the node that a pod is about to get: it is full, or a
 // queue is over its max by it. What a process cannot have known when the cycle of the
-// pod began is no fault of its. The caller holds the lock of the API server.
-func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
+// pod began is no fault of its. It tells whether the process may take the pod for a
+// smaller one until it is told of the bind, for upstream's cache minds no changes of a pod
+// that is about to be bound. The caller holds the lock of the API server.
+func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smaller bool) {
 	began, ask := in.began[pod.UID], request(pod)
 	n := s.api.node(node)
 	knew := min(began[s.api.pods], began[s.api.nodes])
 	s.judgeTogether(in, pod, began)
-	if s.api.surprised(in, pod.Name, knew) { // it was made larger
-		s.api.touch(nil, usedBy(pod)...)
-		s.api.touch(nil, node)
-		return
+	if s.api.surprised(in, pod.Name, knew) {
+		s.count(unbound)
+		return true
 	}
-	if n != nil && !s.api.surprised(in, node, knew) {
+	whole := true
+	defer func() {
+		if whole {
+			s.count(bound)
+		} else {
+			s.count(unbound)
+		}
+	}()
+	switch {
+	case s.api.surprised(in, node, knew):
+		whole = false
+	case n == nil:
+		s.fault("%s binds %s to node %s, which is not there", in.name, pod.Name, node)
+	default:
 		free := informer.Allocatable(n).Sub(s.api.usedOn(node))
 		for kind, amount := range ask.All() {
 			if amount > free.Get(kind) {
@@ -49,18 +63,27 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) {
 			}
 		}
 	}
-	if pod.Spec.SchedulerName != managed || in.missed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
-		return
+	if pod.Spec.SchedulerName != managed {
+		return false
+	}
+	if in.missed || s.api.surprised(in, touchedConfig, began[s.api.configs]) {
+		whole = false
+		return false
 	}
 	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
 		most, ok := maxOf(s.lastValid.spec, queue) // another one changes nothing
-		if !ok || s.removed[queue] || s.api.surprised(in, queue, knew) {
+		if s.removed[queue] || s.api.surprised(in, queue, knew) {
+			whole = false
+			continue
+		}
+		if !ok {
 			continue
 		}
 		if used := s.api.usedBelow(queue); !most.Allows(used, ask) {
 			s.fault("%s binds %s, which requests %v: queue %s uses %v of %v", in.name, pod.Name, ask, queue, used, most)
 		}
 	}
+	return false
 }
 
 // judgeDelete finds fault with the end of a pod that nobody decided about.
@@ -70,6 +93,14 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	defer w.mu.Unlock()
 	if _, decided := w.due[pod.UID]; !decided && pod.DeletionTimestamp == nil {
 		s.fault("%s deletes %s, about which nobody decided", in.name, pod.Name)
+	}
+}
+
+// judgeByName finds fault with a delete that names no UID and is not upstream's, which says
+// of the pod first that it preempts it. The caller holds the lock.
+func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
+	if !s.api.preempted[pod.UID] {
+		s.fault("%s deletes %s by its name only", in.name, pod.Name)
 	}
 }
 
@@ -100,6 +131,9 @@ func (s *simulation) claims(in *instance) []complaint {
 	var all []complaint
 	holds := in.store().Holds()
 	for _, h := range holds.All() {
+		if s.settings.groups && time.Since(h.Since) < 2*reservationTimeout*time.Second {
+			continue // a plan of a PodGroup that is about to be given up
+		}
 		if !h.Required || !h.Patient {
 			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
 			all = append(all, complaint{"hold of " + h.Name, err})
@@ -130,7 +164,8 @@ func (s *simulation) nominations(in *instance) []complaint {
 			pod := nominated.GetPod()
 			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
 				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
-				all = append(all, complaint{"nomination of " + pod.Name, err})
+				// The next cycle of the pod decides anew, so what lasts is without one.
+				all = append(all, complaint{fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID]), err})
 			}
 		}
 	}
@@ -147,7 +182,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			return errors.New("it waits and nobody says why")
 		}
 		if name := groupOf(pod); s.apart(pod) {
-			if s.tried(in, name) && s.outOfStep(name) {
+			if s.tried(in, name) && s.outOfStep(name) && s.triedLately(in, name) {
 				return nil
 			}
 			return s.couldStart(in, name)
@@ -159,10 +194,8 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 			}
 		}
 	}
-	if (pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff) && s.outOfStep(types.NamespacedName{}) {
-		return nil
-	}
-	if in.stranded[pod.UID] {
+	backsOff := pod.Spec.SchedulerName != managed || in.store().Explain(pod.UID).Code == reasons.BackingOff
+	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) {
 		return nil
 	}
 	required := informer.RequiredNode(pod)
@@ -170,7 +203,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		switch {
 		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", len(n.Spec.Taints) > 0:
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
-		case !fits(request(pod), s.free(in, n, corev1helpers.PodPriority(pod))):
+		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
 		default:
 			return fmt.Errorf("node %s could take it", n.Name)
 		}

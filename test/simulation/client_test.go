@@ -226,9 +226,12 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 		if pod.UID != b.UID || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
 			return apierrors.NewConflict(c.kind.resource, b.Name, errors.New("it is another pod, bound already, or being deleted"))
 		}
-		c.in.sim.judgeBind(c.in, pod, target)
+		by := c.in
+		if c.in.sim.judgeBind(c.in, pod, target) {
+			by = nil
+		}
 		c.in.api.editPod(pod, func(p *corev1.Pod) { p.Spec.NodeName = target })
-		c.in.api.touch(c.in, usedBy(c.in.api.pod(nameOf(pod)))...)
+		c.in.api.touch(by, usedBy(c.in.api.pod(nameOf(pod)))...)
 		c.in.sim.logf("%s binds %s to %s", c.in.name, pod.Name, target)
 		did = true
 		return nil
@@ -245,6 +248,9 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 
 // Delete deletes a pod.
 func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
+	if c.in.sim.bug == bugByName {
+		o.Preconditions = nil
+	}
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption names none
 	c.in.mayWrite(ours, "delete", name)
 	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
@@ -254,6 +260,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 		if ours {
 			c.in.sim.judgeDelete(c.in, pod)
 		} else {
+			c.in.sim.judgeByName(c.in, pod)
 			c.in.sim.logf("upstream's preemption in %s deletes %s", c.in.name, pod.Name)
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)
@@ -280,6 +287,8 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	if err := json.Unmarshal(data, &says); err != nil {
 		return nil, err
 	}
+	marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }
+	upstreams := says.Metadata.UID == "" && slices.ContainsFunc(says.Status.Conditions, marks) // ours name the UID
 	if len(says.Status.Conditions) == 0 {
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
@@ -298,6 +307,9 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			return nil
 		}
 		c.in.api.put(c.in.api.pods, after)
+		if upstreams {
+			c.in.api.preempted[pod.UID] = true
+		}
 		if c.in.sim.onlyTold(says.Status.Conditions) {
 			c.in.api.writes--
 		}
@@ -311,8 +323,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		patched = after
 		return nil
 	})
-	if marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }; says.Metadata.UID == "" && // ours name it
-		apierrors.IsNotFound(err) && slices.ContainsFunc(says.Status.Conditions, marks) {
+	if upstreams && apierrors.IsNotFound(err) {
 		c.in.strand()
 	}
 	return patched, err

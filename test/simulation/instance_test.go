@@ -71,6 +71,7 @@ type instance struct {
 	held  map[types.UID]bool // whether the pod held a node then
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
+	tried    map[types.UID]time.Time // when the latest cycle of each pod began
 }
 
 // launch starts a scheduler on the API server.
@@ -78,7 +79,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, stranded: map[types.UID]bool{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -281,9 +282,10 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	_, holds := p.in.store().Holds().Of(pod.UID)
 	p.in.api.locked(func() {
 		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
+		p.in.tried[pod.UID] = time.Now()
 		delete(p.in.stranded, pod.UID)
 	})
-	p.in.sim.cycles.Add(1)
+	p.in.sim.count(cycles)
 	return nil, nil
 }
 
@@ -307,8 +309,11 @@ type watchedReservation struct {
 }
 
 func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if w.in.sim.bug == bugHeldNodes {
+	switch {
+	case w.in.sim.bug == bugHeldNodes:
 		return nil
+	case w.in.sim.shut(pod):
+		return fwk.NewStatus(fwk.Unschedulable, "no")
 	}
 	return w.Plugin.Filter(ctx, state, pod, node)
 }

@@ -43,13 +43,13 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 	}
 	world, decision, err := w.world(&ask, hold, going, inPermit, spec)
 	if errors.Is(err, errSkipped) {
-		w.in.sim.skipped.Add(1)
+		w.in.sim.count(undecided)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	w.in.sim.judged.Add(1)
+	w.in.sim.count(decided)
 	for _, v := range going {
 		if w.startsWith(&ask, v.UID) {
 			return fmt.Errorf("victim %s waits at Permit for the asker itself", v.Name)
@@ -229,7 +229,7 @@ func (p *portrait) protection(m *mirrored) victims.Protection {
 // without knowing how the victims were chosen: does it hold its node (D1) and may it
 // preempt (D2), is it time (D3), may each of them go (D4).
 func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
-	w.in.sim.judged.Add(1)
+	w.in.sim.count(decided)
 	if hold.Node != ask.RequiredNode {
 		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)
 	}

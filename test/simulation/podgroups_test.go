@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -219,13 +220,41 @@ func (s *simulation) atPermit() bool {
 	})
 }
 
-// outOfStep tells whether some of a PodGroup, but for that of the name, find no room for
-// all: whoever is tried again by itself, whenever their back-offs end together with its
-// own, may find that they have the node for the moment. The caller holds the lock.
+// outOfStep tells whether some of a PodGroup, but for that of the name, may be tried and
+// find no room for all: whoever is tried again by itself, whenever their back-offs end
+// together with its own, may find that they have the node for the moment. The caller holds
+// the lock.
 func (s *simulation) outOfStep(but types.NamespacedName) bool {
 	return s.settings.groups && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
-		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p) && !inGroup(p, but)
+		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p) && !inGroup(p, but) && s.able(groupOf(p))
 	})
+}
+
+// able tells whether there are as many of a PodGroup as start together, and none that a
+// scheduling gate keeps: the others have nobody tried. The caller holds the lock.
+func (s *simulation) able(name types.NamespacedName) bool {
+	g, members := s.group(name), 0
+	for _, p := range s.api.allPods() {
+		if inGroup(p, name) {
+			if len(p.Spec.SchedulingGates) > 0 {
+				return false
+			}
+			members++
+		}
+	}
+	return g != nil && members >= int(g.Spec.MinMember)
+}
+
+// inStep is within what time somebody is tried again who keeps step with others: some
+// times the longest back-off.
+const inStep = 30 * time.Second
+
+// lately tells whether a pod was tried a short time ago. The caller holds the lock.
+func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID]) < inStep }
+
+// triedLately tells whether some of a PodGroup were. The caller holds the lock.
+func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
+	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return inGroup(p, name) && pending(p) && in.lately(p) })
 }
 
 // tried tells whether some of a PodGroup are going to be tried again by themselves. The
@@ -266,7 +295,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		}
 	}
 	for _, n := range s.api.allNodes() {
-		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, s.free(in, n, least(waiting))) {
+		if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !fits(ask, informer.Allocatable(n).Sub(s.api.usedOn(n.Name))) {
 			continue
 		}
 		may := true

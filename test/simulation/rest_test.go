@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +33,10 @@ const (
 	restWithin = time.Hour
 )
 
-// settle lets everybody work until nothing happens any more. It is false where there is
-// no rest but nothing happens either than what is said of pods that wait, and who holds
-// a node for a while, which may go on for ever where there are PodGroups: see onlyTold.
+// settle lets everybody work until nothing happens any more, and nobody is stranded. It is
+// false where there is no rest but nothing happens either than what is said of pods that
+// wait, and who holds a node for a while, which may go on for ever where there are
+// PodGroups: see onlyTold.
 func (s *simulation) settle() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
 	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
@@ -49,7 +51,7 @@ func (s *simulation) settle() (rested bool, err error) {
 			return false, err
 		}
 		s.api.locked(func() {
-			if s.api.writes != seen || !s.connected() || s.leaving() {
+			if s.api.writes != seen || !s.connected() || s.leaving() || s.stranded() {
 				last, seen = time.Now(), s.api.writes
 			}
 		})
@@ -101,11 +103,13 @@ func (s *simulation) rest() error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if !rested {
-		s.restless.Add(1)
-		return nil
+	s.count(rests)
+	found := s.complaints()
+	if !rested { // who takes turns may not have had one
+		s.count(restless)
+		found = slices.DeleteFunc(found, func(c complaint) bool { return strings.HasPrefix(c.what, "forgotten ") })
 	}
-	wrong, err := s.lasting(s.complaints())
+	wrong, err := s.lasting(found)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,9 @@ func TestSimulation(t *testing.T) {
 			}
 		}
 		t.Log(p)
+		if steps >= 10_000 {
+			p.counts.enough(t)
+		}
 	}
 }
 
@@ -96,12 +99,10 @@ func tell(t *testing.T) (done func()) {
 
 // progress adds up histories.
 type progress struct {
-	began           time.Time
-	histories       int
-	steps           int
-	cycles          int64
-	judged, skipped int64
-	restless        int64
+	began     time.Time
+	histories int
+	steps     int
+	counts    counts
 }
 
 func newProgress() *progress { return &progress{began: time.Now()} }
@@ -109,15 +110,13 @@ func newProgress() *progress { return &progress{began: time.Now()} }
 func (p *progress) add(r result) {
 	p.histories++
 	p.steps += r.steps
-	p.cycles += r.cycles
-	p.judged += r.judged
-	p.skipped += r.skipped
-	p.restless += r.restless
+	for i, n := range r.counts {
+		p.counts[i] += n
+	}
 }
 
 func (p *progress) String() string {
-	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %d scheduling cycles, %d decisions judged and %d not; without rest %d times",
-		p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.cycles, p.judged, p.skipped, p.restless)
+	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %v", p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.counts)
 }
 
 // report is what people read when a history went wrong.

@@ -52,9 +52,7 @@ type simulation struct {
 	removed   map[string]bool      // queues that were not configured once
 	lostNodes map[string]time.Time // since when
 
-	cycles          atomic.Int64 // of scheduling
-	judged, skipped atomic.Int64 // decisions that were judged, and that could not be
-	restless        atomic.Int64 // how often PodGroups never came to rest
+	counts [kindsCounted]atomic.Int64
 
 	mu     sync.Mutex // guards the rest
 	faults []error
@@ -77,14 +75,12 @@ const remembered = 80
 
 // result is what became of a history.
 type result struct {
-	seed            uint64
-	steps           int
-	cycles          int64
-	judged, skipped int64
-	restless        int64
-	digest          uint64
-	err             error
-	last            []string // what happened last
+	seed   uint64
+	steps  int
+	counts counts
+	digest uint64
+	err    error
+	last   []string // what happened last
 }
 
 // live lives a history in a bubble where time is virtual.
@@ -103,8 +99,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 		err := s.run(steps)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		r = result{seed: seed, steps: s.step, cycles: s.cycles.Load(), judged: s.judged.Load(), skipped: s.skipped.Load(), restless: s.restless.Load(),
-			digest: s.digest, err: err, last: slices.Clone(s.told)}
+		r = result{seed: seed, steps: s.step, counts: s.counted(), digest: s.digest, err: err, last: slices.Clone(s.told)}
 	})
 	return r
 }

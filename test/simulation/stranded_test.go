@@ -1,12 +1,10 @@
 package simulation_test
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-
-	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // A pod that upstream's preemption makes room for is stranded when its last victim is
@@ -20,7 +18,8 @@ import (
 //	    └───────────────────────────────────────────────────────┘
 //	                    a cycle of the pod begins
 //
-// Nobody tells for whom a call was, so all who are nominated then may be stranded.
+// Nobody tells for whom a call was, so all who are nominated then may be stranded. There
+// is no rest until the queue was swept, which tries them.
 
 // strand is told that a call of upstream's preemption found no victim.
 func (in *instance) strand() {
@@ -40,28 +39,16 @@ func (in *instance) strand() {
 	}
 	in.api.locked(func() {
 		for _, uid := range stranded {
+			if !in.stranded[uid] {
+				in.sim.count(strandings)
+			}
 			in.stranded[uid] = true
 		}
 	})
 }
 
-// free is what a node has left for a pod of the priority: what pods do not use, and what
-// is not kept for one that is stranded. The caller holds the lock.
-func (s *simulation) free(in *instance, n *corev1.Node, priority int32) resources.Vector {
-	free := informer.Allocatable(n).Sub(s.api.usedOn(n.Name))
-	for _, nominated := range in.nominated(n.Name) {
-		if pod := nominated.GetPod(); in.stranded[pod.UID] && corev1helpers.PodPriority(pod) >= priority {
-			free = free.Sub(request(pod))
-		}
-	}
-	return free
-}
-
-// least is the least priority of the pods.
-func least(pods []*corev1.Pod) int32 {
-	priority := corev1helpers.PodPriority(pods[0])
-	for _, p := range pods {
-		priority = min(priority, corev1helpers.PodPriority(p))
-	}
-	return priority
+// stranded tells whether a pod that waits may be stranded. The caller holds the lock.
+func (s *simulation) stranded() bool {
+	leader := s.leader()
+	return leader != nil && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return pending(p) && leader.stranded[p.UID] })
 }
