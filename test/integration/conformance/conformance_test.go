@@ -1,6 +1,6 @@
-// Package conformance_test runs the shortest of upstream's suites with our plugins in
-// every test run: that the suites can still be rewritten, built and run is known then,
-// and not only at night.
+// Package conformance_test runs some of upstream's tests with our plugins in every test
+// run: that the suites can still be rewritten, built and run, and the verdicts that most
+// depend on the order and the filter, are known then, and not only at night.
 package conformance_test
 
 import (
@@ -11,24 +11,39 @@ import (
 	"testing"
 )
 
-// passed finds in the table of the command how many tests of the suite passed.
-var passed = regexp.MustCompile(`(?m)^\| extender \| (\d+) \|`)
+// row finds in the table of the command how many tests of a suite passed.
+var row = regexp.MustCompile(`(?m)^\| (\S+) \| (\d+) \|`)
 
-// TestUpstreamsExtenderSuite takes little more than building the suite does. A pod has
-// to get past our order and our filter, and the extenders have to be asked.
-func TestUpstreamsExtenderSuite(t *testing.T) {
-	command := exec.CommandContext(t.Context(), "go", "run", "./test/conformance", "-suites", "^extender$")
-	command.Dir, command.Stderr = "../../..", os.Stderr
-	out, err := command.Output()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := passed.FindSubmatch(out)
-	if row == nil {
-		t.Fatal("the table has no row of the suite")
-	}
-	if n, err := strconv.Atoi(string(row[1])); err != nil || n < 1 {
-		t.Errorf("%s tests passed, %v", row[1], err)
+// TestUpstreamsTests takes little more than building the suites does. Of each it wants
+// as many verdicts as there are, or as the pattern has.
+func TestUpstreamsTests(t *testing.T) {
+	for _, c := range []struct {
+		name, suites, only string
+		want               map[string]int
+	}{
+		{"order and filter", "^(extender|queueing)$", "", map[string]int{"extender": 1, "queueing": 9}},
+		{
+			"preemption and nominated nodes", "^preemption(/nominatednodename)?$", "TestPreferNominatedNode|TestPreemption/^basic_pod_preemption",
+			map[string]int{"preemption": 2, "preemption/nominatednodename": 2},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), "go", "run", "./test/conformance", "-suites", c.suites, "-run", c.only)
+			command.Dir, command.Stderr = "../../..", os.Stderr
+			out, err := command.Output()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			passed := map[string]int{}
+			for _, m := range row.FindAllStringSubmatch(string(out), -1) {
+				passed[m[1]], _ = strconv.Atoi(m[2])
+			}
+			for suite, want := range c.want {
+				if passed[suite] < want {
+					t.Errorf("%d tests of suite %s passed, want %d", passed[suite], suite, want)
+				}
+			}
+		})
 	}
 }
