@@ -168,7 +168,11 @@ func (s *simulation) complaints() []complaint {
 	all = append(all, s.nominations(leader)...)
 	for _, pod := range s.api.allPods() {
 		if err := s.forgotten(leader, pod); err != nil {
-			err = fmt.Errorf("%s: pod %s is forgotten (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)
+			ago := "never"
+			if at, tried := leader.tried[pod.UID]; tried {
+				ago = fmt.Sprint(time.Since(at).Round(time.Second), " ago")
+			}
+			err = fmt.Errorf("%s: pod %s is forgotten (%v): %w; tried last: %s", leader.name, pod.Name, leader.store().Explain(pod.UID), err, ago)
 			all = append(all, complaint{"forgotten " + pod.Name, err})
 		}
 	}

@@ -23,7 +23,8 @@ func TestUpstreamsTests(t *testing.T) {
 	}{
 		{"order and filter", "^(extender|queueing)$", "", map[string]int{"extender": 1, "queueing": 9}},
 		{
-			"preemption and nominated nodes", "^preemption(/nominatednodename)?$", "TestPreferNominatedNode|TestPreemption/^basic_pod_preemption",
+			"preemption and nominated nodes", "^preemption(/nominatednodename)?$",
+			`TestPreferNominatedNode|TestPreemption/^basic_pod_preemption_\(.*Async_API_calls_enabled:_true.*Binding:_true`,
 			map[string]int{"preemption": 2, "preemption/nominatednodename": 2},
 		},
 	} {
