@@ -205,10 +205,21 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
 		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
 		default:
-			return fmt.Errorf("node %s could take it", n.Name)
+			return fmt.Errorf("node %s could take it; nominated there: %v", n.Name, in.namesNominated(n.Name))
 		}
 	}
 	return nil
+}
+
+// namesNominated are the pods for which the scheduler keeps room on a node, each with its
+// scheduler.
+func (in *instance) namesNominated(node string) []string {
+	var names []string
+	for _, nominated := range in.nominated(node) {
+		pod := nominated.GetPod()
+		names = append(names, fmt.Sprintf("%s of %s", pod.Name, pod.Spec.SchedulerName))
+	}
+	return names
 }
 
 func fits(ask, free resources.Vector) bool {
