@@ -3,8 +3,8 @@
 # of its own in bin/nightly, and a table of how each ended, summary.md.
 # With arguments, only the named parts, one after the other; the table keeps the lines of
 # others that ran before, each with its commit. Without, all of them: those that have
-# times to keep one after the other, and beside them the others, which get what these
-# leave of the cores. Runs of different parts may go on at the same time.
+# times to keep, or work for a time, one after the other, and beside them the others,
+# which get what these leave of the cores. Runs of different parts may go on at once.
 # A part that failed does not keep the others from running.
 set -uo pipefail
 
@@ -63,8 +63,8 @@ essence() {
     tail -n 9 | paste -sd ';' | cut -c1-400
 }
 
-timed=(integration conformance pages large)
-patient=(simulation unit race image compat lockorder fuzz)
+timed=(integration conformance pages large fuzz)
+patient=(simulation unit race image compat lockorder)
 all=(unit race simulation lockorder integration pages conformance fuzz image compat large)
 # Class idle of the kernel's scheduler gets nothing that anybody else wants.
 idly=(nice -n 19)
