@@ -152,7 +152,9 @@ func (s *simulation) end() {
 	for _, in := range s.instances {
 		in.stop()
 	}
-	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+	// Upstream's metrics look once a second whether they may end, and who waits at Permit
+	// does so until its time is over.
+	time.Sleep((permitWaiting + 2) * time.Second)
 }
 
 // makeStep makes a random move, lets everybody do what follows, and looks for what
