@@ -240,6 +240,10 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 		return
 	}
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
+	if p.state == admitted && p.outgrown == nil && !event.Request.Covers(p.Request) {
+		before := p.Request
+		p.outgrown = &before
+	}
 	if p.state != unplaced {
 		s.unplace(p, now)
 	}

@@ -21,7 +21,8 @@ import (
 //     else bound it, or an earlier bind did succeed whose answer was lost. The queue is
 //     told of a pod that came to the other node, and of nothing else.
 //   - A pod runs where it was to run, and requests less than when it was given the node:
-//     it was changed while the watch was interrupted. The queue is told of a pod that came.
+//     it was changed while the watch was interrupted, or while its cycle ran, which goes on
+//     with what the pod requested when it began. The queue is told of a pod that came.
 //   - A pod held a node and was nominated there, and does not run there: the filters
 //     count a nominated pod as if it ran. If the nomination was not written yet, or its
 //     write failed, then nobody is told of its end, which comes with the next cycle of
@@ -78,7 +79,7 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 		s.lose(LostPod{UID: uid, When: now})
 		return
 	}
-	on, uses, foreign := p.on, p.uses, p.Foreign
+	on, uses, foreign := p.on, p.had(), p.Foreign
 	s.drop(p, now)
 	switch {
 	case on != nil:
@@ -88,10 +89,20 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	}
 }
 
+// had is what the scheduler's cache may have an assumed pod with.
+func (p *pod) had() resources.Vector {
+	if p.outgrown != nil {
+		return *p.outgrown
+	}
+	return p.uses
+}
+
 // confirmed looks whether an assumed pod runs as it was assumed.
 func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
-	if p.Node != event.Node || !event.Request.Covers(p.uses) {
-		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: p.uses, When: now})
+	had := p.had()
+	p.outgrown = nil
+	if p.Node != event.Node || !event.Request.Covers(had) {
+		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: had, When: now})
 	}
 }
 

@@ -126,6 +126,9 @@ type pod struct {
 	laneAsk *order.Ask
 	held    resources.Vector // what it is charged: as an ask, or as an allocation
 	slot    resources.Vector // what it is charged as admitted
+	// outgrown is what it requested when it was let through, if it requests less since: a
+	// cycle that runs may have begun with that. Nil for most.
+	outgrown *resources.Vector
 
 	twins    *twins         // set once it was tried and found no node
 	hopes    uint64         // of probing, when it was admitted

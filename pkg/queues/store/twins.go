@@ -77,6 +77,9 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 		s.moveMember(p, to, kept)
 	}
 	p.state = to
+	if to == parked || to == cooling {
+		p.outgrown = nil // its cycle is over
+	}
 	s.changed(p)
 	s.tally(p)
 	if t := p.twins; t != nil {
