@@ -186,7 +186,7 @@ var rules = []rule{
 		match: `go test -run '\^\$' -bench (Cycle|Plan) .*`, why: "each benchmark once: many rounds take minutes", less: true,
 		environment: "GOFLAGS='-buildvcs=false -benchtime=1x' ", says: "\nok ", root: true,
 	},
-	{match: `make bench`, why: "one pair of one case: all take hours", less: true, instead: "$0 CASES=RollOut PAIRS=1", says: "ratio", root: true},
+	{match: `make bench`, why: "one pair of one case: all take hours", less: true, environment: "CASES=RollOut PAIRS=1 ", says: "ratio", root: true},
 
 	// Installing, and removing what others need.
 	{
