@@ -15,6 +15,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -41,6 +42,12 @@ const (
 	bugHalves       = "members of a PodGroup do not wait for each other"
 	bugGroupDeaf    = "a PodGroup is taken for a larger one"
 	bugStandstill   = "two locks are taken in different orders"
+	bugPanic        = "a process panics"
+	bugVictimStays  = "the end of a victim is not noticed"
+	bugHasty        = "preemption for a DaemonSet starts too early"
+	bugElsewhere    = "somebody goes for a DaemonSet on another node"
+	bugNowhere      = "pods are bound to a node that there never was"
+	bugModest       = "what pods request is not noticed until they run"
 )
 
 // bugs are those that are found by what is wrong in a history, each with what finds it:
@@ -66,6 +73,11 @@ var bugs = []struct{ name, complaint string }{
 	{bugNominated, "room is kept on node"},
 	{bugHalves, "have a place, which starts with"},
 	{bugGroupDeaf, "could take all .* of PodGroup"},
+	{bugVictimStays, "holds node .* still"},
+	{bugHasty, "D3: it holds the node for"},
+	{bugElsewhere, "D4: victim .* is on node"},
+	{bugNowhere, "binds .*, which is not there"},
+	{bugModest, "gives .*: queue .* uses"},
 }
 
 // planted is what planted bugs remember; guarded by the witness.
@@ -84,6 +96,14 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 	switch w.in.sim.bug {
 	case bugStandstill:
 		w.standStill()
+	case bugPanic:
+		if w.count++; w.count == 50 {
+			panic("there is a bug")
+		}
+	case bugModest:
+		if p.Node == "" && !p.Foreign {
+			p.Request = resources.Vector{}
+		}
 	case bugDrift:
 		if p.Node != "" {
 			p.Request = first
@@ -107,6 +127,9 @@ func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 	switch w.in.sim.bug {
 	case bugLostDeletion:
 		return w.count%7 == 0
+	case bugVictimStays:
+		_, chosen := w.due[last.UID]
+		return chosen
 	case bugChargedTwice:
 		if last.Deleting && last.Node != "" && !last.Foreign {
 			ghost := last
@@ -117,14 +140,15 @@ func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 	return false
 }
 
-// commitWrongly adds somebody to those who go.
-func (w *witness) commitWrongly(going []store.Victim, node string) []store.Victim {
-	if w.in.sim.bug != bugLawBroken || len(going) == 0 {
+// commitWrongly adds somebody to those who go for a hold.
+func (w *witness) commitWrongly(going []store.Victim, hold *reservations.Hold) []store.Victim {
+	elsewhere := w.in.sim.bug == bugElsewhere && hold.Required
+	if w.in.sim.bug != bugLawBroken && !elsewhere || len(going) == 0 {
 		return going
 	}
 	for _, m := range w.mirror() {
-		if m.Node == node && !m.Deleting && !m.binding && m.UID != going[0].UID {
-			return append(going, store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: node, Note: "why not"})
+		if (m.Node == hold.Node) != elsewhere && !m.Deleting && !m.binding && m.UID != going[0].UID {
+			return append(going, store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
 		}
 	}
 	return going
@@ -132,10 +156,22 @@ func (w *witness) commitWrongly(going []store.Victim, node string) []store.Victi
 
 // bindWrongly changes the node that a pod is bound to.
 func (s *simulation) bindWrongly(node string) string {
-	if s.bug == bugWrongNode {
+	switch s.bug {
+	case bugWrongNode:
 		return nodeName(0)
+	case bugNowhere:
+		return "nowhere"
 	}
 	return node
+}
+
+// configured is what schedulers are told of the settings.
+func (s *simulation) configured() arguments {
+	told := s.settings
+	if s.bug == bugHasty {
+		s.settings.startDelay, told.startDelay = 2, 0
+	}
+	return told
 }
 
 // patchWrongly lets a pod stay nominated.

@@ -402,6 +402,11 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 	if in.isDead() {
 		return in.nothing()
 	}
+	// What nobody waits for is not sent. Upstream's preemption makes such calls when one of
+	// its others has failed.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := pass(ctx, f.before); err != nil {
 		if f.arrives && writes {
 			_ = do()

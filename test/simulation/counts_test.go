@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -16,6 +17,7 @@ const (
 	unbound                   // and those where others had touched one of them
 	rests                     // looks at everything
 	restless                  // those among them where PodGroups never came to rest
+	swept                     // and those that came after the scheduler's queue was swept
 	strandings                // pods of default-scheduler that may have been stranded
 	kindsCounted
 )
@@ -24,8 +26,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest; %d perhaps stranded",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[strandings])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -39,20 +41,43 @@ func (s *simulation) counted() counts {
 	return c
 }
 
-// enough finds fault with histories of which too little was judged.
-func (c counts) enough(t *testing.T) {
-	t.Helper()
-	for _, share := range []struct {
-		what      string
-		part, all int64
-		percent   int64
-	}{
-		{"decisions were judged", c[decided], c[decided] + c[undecided], 75},
-		{"binds were judged in full", c[bound], c[bound] + c[unbound], 55},
-		{"looks at everything were at rest", c[rests] - c[restless], c[rests], 95},
-	} {
-		if share.part*100 < share.all*share.percent {
-			t.Errorf("%d of %d %s, want %d %%", share.part, share.all, share.what, share.percent)
+// shares are what histories have to have judged, in percent.
+var shares = []struct {
+	what    string
+	of      func(c *counts) (part, all int64)
+	percent int64
+}{
+	{"decisions were judged", func(c *counts) (int64, int64) { return c[decided], c[decided] + c[undecided] }, 75},
+	{"binds were judged in full", func(c *counts) (int64, int64) { return c[bound], c[bound] + c[unbound] }, 55},
+	{"looks at everything were at rest", func(c *counts) (int64, int64) { return c[rests] - c[restless], c[rests] }, 95},
+	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
+}
+
+// tooFew finds fault with histories of which too little was judged.
+func (c *counts) tooFew() error {
+	var errs []error
+	for _, s := range shares {
+		if part, all := s.of(c); part*100 < all*s.percent || all == 0 {
+			errs = append(errs, fmt.Errorf("%d of %d %s, want %d %%", part, all, s.what, s.percent))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// TestTooLittleJudgedIsNoticed has histories of which just enough was judged, and then one
+// thing less.
+func TestTooLittleJudgedIsNoticed(t *testing.T) {
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5}
+	if err := enough.tooFew(); err != nil {
+		t.Error(err)
+	}
+	for _, worse := range []counted{undecided, unbound, restless, swept} {
+		c := enough
+		if c[worse]++; c.tooFew() == nil {
+			t.Errorf("nobody noticed: %v", c)
+		}
+	}
+	if (&counts{}).tooFew() == nil {
+		t.Error("nobody noticed that nothing was judged")
 	}
 }

@@ -321,7 +321,7 @@ func (w *watchedReservation) Filter(ctx context.Context, state fwk.CycleState, p
 func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
-	holds := w.in.witness.Holds()
+	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
 		w.in.witness.Assume(pod.UID, node, time.Now())
@@ -330,6 +330,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	}
 	if status.IsSuccess() {
 		w.in.witness.checkReserve(holds, pod, node)
+		w.in.witness.checkQuota(pod.UID, spec)
 		w.in.witness.assumed(pod, node)
 	}
 	return status

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,6 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Stacks name the seed of their history, see live; go:debug does not know this one.
+	if err := os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")); err != nil {
+		panic(err)
+	}
 	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
 	metrics.Register()
 	// Bubbles of synctest have a clock of their own and goroutines of their own. The

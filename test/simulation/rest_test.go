@@ -31,6 +31,9 @@ const (
 	// restWithin is how long it may take. A PodGroup that had a clear node and did not
 	// start has no plan made for it for up to ten minutes, and may start then.
 	restWithin = time.Hour
+	// sweepAfter is how long upstream's queue lets a pod wait that nobody brings back. A rest
+	// that comes later says little of who would have been.
+	sweepAfter = 5 * time.Minute
 )
 
 // settle lets everybody work until nothing happens any more, and nobody is stranded. It is
@@ -96,9 +99,13 @@ func (s *simulation) held() bool {
 // rest lets everything settle, and compares what every process believes with what is.
 func (s *simulation) rest() error {
 	s.calm()
+	began := time.Now()
 	rested, err := s.settle()
 	if err != nil {
 		return err
+	}
+	if time.Since(began) > sweepAfter {
+		s.count(swept)
 	}
 	if err := s.check(); err != nil {
 		return err

@@ -1,12 +1,15 @@
 package simulation_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,7 +86,8 @@ type result struct {
 	last   []string // what happened last
 }
 
-// live lives a history in a bubble where time is virtual.
+// live lives a history in a bubble where time is virtual. All goroutines of it have the seed
+// for a label, which is in the stacks that a panic prints.
 func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	t.Helper()
 	// What takes its chances from elsewhere: upstream's choice among equal nodes, and
@@ -91,6 +95,8 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	rand.Seed(int64(seed)) //nolint:staticcheck // it is the global one that they use; main_test.go makes it work
 	utilrand.Seed(int64(seed))
 	defer process.SetLeader(leader.Always())
+	defer pprof.SetGoroutineLabels(context.Background())
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(seed, 10))))
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t, seed, bug)
 		watched.begin(s)
@@ -111,7 +117,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	}
 	s.settings = s.chance.arguments()
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf
-	s.profiles = configuration(t, s.settings)
+	s.profiles = configuration(t, s.configured())
 	s.elects = s.chance.of(3) || bug == bugNoGate
 	// As with-podgroups has it, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))

@@ -1,10 +1,10 @@
 package simulation_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime/pprof"
 	"strings"
 	"sync/atomic"
@@ -55,12 +55,28 @@ func (s *simulation) stuck(patience time.Duration) {
 // TestStandstillIsNoticed has the program run itself with two locks that are taken
 // in different orders.
 func TestStandstillIsNoticed(t *testing.T) {
+	out, err := liveBeside(t, bugStandstill, "-patience", "3s")
+	if err == nil || !strings.Contains(out, "time does not go on") || !strings.Contains(out, "again: ") {
+		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
+	}
+}
+
+// TestPanicTellsItsSeed has the program run itself with a panic in a goroutine of a process,
+// which nobody can catch.
+func TestPanicTellsItsSeed(t *testing.T) {
+	out, err := liveBeside(t, bugPanic)
+	if err == nil || !strings.Contains(out, "panic: there is a bug") || !regexp.MustCompile(`\[running.*"?seed"?: "?[0-9]+`).MatchString(out) {
+		t.Errorf("the panic does not tell its seed: %v\n%.2000s", err, out)
+	}
+}
+
+// liveBeside has the program run itself with a bug planted, which may be the end of it.
+func liveBeside(t *testing.T, bug string, args ...string) (out string, err error) {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), program, "-test.run", "^TestSimulation$", "-steps", "5000", "-patience", "3s", "-bug", bugStandstill).CombinedOutput()
-	if err == nil || !bytes.Contains(out, []byte("time does not go on")) || !bytes.Contains(out, []byte("again: ")) {
-		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
-	}
+	said, err := exec.CommandContext(t.Context(), program, append([]string{"-test.run", "^TestSimulation$", "-steps", "5000", "-bug", bug}, args...)...).CombinedOutput()
+	return string(said), err
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -136,12 +138,18 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	spec := w.Spec()
 	before, held := w.Holds().Of(asker)
 	going, why := w.Store.Commit(asker, inPermit, now)
-	going = w.commitWrongly(going, before.Node)
+	going = w.commitWrongly(going, &before)
 	if !why.None() {
 		return going, why
 	}
 	after, holds := w.Holds().Of(asker)
-	if held && holds && spec == w.Spec() && before.Since.Equal(after.Since) && len(going) > 0 {
+	switch {
+	case len(going) == 0:
+	case !held:
+		w.in.sim.fault("%s makes pods go for %s, which holds no node", w.in.name, w.in.sim.podName(asker))
+	case !holds || spec != w.Spec() || !before.Since.Equal(after.Since):
+		w.in.sim.count(undecided)
+	default:
 		if err := w.judge(asker, &after, going, inPermit, spec); err != nil {
 			w.in.sim.fault("%s makes pods go for %s on node %s: %v", w.in.name, w.in.sim.podName(asker), after.Node, err)
 		}
@@ -200,6 +208,32 @@ func (w *witness) mirror() []mirrored {
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
 	if pass := holds.MayUse(node, pod.UID, informer.RequiredNode(pod) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
+	}
+}
+
+// checkQuota finds fault with a pod that was given a node and takes a queue over the max of
+// the configuration in force, by what the store was told: unlike where a bind is judged,
+// nobody comes in between. The caller holds mu.
+func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
+	p, known := w.pods[uid]
+	if !known || p.Foreign || p.Node != "" || spec != w.Spec() {
+		return
+	}
+	others := w.mirror()
+	for _, queue := range ancestors(p.Labels[placement.KeyQueue]) {
+		most, ok := maxOf(spec, queue)
+		if !ok || w.in.sim.removed[queue] {
+			continue
+		}
+		var used resources.Vector
+		for _, m := range others {
+			if m.UID != uid && !m.Foreign && slices.Contains(ancestors(m.Labels[placement.KeyQueue]), queue) {
+				used = used.Add(m.Request)
+			}
+		}
+		if !most.Allows(used, p.Request) {
+			w.in.sim.fault("%s gives %s, which requests %v, a node: queue %s uses %v of %v", w.in.name, p.Name, p.Request, queue, used, most)
+		}
 	}
 }
 
