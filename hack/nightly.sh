@@ -17,8 +17,9 @@ module=$(go list -m)
 # the simulation.
 others="$module/test/(integration|simulation|perf)(/|$)"
 
-unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -tags nightly -p 1 -timeout 4h; }
-race() { make --no-print-directory unit-race; }
+unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -count=1 -tags nightly -p 1 -timeout 4h; }
+# What make test has found out before is asked again.
+race() { GOFLAGS="${GOFLAGS:-} -count=1" make --no-print-directory unit-race; }
 # Half of the histories each for two processes, for one uses one core: the same as ever
 # in one, and in the other those of the day.
 simulation() {
