@@ -297,10 +297,13 @@ func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, no
 	if !held {
 		p.in.witness.checkReserve(p.in.store().Holds(), pod, node)
 	}
+	p.in.witness.lodge(pod, node)
 	return nil
 }
 
-func (*probe) Unreserve(context.Context, fwk.CycleState, *corev1.Pod, string) {}
+func (p *probe) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	p.in.witness.moveOut(pod)
+}
 
 // watchedReservation is the plugin that charges pods, told to the witness.
 type watchedReservation struct {
@@ -332,6 +335,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.checkQuota(pod.UID, spec)
 		w.in.witness.assumed(pod, node)
+		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}
 	}
 	return status
 }

@@ -195,6 +195,7 @@ func (s *simulation) learn() {
 			}
 		}
 		in.known = known
+		in.strandBeside()
 	}
 }
 

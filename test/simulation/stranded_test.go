@@ -2,9 +2,13 @@ package simulation_test
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // A pod that upstream's preemption makes room for is stranded when its last victim is
@@ -20,6 +24,11 @@ import (
 //
 // Nobody tells for whom a call was, so all who are nominated then may be stranded. There
 // is no rest until the queue was swept, which tries them.
+//
+// So may a pod of default-scheduler be that was tried while the scheduler's cache had more
+// on a node than there is: a pod that was given the node and requested less by the time
+// that it was seen there, or was seen on another, or ended unseen. The scheduler's queue
+// is not told of that room. The store brings back whom it knows, which are pods of queues.
 
 // strand is told that a call of upstream's preemption found no victim.
 func (in *instance) strand() {
@@ -45,6 +54,59 @@ func (in *instance) strand() {
 			in.stranded[uid] = true
 		}
 	})
+}
+
+// lodging is what a cycle gave a pod.
+type lodging struct {
+	node    string
+	request resources.Vector
+}
+
+// lodge is told of what a cycle of the other profile gives a pod.
+func (w *witness) lodge(pod *corev1.Pod, node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.pods[pod.UID]; known.Node == "" {
+		w.lodged[pod.UID] = lodging{node, request(pod)}
+	}
+}
+
+// moveOut is told that such a cycle has failed.
+func (w *witness) moveOut(pod *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.lodged, pod.UID)
+}
+
+// movesIn is told that a pod is seen on a node; the caller holds mu.
+func (w *witness) movesIn(p *store.Pod, now time.Time) {
+	if l, given := w.lodged[p.UID]; given && (l.node != p.Node || !p.Request.Covers(l.request)) {
+		w.gaveBack = now
+	}
+	delete(w.lodged, p.UID)
+}
+
+// strandBeside notes who was tried before room turned out to be there. The caller holds
+// the lock of the API server.
+func (in *instance) strandBeside() {
+	w := in.witness
+	w.mu.Lock()
+	at := w.gaveBack
+	w.gaveBack = time.Time{}
+	w.mu.Unlock()
+	if at.IsZero() {
+		return
+	}
+	for _, pod := range in.api.allPods() {
+		tried, once := in.tried[pod.UID]
+		if pod.Spec.SchedulerName != corev1.DefaultSchedulerName || !pending(pod) || !once || tried.After(at) {
+			continue
+		}
+		if !in.stranded[pod.UID] {
+			in.sim.count(strandings)
+		}
+		in.stranded[pod.UID] = true
+	}
 }
 
 // stranded tells whether a pod that waits may be stranded. The caller holds the lock.

@@ -42,6 +42,11 @@ type witness struct {
 	// together is how many of the PodGroup of a pod had a place at a time, since it was
 	// given one itself; of pods that are not known to be bound.
 	together map[types.UID]int
+	// lodged is what cycles gave pods that are not known to be bound, of both profiles.
+	lodged map[types.UID]lodging
+	// gaveBack is when one of them turned out to use less than that, or nothing; zero for
+	// not since somebody asked.
+	gaveBack time.Time
 
 	planted // what a planted bug has to remember
 }
@@ -51,7 +56,7 @@ var _ process.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -64,6 +69,7 @@ func (w *witness) Upsert(p store.Pod, now time.Time) {
 	} else {
 		w.pods[p.UID] = p
 		if p.Node != "" {
+			w.movesIn(&p, now)
 			delete(w.placed, p.UID)
 			w.countTogether(&p)
 		}
@@ -77,7 +83,12 @@ func (w *witness) Upsert(p store.Pod, now time.Time) {
 func (w *witness) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
 
 // Lost passes on that a pod is gone that was last seen without a node.
-func (w *witness) Lost(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Lost) }
+func (w *witness) Lost(uid types.UID, now time.Time) {
+	w.gone(uid, now, func(uid types.UID, now time.Time) {
+		w.gaveBack = now
+		w.Store.Lost(uid, now)
+	})
+}
 
 func (w *witness) gone(uid types.UID, now time.Time, tell func(types.UID, time.Time)) {
 	w.mu.Lock()
@@ -94,6 +105,7 @@ func (w *witness) goes(uid types.UID) {
 	delete(w.pods, uid)
 	delete(w.placed, uid)
 	delete(w.together, uid)
+	delete(w.lodged, uid)
 }
 
 // UpsertNode passes on what a node has.
@@ -176,6 +188,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 func (w *witness) forgotten(pod *corev1.Pod) {
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
+	delete(w.lodged, pod.UID)
 	if p, known := w.pods[pod.UID]; known && p.Deleting && p.Node == "" {
 		delete(w.pods, pod.UID)
 	}
