@@ -3,15 +3,54 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
+// kept is what no request changes. The first three are made anew with any change of what
+// they show, also to the same.
+type kept struct {
+	spec   *config.Spec
+	queues *queues.Snapshot
+	view   *inventory.View
+	events uint64            // the number of the next one
+	waits  [3]reasons.Reason // why a pod waits
+}
+
+func (c *cluster) kept() kept {
+	c.server.events.Collect()
+	_, next := c.server.events.Bounds()
+	k := kept{spec: c.store.Spec(), queues: c.store.Snapshot(), view: c.server.inventory.View(), events: next}
+	for i := range k.waits {
+		k.waits[i] = c.store.Explain(types.UID(fmt.Sprint("pod-", i+1)))
+	}
+	return k
+}
+
+// newFuzzed is a cluster with a pod that runs, one that cannot, and one without a queue.
+func newFuzzed(t testing.TB) *cluster {
+	t.Helper()
+	c := newCluster(t, referenceDocument)
+	c.node(t, "n0", "vcore=8 memory=32Gi pods=110")
+	c.add(t, "root.tenants.a", "a-1", "vcore=1", "n0")
+	c.add(t, "root.tenants.b", "b-1", "vcore=99", "")
+	c.add(t, "root.nowhere", "c-1", "vcore=1", "")
+	return c
+}
+
 // FuzzQueries asks for any page with any query: the answer is JSON, but for the pages
-// for people, and an error is the reader's fault and says which.
+// for people, an error is the reader's fault and says which, and nothing changes.
 func FuzzQueries(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"/ws/v1/partition/default/queues", ""}, {"/ws/v1/partition/default/queue/root.a", "subtree"},
@@ -25,11 +64,8 @@ func FuzzQueries(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	c := newCluster(f, referenceDocument)
-	c.node(f, "n0", "vcore=8 memory=32Gi pods=110")
-	c.add(f, "root.tenants.a", "a-1", "vcore=1", "n0")
-	c.add(f, "root.tenants.b", "b-1", "vcore=99", "")
-	c.add(f, "root.nowhere", "c-1", "vcore=1", "")
+	c := newFuzzed(f)
+	before := c.kept()
 	f.Fuzz(func(t *testing.T, path, query string) {
 		target, err := url.Parse("http://scheduler/" + path)
 		if err != nil {
@@ -40,6 +76,9 @@ func FuzzQueries(f *testing.F) {
 		c.http.ServeHTTP(w, &http.Request{Method: http.MethodGet, URL: target, Header: http.Header{"Accept": {"application/json"}}, Body: http.NoBody, Host: "scheduler"})
 		if w.Code >= 500 {
 			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+		if after := c.kept(); after != before {
+			t.Errorf("there was\n%+v\nand is\n%+v", before, after)
 		}
 		page := strings.HasPrefix(w.Header().Get("Content-Type"), "text/")
 		if machines := strings.HasPrefix(target.Path, "/ws/") || strings.HasPrefix(target.Path, "/api/"); page && !machines {
@@ -58,18 +97,15 @@ func FuzzQueries(f *testing.F) {
 }
 
 // FuzzValidate has any document judged: the answer says whether it is allowed, and why
-// not, and the queues are what they were.
+// not, and nothing changes.
 func FuzzValidate(f *testing.F) {
 	for _, document := range []string{
 		referenceDocument, "", "partitions: []", "partitions: 7", "{{", "partitions:\n- name: default\n  queues:\n  - name: root\n    resources: {max: {vcore: -1}}\n", "\xff\x00",
 	} {
 		f.Add([]byte(document))
 	}
-	c := newCluster(f, referenceDocument)
-	before, err := json.Marshal(c.queues(f))
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := newFuzzed(f)
+	before := c.kept()
 	f.Fuzz(func(t *testing.T, document []byte) {
 		w := httptest.NewRecorder()
 		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
@@ -80,8 +116,34 @@ func FuzzValidate(f *testing.F) {
 		if says.Allowed == (says.Reason != "") {
 			t.Errorf("allowed: %v, because of %q", says.Allowed, says.Reason)
 		}
-		if after, err := json.Marshal(c.queues(t)); err != nil || !bytes.Equal(before, after) {
-			t.Errorf("%v; the queues were\n%s\nand are\n%s", err, before, after)
+		if after := c.kept(); after != before {
+			t.Errorf("there was\n%+v\nand is\n%+v", before, after)
 		}
 	})
+}
+
+// TestRequestsThatChangeSomethingAreFound plants changes that a request could make.
+func TestRequestsThatChangeSomethingAreFound(t *testing.T) {
+	for name, change := range map[string]func(*cluster){
+		"the same configuration again": func(c *cluster) { c.configure(t, referenceDocument) },
+		"another configuration":        func(c *cluster) { c.configure(t, "partitions: [{name: default, queues: [{name: root}]}]") },
+		"a pod comes":                  func(c *cluster) { c.add(t, "root.bench", "d-1", "vcore=1", "") },
+		"a pod without a queue goes":   func(c *cluster) { c.store.Delete("pod-3", c.now) },
+		"a node closes":                func(c *cluster) { c.store.SetNodeSchedulable("n0", false, c.now) },
+		"a node shrinks":               func(c *cluster) { c.node(t, "n0", "vcore=7 memory=32Gi pods=110") },
+		"a pod is told something else": func(c *cluster) { c.store.Failed("pod-2", "", reasons.New(reasons.NoNodeFits, "no"), c.now) },
+		"":                             func(*cluster) {},
+	} {
+		c := newFuzzed(t)
+		before := c.kept()
+		server := c.http
+		c.http = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			change(c)
+			server.ServeHTTP(w, r)
+		})
+		c.queues(t)
+		if found := c.kept() != before; found != (name != "") {
+			t.Errorf("%q: found %v", name, found)
+		}
+	}
 }
