@@ -124,17 +124,17 @@ func (c *ConfigMaps) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.changed:
-			c.read()
+			c.Read(c.get(0, config.DefaultsConfigMap), c.get(1, config.QueuesConfigMap))
 		}
 	}
 }
 
-// read makes a configuration of what the ConfigMaps hold now. The handler is
-// told only if that is something else than before: labels change, watches begin
-// anew, and an error is not worth repeating.
-func (c *ConfigMaps) read() {
+// Read makes a configuration of what the ConfigMaps hold now; one without a UID is
+// absent. The handler is told only if that is something else than before: labels
+// change, watches begin anew, and an error is not worth repeating. Only Run calls it,
+// or whoever does not.
+func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	source := "ConfigMaps " + config.DefaultsConfigMap + " and " + config.QueuesConfigMap + " in namespace " + c.namespace
-	defaults, configs := c.get(0, config.DefaultsConfigMap), c.get(1, config.QueuesConfigMap)
 	about := configs
 	if about.UID == "" {
 		about = defaults

@@ -1,0 +1,413 @@
+package process
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/web"
+)
+
+// FuzzFollower gives a process any two ConfigMaps at its start, and again when a valid
+// configuration is in force: what is refused changes nothing, and people are told what is
+// wrong with it; anything else is in force.
+func FuzzFollower(f *testing.F) {
+	metrics.Register()
+	for _, s := range followerSeeds(f) {
+		f.Add(s.group, s.defaults, s.configs, s.key, s.packed)
+	}
+	f.Fuzz(func(t *testing.T, group, defaults, configs, key string, packed []byte) {
+		for _, wrong := range (&fuzzed{group, defaults, configs, key, packed}).live(t, unchanged) {
+			t.Error(wrong)
+		}
+	})
+}
+
+// fuzzed is what the two ConfigMaps have.
+type fuzzed struct {
+	group    string // service.policyGroup of the defaults; empty for none
+	defaults string // queues.yaml of the defaults
+	configs  string // queues.yaml of the other one; empty for none
+	key      string // of binaryData of the other one; empty for none
+	packed   []byte
+}
+
+// followerSeeds are valid documents, small and large, and one of each kind that is not.
+func followerSeeds(t testing.TB) []fuzzed {
+	large := "partitions:\n- name: default\n  placementrules: [{name: provided}, {name: tag, value: namespace, create: true}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n"
+	for i := range 20 {
+		large += fmt.Sprintf("    - {name: q%d, resources: {guaranteed: {vcore: %d, memory: 1Gi}, max: {vcore: 50}}, properties: {preemption.delay: 5s}, queues: [{name: a}, {name: b}]}\n", i, i)
+	}
+	out := []fuzzed{
+		{}, {defaults: plugintest.Document("{vcore: 3}")}, {defaults: brokenDocument}, {defaults: brokenDocument, configs: plugintest.Document("{vcore: 1}")},
+		{configs: "# nothing\n"}, {configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")}, {configs: large}, {group: "mine", key: "mine.yaml.gz", packed: gzipped(t, large)},
+		{group: "mine", configs: brokenDocument}, {key: "queues.yaml.gz", packed: gzipped(t, brokenDocument)}, {key: "queues.yaml.gz", packed: gzipped(t, large)[:50]},
+		{key: "queues.yaml.gz", packed: []byte("no gzip")}, {key: "queues.yaml", packed: []byte("\xff")}, {key: "other", packed: []byte("\xff"), configs: "\xff"},
+		{key: "service.policyGroup.gz", packed: gzipped(t, "queues")},
+	}
+	const queues = "partitions:\n- name: default\n  queues:\n  - name: root\n    "
+	for _, wrong := range []string{
+		"partitions: [", "partitions: *nothing", "partitions:\n\t- x", "---\n---\n", "7", "partitions: []", "partitions: [{name: gpu}]", "partitions: [{name: default}]",
+		"partitions: [{name: default, nodesortpolicy: {type: bin}, queues: [{name: root}]}]", "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]",
+		"partitions: [{name: default, placementrules: [{name: fixed, value: a.b}], queues: [{name: root}]}]", "partitions:\n- name: default\n  queues: &all\n  - name: root\n    queues: *all\n",
+		queues + "submitacl: a b c", queues + "maxapplications: lots", queues + "unknown: 1", queues + "resources: {max: {vcore: 1}}", queues + "queues: [{name: a}, {name: A}]",
+		queues + "queues: [{name: a, resources: {max: {vcore: -1}}}]", queues + "queues: [{name: a, resources: {guaranteed: {vcore: 3}, max: {vcore: 2}}}]",
+		queues + "limits: [{limit: nobody}]", queues + "limits: [{users: [a], maxapplications: 1}]\n    queues: [{name: a, limits: [{users: [a], maxapplications: 2}]}]",
+	} {
+		out = append(out, fuzzed{configs: wrong})
+	}
+	return out
+}
+
+func gzipped(t testing.TB, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); errors.Join(err, w.Close()) != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// configMaps are the defaults and the other one.
+func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
+	defaults = plugintest.Queues(z.defaults)
+	defaults.Name, defaults.UID = config.DefaultsConfigMap, "defaults"
+	if z.group != "" {
+		defaults.Data["service.policyGroup"] = z.group
+	}
+	if z.configs == "" && z.key == "" {
+		return defaults, &corev1.ConfigMap{}
+	}
+	configs = plugintest.Queues(z.configs)
+	if z.configs == "" {
+		configs.Data = nil
+	}
+	if z.key != "" {
+		configs.BinaryData = map[string][]byte{z.key: z.packed}
+	}
+	return defaults, configs
+}
+
+// live has a process follow the ConfigMaps while they come and go, one at a time, and
+// says what it did wrong. Plant makes of the follower what is told of the documents.
+func (z *fuzzed) live(t *testing.T, plant func(*follower) informer.ConfigHandler) []string {
+	defaults, configs := z.configMaps()
+	valid, absent := plugintest.Queues(plugintest.Document("{vcore: 1}")), &corev1.ConfigMap{}
+	l := newLife(t, plant)
+	var wrong []string
+	for _, step := range []struct {
+		name              string
+		defaults, configs *corev1.ConfigMap
+	}{
+		{"at the start", defaults, configs}, {"without defaults", absent, configs}, {"repaired", absent, valid},
+		{"with defaults beside a valid document", defaults, valid}, {"later", defaults, configs},
+	} {
+		before := l.shown
+		l.read(step.defaults, step.configs)
+		for _, w := range l.judge(before, step.defaults, step.configs) {
+			wrong = append(wrong, step.name+": "+w)
+		}
+	}
+	return wrong
+}
+
+// life is a process as far as it follows two ConfigMaps, with a pod that runs and one
+// that waits.
+type life struct {
+	*follower
+	source *informer.ConfigMaps
+	clock  *clocktesting.FakeClock
+	events []string // the objects and notes of all that were written
+	shown  shown
+	parsed map[string]parsed // by document
+}
+
+// parsed is what a document means, or why it cannot be used.
+type parsed struct {
+	spec *config.Spec
+	err  error
+}
+
+// shown is what there is to see of a configuration.
+type shown struct {
+	spec    *config.Spec
+	queues  *queues.Snapshot
+	changed int // pods, applications and nodes that readers see differently
+	events  int
+	waits   reasons.Reason // why the second pod waits
+	pages   web.Configuration
+	inForce bool
+	check   error
+}
+
+func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
+	t.Helper()
+	l := &life{clock: clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0)), parsed: map[string]parsed{}}
+	p := &Process{Clock: l.clock, Leader: leader.Always()}
+	l.follower = newFollower(store.New(config.Default(), store.Options{}), newAnnouncer(l, p.Leader.Leading), p, klog.Logger{})
+	l.announcer.look() // it leads from now on
+	now := l.clock.Now()
+	pod := store.Pod{UID: "uid-runs", Namespace: "ns", Name: "runs", Created: now, Node: "n", Labels: plugintest.Pod("p", 1).Labels,
+		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1})}
+	l.store.UpsertNode("n", pod.Request, now)
+	l.store.Upsert(pod, now)
+	pod.UID, pod.Name, pod.Node = "uid-waits", "waits", ""
+	l.store.Upsert(pod, now)
+	var err error
+	l.source, err = informer.NewConfigMaps(&fake.Clientset{}, plugintest.Namespace, plant(l.follower), klog.Logger{})
+	must(t, err)
+	l.look()
+	return l
+}
+
+// Eventf makes the life a recorder of events.
+func (l *life) Eventf(regarding, _ runtime.Object, _, _, _, note string, args ...any) {
+	l.events = append(l.events, regarding.(*corev1.ConfigMap).Name+": "+fmt.Sprintf(note, args...))
+}
+
+// read has the process read the ConfigMaps, and do what is to be done then.
+func (l *life) read(defaults, configs *corev1.ConfigMap) {
+	l.clock.Step(time.Second)
+	l.source.Read(defaults, configs)
+	if l.inForce() {
+		l.store.Start(l.clock.Now())
+	}
+	l.announcer.look()
+	l.look()
+}
+
+// look sees what there is to see.
+func (l *life) look() {
+	l.shown = shown{
+		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
+		pages: l.configuration(), inForce: l.inForce(), check: l.store.Check(),
+	}
+	for all := false; !all; {
+		c := l.store.TakeChanges(1000)
+		l.shown.changed += len(c.GonePods) + len(c.GoneApps) + len(c.GoneNodes) + len(c.Pods) + len(c.Apps) + len(c.Nodes)
+		all = c.Rest != nil
+	}
+}
+
+// judge says what is wrong with what is seen of the ConfigMaps.
+func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong []string) {
+	spec, err := l.meaning(defaults, configs)
+	switch {
+	case err == nil:
+		wrong = l.accepted(before, spec)
+	case configs.UID == "":
+		wrong = l.refused(before, err, config.DefaultsConfigMap)
+	default:
+		wrong = l.refused(before, err, config.QueuesConfigMap)
+	}
+	if l.shown.check != nil {
+		wrong = append(wrong, "the books are wrong: "+l.shown.check.Error())
+	}
+	return wrong
+}
+
+// meaning is what the ConfigMaps mean, or why they cannot be used.
+func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error) {
+	document, _, err := config.FromConfigMaps(config.Source{Data: defaults.Data, BinaryData: defaults.BinaryData},
+		config.Source{Data: configs.Data, BinaryData: configs.BinaryData})
+	if err != nil {
+		return nil, err
+	}
+	known, ok := l.parsed[string(document)]
+	if !ok {
+		known.spec, known.err = config.Parse(document)
+		l.parsed[string(document)] = known
+	}
+	return known.spec, known.err
+}
+
+// refused says what is wrong where a document cannot be used.
+func (l *life) refused(before shown, err error, about string) (wrong []string) {
+	now := l.shown
+	if now.spec != before.spec || now.queues != before.queues || now.changed > 0 || now.inForce != before.inForce ||
+		now.pages.Source != before.pages.Source || now.pages.Since != before.pages.Since {
+		wrong = append(wrong, fmt.Sprintf("refused, and something changed: %d things, document %q after %q", now.changed, now.spec.Document, before.spec.Document))
+	}
+	if f := now.pages.Failure; f == nil || f.Err.Error() != err.Error() || !f.Corrected.IsZero() {
+		wrong = append(wrong, fmt.Sprintf("the pages say %+v of %v", f, err))
+	}
+	problem := firstOf(err)
+	head, waits := "the configuration before stays in force: ", now.waits == before.waits
+	if !now.inForce {
+		head = "no pod of a queue is scheduled before there is a valid one: "
+		waits = now.waits.Code == reasons.ConfigurationInvalid && strings.Contains(now.waits.Text, problem)
+	}
+	if !waits {
+		wrong = append(wrong, fmt.Sprintf("the pod waits for %v, and before for %v", now.waits, before.waits))
+	}
+	last := ""
+	if now.events > 0 {
+		last = l.events[now.events-1]
+	}
+	note, ok := strings.CutPrefix(last, about+": ")
+	if !ok || !strings.HasPrefix(note, head+problem) || len(note) > 1024 || !utf8.ValidString(note) || problem == "" {
+		wrong = append(wrong, fmt.Sprintf("the last event is %q, want one about %s with %q", last, about, head+problem))
+	}
+	return wrong
+}
+
+// firstOf is the beginning of what an error says first.
+func firstOf(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	first = strings.ToValidUTF8(first, "\uFFFD")
+	return strings.TrimRight(strings.ToValidUTF8(first[:min(len(first), 200)], ""), ". ")
+}
+
+// accepted says what is wrong where a document can be used.
+func (l *life) accepted(before shown, spec *config.Spec) (wrong []string) {
+	now := l.shown
+	switch {
+	case !now.inForce || now.spec.Checksum != spec.Checksum:
+		wrong = append(wrong, fmt.Sprintf("document %q is in force, want %q", now.spec.Document, spec.Document))
+	case before.inForce && before.spec.Checksum == spec.Checksum && now.spec != before.spec:
+		wrong = append(wrong, "what was in force already was put into force again")
+	default:
+		if queue := missing(now.queues, spec.Root); queue != "" {
+			wrong = append(wrong, "there is no queue "+queue)
+		}
+	}
+	if f := now.pages.Failure; f != nil && f.Corrected.IsZero() {
+		wrong = append(wrong, fmt.Sprintf("the pages say %v of a valid document", f.Err))
+	}
+	if now.events > before.events || now.waits.Code == reasons.ConfigurationInvalid {
+		wrong = append(wrong, fmt.Sprintf("valid, and an event says %q, or the pod waits for %v", l.events[before.events:], now.waits))
+	}
+	return wrong
+}
+
+// missing is the first configured queue that is not there; empty for none.
+func missing(in *queues.Snapshot, q *config.Queue) string {
+	if found, ok := in.Find(q.Path); !ok || !found.Managed {
+		return q.Path
+	}
+	for _, c := range q.Children {
+		if path := missing(in, c); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func unchanged(f *follower) informer.ConfigHandler { return f }
+
+// planted is told of documents in place of a follower.
+type planted struct {
+	*follower
+	loaded func(*config.Spec, string)
+	failed func(error, string, *corev1.ConfigMap)
+}
+
+func (p *planted) Loaded(spec *config.Spec, source string) { p.loaded(spec, source) }
+func (p *planted) Failed(err error, source string, about *corev1.ConfigMap) {
+	p.failed(err, source, about)
+}
+
+// TestWrongFollowersAreFound plants followers that do with a document what none may.
+func TestWrongFollowersAreFound(t *testing.T) {
+	metrics.Register()
+	other := spec(t, "other")
+	for _, test := range []struct {
+		name  string
+		plant func(p *planted, f *follower)
+		want  string // in each finding; empty for none
+	}{
+		{"as it is", func(*planted, *follower) {}, ""},
+		{"puts something else into force", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.store.Configure(other, f.process.Clock.Now())
+				f.Failed(err, source, about)
+			}
+		}, "refused, and something changed"},
+		{"forgets a pod", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.store.Delete("uid-runs", f.process.Clock.Now())
+				f.Failed(err, source, about)
+			}
+		}, "refused, and something changed"},
+		{"says that it is wrong, and not what", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.Failed(err, source, nil)
+				f.complain(about, reasons.New(reasons.ConfigurationInvalid, "the configuration before stays in force: bad"))
+			}
+		}, "the last event is"},
+		{"tells the pages something else", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.Failed(err, source, about)
+				f.failed(errors.New("bad"), source)
+			}
+		}, "the pages say"},
+		{"tells pods something else", func(p *planted, f *follower) {
+			p.failed = func(err error, source string, about *corev1.ConfigMap) {
+				f.Failed(err, source, about)
+				f.store.Hold(reasons.New(reasons.Starting, "later"))
+			}
+		}, "the pod waits for"},
+		{"takes the first document only", func(p *planted, f *follower) {
+			p.loaded = func(spec *config.Spec, source string) {
+				if !f.inForce() {
+					f.Loaded(spec, source)
+				}
+			}
+		}, "is in force, want"},
+		{"puts the same into force again", func(p *planted, f *follower) {
+			p.loaded = func(spec *config.Spec, source string) {
+				f.Loaded(spec, source)
+				f.store.Configure(spec, f.process.Clock.Now())
+			}
+		}, "put into force again"},
+		{"complains of a valid one", func(p *planted, f *follower) {
+			p.loaded = func(spec *config.Spec, source string) {
+				f.Loaded(spec, source)
+				f.complain(plugintest.Queues(""), reasons.New(reasons.ConfigurationInvalid, "%s", spec.Checksum))
+			}
+		}, "valid, and an event says"},
+		{"leaves out a queue", func(p *planted, f *follower) {
+			p.loaded = func(spec *config.Spec, source string) {
+				f.Loaded(&config.Spec{Root: config.Default().Root, Rules: spec.Rules, Checksum: spec.Checksum}, source)
+			}
+		}, "there is no queue"},
+	} {
+		plant := func(f *follower) informer.ConfigHandler {
+			p := &planted{follower: f, loaded: f.Loaded, failed: f.Failed}
+			test.plant(p, f)
+			return p
+		}
+		var found []string
+		for _, z := range []fuzzed{
+			{defaults: plugintest.Document("{vcore: 5}"), configs: brokenDocument}, {defaults: plugintest.Document("{vcore: 5}")},
+			{configs: "checksum: x\n" + plugintest.Document("{vcore: 1}")},
+		} {
+			found = append(found, z.live(t, plant)...)
+		}
+		if (test.want == "") != (len(found) == 0) || slices.ContainsFunc(found, func(s string) bool { return !strings.Contains(s, test.want) }) {
+			t.Errorf("%s: found %q, want %q", test.name, found, test.want)
+		}
+	}
+}
