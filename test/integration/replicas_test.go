@@ -34,10 +34,11 @@ func (d deed) String() string { return fmt.Sprintf("%s %s: %d", d.method, d.path
 
 func (d deed) succeeded() bool { return d.status < http.StatusMultipleChoices }
 
+// isOfLease tells whether it reads or writes the lease.
+func (d deed) isOfLease() bool { return strings.HasPrefix(d.path, "/apis/coordination.k8s.io/") }
+
 // leases tells whether it writes the lease.
-func (d deed) leases() bool {
-	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/apis/coordination.k8s.io/")
-}
+func (d deed) leases() bool { return d.method != http.MethodGet && d.isOfLease() }
 
 // takesLease tells whether it took the lease, or renewed it.
 func (d deed) takesLease() bool { return d.leases() && d.succeeded() }
