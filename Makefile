@@ -97,10 +97,16 @@ simulate: ## Random histories of the whole scheduler: STEPS= and SEED= choose.
 soak: ## The same, other histories every time, until one goes wrong or somebody ends it.
 	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
 
+# Packages that have locks. The store's own tests take minutes and no other lock.
+LOCKING := $(addprefix ./pkg/,audit eventlog evict inventory leader metrics plugins/preemption plugins/process record rest)
+
 .PHONY: lockorder
-lockorder: ## The same with locks that watch in which order they are taken: STEPS= chooses.
+lockorder: ## Tests of packages and simulation with locks that watch in which order they are taken: STEPS=, FIRST= choose.
 	out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; go run ./internal/lockorder/overlay "$$out" pkg; \
-	go test -count=1 -timeout 30m -overlay "$$out/overlay.json" -tags lockorder -run '^TestLocksAreTakenInOneOrder$$' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS))
+	export LOCKORDER="$$out/seen"; watching=(go test -count=1 -vet=off -timeout 4h -overlay "$$out/overlay.json" -tags lockorder); \
+	"$${watching[@]}" $(LOCKING); \
+	"$${watching[@]}" -run '^TestLocks' -v ./test/simulation -args $(if $(STEPS),-steps $(STEPS)) $(if $(FIRST),-first $(FIRST)); \
+	go run ./internal/lockorder/judge "$$out"
 
 .PHONY: integration
 integration: ## Tests against a real control plane.

@@ -5,22 +5,19 @@
 //	make lockorder
 //
 // builds the scheduler's packages with these locks in place of those of package
-// sync (see the program in overlay) and lives the histories of test/simulation with
-// them. A lock is known by the field that it is, so that an order that was seen with
-// one store counts for all. Locks of others, such as upstream's, are told of with
-// [Enter] where their code calls ours or ours calls theirs.
+// sync (see the program in overlay), runs the tests of those that have locks and lives
+// the histories of test/simulation. A lock is known by the field that it is, so that an
+// order that was seen with one store counts for all. Locks of others, such as
+// upstream's, are told of with [Enter] where their code calls ours or ours calls theirs.
+// What all these programs saw has to be what [Declared] says (see the program in judge).
 //
 // Nothing outside of such a build uses it.
 package lockorder
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"reflect"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -39,6 +36,7 @@ func (m *Mutex[C]) TryLock() bool {
 	if !m.mu.TryLock() {
 		return false
 	}
+	seen.take(name[C]())
 	held.add(goroutine(), name[C]())
 	return true
 }
@@ -97,16 +95,16 @@ func Wrong() error {
 }
 
 // Seen lists the orders seen so far, sorted.
-func Seen() []string {
+func Seen() []Order {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	var out []string
+	var out []Order
 	for before, after := range seen.after {
 		for lock := range after {
-			out = append(out, before+" before "+lock)
+			out = append(out, Order{before, lock})
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, Order.compare)
 	return out
 }
 
@@ -114,7 +112,7 @@ func Seen() []string {
 func Reset() {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	seen.after, seen.wrong = map[string]map[string]string{}, nil
+	seen.taken, seen.after, seen.wrong = map[string]bool{}, map[string]map[string]string{}, nil
 }
 
 // name is how people know a lock.
@@ -122,112 +120,4 @@ func name[C any]() string {
 	t := reflect.TypeFor[C]()
 	pkg := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
 	return pkg + "." + strings.ReplaceAll(strings.TrimPrefix(t.Name(), "lockOf_"), "_", ".")
-}
-
-// holding is what each goroutine holds.
-type holding struct {
-	mu sync.Mutex
-	by map[uint64][]string
-}
-
-func (h *holding) add(g uint64, lock string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.by[g] = append(h.by[g], lock)
-}
-
-func (h *holding) remove(g uint64, lock string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.Index(h.by[g], lock); i >= 0 {
-		h.by[g] = slices.Delete(h.by[g], i, i+1)
-	}
-	if len(h.by[g]) == 0 {
-		delete(h.by, g)
-	}
-}
-
-func (h *holding) of(g uint64) []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.by[g])
-}
-
-// orders is which lock was taken while which one was held, and where first.
-type orders struct {
-	mu    sync.Mutex
-	after map[string]map[string]string
-	wrong []error
-}
-
-var (
-	held = holding{by: map[uint64][]string{}}
-	seen = orders{after: map[string]map[string]string{}}
-)
-
-func enter(lock string) {
-	g := goroutine()
-	for _, before := range held.of(g) {
-		seen.note(before, lock)
-	}
-	held.add(g, lock)
-}
-
-// leave is told by who gives a lock back: the goroutine that took it, in all code
-// that is watched.
-func leave(lock string) { held.remove(goroutine(), lock) }
-
-func (o *orders) note(before, lock string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if _, known := o.after[before][lock]; known {
-		return
-	}
-	if o.after[before] == nil {
-		o.after[before] = map[string]string{}
-	}
-	o.after[before][lock] = stack()
-	if way := o.way(lock, before, nil); way != nil {
-		text := fmt.Sprintf("%s is taken while %s is held:\n%s", lock, before, o.after[before][lock])
-		for i := range len(way) - 1 {
-			text += fmt.Sprintf("and %s while %s is held:\n%s", way[i+1], way[i], o.after[way[i]][way[i+1]])
-		}
-		o.wrong = append(o.wrong, errors.New(text))
-	}
-}
-
-// way is how one leads from a lock to another one by what is taken after what; nil
-// if it does not.
-func (o *orders) way(from, to string, past []string) []string {
-	if past = append(slices.Clone(past), from); from == to {
-		return past
-	}
-	for next := range o.after[from] {
-		if slices.Contains(past, next) {
-			continue
-		}
-		if found := o.way(next, to, past); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// goroutine is the number of the one that asks.
-func goroutine() uint64 {
-	var buf [64]byte
-	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	if i := bytes.IndexByte(text, ' '); i >= 0 {
-		text = text[:i]
-	}
-	n, err := strconv.ParseUint(string(text), 10, 64)
-	if err != nil {
-		panic(err) // the runtime writes it otherwise by now
-	}
-	return n
-}
-
-func stack() string {
-	buf := make([]byte, 8192)
-	return string(buf[:runtime.Stack(buf, false)])
 }

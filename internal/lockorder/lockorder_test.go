@@ -1,6 +1,8 @@
 package lockorder
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -72,5 +74,103 @@ func TestOrdersOfDifferentGoroutines(t *testing.T) {
 	}
 	if Wrong() == nil {
 		t.Errorf("nothing is wrong with %v", Seen())
+	}
+}
+
+// TestJudge plants what can be wrong with what was seen.
+func TestJudge(t *testing.T) {
+	declared := []Order{{"a", "b"}, {"b", "c"}}
+	saw := func(orders ...Order) (seen []Sighting) {
+		for _, o := range orders {
+			seen = append(seen, Sighting{Order: Order{Lock: o.Before}}, Sighting{Order: Order{Lock: o.Lock}}, Sighting{Order: o, Program: "some.test"})
+		}
+		return seen
+	}
+	for _, test := range []struct {
+		name  string
+		seen  []Sighting
+		wrong string // empty for nothing
+	}{
+		{"what is declared", saw(declared...), ""},
+		{"what follows, too", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"a", "c"}), ""},
+		{"the other way round", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"c", "a"}), "c before a is not declared, nor does it follow; some.test saw it"},
+		{"one within another of its kind", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"a", "a"}), "a before a is not declared"},
+		{"a lock that nobody knew", saw(Order{"a", "b"}, Order{"b", "c"}, Order{"c", "d"}), "c before d is not declared"},
+		{"less than is declared", saw(Order{"a", "b"}, Order{"a", "c"}), "b before c is declared, and nobody saw it"},
+		{"nothing", nil, "a before b is declared, and nobody saw it"},
+		{"a lock that nobody takes", saw(declared...)[1:], "nobody took a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := Judge(test.seen, declared, []string{"a", "b", "c"})
+			if (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("got %v, want %q", err, test.wrong)
+			}
+		})
+	}
+}
+
+// circle is what is wrong with orders when all of them are kept to.
+func circle(declared []Order) error {
+	Reset()
+	defer Reset()
+	for _, o := range declared {
+		seen.note(o.Before, o.Lock)
+	}
+	return Wrong()
+}
+
+func TestDeclared(t *testing.T) {
+	if err := circle(Declared); err != nil {
+		t.Error(err)
+	}
+	if circle(append(slices.Clone(Declared), Order{"store.items.mu", UpstreamQueue})) == nil {
+		t.Error("a circle was planted, and nothing is wrong with it")
+	}
+}
+
+// TestPage: the page has what is declared, and nothing else in such a list.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/survival.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !has(string(page), Declared) {
+		t.Errorf("docs/survival.md is to have this list:\n%s", List(Declared))
+	}
+	for _, other := range [][]Order{Declared[1:], Declared[:len(Declared)-1], Simulated} {
+		if has(string(page), other) {
+			t.Errorf("the page has a list that is wrong:\n%s", List(other))
+		}
+	}
+}
+
+// has tells whether a page has exactly this list, between two empty lines.
+func has(page string, orders []Order) bool {
+	return strings.Contains(page, "\n"+List(orders)+"\n")
+}
+
+// TestSightings: what several programs have seen at a time arrives once and unbroken.
+func TestSightings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "seen")
+	t.Setenv(variable, path)
+	Reset()
+	defer Reset()
+	var a Mutex[lockOf_a_mu]
+	var b Mutex[lockOf_b_mu]
+	var done sync.WaitGroup
+	for range 20 {
+		done.Go(func() { inOrder(&a, &b) })
+	}
+	done.Wait()
+	sightings, err := ReadSightings(path)
+	var got []string
+	for _, s := range sightings {
+		got = append(got, s.Order.String())
+		if s.Before != "" && !strings.Contains(s.Stack, "inOrder") {
+			t.Errorf("the stack is not that of who took the lock:\n%s", s.Stack)
+		}
+	}
+	if slices.Sort(got); err != nil || !slices.Equal(got, []string{" before lockorder.a.mu", " before lockorder.b.mu", "lockorder.a.mu before lockorder.b.mu"}) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -2,5 +2,61 @@
 
 package simulation_test
 
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/lockorder"
+)
+
 // watchesLocks tells that all locks of ours watch in which order they are taken.
 const watchesLocks = true
+
+// TestLocksAreTakenInOneOrder lives histories in which all our locks watch in which
+// order they are taken; make lockorder runs it.
+func TestLocksAreTakenInOneOrder(t *testing.T) {
+	lockorder.Reset()
+	p, steps := newProgress(), 10_000
+	if *stepsFlag > 0 {
+		steps = *stepsFlag
+	}
+	for seed := *firstFlag; p.steps < steps; seed++ {
+		r := live(t, seed, historySteps, *bugFlag)
+		if p.add(r); r.err != nil {
+			t.Fatal(r.report())
+		}
+		if err := lockorder.Wrong(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	t.Log(p)
+	seen := lockorder.Seen()
+	for _, order := range seen {
+		if !order.Follows(lockorder.Simulated) {
+			t.Errorf("%v was seen, and is not declared for the simulation, nor does it follow", order)
+		}
+	}
+	for _, order := range lockorder.Simulated {
+		if !slices.Contains(seen, order) {
+			t.Errorf("%v was not seen: does anybody watch?", order)
+		}
+	}
+}
+
+// TestLocksInTwoOrdersAreNoticed has the program run itself with a lock of package
+// process and upstream's taken in two orders. Nobody else hears what it sees.
+func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), program, "-test.run", "^TestLocksAreTakenInOneOrder$", "-steps", "1", "-bug", bugTwoOrders)
+	child.Env = append(os.Environ(), "LOCKORDER=")
+	out, err := child.CombinedOutput()
+	if want := []byte("process.processesMu is taken while " + lockorder.UpstreamQueue + " is held"); err == nil || !bytes.Contains(out, want) {
+		t.Errorf("nobody noticed: %v\n%.2000s", err, out)
+	}
+}

@@ -1,0 +1,89 @@
+package lockorder
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Order is that a lock is taken while another one is held.
+type Order struct{ Before, Lock string }
+
+// String says it in words.
+func (o Order) String() string { return o.Before + " before " + o.Lock }
+
+func (o Order) compare(other Order) int {
+	return cmp.Or(cmp.Compare(o.Before, other.Before), cmp.Compare(o.Lock, other.Lock))
+}
+
+// Follows tells whether an order is one of these, or follows from some of them, which
+// form no circle.
+func (o Order) Follows(from []Order) bool {
+	return slices.ContainsFunc(from, func(d Order) bool {
+		return d.Before == o.Before && (d.Lock == o.Lock || Order{d.Lock, o.Lock}.Follows(from))
+	})
+}
+
+// UpstreamQueue is the lock of upstream's scheduling queue.
+const UpstreamQueue = "upstream's queue lock"
+
+// Simulated are the orders that the simulation sees, all of them within 2,000 steps.
+var Simulated = []Order{
+	{UpstreamQueue, "store.Store.mu"},
+	{"audit.Laws.mu", "record.Record.mu"},
+	{"inventory.Inventory.mu", "store.Store.mu"},
+	{"process.Process.mu", "store.Store.mu"},
+	{"process.follower.mu", "store.Store.mu"},
+	{"store.Store.mu", "store.items.mu"},
+}
+
+// Declared are the orders there are, with those that follow from them: what the
+// simulation sees, and what the tests of packages see besides. docs/survival.md has the
+// same list.
+var Declared = slices.Concat(Simulated, []Order{
+	{"eventlog.Log.taking", "eventlog.Log.mu"},
+	{"eventlog.Log.taking", "store.Store.mu"},
+})
+
+// Judge returns what is wrong with what was seen: orders that are not declared,
+// declared ones and locks that nobody has seen. It is nil for nothing.
+func Judge(seen []Sighting, declared []Order, locks []string) error {
+	var wrong []error
+	orders, taken := map[Order]bool{}, map[string]bool{}
+	for _, s := range seen {
+		taken[s.Lock] = true
+		if s.Before != "" && !orders[s.Order] && !s.Follows(declared) {
+			wrong = append(wrong, fmt.Errorf("%v is not declared, nor does it follow; %s saw it:\n%s", s.Order, s.Program, s.Stack))
+		}
+		orders[s.Order] = true
+	}
+	for _, o := range declared {
+		if !orders[o] {
+			wrong = append(wrong, fmt.Errorf("%v is declared, and nobody saw it", o))
+		}
+	}
+	for _, lock := range locks {
+		if !taken[lock] {
+			wrong = append(wrong, fmt.Errorf("nobody took %s: no test that is run reaches it", lock))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// List is how docs/survival.md has orders: a line for each lock that is held.
+func List(orders []Order) string {
+	var b strings.Builder
+	before := ""
+	for _, o := range orders {
+		if o.Before != before {
+			before = o.Before
+			fmt.Fprintf(&b, "\n* %s before ", before)
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(o.Lock)
+	}
+	return b.String() + "\n"
+}

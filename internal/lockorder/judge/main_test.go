@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/internal/lockorder"
+)
+
+// TestRun judges all that is declared, and plants less, more, and nothing.
+func TestRun(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		seen  []lockorder.Order
+		wrong string // empty for nothing
+	}{
+		{"what is declared", lockorder.Declared, ""},
+		{"less", lockorder.Declared[1:], "is declared, and nobody saw it"},
+		{"more", append([]lockorder.Order{{Before: "store.items.mu", Lock: "store.Store.mu"}}, lockorder.Declared...), "is not declared"},
+		{"nothing", nil, "no such file"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "locks"), "store.Store.mu\nstore.items.mu\n")
+			var seen strings.Builder
+			for _, o := range test.seen {
+				if err := json.NewEncoder(&seen).Encode(lockorder.Sighting{Order: o, Program: "some.test"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if seen.Len() > 0 {
+				write(t, filepath.Join(dir, "seen"), seen.String())
+			}
+			if err := run(dir); (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+				t.Errorf("got %v, want %q", err, test.wrong)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
