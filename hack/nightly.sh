@@ -34,7 +34,7 @@ simulation() {
   wait "$second" || wrong=1
   return "$wrong"
 }
-lockorder() { make --no-print-directory lockorder STEPS=200000 FIRST="$(date -u +%Y%m%d)00000"; }
+lockorder() { make --no-print-directory lockorder STEPS=250000 FIRST="$(date -u +%Y%m%d)00000"; }
 # The pages run many of the other parts' programs, for minutes each: a part of their own.
 integration() { controlplane ./test/integration ./test/integration/conformance; }
 pages() { controlplane ./test/integration/docs; }
