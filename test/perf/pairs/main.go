@@ -106,10 +106,24 @@ type measured struct {
 	cpu           float64 // seconds
 	cycles        float64 // seconds
 	ours          float64 // seconds of cycles in functions of ours
+	oursAnywhere  float64 // seconds of all goroutines in functions of ours
 }
 
 // pairOf is a run of each side, one after the other.
 type pairOf struct{ base, ours measured }
+
+// doubt is why the figures cannot be right: of names that nothing in a profile has,
+// pprof says that they take no CPU time. One run may be too short for a sample of the
+// scheduling goroutine.
+func (p pairOf) doubt() error {
+	switch {
+	case p.base.cycles+p.ours.cycles == 0:
+		return fmt.Errorf("nothing in the profiles is in %s: is it still called so?", cycle)
+	case p.ours.oursAnywhere == 0:
+		return fmt.Errorf("nothing in the profile is in a function of %s: are ours still called so?", ours)
+	}
+	return nil
+}
 
 // pair runs both configurations, every other time in the other order.
 func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err error) {
@@ -126,6 +140,9 @@ func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err er
 		}
 	}
 	p = pairOf{sides[c.base], sides[c.ours]}
+	if err := p.doubt(); err != nil {
+		return pairOf{}, err
+	}
 	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %s |\n", c.name, i+1,
 		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.cycles, p.ours.cycles, cycles(p), load)
 	return p, nil
@@ -177,12 +194,13 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, fmt.Errorf("run %s: no CPU time in %s", label, path)
 	}
 	var m measured
-	var err1, err2, err3, err4 error
+	var err1, err2, err3, err4, err5 error
 	m.podsPerSecond, err1 = strconv.ParseFloat(string(found[1]), 64)
 	m.cpu, err2 = strconv.ParseFloat(string(used[1]), 64)
 	m.cycles, err3 = sampled(ctx, o.binary, profile, "-show_from="+cycle)
 	m.ours, err4 = sampled(ctx, o.binary, profile, "-show_from="+cycle, "-focus="+ours)
-	return m, errors.Join(err1, err2, err3, err4)
+	m.oursAnywhere, err5 = sampled(ctx, o.binary, profile, "-focus="+ours)
+	return m, errors.Join(err1, err2, err3, err4, err5)
 }
 
 func loadAverage() string {

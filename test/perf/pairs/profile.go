@@ -17,6 +17,7 @@ import (
 func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	var shares []string
 	for i := range o.profiles {
+		var pair pairOf
 		for _, path := range []string{c.base, c.ours} {
 			side := path[strings.LastIndex(path, "/")+1:]
 			label := fmt.Sprintf("%s-%s-profile-%d", c.name, side, i)
@@ -26,16 +27,25 @@ func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 				mutex:  filepath.Join(o.dir, label+".mutex.prof"),
 				block:  filepath.Join(o.dir, label+".block.prof"),
 			}
-			if _, err := o.measure(ctx, path, label,
+			m, err := o.measure(ctx, path, label,
 				"-test.mutexprofile="+p.mutex, "-test.mutexprofilefraction=10",
-				"-test.blockprofile="+p.block, "-test.blockprofilerate=10000"); err != nil {
+				"-test.blockprofile="+p.block, "-test.blockprofilerate=10000")
+			if err != nil {
 				return nil, err
+			}
+			if path == c.base {
+				pair.base = m
+			} else {
+				pair.ours = m
 			}
 			share, err := p.ours(ctx)
 			if err != nil {
 				return nil, err
 			}
 			shares = append(shares, c.name+": "+side+": "+share)
+		}
+		if err := pair.doubt(); err != nil {
+			return nil, err
 		}
 	}
 	return shares, nil
@@ -49,19 +59,32 @@ const (
 	ours  = `paddock-scheduler/paddock/pkg`
 )
 
-// total is what pprof says that the stacks it shows add up to.
-var total = regexp.MustCompile(`Showing nodes accounting for ([\d.]+)s`)
+// total is what pprof says that the stacks it shows add up to; a zero has no unit.
+var total = regexp.MustCompile(`Showing nodes accounting for (?:([\d.]+)s|0),`)
 
-// sampled are the seconds of a profile whose stacks the arguments choose.
+// sampled are the seconds of a profile whose stacks the arguments choose, 0 if they
+// choose none.
 func sampled(ctx context.Context, binary, profile string, choose ...string) (float64, error) {
 	args := append([]string{"tool", "pprof", "-top", "-unit=s", "-nodefraction=0", "-edgefraction=0"}, choose...)
 	out, err := exec.CommandContext(ctx, "go", append(args, binary, profile)...).Output()
 	if err != nil {
 		return 0, fmt.Errorf("read profile %s: %w", profile, err)
 	}
+	seconds, err := accounted(out)
+	if err != nil {
+		return 0, fmt.Errorf("read profile %s: %w", profile, err)
+	}
+	return seconds, nil
+}
+
+// accounted are the seconds that an output of pprof says it shows.
+func accounted(out []byte) (float64, error) {
 	found := total.FindSubmatch(out)
 	if found == nil {
-		return 0, nil // no sample
+		return 0, fmt.Errorf("pprof does not say how many seconds it shows: %q", out[:min(len(out), 500)])
+	}
+	if len(found[1]) == 0 {
+		return 0, nil
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
 }
