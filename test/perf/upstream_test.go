@@ -22,22 +22,24 @@ type counts struct{ nodes, init, measured int }
 var upstreamCases = []struct {
 	dir, name    string
 	small, large counts
-	// managed says that pods of a queue find room as upstream's do. In the cases of
-	// preemption they would not: high-priority pods of a queue do not evict others of it.
-	managed bool
+	// third is the side that is measured but for base and beside: managed where pods of a
+	// queue find room as upstream's do. In the cases of preemption they would not, for
+	// high-priority pods of a queue do not evict others of it: asks.
+	third string
 }{
-	{"misc", "SchedulingBasic", counts{500, 500, 3000}, counts{5000, 1000, 1000}, true},
-	{"misc", "SchedulingWithMixedChurn", counts{500, 0, 1000}, counts{}, true},
-	{"misc", "SchedulingDaemonset", counts{500, 0, 3000}, counts{5000, 0, 3000}, true},
-	{"misc", "Unschedulable", counts{500, 10, 1000}, counts{}, true},
-	{"misc", "PreemptionBasic", counts{500, 2000, 400}, counts{}, false},
-	{"misc", "PreemptionAsync", counts{500, 2000, 1500}, counts{5000, 20000, 1000}, false},
-	{"topology_spreading", "TopologySpreading", counts{500, 1000, 1000}, counts{}, true},
-	{"affinity", "SchedulingNodeAffinity", counts{500, 500, 1000}, counts{}, true},
+	{"misc", "SchedulingBasic", counts{500, 500, 3000}, counts{5000, 1000, 1000}, "managed"},
+	{"misc", "SchedulingWithMixedChurn", counts{500, 0, 1000}, counts{}, "managed"},
+	{"misc", "SchedulingDaemonset", counts{500, 0, 3000}, counts{5000, 0, 3000}, "managed"},
+	{"misc", "Unschedulable", counts{500, 10, 1000}, counts{}, "managed"},
+	{"misc", "PreemptionBasic", counts{500, 2000, 400}, counts{}, "asks"},
+	{"misc", "PreemptionAsync", counts{500, 2000, 1500}, counts{5000, 20000, 1000}, "asks"},
+	{"topology_spreading", "TopologySpreading", counts{500, 1000, 1000}, counts{}, "managed"},
+	{"affinity", "SchedulingNodeAffinity", counts{500, 500, 1000}, counts{}, "managed"},
 }
 
 // BenchmarkUpstream runs upstream's cases with upstream's configuration (base),
-// beside our profile in one process (beside), and with all pods in a queue (managed).
+// beside our profile in one process (beside), and either with all pods in a queue
+// (managed) or beside with a profile that also asks QueuePreemption (asks).
 func BenchmarkUpstream(b *testing.B) {
 	out, err := exec.CommandContext(b.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -49,13 +51,10 @@ func BenchmarkUpstream(b *testing.B) {
 			if n.nodes == 0 {
 				continue
 			}
-			for side, configuration := range map[string]string{"base": "", "beside": besideConfiguration, "managed": managedConfiguration} {
-				if side == "managed" && !c.managed {
-					continue
-				}
+			for _, side := range []string{"base", "beside", c.third} {
 				b.Run(c.name+"/"+size+"/"+side, func(b *testing.B) {
 					dir := filepath.Join(cases, c.dir)
-					file := writer{b, b.TempDir()}.upstream(dir, c.name, n, configuration)
+					file := writer{b, b.TempDir()}.upstream(dir, c.name, n, upstreamConfigurations[side])
 					b.Chdir(dir) // templates are named from there
 					cpu.measure(b, func() { perf.RunBenchmarkPerfScheduling(b, file, c.name, registry()) })
 				})
@@ -110,17 +109,37 @@ func (n counts) used(w writer, operations any) map[string]any {
 	return out
 }
 
-// besideConfiguration is manifests/config/two-profiles.yaml: the pods are in no
-// queue, and two of our plugins are in their way.
-const besideConfiguration = `
+// upstreamConfigurations are those of the sides; without any it is upstream's default.
+var upstreamConfigurations = map[string]string{
+	"base":    "",
+	"beside":  twoProfiles + plainPlugins + ourProfile,
+	"asks":    twoProfiles + askingPlugins + ourProfile,
+	"managed": managedConfiguration,
+}
+
+// twoProfiles, with the plugins of the first and ourProfile, is
+// manifests/config/two-profiles.yaml: the pods are in no queue.
+const twoProfiles = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
   plugins:
-    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
+`
+
+// plainPlugins are the two of ours that are in the way of pods in no queue.
+const plainPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
     filter: {enabled: [{name: NodeReservation}]}
-  pluginConfig: &ours
+`
+
+// askingPlugins are those and what two-profiles.yaml says to add for DaemonSets:
+// QueuePreemption is asked for every pod, and leaves all others to DefaultPreemption.
+const askingPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
+    preFilter: {enabled: [{name: QueuePreemption}]}
+    postFilter: {enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}], disabled: [{name: "*"}]}
+`
+
+const ourProfile = `  pluginConfig: &ours
   - name: QueueSort
     args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: "", metricsQueues: 0}
 - schedulerName: yunikorn

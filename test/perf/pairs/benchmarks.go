@@ -14,7 +14,8 @@ type benchmark struct {
 }
 
 // benchmarks are all cases. Upstream's are compared twice: with its pods beside our
-// profile in one process, and with its pods in a queue where that makes sense.
+// profile in one process, and with its pods in a queue where that makes sense; else
+// beside it with a plugin more that makes room.
 func benchmarks() []benchmark {
 	var list []benchmark
 	for _, name := range []string{"Queues", "HeldBack", "Reclaim", "RollOut", "Readers"} {
@@ -33,11 +34,11 @@ func benchmarks() []benchmark {
 	} {
 		upstream(name, "small", "beside", "managed")
 	}
-	upstream("PreemptionBasic", "small", "beside")
-	upstream("PreemptionAsync", "small", "beside")
+	upstream("PreemptionBasic", "small", "beside", "asks")
+	upstream("PreemptionAsync", "small", "beside", "asks")
 	upstream("SchedulingBasic", "large", "beside", "managed")
 	upstream("SchedulingDaemonset", "large", "beside", "managed")
-	upstream("PreemptionAsync", "large", "beside")
+	upstream("PreemptionAsync", "large", "beside", "asks")
 	return list
 }
 
