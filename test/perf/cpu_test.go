@@ -11,35 +11,34 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
+	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
 // meter measures the CPU time that the process spends in the measured part of a
-// run: API server, scheduler and what creates pods. Scheduler_perf tells when that
-// is by the way it reads the registry of metrics: many times at once when it begins
-// and when it ends, and once a second in between. The meter is in the registry and
-// looks at the clock whenever it is read.
+// run: API server, scheduler and what creates pods. Scheduler_perf reads the registry
+// of metrics when that begins and when it ends; the meter is in the registry and
+// looks at the clocks whenever it is read.
 type meter struct {
 	metrics.BaseStableCollector
 
-	// mu guards looks.
-	mu    sync.Mutex
-	looks []look
-}
-
-// look is how late it was, and the CPU time of the process until then.
-type look struct {
-	at  time.Time
-	cpu time.Duration
+	// mu guards benchmark and looks.
+	mu        sync.Mutex
+	benchmark *testing.B // that scheduler_perf made for the workload
+	looks     []look
 }
 
 var cpu = &meter{}
+
+func registerMeter() { legacyregistry.CustomMustRegister(cpu) }
 
 // DescribeWithStability serves the registry, which wants something of everybody.
 func (*meter) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- metrics.NewDesc("paddock_perf_meter", "Nothing; it is read to see when.", nil, nil, metrics.ALPHA, "")
 }
 
-// CollectWithStability serves the registry.
+// CollectWithStability serves the registry. A sample of scheduler_perf's may read the
+// timer in the moment when it is stopped; span notices if it then makes no sense.
 func (m *meter) CollectWithStability(chan<- metrics.Metric) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -47,44 +46,45 @@ func (m *meter) CollectWithStability(chan<- metrics.Metric) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.looks = append(m.looks, look{time.Now(), time.Duration(used.Utime.Nano() + used.Stime.Nano())})
+	if m.benchmark != nil {
+		m.looks = append(m.looks, look{time.Now(), time.Duration(used.Utime.Nano() + used.Stime.Nano()), m.benchmark.Elapsed()})
+	}
 }
 
-// measure runs f and prints the CPU time of its measured part.
-func (m *meter) measure(b *testing.B, f func()) {
-	b.Helper()
-	m.mu.Lock()
-	m.looks = nil
-	m.mu.Unlock()
-	f()
+// follow has the meter look at the timer of a benchmark, with nothing seen so far.
+func (m *meter) follow(b *testing.B) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	begin, end, err := span(m.looks)
+	m.benchmark, m.looks = b, nil
+}
+
+// seen are the looks; from now on there are none.
+func (m *meter) seen() []look {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.benchmark = nil
+	return m.looks
+}
+
+// measure runs the case of a file, has atEnd look at its cluster before it is gone, and
+// prints the CPU time of its measured part.
+func measure(b *testing.B, file, name string, atEnd func(ktesting.TContext)) {
+	b.Helper()
+	perf.RunBenchmarkPerfScheduling(b, file, name, registry(), perf.WithPrepareFn(func(tCtx ktesting.TContext) error {
+		workload, ok := tCtx.TB().(*testing.B)
+		if !ok {
+			return fmt.Errorf("scheduler_perf runs a workload in a %T", tCtx.TB())
+		}
+		cpu.follow(workload)
+		if atEnd != nil {
+			tCtx.CleanupCtx(atEnd)
+		}
+		return nil
+	}))
+	used, length, err := span(cpu.seen())
 	if err != nil {
 		b.Error(err)
 		return
 	}
-	fmt.Printf("measured part: %.3f s CPU in %.3f s\n", (end.cpu - begin.cpu).Seconds(), end.at.Sub(begin.at).Seconds())
+	fmt.Printf("measured part: %.3f s CPU in %.3f s\n", used.Seconds(), length.Seconds())
 }
-
-// span finds begin and end of the measured part: the first look that none follows
-// for a while, and the one after the last that none came before for a while.
-func span(looks []look) (begin, end look, err error) {
-	const tick = 700 * time.Millisecond // less than the second between two looks
-	first, last := -1, -1
-	for i := 1; i < len(looks); i++ {
-		if looks[i].at.Sub(looks[i-1].at) < tick {
-			continue
-		}
-		if first < 0 {
-			first = i - 1
-		}
-		last = i
-	}
-	if first < 0 {
-		return look{}, look{}, fmt.Errorf("the metrics were read %d times and never once a second: is it still so that scheduler_perf measures?", len(looks))
-	}
-	return looks[first], looks[min(last+1, len(looks)-1)], nil
-}
-
-func registerMeter() { legacyregistry.CustomMustRegister(cpu) }

@@ -52,14 +52,6 @@ func setUp() error {
 	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// The workload: every queue gets its pods at once, one queue after the other.
-const (
-	nodes        = 500
-	warmUpPods   = 500
-	queues       = 1000
-	podsPerQueue = 3
-)
-
 func registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		queuesort.Name: queuesort.New, preemption.Name: preemption.New, reservation.Name: reservation.New,

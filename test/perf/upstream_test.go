@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,7 +55,7 @@ func BenchmarkUpstream(b *testing.B) {
 					dir := filepath.Join(cases, c.dir)
 					file := writer{b, b.TempDir()}.upstream(dir, c.name, n, upstreamConfigurations[side])
 					b.Chdir(dir) // templates are named from there
-					cpu.measure(b, func() { perf.RunBenchmarkPerfScheduling(b, file, c.name, registry()) })
+					measure(b, file, c.name, nil)
 				})
 			}
 		}

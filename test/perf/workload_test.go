@@ -54,7 +54,7 @@ func queuesDocument(queues int) string {
     submitacl: "*"
     queues:
 `)
-	y.WriteString("    - {name: closed, resources: {max: {vcore: 1m}}}\n")
+	fmt.Fprintf(&y, "    - {name: full, resources: {max: {vcore: %dm}}}\n", 100*fullPods)
 	y.WriteString("    - {name: borrower, properties: {preemption.delay: 1s}}\n")
 	y.WriteString("    - {name: owner, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 100000}}}\n")
 	for d := range queues / 50 {
@@ -66,45 +66,72 @@ func queuesDocument(queues int) string {
 	return y.String()
 }
 
-func queueName(i int) string { return fmt.Sprintf("root.department-%d.team-%d", i/50, i) }
+// measuredPods is the namespace of the pods whose speed is measured.
+const measuredPods = "measured"
 
-// workload is upstream's SchedulingBasic with the pods spread over the queues.
-// Upstream's pod-default.yaml and node-default.yaml are written out because a
-// pod needs its queue.
-func (w writer) workload(scheduler string) string {
-	node := w.write("node.yaml", fmt.Sprintf(nodeTemplate, "generateName: node-"))
-	var y strings.Builder
-	fmt.Fprintf(&y, `
-- name: Queues
+// Begin and end of what is measured.
+const (
+	begin = "  - {opcode: startCollectingMetrics, name: perf, namespaces: [" + measuredPods + "]}\n"
+	end   = "  - {opcode: barrier, namespaces: [" + measuredPods + "]}\n  - {opcode: stopCollectingMetrics}\n"
+)
+
+// story is a case: one operation after the other.
+func (w writer) story(name, scheduler string, operations ...string) string {
+	return fmt.Sprintf(`
+- name: %s
   schedulerConfigPath: %s
-  defaultPodTemplatePath: %s
   workloadTemplate:
-  - {opcode: createNodes, count: %d, nodeTemplatePath: %s}
-  - {opcode: createPods, count: %d, namespace: warm-up}
-  - {opcode: createNamespaces, prefix: perf, count: 1}
-  - {opcode: startCollectingMetrics, name: perf, namespaces: [perf-0]}
-`, scheduler, w.pod(0), nodes, node, warmUpPods)
-	for i := range queues {
-		fmt.Fprintf(&y, "  - {opcode: createPods, count: %d, namespace: perf-0, podTemplatePath: %s, skipWaitToCompletion: true}\n",
-			podsPerQueue, w.pod(i))
-	}
-	fmt.Fprint(&y, `
-  - {opcode: barrier, namespaces: [perf-0]}
-  - {opcode: stopCollectingMetrics}
-  workloads:
-  - {name: 500Nodes, params: {}}
-`)
-	return y.String()
+%s  workloads:
+  - {name: %s, params: {}}
+`, name, scheduler, strings.Join(operations, ""), name)
 }
 
-// pod writes the template of the pods of a queue.
-func (w writer) pod(queue int) string {
-	return w.write(fmt.Sprintf("pod-%d.yaml", queue), fmt.Sprintf(`
+// createNodes makes nodes one after the other.
+func createNodes(count int, template string) string {
+	return fmt.Sprintf("  - {opcode: createNodes, count: %d, nodeTemplatePath: %s}\n", count, template)
+}
+
+// createPods makes all pods and goes on.
+func createPods(count int, namespace, template string) string {
+	return fmt.Sprintf("  - {opcode: createPods, count: %d, namespace: %s, podTemplatePath: %s, skipWaitToCompletion: true}\n", count, namespace, template)
+}
+
+// await waits until all pods of a namespace have a node.
+func await(namespace string) string {
+	return fmt.Sprintf("  - {opcode: barrier, namespaces: [%s]}\n", namespace)
+}
+
+// equalNodes writes the template of nodes with numbers, which are upstream's
+// node-default.yaml.
+func (w writer) equalNodes() string { return w.node("nodes", "node-{{.Index}}", "") }
+
+// closedNode writes the template of a node that takes no pods.
+func (w writer) closedNode() string { return w.node("closed", "closed", "  unschedulable: true\n") }
+
+// node writes a template of nodes; more is further lines of the spec.
+func (w writer) node(file, name, more string) string {
+	return w.write(file+".yaml", fmt.Sprintf(`
+apiVersion: v1
+kind: Node
+metadata: {name: "%s"}
+spec:
+%sstatus:
+  capacity: {pods: "110", cpu: "4", memory: 32Gi}
+  conditions: [{status: "True", type: Ready}]
+  phase: Running
+`, name, more))
+}
+
+// podsOfTeams writes the template of pods that are so many to a queue, an application
+// in each, and else upstream's pod-default.yaml, which is written out because a pod needs
+// its queue.
+func (w writer) podsOfTeams(each int) string {
+	return w.write(fmt.Sprintf("pods-%d.yaml", each), fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata:
   generateName: pod-
-  labels: {queue: %s, applicationId: application-%d}
+  labels: {queue: "root.department-{{div .Index %d}}.team-{{div .Index %d}}", applicationId: "application-{{div .Index %[2]d}}"}
 spec:
   schedulerName: yunikorn
   containers:
@@ -114,5 +141,30 @@ spec:
     resources:
       limits: {cpu: 100m, memory: 500Mi}
       requests: {cpu: 100m, memory: 500Mi}
-`, queueName(queue), queue))
+`, 50*each, each))
+}
+
+// podOf writes the template of pods of a queue, all in one application; more is further
+// lines of the spec.
+func (w writer) podOf(file, queue, cpu, more string) string {
+	return w.template(file, queue, cpu, "", more)
+}
+
+// template is podOf with further lines of the metadata, too.
+func (w writer) template(file, queue, cpu, metadata, more string) string {
+	return w.write(file+".yaml", fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata:
+  generateName: pod-
+  labels: {queue: %s, applicationId: %s}
+%sspec:
+  schedulerName: yunikorn
+  terminationGracePeriodSeconds: 0
+%s  containers:
+  - name: pause
+    image: registry.k8s.io/pause:3.10.1
+    resources:
+      requests: {cpu: %s, memory: 100Mi}
+`, queue, file, metadata, more, cpu))
 }

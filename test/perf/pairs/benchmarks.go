@@ -18,7 +18,7 @@ type benchmark struct {
 // beside it with a plugin more that makes room.
 func benchmarks() []benchmark {
 	var list []benchmark
-	for _, name := range []string{"Queues", "HeldBack", "Reclaim", "RollOut", "Readers"} {
+	for _, name := range []string{"Queues", "QueuesCreated", "HeldBack", "Reclaim", "RollOut", "Readers"} {
 		list = append(list, benchmark{name: name, base: "BenchmarkOurs/" + name + "/base", ours: "BenchmarkOurs/" + name + "/ours"})
 	}
 	upstream := func(name, size string, sides ...string) {

@@ -1,0 +1,78 @@
+//go:build perf
+
+package perf
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// polled are what readers ask for, by turns: what yunikorn-web shows, and our own.
+var polled = []string{
+	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/applications/active",
+	"/ws/v1/partitions", "/ws/v1/scheduler/healthcheck", "/ws/v1/metrics", "/ws/v1/events/batch", "/api/v1/decisions", "/api/v1/holds", "/", "/waiting",
+	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes", "/ws/v1/partition/default/usage/users",
+}
+
+// whileRead runs f while so many readers ask this address for pages, each of whom
+// must get an answer.
+func whileRead(b *testing.B, readers int, address string, f func()) {
+	b.Helper()
+	ctx, stop := context.WithCancel(b.Context())
+	var all sync.WaitGroup
+	answers := make([]int, readers)
+	for i := range readers {
+		all.Go(func() { answers[i] = poll(ctx, "http://"+address, i) })
+	}
+	f()
+	stop()
+	all.Wait()
+	for i, n := range answers {
+		if n == 0 {
+			b.Errorf("reader %d got no answer", i)
+		}
+	}
+}
+
+// poll asks for a page a second until the end, and returns how many it got.
+func poll(ctx context.Context, url string, reader int) (answers int) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for i := reader; ; i++ {
+		select {
+		case <-ctx.Done():
+			return answers
+		case <-tick.C:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+polled[i%len(polled)], nil)
+		if err != nil {
+			return 0
+		}
+		// Said here it is left to us to unpack, which is a reader's work and not that
+		// of the machine that schedules.
+		request.Header.Set("Accept-Encoding", "gzip")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			continue // it has not begun, or has ended
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err == nil && answer.StatusCode == http.StatusOK {
+			answers++
+		}
+		_ = answer.Body.Close()
+	}
+}
+
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
