@@ -71,6 +71,7 @@ const (
 	otherPods    = 5000
 	reclaimed    = 1000 // pods that make room
 	rollOutNodes = 1000
+	rollOuts     = 3 // pods for each of these
 	readQueues   = 5000
 	readNodes    = 1000
 )
@@ -150,16 +151,18 @@ func (w writer) takeRoom(name, scheduler, fill, come string) string {
 		begin, createPods(reclaimed, measuredPods, come), end)
 }
 
-// rollOut brings one pod for each node, as the controller of DaemonSets makes them.
+// rollOut brings pods of three DaemonSets, one of each for each node, as their controller
+// makes them.
 func (w writer) rollOut(name, scheduler string) string {
-	const affinity = "  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
-		"{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-{{.Index}}]}]}]}}}\n"
-	daemon := w.template("daemon", "root.department-0.team-0", "10m", daemonSet, affinity)
+	metadata := fmt.Sprintf(daemonSet, rollOutNodes)
+	affinity := fmt.Sprintf("  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+		"{nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-{{mod .Index %d}}]}]}]}}}\n", rollOutNodes)
+	daemon := w.template("daemon", "root.department-0.team-0", "10m", metadata, affinity)
 	return w.story(name, scheduler, createNodes(rollOutNodes, w.equalNodes()),
-		begin, createPods(rollOutNodes, measuredPods, daemon), end)
+		begin, createPods(rollOuts*rollOutNodes, measuredPods, daemon), end)
 }
 
-// daemonSet makes a pod that of a DaemonSet: metadata of its template. There is none, and
-// scheduler_perf collects garbage: of the kinds it knows it would delete all that have an
-// owner who is not there.
-const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: agents, uid: agents, controller: true}]\n"
+// daemonSet makes so many pods that of a DaemonSet, and the next of another: metadata of
+// their template. There is none, and scheduler_perf collects garbage: of the kinds it knows
+// it would delete all that have an owner who is not there.
+const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: \"agents-{{div .Index %[1]d}}\", uid: \"agents-{{div .Index %[1]d}}\", controller: true}]\n"
