@@ -39,7 +39,7 @@ type Report struct {
 // report is what was told of one pod.
 type report struct {
 	pod    *pod
-	since  time.Time // when the pod began to wait
+	since  time.Time // when the pod began to wait, or was looked at last with nothing to tell of it
 	due    time.Time
 	told   reasons.Code // empty when nothing, or that the reason is gone
 	cause  cause        // of what was told
@@ -164,6 +164,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	switch {
 	case code == "" && t.told == "":
+		t.since = now // what it waits for next it has not waited for yet
 		return false, Report{}
 	case code == t.told && now.Sub(t.toldAt) < repeatAfter && s.sameCause(t):
 		return false, Report{}
