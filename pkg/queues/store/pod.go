@@ -276,6 +276,7 @@ func (s *Store) toAdmitted(p *pod, judged bool, now time.Time) {
 // charged as arriving and therefore not as admitted.
 func (s *Store) admit(p *pod, judged bool, now time.Time) {
 	s.enter(p, admitted)
+	s.reports.hadItsTurn(p, now)
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}

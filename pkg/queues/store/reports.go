@@ -39,7 +39,7 @@ type Report struct {
 // report is what was told of one pod.
 type report struct {
 	pod    *pod
-	since  time.Time // when the pod began to wait, or was looked at last with nothing to tell of it
+	since  time.Time // when the pod began to wait, was let through, or was looked at with nothing to tell
 	due    time.Time
 	told   reasons.Code // empty when nothing, or that the reason is gone
 	cause  cause        // of what was told
@@ -82,6 +82,14 @@ func (r *reports) settle(p *pod, now time.Time) {
 		p.report = nil
 	default:
 		r.look(p.report, now)
+	}
+}
+
+// hadItsTurn is told that a pod was let through: what it waits for next it has not waited
+// for yet.
+func (r *reports) hadItsTurn(p *pod, now time.Time) {
+	if p.report != nil && p.report.told == "" {
+		p.report.since = now
 	}
 }
 
@@ -164,7 +172,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	switch {
 	case code == "" && t.told == "":
-		t.since = now // what it waits for next it has not waited for yet
+		t.since = now // the same for one that found no node, which others tell
 		return false, Report{}
 	case code == t.told && now.Sub(t.toldAt) < repeatAfter && s.sameCause(t):
 		return false, Report{}
