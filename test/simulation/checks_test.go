@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,11 +120,27 @@ func (in *instance) recount() error {
 		if in.sim.removed[queue.Path] {
 			continue // pods that name it may be elsewhere by now
 		}
-		if used := in.api.usedBelow(queue.Path); !queue.IsRoot() && !used.Equal(queue.Allocated) {
+		if used := in.api.usedBelow(queue.Path).Add(in.givenBelow(queue.Path)); !queue.IsRoot() && !used.Equal(queue.Allocated) {
 			errs = append(errs, fmt.Errorf("queue %s: the books say %v, its pods use %v", queue.Path, queue.Allocated, used))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// givenBelow is what pods of a queue request that the process has given a node and that
+// have none yet: there is always one at Permit where PodGroups take turns. The caller holds
+// the lock.
+func (in *instance) givenBelow(queue string) resources.Vector {
+	in.witness.mu.Lock()
+	defer in.witness.mu.Unlock()
+	var given resources.Vector
+	for _, pod := range in.api.allPods() {
+		p, placed := in.witness.placed[pod.UID]
+		if placed && pending(pod) && slices.Contains(ancestors(p.Labels[placement.KeyQueue]), queue) {
+			given = given.Add(p.Request)
+		}
+	}
+	return given
 }
 
 // claims compares who holds a node with what is written on pods.
