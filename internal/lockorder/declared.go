@@ -55,18 +55,18 @@ func Judge(seen []Sighting, declared []Order, locks []string) error {
 	for _, s := range seen {
 		taken[s.Lock] = true
 		if s.Before != "" && !orders[s.Order] && !s.Follows(declared) {
-			wrong = append(wrong, fmt.Errorf("%v is not declared, nor does it follow; %s saw it:\n%s", s.Order, s.Program, s.Stack))
+			wrong = append(wrong, fmt.Errorf("%v is not declared, nor does it follow; %s saw it:\n%s\nIf it cannot be avoided, add it to lockorder.Declared and to docs/survival.md", s.Order, s.Program, s.Stack))
 		}
 		orders[s.Order] = true
 	}
 	for _, o := range declared {
 		if !orders[o] {
-			wrong = append(wrong, fmt.Errorf("%v is declared, and nobody saw it", o))
+			wrong = append(wrong, fmt.Errorf("%v is declared, and nobody saw it: take it out of lockorder.Declared and docs/survival.md, or run what takes it", o))
 		}
 	}
 	for _, lock := range locks {
 		if !taken[lock] {
-			wrong = append(wrong, fmt.Errorf("nobody took %s: no test that is run reaches it", lock))
+			wrong = append(wrong, fmt.Errorf("nobody took %s: no test that is run reaches it; is its package in LOCKING of the Makefile?", lock))
 		}
 	}
 	return errors.Join(wrong...)
