@@ -153,7 +153,7 @@ func (s *Store) holdsDue() time.Time {
 	}
 	if s.dueAnew {
 		s.dueAnew = false
-		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isStarting)
+		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isPlaced)
 	}
 	return s.due
 }
@@ -165,27 +165,12 @@ func (s *Store) isPlaced(asker types.UID) bool {
 	return p != nil && p.state.allocated()
 }
 
-// isStarting tells whether an asker is on its node by now, or another holder of its
-// PodGroup is on its own: the hold does not time out then.
-func (s *Store) isStarting(asker types.UID) bool {
-	p := s.pods[asker]
-	if p == nil || p.state.allocated() || !p.apart() {
-		return s.isPlaced(asker)
-	}
-	for _, m := range p.mates.members {
-		if m.asks.holds && m.state.allocated() {
-			return true
-		}
-	}
-	return false
-}
-
 // timeOutHolds ends the holds that nobody made use of.
 func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isStarting) {
+	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isPlaced) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.endHold(p, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
 				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
@@ -202,15 +187,19 @@ func (s *Store) timeOutHolds(now time.Time) {
 // is made for any of the group for a while: two groups that each keep from the other the
 // place that it lacks would have theirs again at once, and neither would ever start. That
 // while is twice as long each time, or they would take turns for ever, and nobody else
-// would have the node.
+// would have the node. What ends during it was planned before it, and is not another time.
+//
+// Who is at Permit keeps its hold as long as it is there, and not those of the others:
+// members that come to Permit by turns would keep a node for ever.
 func (s *Store) timeOutMates(p *pod, now time.Time) {
 	if !p.apart() {
 		return
 	}
 	g := p.mates
-	if !g.lateAt.Equal(now) || g.late == 0 {
-		g.late, g.lateAt = min(g.late+1, mostLate), now
+	if g.late == 0 || !now.Before(g.lateAt.Add(s.latePause(g))) {
+		g.late = min(g.late+1, mostLate)
 	}
+	g.lateAt = now
 	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", g.name, s.preemption.HoldTimeout)
 	for _, m := range g.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
 		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {

@@ -148,7 +148,7 @@ func (s *Store) setPodGroup(name groupName, minMember int) {
 	if g.min != minMember {
 		s.planAnew(g)
 	}
-	g.min, g.shares, s.dueAnew = minMember, nil, true
+	g.min, g.shares = minMember, nil
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -188,7 +188,6 @@ func (s *Store) joinMates(p *pod) {
 	g := s.podGroup(name)
 	s.recountMates(g, func() {
 		p.mates = g
-		s.dueAnew = s.dueAnew || p.asks.holds
 		g.members[p.UID] = p
 		g.in[p.state]++
 	})
@@ -206,7 +205,6 @@ func (s *Store) leaveMates(p *pod) {
 			g.kept--
 		}
 		p.mates, p.kept = nil, false
-		s.dueAnew = s.dueAnew || p.asks.holds
 		delete(g.members, p.UID)
 	})
 	s.dropPodGroup(g)
@@ -236,7 +234,6 @@ func (s *Store) recountMates(g *podGroup, change func()) {
 	if g.complete() {
 		s.planAnew(g)
 	}
-	s.dueAnew = s.dueAnew || complete != g.complete()
 	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}
 	}
