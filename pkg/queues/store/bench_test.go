@@ -264,11 +264,30 @@ func BenchmarkConfigure(b *testing.B) {
 	}
 }
 
-// A node comes: every share may be different.
+// A node comes or goes, and every share may be different: one a second, and a hundred a
+// second, for which the order is told once, for they are small.
 func BenchmarkNode(b *testing.B) {
-	s, _ := benchStore(b, 64, 20_000, "")
-	for i := 0; b.Loop(); i++ {
-		s.UpsertNode("n2", queuestest.Vector(fmt.Sprintf("vcore=%d", 1+i%2)), epoch)
-		s.DeleteNode("n2", epoch)
+	for _, c := range []struct {
+		name  string
+		every time.Duration
+	}{
+		{"one a second", time.Second},
+		{"a hundred a second", 10 * time.Millisecond},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s, _ := benchStore(b, 64, 20_000, "n1") // all run: the order is asked each time
+			now := epoch
+			for i := 0; b.Loop(); i++ {
+				now = now.Add(c.every)
+				if due, ok := s.NextDeadline(); ok && !due.After(now) {
+					s.Tick(now)
+				}
+				if i%2 == 0 {
+					s.UpsertNode("n2", queuestest.Vector(fmt.Sprintf("vcore=%d", 1+i%4)), now)
+				} else {
+					s.DeleteNode("n2", now)
+				}
+			}
+		})
 	}
 }

@@ -194,7 +194,7 @@ func (s *Store) notePod(kind Happened, p *pod) {
 // noteNode notes what happened to a node, and to the capacity of the cluster.
 func (s *Store) noteNode(kind Happened, n *node) {
 	s.chronicle.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
-	s.chronicle.note(Happening{Kind: CapacityChanged, Amount: s.capacity})
+	s.chronicle.note(Happening{Kind: CapacityChanged, Amount: s.capacity.sum})
 }
 
 // noteForeign notes that a foreign pod came to the node it is on, or goes from it.

@@ -53,6 +53,9 @@ func (s *Store) nextChore() (time.Time, bool) {
 	if due := s.placingDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
 		next = due
 	}
+	if due := s.capacity.due; !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
 		next = s.sweepAt
 	}
@@ -74,6 +77,7 @@ func (s *Store) Tick(now time.Time) {
 	s.lock()
 	defer s.unlock(now)
 	s.told = time.Time{}
+	s.tickCapacity(now)
 	for {
 		p, ok := s.deadlines.First()
 		if !ok || p.deadline.After(now) {

@@ -81,7 +81,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	if n.known && n.allocatable.Equal(allocatable) {
 		return
 	}
-	s.setCapacity(s.capacity.Sub(n.allocatable).Add(allocatable))
+	s.setCapacity(s.capacity.sum.Sub(n.allocatable).Add(allocatable), now)
 	kind := NodeChanged
 	if !n.known {
 		kind = NodeCame
@@ -101,7 +101,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 	if n == nil {
 		return
 	}
-	s.setCapacity(s.capacity.Sub(n.allocatable))
+	s.setCapacity(s.capacity.sum.Sub(n.allocatable), now)
 	if n.known {
 		s.noteNode(NodeWent, n)
 	}

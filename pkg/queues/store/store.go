@@ -14,7 +14,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Options are what a store is told once. The zero value of a field means its
@@ -90,7 +89,7 @@ type Store struct {
 	nodes            map[string]*node
 	stale            []*node // that plans see differently since the last world
 	roused           []*node // that changed and have askers
-	capacity         resources.Vector
+	capacity         capacity
 	window           window
 	probing          probing
 	deadlines        ranking.Heap[*pod]
@@ -274,14 +273,6 @@ func (s *Store) Started() bool {
 	s.lock()
 	defer s.mu.Unlock()
 	return s.started
-}
-
-func (s *Store) setCapacity(capacity resources.Vector) {
-	s.capacity = capacity
-	s.draft.SetCapacity(capacity)
-	s.index.SetCapacity(capacity)
-	s.lane.index.SetCapacity(capacity)
-	s.asking.order.index.SetCapacity(capacity)
 }
 
 // unlock ends a change: it lets pods through the gate as far as there is room,
