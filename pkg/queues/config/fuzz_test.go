@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,10 @@ func FuzzQuantity(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, text string) {
 		amount, err := ParseQuantity(name, text)
 		if err != nil {
+			known := errors.Is(err, ErrQuantity) || errors.Is(err, ErrSuffix) || errors.Is(err, ErrOverflow)
+			if !known || amount != 0 || !strings.Contains(err.Error(), strconv.Quote(text)) {
+				t.Fatalf("%s %q: %d, and refused by %q, which is of no kind or does not say what it is about", name, text, amount, err)
+			}
 			return
 		}
 		if amount < 0 {

@@ -1,0 +1,163 @@
+package informer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+const fuzzedQueues = `
+partitions:
+- name: default
+  placementrules:
+  - {name: provided, create: true}
+  - {name: tag, value: namespace, create: true}
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: theirs}
+    - {name: a, resources: {guaranteed: {vcore: 2, nvidia.com/gpu: 1}, max: {vcore: 4, memory: 8Gi}}}
+    - {name: parent, parent: true, limits: [{limit: all, users: ["*"], maxapplications: 1, maxresources: {vcore: 2}}]}
+`
+
+var fuzzedPods = []struct{ pod, annotations string }{
+	{`{metadata: {name: p, namespace: ns, uid: u, labels: {queue: root.a, applicationId: x}}, spec: {schedulerName: yunikorn, containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}}`, "{}"},
+	{`{metadata: {name: p, uid: u, annotations: {yunikorn.apache.org/user.info: '{"user":"joe","groups":["dev"]}', yunikorn.apache.org/task-groups: '[{"name":"g","minMember":3}]', yunikorn.apache.org/task-group-name: g, yunikorn.apache.org/allow-preemption: "false", yunikorn.apache.org/username: mary}}, spec: {schedulerName: yunikorn, nodeName: n1, priority: 2147483647, containers: [{name: c, resources: {requests: {cpu: "-1", memory: 9e18, pods: 7}}}]}}`, `{yunikorn.apache.org/namespace.quota: '{"cpu": "10", "memory": "-1"}', yunikorn.apache.org/namespace.max.cpu: x}`},
+	{`{metadata: {name: d, uid: u, ownerReferences: [{kind: DaemonSet, apiVersion: apps/v1, name: d, uid: d, controller: true}]}, spec: {schedulerName: yunikorn, preemptionPolicy: Never, overhead: {cpu: 1m}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}, initContainers: [{name: i, restartPolicy: Always, resources: {requests: {nvidia.com/gpu: 8}}}]}}`, "{}"},
+	{`{metadata: {name: f, uid: u, deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {schedulerName: default-scheduler, nodeName: gone, resources: {requests: {cpu: 3}}}, status: {phase: Running, conditions: [{type: paddock.io/NodeHeld, status: "True", message: '{"node":"n1","victims":["u"]}'}]}}`, "null"},
+	{`{metadata: {name: "", uid: "", labels: {queue: root.parent.new}}, spec: {schedulerName: yunikorn, schedulingGates: [{name: g}]}, status: {phase: Failed}}`, `{yunikorn.apache.org/namespace.maxApplications: "-7"}`},
+}
+
+// FuzzPod has a store told of a pod and the annotations of its namespace as nobody who is
+// well-meaning would write them, in every state of a pod's life. The books are right all
+// the time, whoever waits is told why, and when it is gone nothing is left of it.
+func FuzzPod(f *testing.F) {
+	for _, seed := range fuzzedPods {
+		f.Add([]byte(seed.pod), []byte(seed.annotations))
+	}
+	spec, err := config.Parse([]byte(fuzzedQueues))
+	if err != nil {
+		f.Fatal(err)
+	}
+	o := Options{ManagedProfiles: []string{"yunikorn"}, Peer: func(profile string) bool { return profile == "default-scheduler" }}
+	f.Fuzz(func(t *testing.T, manifest, annotated []byte) {
+		var pod corev1.Pod
+		var annotations map[string]string
+		if yaml.Unmarshal(manifest, &pod) != nil || yaml.Unmarshal(annotated, &annotations) != nil || pod.UID == "theirs" {
+			return
+		}
+		s := store.New(spec, store.Options{})
+		live(t, s, o.Translate(&pod), annotations)
+	})
+}
+
+// complaints takes what live finds wrong.
+type complaints struct {
+	testing.TB
+	said []string
+}
+
+func (c *complaints) Helper() {}
+
+func (c *complaints) Errorf(format string, args ...any) {
+	c.said = append(c.said, fmt.Sprintf(format, args...))
+}
+
+// TestWrongBooksAreNoticed plants what FuzzPod has to find: books that are wrong while the
+// pod is there, and something of it that is left.
+func TestWrongBooksAreNoticed(t *testing.T) {
+	spec, err := config.Parse([]byte(fuzzedQueues))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := store.Pod{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
+	for name, wrong := range map[string]struct {
+		when   string
+		plant  func(s *store.Store)
+		expect string
+	}{
+		"books":     {"it waits", func(s *store.Store) { s.Snapshot().Root().Pending = p.Request.Add(p.Request).Add(p.Request) }, "books say"},
+		"left over": {"it is gone", func(s *store.Store) { p := p; p.UID, p.Node = "u2", "n1"; s.Upsert(p, time.Time{}) }, "root has"},
+	} {
+		c := &complaints{TB: t}
+		s := store.New(spec, store.Options{})
+		liveAnd(c, s, p, nil, func(when string) {
+			if when == wrong.when {
+				wrong.plant(s)
+			}
+		})
+		if said := strings.Join(c.said, "; "); !strings.Contains(said, wrong.expect) {
+			t.Errorf("%s: nobody noticed: %q", name, said)
+		}
+	}
+}
+
+func live(t testing.TB, s *store.Store, p store.Pod, annotations map[string]string) {
+	t.Helper()
+	liveAnd(t, s, p, annotations, func(string) {})
+}
+
+// liveAnd has a pod come, wait, run, leave and go, and something happen beside.
+func liveAnd(t testing.TB, s *store.Store, p store.Pod, annotations map[string]string, beside func(when string)) {
+	t.Helper()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	right := func(when string) {
+		t.Helper()
+		s.TakeActivations()
+		beside(when)
+		if err := s.Check(); err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	s.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 8000}, resources.Entry{Name: resources.Pods, Amount: 10}), now)
+	s.Upsert(store.Pod{
+		UID: "theirs", Namespace: "theirs", Name: "theirs", Node: "n1", Created: now, Labels: map[string]string{"queue": "root.theirs", "applicationId": "theirs"},
+		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}, resources.Entry{Name: resources.Pods, Amount: 1}),
+	}, now)
+	s.Start(now)
+	right("before")
+	before := s.Snapshot().Root().Usage
+
+	for _, wrong := range s.UpsertNamespace(p.Namespace, annotations, now) {
+		if wrong.Error() == "" {
+			t.Error("an annotation of the namespace is refused without a word")
+		}
+	}
+	node := p.Node
+	if p.Node = ""; !p.Foreign {
+		s.Upsert(p, now)
+		right("it waits")
+		if why := s.Explain(p.UID); !why.None() && why.Text == "" {
+			t.Errorf("it waits, and the reason %s has no sentence", why.Code)
+		}
+	}
+	for _, state := range []string{"n1", node, "no such node"} {
+		if p.Node = state; !p.Foreign || p.Node != "" {
+			s.Upsert(p, now)
+			right("on node " + state)
+		}
+	}
+	now = now.Add(time.Minute)
+	s.Tick(now)
+	right("a minute later")
+	p.Deleting = true
+	s.Upsert(p, now)
+	right("it leaves")
+	s.Delete(p.UID, now)
+	right("it is gone")
+	s.DeleteNamespace(p.Namespace, now)
+	s.Tick(now.Add(time.Hour))
+	right("an hour later")
+	if after := s.Snapshot().Root().Usage; fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("root has %+v, and had %+v before", after, before)
+	}
+}
