@@ -206,11 +206,11 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 	return r, w.repeat(ctx, s, t, upstream, o.again, &r)
 }
 
-// madeOurs is an error if no scheduler was made with our plugins. A single test may need
-// none.
+// madeOurs is an error if no scheduler was made with our plugins: the verdicts say nothing
+// of them then.
 func (t trial) madeOurs(s suite) error {
-	if _, err := os.Stat(t.mark); t.only == "" && errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s made no scheduler with our plugins: its way to make one is none that rewrite.go knows", s.name())
+	if _, err := os.Stat(t.mark); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s made no scheduler with our plugins: its way to make one is none that rewrite.go knows, or the tests that were run (-run %q) need none", s.name(), t.only)
 	}
 	return nil
 }

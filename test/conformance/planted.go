@@ -12,6 +12,8 @@ import (
 var plants = []struct{ bug, suite, test string }{
 	{withours.Order, "scheduler/queueing", "^TestSchedulingGates$"},
 	{withours.Hold, "scheduler/extender", ""},
+	{withours.Victims, "scheduler/preemption", `^TestPreemption$/^basic_pod_preemption_\(.*Async_API_calls_enabled:_true.*Binding:_true`},
+	{withours.Nominated, "scheduler/preemption/nominatednodename", "^TestPreferNominatedNode$"},
 }
 
 // tryPlanted runs tests with each bug. It is an error if one is not noticed: then

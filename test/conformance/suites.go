@@ -29,7 +29,7 @@ func (s suite) name() string {
 var suites = []suite{
 	{path: "scheduler"},
 	{path: "scheduler/batch"},
-	{path: "scheduler/bind", short: true},
+	{path: "scheduler/bind"},
 	{path: "scheduler/eventhandler", short: true},
 	{path: "scheduler/extender", short: true},
 	{path: "scheduler/filters"},
@@ -39,7 +39,7 @@ var suites = []suite{
 	{path: "scheduler/preemption"},
 	{path: "scheduler/preemption/misc"},
 	{path: "scheduler/preemption/nominatednodename"},
-	{path: "scheduler/queueing"},
+	{path: "scheduler/queueing", short: true},
 	{path: "scheduler/queueing/former"},
 	{path: "scheduler/queueing/queueinghint"},
 	{path: "scheduler/scoring"},

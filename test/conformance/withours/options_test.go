@@ -49,7 +49,7 @@ func TestEachProfileCarriesOurPlugins(t *testing.T) {
 
 // A hold filter that was planted needs no arguments; ours refuses to be made without.
 func TestAHoldIsPlantedOnDemandOnly(t *testing.T) {
-	for plant, planted := range map[string]bool{"": false, Order: false, Hold: true} {
+	for plant, planted := range map[string]bool{"": false, Order: false, Hold: true, Nominated: true, Victims: true} {
 		t.Setenv(Planted, plant)
 		filter, err := registry()[reservation.Name](t.Context(), nil, nil)
 		if got := err == nil && filter != nil; got != planted {

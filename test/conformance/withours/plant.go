@@ -15,17 +15,21 @@ import (
 
 // Planted is the environment variable that plants a bug into one of our plugins, to
 // show that the suites notice: Order turns the order of the queue round, Hold
-// keeps all pods off all nodes as if they were held.
+// keeps all pods off all nodes as if they were held, Nominated keeps those that are
+// nominated off their nodes, and Victims whoever would have room only without some of the
+// pods that are there.
 const (
-	Planted = "CONFORMANCE_PLANT"
-	Order   = "order"
-	Hold    = "hold"
+	Planted   = "CONFORMANCE_PLANT"
+	Order     = "order"
+	Hold      = "hold"
+	Nominated = "nominated"
+	Victims   = "victims"
 )
 
 // registry is our plugins, with the bug that the environment asks for, and the mark.
 func registry() frameworkruntime.Registry {
 	r := frameworkruntime.Registry{queuesort.Name: queuesort.New, reservation.Name: reservation.New}
-	switch os.Getenv(Planted) {
+	switch bug := os.Getenv(Planted); bug {
 	case Order:
 		r[queuesort.Name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			plugin, err := queuesort.New(ctx, args, h)
@@ -34,8 +38,10 @@ func registry() frameworkruntime.Registry {
 			}
 			return backwards{plugin.(*queuesort.Plugin)}, nil
 		}
-	case Hold:
-		r[reservation.Name] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return keeper{}, nil }
+	case Hold, Nominated, Victims:
+		r[reservation.Name] = func(_ context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+			return keeper{bug, h}, nil
+		}
 	}
 	r[queuesort.Name] = marked(r[queuesort.Name])
 	return r
@@ -46,11 +52,28 @@ type backwards struct{ *queuesort.Plugin }
 
 func (b backwards) Less(x, y fwk.QueuedPodInfo) bool { return b.Plugin.Less(y, x) }
 
-// keeper keeps everybody off all nodes.
-type keeper struct{}
+// keeper keeps pods off nodes that nobody holds.
+type keeper struct {
+	bug string
+	h   fwk.Handle
+}
 
 func (keeper) Name() string { return reservation.Name }
 
-func (keeper) Filter(context.Context, fwk.CycleState, *corev1.Pod, fwk.NodeInfo) *fwk.Status {
+func (k keeper) Filter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if !k.keeps(pod, node) {
+		return nil
+	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "held, because a bug was planted")
+}
+
+func (k keeper) keeps(pod *corev1.Pod, node fwk.NodeInfo) bool {
+	switch k.bug {
+	case Nominated:
+		return pod.Status.NominatedNodeName == node.Node().Name
+	case Victims:
+		as, err := k.h.SnapshotSharedLister().NodeInfos().Get(node.Node().Name)
+		return err == nil && len(node.GetPods()) < len(as.GetPods())
+	}
+	return true
 }
