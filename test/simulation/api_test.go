@@ -47,8 +47,17 @@ type apiServer struct {
 	// somebody did something to it: to a node, a queue or a pod by its name, or to
 	// the configuration. Nil is who is no scheduler of ours.
 	touched map[string]map[*instance]int64
-	// preempted are the pods of which upstream's preemption has said that they go.
-	preempted map[types.UID]bool
+	// preempted are the names of pods of which upstream's preemption has said that they go:
+	// it knows them by name, and another one may have come under it since.
+	preempted map[types.NamespacedName]bool
+	// vacant is, for each namespace, which pod went last, and when.
+	vacant map[string]vacancy
+}
+
+// vacancy is the name of a pod that has gone.
+type vacancy struct {
+	name  types.NamespacedName
+	since int64 // version
 }
 
 // kind is the objects of one kind.
@@ -69,7 +78,7 @@ type happened struct {
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.UID]bool{}}
+	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, vacant: map[string]vacancy{}}
 	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
@@ -107,6 +116,9 @@ func (a *apiServer) drop(k *kind, o object) {
 	a.rv++
 	last.SetResourceVersion(strconv.FormatInt(a.rv, 10))
 	delete(k.objects, nameOf(o))
+	if k == a.pods {
+		a.vacant[o.GetNamespace()] = vacancy{name: nameOf(o), since: a.rv}
+	}
 	a.note(k, happened{rv: a.rv, old: last})
 }
 

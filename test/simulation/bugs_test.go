@@ -2,9 +2,12 @@ package simulation_test
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +17,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -48,6 +53,17 @@ const (
 	bugElsewhere    = "somebody goes for a DaemonSet on another node"
 	bugNowhere      = "pods are bound to a node that there never was"
 	bugModest       = "what pods request is not noticed until they run"
+	bugVacant       = "nobody takes over from who led"
+	bugRestless     = "somebody says the same again and again"
+	bugLeftOver     = "the end of the last pods is not noticed"
+	bugMutated      = "somebody changes what a snapshot of the queues shows"
+	bugLaw          = "somebody goes, too, against law " // and its number
+	bugShy          = "what pods of a queue use is not noticed"
+	bugNever        = "that a pod preempts nobody is not noticed"
+	bugNeverThere   = "that a pod of a DaemonSet preempts nobody is not noticed"
+	bugOwnMate      = "somebody goes for whom it waits at Permit"
+	bugMeek         = "some pods are taken for such that preempt nobody"
+	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
 // bugs are those that are found by what is wrong in a history, each with what finds it:
@@ -78,6 +94,21 @@ var bugs = []struct{ name, complaint string }{
 	{bugElsewhere, "D4: victim .* is on node"},
 	{bugNowhere, "binds .*, which is not there"},
 	{bugModest, "gives .*: queue .* uses"},
+	{bugVacant, "nobody leads"},
+	{bugRestless, "do not come to rest"},
+	{bugLeftOver, "root has"},
+	{bugMutated, "queue root: books say"},
+	{bugLaw + "2", "makes pods go .* law 2: "},
+	{bugLaw + "3", "makes pods go .* law 3: "},
+	{bugShy, "makes pods go .* law 4: "},
+	{bugLaw + "5", "makes pods go .* law 5: "},
+	{bugLaw + "6", "makes pods go .* law 6: its priority"},
+	{bugLaw + "7", "makes pods go .* law 7: "},
+	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
+	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
+	{bugOwnMate, "waits at Permit for the asker itself"},
+	{bugMeek, "nobody asks for pod .*: others could be made to go for it, or"},
+	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
 // planted is what planted bugs remember; guarded by the witness.
@@ -99,6 +130,23 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 	case bugPanic:
 		if w.count++; w.count == 50 {
 			panic("there is a bug")
+		}
+	case bugMutated:
+		if w.count++; w.count%50 == 0 {
+			root := w.Snapshot().Root()
+			root.Pending = root.Pending.Add(p.Request)
+		}
+	case bugShy:
+		if p.Node != "" && p.Labels[placement.KeyQueue] == leaves[w.in.sim.seed%uint64(len(leaves))] {
+			p.Request = resources.Vector{}
+		}
+	case bugMeek:
+		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode == ""
+	case bugMeekThere:
+		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode != ""
+	case bugNever, bugNeverThere:
+		if (p.RequiredNode != "") == (w.in.sim.bug == bugNeverThere) {
+			p.NeverPreempts = false
 		}
 	case bugModest:
 		if p.Node == "" && !p.Foreign {
@@ -130,6 +178,10 @@ func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 	case bugVictimStays:
 		_, chosen := w.due[last.UID]
 		return chosen
+	case bugLeftOver:
+		none := false
+		w.in.api.locked(func() { none = len(w.in.api.allPods()) == 0 })
+		return none
 	case bugChargedTwice:
 		if last.Deleting && last.Node != "" && !last.Foreign {
 			ghost := last
@@ -141,17 +193,38 @@ func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 }
 
 // commitWrongly adds somebody to those who go for a hold.
-func (w *witness) commitWrongly(going []store.Victim, hold *reservations.Hold) []store.Victim {
-	elsewhere := w.in.sim.bug == bugElsewhere && hold.Required
-	if w.in.sim.bug != bugLawBroken && !elsewhere || len(going) == 0 {
+func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) []store.Victim {
+	if len(going) == 0 {
 		return going
 	}
 	for _, m := range w.mirror() {
-		if (m.Node == hold.Node) != elsewhere && !m.Deleting && !m.binding && m.UID != going[0].UID {
-			return append(going, store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
+		also := append(slices.Clone(going), store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
+		if !m.Deleting && m.UID != going[0].UID && w.temptedBy(&m, asker, also, hold, inPermit) {
+			return also
 		}
 	}
 	return going
+}
+
+// temptedBy tells whether a pod is the one that a planted bug adds to those who go.
+func (w *witness) temptedBy(m *mirrored, asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
+	there := m.Node == hold.Node
+	switch bug := w.in.sim.bug; bug {
+	case bugLawBroken:
+		return there && !m.binding
+	case bugElsewhere:
+		return hold.Required && !there && !m.binding
+	case bugOwnMate:
+		ask := w.pods[asker]
+		return there && !hold.Required && w.startsWith(&ask, m.UID)
+	default:
+		law, planted := strings.CutPrefix(bug, bugLaw)
+		if !planted || hold.Required || m.binding {
+			return false
+		}
+		err := w.judge(asker, hold, going, inPermit, w.Spec())
+		return err != nil && strings.Contains(err.Error(), "law "+law+": ")
+	}
 }
 
 // bindWrongly changes the node that a pod is bound to.
@@ -183,6 +256,26 @@ func (s *simulation) patchWrongly(before, after *corev1.Pod) bool {
 	return true
 }
 
+// sayAgain has the leader say something of a pod that waits, while everything works.
+func (s *simulation) sayAgain() {
+	if s.bug != bugRestless || s.troubled() {
+		return
+	}
+	var who *instance
+	var of *corev1.Pod
+	s.api.locked(func() {
+		who = s.leader()
+		if at := slices.IndexFunc(s.api.allPods(), pending); at >= 0 {
+			of = s.api.allPods()[at]
+		}
+	})
+	if who == nil || of == nil {
+		return
+	}
+	again := fmt.Sprintf(`{"status":{"conditions":[{"type":"Again","status":"True","message":%q}]}}`, time.Now())
+	_, _ = who.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
+}
+
 // standStill takes a lock and the witness's in different orders.
 func (w *witness) standStill() {
 	if w.count++; w.count != 50 {
@@ -201,6 +294,25 @@ func (w *witness) standStill() {
 }
 
 var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
+
+var queueB = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
+
+// suited is the configuration as a planted bug has an occasion in it: there are few fences,
+// and few pods ask from within one.
+func (s *simulation) suited(d document) document {
+	if s.bug != bugLaw+"7" || d.spec == nil {
+		return d
+	}
+	text := queueB.ReplaceAllString(d.text, "${1}preemption.policy: fence, ")
+	if text == d.text {
+		panic("queue b is written in a way that is not known here:\n" + text)
+	}
+	spec, err := config.Parse([]byte(text))
+	if err != nil { // b has a policy
+		return d
+	}
+	return document{text: text, spec: spec}
+}
 
 // configureWrongly changes what processes read of a configuration.
 func (s *simulation) configureWrongly(d document) string {
@@ -233,15 +345,15 @@ func (w *witness) workWrongly(work []store.Work) {
 func (s *simulation) shut(pod *corev1.Pod) bool {
 	switch s.bug {
 	case bugShutOurs, bugShutPlain:
-		return (pod.Spec.SchedulerName == managed) == (s.bug == bugShutOurs) && unlucky(pod)
+		return (pod.Spec.SchedulerName == managed) == (s.bug == bugShutOurs) && unlucky(pod.Name)
 	}
 	return false
 }
 
 // unlucky is one pod of seven.
-func unlucky(pod *corev1.Pod) bool {
+func unlucky(name string) bool {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(pod.Name))
+	_, _ = h.Write([]byte(name))
 	return h.Sum32()%7 == 0
 }
 
@@ -250,7 +362,7 @@ type deafQueueSort struct{ *queuesort.Plugin }
 
 func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
 	status := d.Plugin.PreEnqueue(ctx, pod)
-	if pod.Spec.SchedulerName == managed && unlucky(pod) {
+	if pod.Spec.SchedulerName == managed && unlucky(pod.Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no")
 	}
 	return status

@@ -100,7 +100,7 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 // judgeByName finds fault with a delete that names no UID and is not upstream's, which says
 // of the pod first that it preempts it. The caller holds the lock.
 func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
-	if !s.api.preempted[pod.UID] {
+	if !s.api.preempted[nameOf(pod)] {
 		s.fault("%s deletes %s by its name only", in.name, pod.Name)
 	}
 }
@@ -153,7 +153,7 @@ func (s *simulation) claims(in *instance) []complaint {
 		}
 		if !h.Required || !h.Patient {
 			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
-			all = append(all, complaint{"hold of " + h.Name, err})
+			all = append(all, complaint{what: "hold of " + h.Name, err: err})
 		}
 	}
 	for _, pod := range s.api.allPods() {
@@ -165,7 +165,7 @@ func (s *simulation) claims(in *instance) []complaint {
 		}
 		if written != held && !ended(pod) && pod.DeletionTimestamp == nil {
 			err := fmt.Errorf("pod %s: it says that it holds a node: %v; it does: %v", pod.Name, written, held)
-			all = append(all, complaint{"claim of " + pod.Name, err})
+			all = append(all, complaint{what: "claim of " + pod.Name, err: err})
 		}
 	}
 	return all
@@ -182,7 +182,7 @@ func (s *simulation) nominations(in *instance) []complaint {
 			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
 				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
 				// The next cycle of the pod decides anew, so what lasts is without one.
-				all = append(all, complaint{fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID]), err})
+				all = append(all, complaint{what: fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID]), err: err})
 			}
 		}
 	}

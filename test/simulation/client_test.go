@@ -308,7 +308,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		}
 		c.in.api.put(c.in.api.pods, after)
 		if upstreams {
-			c.in.api.preempted[pod.UID] = true
+			c.in.api.preempted[nameOf(pod)] = true
 		}
 		if c.in.sim.onlyTold(says.Status.Conditions) {
 			c.in.api.writes--
@@ -398,7 +398,7 @@ type fault struct {
 // call makes one call, which may fail in all ways in which calls fail.
 func (in *instance) call(ctx context.Context, verb, name string, do func() error) error {
 	f := in.sim.faultOf(in, verb, name)
-	writes := verb == "bind" || verb == "delete" || verb == "patch"
+	writes := verb != "get" && verb != "list" && verb != "watch"
 	if in.isDead() {
 		return in.nothing()
 	}

@@ -218,12 +218,13 @@ func (in *instance) mayWrite(ours bool, what, name string) {
 	}
 }
 
-// leads tells whether the lease says that the process leads.
+// leads tells whether the lease says that the process leads: others wait for its duration
+// after they have seen that it was written. The time in it is of before the first try.
 func (in *instance) leads() bool {
 	l := &in.api.lease
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.record != nil && l.record.HolderIdentity == in.name && time.Since(l.record.RenewTime.Time) < leaseDuration
+	return l.record != nil && l.record.HolderIdentity == in.name && time.Since(l.written) < leaseDuration
 }
 
 // registry is our plugins, and what looks on between them.

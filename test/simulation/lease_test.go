@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,11 +14,14 @@ import (
 
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
+const leaseName = "paddock-scheduler"
+
 // lease is the object by which schedulers agree on who leads.
 type lease struct {
 	mu      sync.Mutex
 	version int
 	record  *resourcelock.LeaderElectionRecord
+	written time.Time
 }
 
 // leaseLock is how one scheduler gets at the lease.
@@ -28,43 +32,64 @@ type leaseLock struct {
 }
 
 // Get reads the lease.
-func (l *leaseLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	if err := l.in.cutOff(); err != nil {
+func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	var found *resourcelock.LeaderElectionRecord
+	version := 0
+	err := l.call(ctx, "get", func() error {
+		if l.lease.record == nil {
+			return apierrors.NewNotFound(leases, leaseName)
+		}
+		record := *l.lease.record
+		found, version = &record, l.lease.version
+		return nil
+	})
+	if err != nil {
 		return nil, nil, err
 	}
-	l.lease.mu.Lock()
-	defer l.lease.mu.Unlock()
-	if l.lease.record == nil {
-		return nil, nil, apierrors.NewNotFound(leases, "paddock-scheduler")
-	}
-	l.seen = l.lease.version
-	record := *l.lease.record
-	raw, err := json.Marshal(record)
-	return &record, raw, err
+	l.seen = version
+	raw, err := json.Marshal(found)
+	return found, raw, err
 }
 
 // Create makes the lease.
-func (l *leaseLock) Create(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record, func() bool { return l.lease.record == nil })
+func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, "create", record, func() bool { return l.lease.record == nil })
 }
 
 // Update writes the lease as it was read.
-func (l *leaseLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.write(record, func() bool { return l.lease.version == l.seen })
+func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	seen := l.seen
+	return l.write(ctx, "update", record, func() bool { return l.lease.version == seen })
 }
 
-func (l *leaseLock) write(record resourcelock.LeaderElectionRecord, may func() bool) error {
-	if err := l.in.cutOff(); err != nil {
-		return err
+// write may be done though whoever asked for it is told something else, or nothing: then
+// the version that was seen is not the one that there is.
+func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord, may func() bool) error {
+	version := 0
+	err := l.call(ctx, verb, func() error {
+		if !may() || l.in.sim.bug == bugVacant && record.LeaderTransitions > 0 {
+			return apierrors.NewConflict(leases, leaseName, errors.New("somebody else has written it"))
+		}
+		l.lease.version++
+		l.lease.record, version, l.lease.written = &record, l.lease.version, time.Now()
+		return nil
+	})
+	if err == nil {
+		l.seen = version
 	}
-	l.lease.mu.Lock()
-	defer l.lease.mu.Unlock()
-	if !may() {
-		return apierrors.NewConflict(leases, "paddock-scheduler", errors.New("somebody else has written it"))
-	}
-	l.lease.version++
-	l.lease.record, l.seen = &record, l.lease.version
-	return nil
+	return err
+}
+
+// call does something with the lease, unless the call fails before.
+func (l *leaseLock) call(ctx context.Context, verb string, do func() error) error {
+	return l.in.call(ctx, verb, leaseName, func() error {
+		if err := l.in.cutOff(); err != nil {
+			return err
+		}
+		l.lease.mu.Lock()
+		defer l.lease.mu.Unlock()
+		return do()
+	})
 }
 
 func (*leaseLock) RecordEvent(string) {}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,7 @@ func (s *simulation) settle() (rested bool, err error) {
 			}
 			return false, fmt.Errorf("things do not come to rest within %v", restWithin)
 		}
+		s.sayAgain()
 		s.breathe(time.Second)
 		if err := s.wrong(); err != nil {
 			return false, err
@@ -133,9 +135,9 @@ const insist = 60
 // lasting leaves out what is not wrong most of the time: among PodGroups one moment may
 // be between two in which they take room and leave it again, or hold a node. So a lasting
 // complaint is older than anybody's back-off, and than it takes the process to see that
-// somebody is nominated who holds nothing.
+// somebody is nominated who holds nothing. What is firm is wrong in any moment.
 func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
-	if !s.settings.groups || len(wrong) == 0 {
+	if !s.settings.groups || !slices.ContainsFunc(wrong, func(c complaint) bool { return !c.firm }) {
 		return wrong, nil
 	}
 	seen := map[string]int{}
@@ -148,13 +150,32 @@ func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 			seen[c.what]++
 		}
 	}
-	return slices.DeleteFunc(wrong, func(c complaint) bool { return seen[c.what] < insist*3/4 }), nil
+	return stayed(wrong, seen), nil
+}
+
+// stayed are the complaints that are firm, or were made most of the times they were asked for.
+func stayed(wrong []complaint, seen map[string]int) []complaint {
+	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 })
+}
+
+// TestComplaintsThatStay has one of either kind that was made too seldom, and one that
+// was made often enough.
+func TestComplaintsThatStay(t *testing.T) {
+	wrong := []complaint{{what: "books", firm: true}, {what: "a moment"}, {what: "most of the time"}}
+	var left []string
+	for _, c := range stayed(wrong, map[string]int{"a moment": insist*3/4 - 1, "most of the time": insist * 3 / 4}) {
+		left = append(left, c.what)
+	}
+	if want := []string{"books", "most of the time"}; !slices.Equal(left, want) {
+		t.Errorf("there stay %q, want %q", left, want)
+	}
 }
 
 // complaint is something that is wrong at rest; what is the same as long as it is.
 type complaint struct {
 	what string
 	err  error
+	firm bool // in no moment it may be so
 }
 
 // complaints are all that is wrong at rest.
@@ -164,23 +185,27 @@ func (s *simulation) complaints() []complaint {
 	var all []complaint
 	for _, in := range s.instances {
 		if err := in.recount(); err != nil {
-			all = append(all, complaint{"books of " + in.name, fmt.Errorf("%s: %w", in.name, err)})
+			all = append(all, complaint{what: "books of " + in.name, err: fmt.Errorf("%s: %w", in.name, err), firm: true})
 		}
 	}
 	leader := s.leader()
 	if leader == nil {
-		return append(all, complaint{"leader", errors.New("nobody leads")})
+		return append(all, complaint{what: "leader", err: errors.New("nobody leads"), firm: true})
 	}
 	all = append(all, s.claims(leader)...)
 	all = append(all, s.nominations(leader)...)
 	for _, pod := range s.api.allPods() {
+		if err := s.unasked(leader, pod); err != nil {
+			err = fmt.Errorf("%s: nobody asks for pod %s (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)
+			all = append(all, complaint{what: "unasked " + pod.Name, err: err})
+		}
 		if err := s.forgotten(leader, pod); err != nil {
 			ago := "never"
 			if at, tried := leader.tried[pod.UID]; tried {
 				ago = fmt.Sprint(time.Since(at).Round(time.Second), " ago")
 			}
 			err = fmt.Errorf("%s: pod %s is forgotten (%v): %w; tried last: %s", leader.name, pod.Name, leader.store().Explain(pod.UID), err, ago)
-			all = append(all, complaint{"forgotten " + pod.Name, err})
+			all = append(all, complaint{what: "forgotten " + pod.Name, err: err})
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,9 +117,9 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		removed: map[string]bool{}, tries: map[string]int{},
 	}
 	s.settings = s.chance.arguments()
-	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf
+	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate
 	s.profiles = configuration(t, s.configured())
-	s.elects = s.chance.of(3) || bug == bugNoGate
+	s.elects = s.chance.of(3) || bug == bugNoGate || bug == bugVacant
 	// As with-podgroups has it, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
 	if s.settings.groups {
@@ -297,11 +298,20 @@ func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	return f
 }
 
+func (s *simulation) troubled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trouble > 0
+}
+
 func (s *simulation) setTrouble(percent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trouble = percent
 }
 
-// podName is the name of a pod that is known by its UID; the two are alike.
-func (s *simulation) podName(uid types.UID) string { return string(uid) }
+// podName is the name of a pod that is known by its UID.
+func (s *simulation) podName(uid types.UID) string {
+	name, _, _ := strings.Cut(string(uid), ".")
+	return name
+}

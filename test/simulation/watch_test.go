@@ -90,20 +90,13 @@ func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan str
 	}
 	if s.again && s.last != nil {
 		s.again = false
-		again := *s.last
-		if again.Type == watch.Added {
-			again.Type = watch.Modified
-		}
-		return again, true, a.more
+		return *s.last, true, a.more
 	}
 	for s.next < len(s.kind.events) {
 		h := s.kind.events[s.next]
 		s.next++
 		if event, ok := h.seen(s.namespace, s.fieldSelector); ok {
 			s.last = &event
-			if event.Type == watch.Deleted {
-				s.last = nil
-			}
 			return event, true, a.more
 		}
 	}

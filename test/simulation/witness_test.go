@@ -150,7 +150,7 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	spec := w.Spec()
 	before, held := w.Holds().Of(asker)
 	going, why := w.Store.Commit(asker, inPermit, now)
-	going = w.commitWrongly(going, &before)
+	going = w.commitWrongly(asker, going, &before, inPermit)
 	if !why.None() {
 		return going, why
 	}

@@ -1,0 +1,100 @@
+package simulation_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// unasked tells whether a pod of a queue waits for whom others could be made to go by the
+// laws: at rest somebody has asked for it as often as that takes, and there is no such plan
+// any more. The world is that of judge, made of what the process was told; whether the plan
+// would be the best one is not asked. Where there are PodGroups there are always some at
+// Permit. The caller holds the lock.
+func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
+	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
+	if s.settings.groups || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
+		return nil
+	}
+	w := in.witness
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ask, known := w.pods[pod.UID]
+	spec := w.Spec()
+	if !known {
+		return nil
+	}
+	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
+		if s.removed[queue] {
+			return nil
+		}
+	}
+	if ask.RequiredNode != "" {
+		return s.unaskedThere(in, &ask)
+	}
+	if !spec.PreemptionEnabled {
+		return nil
+	}
+	world, d, err := w.world(&ask, &reservations.Hold{}, nil, nil, spec)
+	if errors.Is(err, errSkipped) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.count(asked)
+	holds := w.Holds()
+	d = victims.Plan(world, d.Ask, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
+		n := s.api.node(name)
+		return n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !holds.MayUse(name, pod.UID, false).OK
+	}})
+	if d.Outcome == victims.Refuse {
+		return nil
+	}
+	return fmt.Errorf("others could be made to go for it, or it could wait for some: %s", d)
+}
+
+// unaskedThere tells the same of a pod of a DaemonSet, whose node may be held for it for as
+// long as nobody there can be made to go. The callers hold both locks.
+func (s *simulation) unaskedThere(in *instance, ask *store.Pod) error {
+	w, n := in.witness, s.api.node(ask.RequiredNode)
+	if n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 {
+		return nil
+	}
+	for _, h := range w.Holds().All() {
+		if h.Node == n.Name && h.Required && h.Asker != ask.UID {
+			return nil // it may be this one's turn after that one's
+		}
+	}
+	for _, queue := range ancestors(ask.Labels[placement.KeyQueue]) {
+		if most, ok := maxOf(s.lastValid.spec, queue); !ok || !most.Allows(s.api.usedBelow(queue), ask.Request) {
+			return nil
+		}
+	}
+	s.count(asked)
+	p := portrait{witness: w}
+	there := &required.Node{Name: n.Name, Types: kinds, Allocatable: amounts(w.nodes[n.Name])}
+	for _, m := range w.mirror() {
+		if m.Node == n.Name {
+			there.Pods = append(there.Pods, required.Pod{Pod: &victims.Pod{
+				UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Request: amounts(m.Request), Priority: m.Priority, Created: m.Created, Protection: p.protection(&m),
+			}, Peer: m.Peer})
+		}
+	}
+	d := required.Plan(there, &required.Ask{
+		Ask:  &victims.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},
+		Held: time.Hour,
+	}, w.Preemption().Required)
+	if d.Outcome != victims.Preempt {
+		return nil
+	}
+	return fmt.Errorf("others could be made to go for it: %s", d)
+}
