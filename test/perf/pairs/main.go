@@ -64,7 +64,7 @@ func run(ctx context.Context, o options) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
+	fmt.Printf("logs and profiles: %s\n\n| case | pair | base pods/s | ours pods/s | ratio | base CPU s | ours CPU s | ratio | base goroutine s | ours goroutine s | ratio | base time s | ours time s | load before |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", o.dir)
 	table, shares, failed := tableHeader, []string(nil), []error(nil)
 	for _, c := range chosen {
 		all, err := o.pairsOf(ctx, c)
@@ -107,6 +107,7 @@ type measured struct {
 	cycles        float64 // seconds
 	ours          float64 // seconds of cycles in functions of ours
 	oursAnywhere  float64 // seconds of all goroutines in functions of ours
+	length        float64 // seconds of the measured part
 }
 
 // pairOf is a run of each side, one after the other.
@@ -143,14 +144,14 @@ func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err er
 	if err := p.doubt(); err != nil {
 		return pairOf{}, err
 	}
-	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %s |\n", c.name, i+1,
-		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.cycles, p.ours.cycles, cycles(p), load)
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.3f | %.1f | %.1f | %.3f | %.2f | %.2f | %.3f | %.1f | %.1f | %s |\n", c.name, i+1,
+		p.base.podsPerSecond, p.ours.podsPerSecond, speed(p), p.base.cpu, p.ours.cpu, cost(p), p.base.cycles, p.ours.cycles, cycles(p), p.base.length, p.ours.length, load)
 	return p, nil
 }
 
 var (
 	throughput = regexp.MustCompile(`([\d.]+) SchedulingThroughput/Average`)
-	cpuTime    = regexp.MustCompile(`measured part: ([\d.]+) s CPU`)
+	cpuTime    = regexp.MustCompile(`measured part: ([\d.]+) s CPU in ([\d.]+) s`)
 )
 
 // measure runs one benchmark. What it writes, etcd's data above all, it writes to
@@ -194,13 +195,14 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 		return measured{}, fmt.Errorf("run %s: no CPU time in %s", label, path)
 	}
 	var m measured
-	var err1, err2, err3, err4, err5 error
+	var err1, err2, err3, err4, err5, err6 error
 	m.podsPerSecond, err1 = strconv.ParseFloat(string(found[1]), 64)
 	m.cpu, err2 = strconv.ParseFloat(string(used[1]), 64)
 	m.cycles, err3 = sampled(ctx, o.binary, profile, "-show_from="+cycle)
 	m.ours, err4 = sampled(ctx, o.binary, profile, "-show_from="+cycle, "-focus="+ours)
 	m.oursAnywhere, err5 = sampled(ctx, o.binary, profile, "-focus="+ours)
-	return m, errors.Join(err1, err2, err3, err4, err5)
+	m.length, err6 = strconv.ParseFloat(string(used[2]), 64)
+	return m, errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
 func loadAverage() string {

@@ -7,26 +7,29 @@ import (
 )
 
 // tableHeader is of the table with a row for each case.
-const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio | our part of it |\n|---|---|---|---|---|---|---|---|\n"
+const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio | our part of it | time, ratio |\n|---|---|---|---|---|---|---|---|---|\n"
 
 // row is the line of a case: medians of the speeds, and of the ratios of speed and cost
 // with their intervals; and the part of the scheduling goroutine's CPU time, in all
-// runs of ours together, that functions of ours have.
+// runs of ours together, that functions of ours have. The time is of the measured part, from
+// its first pod to the last that has a node: the speeds leave out what is after the last
+// sample, which is taken once a second.
 func row(name string, pairs []pairOf) string {
 	var spent, inOurs float64
 	for _, p := range pairs {
 		spent, inOurs = spent+p.ours.cycles, inOurs+p.ours.ours
 	}
-	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s | %.2f of %.2f s |\n", name, len(pairs),
+	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %s | %s | %s | %.2f of %.2f s | %s |\n", name, len(pairs),
 		median(sorted(pairs, func(p pairOf) float64 { return p.base.podsPerSecond })),
 		median(sorted(pairs, func(p pairOf) float64 { return p.ours.podsPerSecond })),
-		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)), inOurs, spent)
+		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)), inOurs, spent, summary(sorted(pairs, length)))
 }
 
 // What is compared of a pair: ours by base.
 func speed(p pairOf) float64  { return p.ours.podsPerSecond / p.base.podsPerSecond }
 func cost(p pairOf) float64   { return p.ours.cpu / p.base.cpu }
 func cycles(p pairOf) float64 { return p.ours.cycles / p.base.cycles }
+func length(p pairOf) float64 { return p.ours.length / p.base.length }
 
 func sorted(pairs []pairOf, of func(pairOf) float64) []float64 {
 	var values []float64
