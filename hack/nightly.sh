@@ -20,15 +20,15 @@ others="$module/test/(integration|simulation|perf)(/|$)"
 unit() { go list ./... | grep -Ev "$others" | LDFLAGS="$PADDOCK_LDFLAGS" xargs go test -count=1 -tags nightly -p 1 -timeout 4h; }
 # What make test has found out before is asked again.
 race() { GOFLAGS="${GOFLAGS:-} -count=1" make --no-print-directory unit-race; }
-# Half of the histories each for two processes, for one uses one core: the same as ever
-# in one, and in the other those of the day.
+# Half of the histories each for two processes, for one uses one core. All are of the day:
+# make test has the same ones each time.
 simulation() {
-  local first second wrong=0 today
-  today="$(date -u +%Y%m%d)00000"
-  echo "== seeds from 1, and from $today"
-  go test -count=1 -tags nightly -timeout 8h -v ./test/simulation -args -steps 2500000 &
+  local first second wrong=0 today tonight
+  today="$(date -u +%Y%m%d)00000" tonight="$(date -u +%Y%m%d)50000"
+  echo "== seeds from $today, and from $tonight"
+  go test -count=1 -tags nightly -timeout 8h -v ./test/simulation -args -first "$today" -steps 2500000 &
   first=$!
-  go test -count=1 -tags nightly -timeout 8h -v -run '^TestSimulation$' ./test/simulation -args -first "$today" -steps 2500000 &
+  go test -count=1 -tags nightly -timeout 8h -v -run '^TestSimulation$' ./test/simulation -args -first "$tonight" -steps 2500000 &
   second=$!
   wait "$first" || wrong=1
   wait "$second" || wrong=1
@@ -86,8 +86,13 @@ for part in "${parts[@]}"; do
   fi
 done
 
-commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-[[ -z $(git status --porcelain 2>/dev/null) ]] || commit+=" and changes"
+# tree says what of the repository is here now.
+tree() {
+  local commit
+  commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+  [[ -z $(git status --porcelain 2>/dev/null) ]] || commit+=" and changes"
+  echo "$commit"
+}
 
 # summarize prints the table of all parts that have run.
 summarize() {
@@ -107,8 +112,10 @@ for part in "${parts[@]}"; do
   began=$SECONDS
   echo "nightly: $part, log in $log"
   rm -f "$out/$part.row"
+  commit=$(tree)
   if "$part" >"$log" 2>&1; then result=passed; else result=FAILED failed=1; fi
   took=$((SECONDS - began))
+  [[ $commit == "$(tree)" ]] || commit+=", then $(tree)"
   load=$(cut -d' ' -f3 /proc/loadavg 2>/dev/null || echo '?')
   passed=$(grep -cE '^\s*--- PASS|^ok ' "$log")
   echo "| $part | $result | $((took / 60)) min $((took % 60)) s | $(date -u +%F) | $commit | $load | $passed | $(essence "$log") |" >"$out/$part.row"

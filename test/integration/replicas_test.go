@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The lease of the replicas: times of upstream's that are short enough to wait for.
+// The lease of the replicas: times of upstream's that are short enough to wait for. With a
+// shorter retry period the standby might take the lease too early: it compares renewals by
+// a time in whole seconds, and does not tell those of one second from each other.
 const (
 	leaseDuration = 3 * time.Second
 	renewDeadline = 2700 * time.Millisecond // a leader that is kept waiting for seconds goes on leading
