@@ -135,7 +135,8 @@ func (w *truth) fromScratch() *View {
 var sameView = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmpopts.IgnoreFields(store.AppRecord{}, "Serial", "Submitted", "Accepted", "Running", "MostUsed", "Usage"),
-	cmpopts.IgnoreFields(store.PodRecord{}, "App", "Attempts", "Tried"),
+	cmpopts.IgnoreFields(store.PodRecord{}, "App"),
+	cmpopts.IgnoreUnexported(store.PodRecord{}),
 	cmpopts.IgnoreUnexported(Pod{}),
 	cmpopts.IgnoreFields(View{}, "Rest", "Generation"),
 	cmpopts.SortSlices(func(a, b *Application) bool { return a.ID < b.ID }),

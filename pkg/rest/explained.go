@@ -28,9 +28,9 @@ const (
 func explanationOf(x *store.Explanation) *Explanation {
 	p := x.Pod
 	out := &Explanation{
-		PodName: podName(p.Ref), State: podState(x), Reason: reasonOf(whyOf(x)),
+		PodName: podName(p.Ref()), State: podState(x), Reason: reasonOf(whyOf(x)),
 		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
-		Request: vectorOf(p.Request), Attempts: p.Attempts, LastAttempt: timeText(p.Tried), NextAttempt: timeText(x.Retry),
+		Request: vectorOf(p.Request), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
 		Limits: reasonOf(x.Limited),
 	}
 	switch {

@@ -133,7 +133,7 @@ func (p *page) request(pod *inventory.Pod, why reasons.Reason, hold *reservation
 	p.log(pod, why, now)
 	p.trueField("triggeredPreemption", hold != nil && len(hold.Chosen) > 0)
 	p.trueField("originator", pod.Originator)
-	p.trueField("schedulingAttempted", pod.Attempts > 0)
+	p.trueField("schedulingAttempted", pod.Attempts() > 0)
 	p.close('}')
 }
 
@@ -144,8 +144,8 @@ func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 		return
 	}
 	at, count := now, int64(1)
-	if pod.Attempts > 0 {
-		at, count = pod.Tried, int64(pod.Attempts)
+	if pod.Attempts() > 0 {
+		at, count = pod.Tried(), int64(pod.Attempts())
 	}
 	p.key("allocationLog")
 	p.open('[')

@@ -75,7 +75,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		}
 	}
 	if end != "" {
-		if p.asks == s.noAsks {
+		if p.asks == s.shared.asks {
 			p.asks = newAsks(p)
 		}
 		p.asks.ended = h.Since

@@ -35,8 +35,8 @@ type app struct {
 	standing  *standing
 	twins     map[twinsKey]*twins // nil before one of its pods found no node
 
-	living ranking.Heap[*entry] // its pods that are not about to be deleted, the oldest first
-	owned  map[types.UID]int    // how many of its pods a pod owns
+	living ranking.Heap[*seniority] // its pods that are not about to be deleted, the oldest first
+	owned  map[types.UID]int        // how many of its pods a pod owns
 
 	pods        int // all, of any state but unplaced
 	slots       int // admitted

@@ -56,7 +56,7 @@ func BenchmarkAttempt(b *testing.B) {
 				for k := range changed {
 					p := s.pods[types.UID(fmt.Sprintf("v%05d-%02d", (i*changed+k)%5000, i%30))].Pod
 					s.Delete(p.UID, now)
-					s.Upsert(p, now)
+					s.Upsert(*p, now)
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()

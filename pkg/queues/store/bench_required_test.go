@@ -74,7 +74,7 @@ func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
 // serve does all for a pod, and leaves its node as it was.
 func serve(b testing.TB, s *Store, p Pod, now time.Time) {
 	b.Helper()
-	victim := s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
+	victim := *s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
 	s.Disrupted(p.UID, now)
 	s.Delete(victim.UID, now)
 	s.TakeActivations()

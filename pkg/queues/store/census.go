@@ -74,8 +74,10 @@ func tallyOf(p *pod) tallied {
 
 // untally counts a pod no more.
 func (c *census) untally(p *pod) {
-	c.add(p.tallied, -1)
-	p.tallied = tallied{}
+	if p.tallied.in {
+		c.add(p.tallied, -1)
+		p.tallied = tallied{}
+	}
 }
 
 func (c *census) add(t tallied, n int) {

@@ -83,7 +83,9 @@ func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
 	if !p.arriving.IsZero() {
 		s.release(p.app.leaf)
 	}
-	p.leaving, p.arriving = leaving, arriving
+	next := *p.prospect
+	next.leaving, next.arriving = leaving, arriving
+	s.foresee(p, next)
 	if leaving.IsZero() {
 		delete(s.leaving, p.UID)
 	} else {

@@ -85,7 +85,7 @@ func (s *Store) checkPod(p *pod) error {
 	case (p.app != nil && !p.Deleting) != (p.elder.at != ranking.Outside):
 		return fmt.Errorf("counts as living: %v", p.elder.at != ranking.Outside)
 	}
-	return s.checkAsks(p)
+	return errors.Join(s.checkShares(p), s.checkAsks(p))
 }
 
 // books are the sums over the pods.
@@ -168,8 +168,8 @@ func (s *Store) checkBooks() []error {
 	if !s.ledger.Equal(b.ledger) {
 		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
 	}
-	if !s.noAsks.empty() {
-		errs = append(errs, errors.New("pods that run share something that a waiting pod knows"))
+	if err := s.shared.check(); err != nil {
+		errs = append(errs, err)
 	}
 	if s.window.taken != b.slots {
 		errs = append(errs, fmt.Errorf("window: %d slots taken, %d pods admitted", s.window.taken, b.slots))

@@ -87,8 +87,6 @@ func (s *Store) checkAsks(p *pod) error {
 	h, held := s.holds.Of(p.UID)
 	due := p.asks.due.at != ranking.Outside
 	switch {
-	case p.asks == s.noAsks && p.Node == "":
-		return errors.New("waits, and shares what it knows with pods that run")
 	case p.asks.holds && !held:
 		return errors.New("holds a node that the ledger does not know of")
 	case held && !p.asks.holds:

@@ -50,7 +50,7 @@ func busy(t *testing.T) *Store {
 			s.Failed(uid, "", s.notStarted(), epoch)
 		}
 	}
-	bound := s.pods["bound"].Pod
+	bound := *s.pods["bound"].Pod
 	bound.Node = "n1"
 	s.Upsert(bound, epoch)
 	s.Gate("cooling", epoch)
@@ -87,8 +87,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a running pod without a node", func(s *Store) { s.pods["bound"].Node = "" }, "has no node"},
 		{"an unplaced pod not listed", func(s *Store) { delete(s.unplaced, "unplaced") }, "listed as unplaced: false"},
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
-		{"pods that run share something", func(s *Store) { s.noAsks.triedAt = epoch }, "share something that a waiting pod knows"},
-		{"a pod that waits shares", func(s *Store) { s.pods["parked"].asks = s.noAsks }, "shares what it knows with pods that run"},
+		{"pods that run share something", func(s *Store) { s.shared.asks.triedAt = epoch }, "share something that another pod knows"},
+		{"a pod that waits shares", func(s *Store) { s.pods["parked"].asks = s.shared.asks }, "shares what it knows with pods that run"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})
@@ -109,7 +109,7 @@ func TestRecountFindsDifferences(t *testing.T) {
 	listing := func(s *Store) []Pod {
 		var listed []Pod
 		for _, p := range s.sortedPods() {
-			pod := p.Pod
+			pod := *p.Pod
 			if p.state != bound {
 				pod.Node = ""
 			}

@@ -159,7 +159,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	p.asks.holds = false
 	for _, v := range left {
-		v.chosenBy = ""
+		s.chosen(v, "")
 		s.weigh(v)
 	}
 	s.weigh(p)
@@ -183,7 +183,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	p.asks.holds = true
 	for _, v := range left {
-		v.chosenBy = p.UID
+		s.chosen(v, p.UID)
 		s.weigh(v)
 	}
 	s.weigh(p)

@@ -320,7 +320,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.reports.look(p.report, now.Add(soon))
 	if late := p.late; late != nil {
 		p.late = nil
-		s.upsert(*late, now)
+		s.upsert(late, now)
 	}
 	if s.pods[uid] == p && p.state == cooling && !s.draft.Queue(p.app.leaf).Leaf {
 		s.unplace(p, now)
@@ -358,7 +358,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		if p.asks.holds {
 			return p.reason
 		}
-		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.attempts), p.reason.Text)
+		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.failed.attempts()), p.reason.Text)
 	}
 	return reasons.Reason{}
 }

@@ -22,10 +22,10 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 	defer s.unlock(now)
 	event.normalize()
 	s.foretell(&event)
-	s.upsert(event, now)
+	s.upsert(&event, now)
 }
 
-func (s *Store) upsert(event Pod, now time.Time) {
+func (s *Store) upsert(event *Pod, now time.Time) {
 	p, known := s.pods[event.UID]
 	if event.Foreign {
 		s.upsertForeign(p, event, now)
@@ -43,7 +43,10 @@ func (s *Store) upsert(event Pod, now time.Time) {
 		s.confirm(p, event, now)
 	case p.state.allocated():
 		// The bind is not seen yet. What this event says counts if it fails.
-		p.Deleting, p.late = event.Deleting, &event
+		p.Deleting = event.Deleting
+		if p.state == assumed {
+			p.late = event
+		}
 		s.changed(p)
 		s.live(p, !p.Deleting)
 		s.weigh(p)
@@ -63,8 +66,8 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 }
 
 // add takes a pod that was not known.
-func (s *Store) add(event Pod, now time.Time) {
-	p := newPod(event, s.noAsks)
+func (s *Store) add(event *Pod, now time.Time) {
+	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
 	s.unplaced[p.UID] = p
 	s.tally(p)
@@ -120,12 +123,12 @@ func (s *Store) drop(p *pod, now time.Time) {
 }
 
 // confirm takes an event that shows the pod on a node.
-func (s *Store) confirm(p *pod, event Pod, now time.Time) {
+func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 	if p.state.allocated() {
 		if p.state == assumed {
-			s.confirmed(p, &event, now)
+			s.confirmed(p, event, now)
 		}
-		if p.state == assumed || looksDifferent(&p.Pod, &event) {
+		if p.state == assumed || looksDifferent(p.Pod, event) {
 			s.touchPod(p)
 		}
 		s.enter(p, bound)
@@ -139,7 +142,7 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	}
 	// Somebody else bound it, or the store has just started: quotas have no say.
 	if p.state == unplaced {
-		p.Pod = event
+		p.say(event)
 		s.changed(p)
 		s.joinMates(p)
 		s.enlist(p, now)
@@ -159,16 +162,8 @@ func (s *Store) confirm(p *pod, event Pod, now time.Time) {
 	s.atWork(p, now)
 }
 
-// atWork lets go what only a waiting pod needs.
-func (s *Store) atWork(p *pod, now time.Time) {
-	s.reports.settle(p, now)
-	if p.asks.empty() {
-		p.asks = s.noAsks
-	}
-}
-
 // resize follows a change of what an allocated pod uses, however it came about.
-func (s *Store) resize(p *pod, event Pod, now time.Time) {
+func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 	elsewhere := p.on == nil || p.on.name != event.Node
 	if elsewhere {
 		s.notePod(Released, p)
@@ -204,12 +199,12 @@ func looksDifferent(before, after *Pod) bool {
 
 // renewPod takes over what an event says of a pod, and tells its application if
 // it lives or owns others in another way than before.
-func (s *Store) renewPod(p *pod, event Pod) {
+func (s *Store) renewPod(p *pod, event *Pod) {
 	same := p.app == nil || p.Deleting == event.Deleting && p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
 		s.live(p, false)
 	}
-	p.Pod = event
+	p.say(event)
 	s.changed(p)
 	s.joinMates(p)
 	if !same {
@@ -231,9 +226,9 @@ func (s *Store) withdraw(p *pod) {
 }
 
 // change takes an event of a pending pod.
-func (s *Store) change(p *pod, event Pod, now time.Time) {
+func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, &event))
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
 	if same {
 		s.renewPod(p, event)
 		s.follow(p, now)
@@ -247,7 +242,7 @@ func (s *Store) change(p *pod, event Pod, now time.Time) {
 	if p.state != unplaced {
 		s.unplace(p, now)
 	}
-	p.Pod = event
+	p.say(event)
 	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	s.tally(p)

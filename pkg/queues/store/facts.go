@@ -151,7 +151,7 @@ func (s *Store) live(p *pod, lives bool) {
 	}
 	before, _ := a.living.First()
 	size := a.living.Len()
-	a.living.Update(p.elder, lives)
+	a.living.Update(&p.elder, lives)
 	n := 1
 	if !lives {
 		n = -1
@@ -161,7 +161,7 @@ func (s *Store) live(p *pod, lives bool) {
 	}
 	after, _ := a.living.First()
 	if before != after || min(size, 2) != min(a.living.Len(), 2) {
-		for _, e := range []*entry{before, after} {
+		for _, e := range []*seniority{before, after} {
 			if e != nil {
 				s.touchPod(e.pod)
 			}

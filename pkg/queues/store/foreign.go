@@ -19,7 +19,7 @@ func (p *Pod) mayAskForeign() bool {
 }
 
 // upsertForeign takes an event of a foreign pod.
-func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
+func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	asks := event.mayAskForeign()
 	switch {
 	case event.Terminal || event.Node == "" && !asks:
@@ -28,7 +28,7 @@ func (s *Store) upsertForeign(p *pod, event Pod, now time.Time) {
 		}
 		return
 	case p == nil:
-		p = newPod(event, s.noAsks)
+		p = newPod(event, s.shared)
 		p.state = parked
 		s.pods[p.UID] = p
 	case !p.Foreign:
@@ -69,7 +69,7 @@ func (s *Store) moveForeign(p *pod, node string) {
 }
 
 // changeForeign takes an event of one that room may be made for.
-func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
+func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
 	if p.state == bound {
 		return // an old event
 	}
@@ -84,7 +84,7 @@ func (s *Store) changeForeign(p *pod, event Pod, now time.Time) {
 }
 
 // renewForeign takes over what an event says, and who owns the pod.
-func (s *Store) renewForeign(p *pod, event Pod) {
+func (s *Store) renewForeign(p *pod, event *Pod) {
 	s.changed(p)
 	var owners = event.Owners
 	if event.Deleting {
@@ -92,10 +92,12 @@ func (s *Store) renewForeign(p *pod, event Pod) {
 	}
 	if !slices.Equal(p.counted, owners) {
 		s.countForeign(p, -1)
-		p.counted = owners
+		next := *p.prospect
+		next.counted = owners
+		s.foresee(p, next)
 		s.countForeign(p, 1)
 	}
-	p.Pod = event
+	p.say(event)
 }
 
 func (s *Store) countForeign(p *pod, n int) {

@@ -105,7 +105,7 @@ func (s *Store) choose(v, asker *pod) {
 	if v == nil || v.on == nil {
 		return // it is gone already
 	}
-	v.chosenBy = asker.UID
+	s.chosen(v, asker.UID)
 	s.weigh(v)
 	s.touchPod(v)
 }
@@ -183,7 +183,7 @@ func (s *Store) goOnWithoutHold(p *pod) {
 
 // spare: a chosen pod that was not deleted stays; nobody waits for it.
 func (s *Store) spare(v *pod, now time.Time) {
-	v.chosenBy = ""
+	s.chosen(v, "")
 	s.weigh(v)
 	s.touchPod(v)
 	if !v.leaves() {

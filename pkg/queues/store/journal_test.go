@@ -102,7 +102,7 @@ func (f *forger) tamper() {
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
 	s.OpenJournal()
-	p := &pod{Pod: Pod{UID: "p"}}
+	p := &pod{Pod: &Pod{UID: "p"}}
 	d := &victims.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

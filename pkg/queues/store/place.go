@@ -51,7 +51,7 @@ func (s *Store) place(p *pod, now time.Time) {
 		s.atWork(p, now)
 		return
 	}
-	p.reason, p.attempts = reasons.Reason{}, 0
+	p.reason, p.failed = reasons.Reason{}, nil
 	s.toWaiting(p)
 	s.arm(p, now)
 	switch {

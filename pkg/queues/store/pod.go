@@ -110,67 +110,65 @@ func (s state) String() string { return stateNames[s] }
 // allocated tells whether the pod is charged as allocated.
 func (s state) allocated() bool { return s == assumed || s == bound }
 
-// pod is the record of a pod.
+// pod is the record of a pod. Most pods of a cluster run, and there are many: what only
+// those need that do not, or that go, is kept apart, and those that have none of it share
+// what is given for it and stays empty (turn, prospect, asks).
 type pod struct {
-	Pod
-	state   state
-	entered bool       // it passed the gate since it was admitted
-	erred   bool       // it failed for another reason than that no node fits
-	asked   bool       // it came into its application without a node
-	kept    bool       // parked because of its mates only
-	app     *app       // nil while unplaced
-	gang    *hardGang  // that it asks for, or is kept back by; nil if none
-	mates   *podGroup  // that it says it is of; nil if none
-	ask     *order.Ask // set while waiting
-	// laneAsk is set while the pod is in the lane; it is cooling then.
-	laneAsk *order.Ask
-	held    resources.Vector // what it is charged: as an ask, or as an allocation
-	slot    resources.Vector // what it is charged as admitted
-	// outgrown is what it requested when it was let through, if it requests less since: a
-	// cycle that runs may have begun with that. Nil for most.
-	outgrown *resources.Vector
+	*Pod // the latest event; never written, for readers have it, too
+	*turn
+	*prospect
+	// Node and Deleting are what the store knows sooner than the latest event: a node that
+	// the pod was assumed on, and what is told of it meanwhile.
+	Node string
 
-	twins    *twins         // set once it was tried and found no node
-	hopes    uint64         // of probing, when it was admitted
-	reason   reasons.Reason // why it is unplaced, or was parked
-	attempts int            // failed cycles since it was placed
-	notUntil time.Time      // end of its back-off
-	treeGen  uint64         // of the tree it was assumed on
-	cleared  uint64         // the clearance when it was let through by a verdict, see isClear
-	owes     bool           // it is in Store.owed
-	late     *Pod           // the latest event while it is assumed
+	Deleting bool
+	state    state
+	entered  bool // it passed the gate since it was admitted
+	asked    bool // it came into its application without a node
+	kept     bool // parked because of its mates only
+	owes     bool // it is in Store.owed
 
-	deadline time.Time // of the lease or of the cooling
-	at       int       // in Store.deadlines
+	app   *app             // nil while unplaced
+	gang  *hardGang        // that it asks for, or is kept back by; nil if none
+	mates *podGroup        // that it says it is of; nil if none
+	asks  *asks            // what it knows of making room; Store.shared has it if it knows nothing
+	held  resources.Vector // what it is charged: as an ask, or as an allocation
+	on    *node            // where it uses something; nil for nowhere
+	uses  resources.Vector // what it uses there
+	elder seniority        // in app.living
 
-	on       *node            // where it uses something; nil for nowhere
-	uses     resources.Vector // what it uses there
-	leaving  resources.Vector // what it is charged as leaving
-	arriving resources.Vector // what it is charged as arriving
-	chosenBy types.UID        // the asker it is to go for; empty for none
-	elder    *entry           // in app.living
-	asks     *asks            // what it knows of making room; Store.noAsks if it ran when it came
-	counted  []types.UID      // of a foreign pod: the owners that it is counted for
-
-	tallied tallied // what it counts as in the census
-
-	report *report // nil once it runs and there is nothing more to tell
+	failed *failures // nil for none
+	report *report   // nil once it runs and there is nothing more to tell
 
 	shown  *PodRecord // what readers were told last; nil for nothing
 	marked int        // in register.pods
-	tried  time.Time  // when its last cycle that failed ended
 }
 
-// Place serves the ranking of deadlines.
-func (p *pod) Place() *int { return &p.at }
+// failures are the cycles of a pod that came to nothing. Never written.
+type failures struct {
+	count int // since it was placed
+	last  time.Time
+}
 
-// newPod is a pod as its first event has it. What only pods need that wait is half
-// of a pod's memory, and most pods of a cluster run when a scheduler starts: those
-// share what is given for it, which stays empty.
-func newPod(event Pod, noAsks *asks) *pod {
-	p := &pod{Pod: event, at: ranking.Outside, asks: noAsks}
-	p.elder = &entry{pod: p, at: ranking.Outside}
-	if event.Node == "" || noAsks == nil {
+func (f *failures) attempts() int {
+	if f == nil {
+		return 0
+	}
+	return f.count
+}
+
+// say takes over an event.
+func (p *pod) say(event *Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
+
+// newPod is a pod as its first event has it.
+func newPod(event *Pod, with shared) *pod {
+	p := &pod{turn: with.turn, prospect: with.prospect, asks: with.asks}
+	p.say(event)
+	p.elder = seniority{pod: p, at: ranking.Outside}
+	if event.Node == "" || !event.Foreign {
+		p.turn = newTurn() // until it runs in a queue
+	}
+	if event.Node == "" {
 		p.asks = newAsks(p)
 	}
 	return p
@@ -203,8 +201,17 @@ func sooner(a, b *entry) bool {
 	return a.pod.UID < b.pod.UID
 }
 
+// seniority is the place of a pod among those of its application that live.
+type seniority struct {
+	pod *pod
+	at  int
+}
+
+// Place serves the ranking.
+func (e *seniority) Place() *int { return &e.at }
+
 // elderFirst orders pods: creation, then UID.
-func elderFirst(a, b *entry) bool {
+func elderFirst(a, b *seniority) bool {
 	if c := a.pod.Created.Compare(b.pod.Created); c != 0 {
 		return c < 0
 	}
@@ -325,7 +332,7 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.enter(p, parked)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	s.failedAt(p, now)
-	p.notUntil = now.Add(s.backoff(p.attempts))
+	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
 	if p.erred { // a cycle that is to make a plan would end the same way
 		p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
 	}
@@ -363,7 +370,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 // wait for it to leave its node.
 func (s *Store) leaveAllocated(p *pod) {
 	s.notePod(Released, p)
-	p.chosenBy = ""
+	s.chosen(p, "")
 	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.settleOn(p, "", resources.Vector{})
 	s.charge(p.app, charge{allocated: minus(p.held)})

@@ -8,11 +8,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// PodRecord is a pod at one moment, for readers. Immutable.
+// PodRecord is a pod at one moment, for readers. Immutable. There is one for every pod
+// of a cluster, so what the store has, too, is shared with it.
 type PodRecord struct {
-	Ref
-	// Labels are the pod's; not to be changed.
-	Labels map[string]string
+	// Pod is the latest event; not to be changed. What is said below is newer.
+	*Pod
 	// App is the Serial of its application; 0 for a foreign pod and for one without
 	// a queue. AppID and Queue are that application's.
 	App          uint64
@@ -20,25 +20,27 @@ type PodRecord struct {
 	// Wanted is what a pod without a queue says of itself; nil for all others.
 	Wanted *placement.Identity
 	// Node is where the pod runs, or is about to; empty while it is pending.
-	// RequiredNode is the only one it can run on.
-	Node, RequiredNode string
+	Node string
 	// Request is what it is charged.
-	Request  resources.Vector
-	Priority int32
-	// Created is when the pod was made, Scheduled when it was bound; zero while
-	// that is not known.
-	Created, Scheduled time.Time
-	// Foreign, Static and Gated are as in [Pod].
-	Foreign, Static, Gated bool
+	Request resources.Vector
 	// Originator is true for the pods an application is lost without.
 	Originator bool
 	// Preempted is true for a victim that is not gone yet, Deleting for a pod with a
 	// deletion timestamp.
 	Preempted, Deleting bool
-	// Attempts is how many of its scheduling cycles failed since it has its queue,
-	// Tried when the last of them ended; zero if none did.
-	Attempts int
-	Tried    time.Time
+
+	failed *failures
+}
+
+// Attempts is how many of its scheduling cycles failed since it has its queue.
+func (r *PodRecord) Attempts() int { return r.failed.attempts() }
+
+// Tried is when the last of them ended; zero if none did.
+func (r *PodRecord) Tried() time.Time {
+	if r.failed == nil {
+		return time.Time{}
+	}
+	return r.failed.last
 }
 
 // AppRecord is an application at one moment, for readers. Immutable.
@@ -76,10 +78,8 @@ type NodeRecord struct {
 // recordOf is a pod as it is now.
 func (s *Store) recordOf(p *pod) *PodRecord {
 	r := &PodRecord{
-		Ref: p.Ref(), Labels: p.Labels, Node: p.Node, RequiredNode: p.RequiredNode,
-		Request: p.Request, Priority: p.Priority, Created: p.Created, Scheduled: p.Scheduled,
-		Foreign: p.Foreign, Static: p.Static, Gated: p.Gated,
-		Preempted: p.chosenBy != "", Deleting: p.Deleting, Attempts: p.attempts, Tried: p.tried,
+		Pod: p.Pod, Node: p.Node, Request: p.Request,
+		Preempted: p.chosenBy != "", Deleting: p.Deleting, failed: p.failed,
 	}
 	switch {
 	case p.app != nil:

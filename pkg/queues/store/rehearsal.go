@@ -83,7 +83,7 @@ func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	event.normalize()
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}, Request: event.Request}
-	p := newPod(event, nil)
+	p := newPod(&event, newShared())
 	s.lock()
 	s.rehearsePlace(r, p)
 	path, made := r.Placement.Path, r.Placement.Create

@@ -78,14 +78,14 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) (*required.D
 		return nil, fmt.Errorf("the pod has node %s", p.Node)
 	}
 	for _, v := range left {
-		v.chosenBy = ""
+		s.chosen(v, "")
 		s.weigh(v)
 	}
 	a := s.requirement(p, now)
 	d := s.remaining(p, a, left)
 	err := required.Judge(a.Node, a.Ask, a.Params, d)
 	for _, v := range left {
-		v.chosenBy = p.UID
+		s.chosen(v, p.UID)
 		s.weigh(v)
 	}
 	return &d, err

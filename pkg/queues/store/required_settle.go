@@ -196,7 +196,7 @@ func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 	var stay []*pod
 	for _, uid := range old.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID && !slices.Contains(h.Chosen, uid) {
-			v.chosenBy = ""
+			s.chosen(v, "")
 			s.weigh(v)
 			s.touchPod(v)
 			stay = append(stay, v)

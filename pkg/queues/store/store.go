@@ -73,7 +73,7 @@ type Store struct {
 	unfilled   bool      // there may be room in the window, left to TakeActivations
 	unfilledAt time.Time // when that, or one of those that come back, was last so
 	pods       map[types.UID]*pod
-	noAsks     *asks            // of all pods that need none of their own; empty
+	shared     shared
 	apps       map[appName]*app // where new pods of an application go
 	leaves     map[queues.ID]map[*app]struct{}
 	unplaced   map[types.UID]*pod
@@ -156,7 +156,7 @@ func New(spec *config.Spec, options Options) *Store {
 		index:      order.NewIndex(),
 		lane:       newAnnex((*queues.Queue).Committed),
 		pods:       map[types.UID]*pod{},
-		noAsks:     newAsks(nil),
+		shared:     newShared(),
 		apps:       map[appName]*app{},
 		leaves:     map[queues.ID]map[*app]struct{}{},
 		unplaced:   map[types.UID]*pod{},

@@ -139,12 +139,12 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 	for name, end := range map[string]func(s *twinStore){
 		"deleted": func(s *twinStore) { s.Delete("a1", s.now) },
 		"bound by somebody": func(s *twinStore) {
-			p := s.pods["a1"].Pod
+			p := *s.pods["a1"].Pod
 			p.Node = "n1"
 			s.Upsert(p, s.now)
 		},
 		"another pod now": func(s *twinStore) {
-			p := s.pods["a1"].Pod
+			p := *s.pods["a1"].Pod
 			p.Request = queuestest.Vector("vcore=2 pods=1")
 			s.Upsert(p, s.now)
 			s.Failed("a1", "kind a", reasons.Brief(reasons.NoNodeFits), s.now)
@@ -323,7 +323,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 // wait for its twins. Then what was told is taken back: the scheduler itself tells of these.
 func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
 	s := newTwinStore(t, "a1", "a2")
-	event := s.pods["a2"].Pod
+	event := *s.pods["a2"].Pod
 	event.UID, event.Name, event.Told = "a3", "a3", reasons.InOrder
 	s.Upsert(event, s.now)
 	s.TakeActivations()

@@ -51,7 +51,6 @@ func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 
 // failedAt notes when a cycle of a pod came to nothing.
 func (s *Store) failedAt(p *pod, now time.Time) {
-	p.attempts++
-	p.tried = now
+	p.failed = &failures{count: p.failed.attempts() + 1, last: now}
 	s.changed(p)
 }
