@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // Program returns the browser: what CHROMIUM says, or chromium of the path.
@@ -33,10 +35,18 @@ var flags = []string{
 	"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
 }
 
+const (
+	// closeTime is how long the browser may take to end by itself.
+	closeTime = 10 * time.Second
+	// buryTries is how often it is looked, each millisecond, for what is left of it.
+	buryTries = 1000
+)
+
 // Browser is a running browser.
 type Browser struct {
-	cmd *exec.Cmd
-	out io.WriteCloser
+	cmd  *exec.Cmd
+	out  io.WriteCloser
+	gone chan struct{} // closed when all its processes are
 
 	mu      sync.Mutex // guards the rest, and writing
 	last    int
@@ -76,11 +86,12 @@ func Start(ctx context.Context, dir string) (*Browser, error) {
 	if err != nil {
 		return nil, errors.Join(err, theirIn.Close(), ourOut.Close())
 	}
-	b := &Browser{cmd: exec.CommandContext(ctx, program, args...), out: ourOut, waiting: map[int]chan message{}, tabs: map[string]*Tab{}}
+	b := &Browser{cmd: exec.CommandContext(ctx, program, args...), out: ourOut, gone: make(chan struct{}), waiting: map[int]chan message{}, tabs: map[string]*Tab{}}
 	var said strings.Builder
 	b.cmd.Stderr = &said
-	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, where it looks for them
-	b.cmd.Cancel = func() error { return b.cmd.Process.Kill() }
+	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut}        // 3 and 4, where it looks for them
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has processes of its own
+	b.cmd.Cancel = func() error { return b.kill() }
 	err = b.cmd.Start()
 	_ = errors.Join(theirIn.Close(), theirOut.Close())
 	if err != nil {
@@ -97,6 +108,7 @@ func (b *Browser) read(in io.ReadCloser, said *strings.Builder) {
 		if err != nil {
 			_ = in.Close()
 			wait := b.cmd.Wait() // said is complete then
+			b.bury()
 			b.end(fmt.Errorf("the browser has ended (%w); it said: %s", errors.Join(err, wait), said))
 			return
 		}
@@ -114,6 +126,22 @@ func (b *Browser) read(in io.ReadCloser, said *strings.Builder) {
 			tab.happened(m)
 		}
 	}
+}
+
+// kill ends all processes of the browser; an error where there are none.
+func (b *Browser) kill() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
+
+// bury waits until all processes of the browser are gone, for those that are left when the
+// first one has ended still write files. It does not wait for long: where nobody takes
+// note of the end of orphans, as in some containers, they are listed for ever.
+func (b *Browser) bury() {
+	for range buryTries {
+		if b.kill() != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(b.gone)
 }
 
 func (b *Browser) end(err error) {
@@ -170,10 +198,20 @@ func (b *Browser) send(m message) (<-chan message, error) {
 	return answer, err
 }
 
-// Close ends the browser, if it did not end before.
+// Close ends the browser, if it did not end before. Nothing writes to its directory
+// from then on.
 func (b *Browser) Close() error {
-	_ = b.call(context.Background(), "", "Browser.close", struct{}{}, nil)
-	return b.out.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	_ = b.call(ctx, "", "Browser.close", struct{}{}, nil)
+	err := b.out.Close()
+	select {
+	case <-b.gone:
+	case <-ctx.Done():
+		err = errors.Join(err, b.kill())
+		<-b.gone
+	}
+	return err
 }
 
 // Version is what the browser calls itself.

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +37,21 @@ func start(t *testing.T) (context.Context, *Browser) {
 	must(t, err)
 	t.Log("driving", version)
 	return ctx, b
+}
+
+// TestNothingIsWrittenOnceItIsClosed: whoever removes its directory then need not fear
+// that it comes back meanwhile.
+func TestNothingIsWrittenOnceItIsClosed(t *testing.T) {
+	dir := t.TempDir()
+	b, err := Start(t.Context(), dir)
+	must(t, err)
+	_, err = b.Open(t.Context(), looks["wide"])
+	must(t, err)
+	must(t, b.Close())
+	if err := b.cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("the browser is still there: %v", err)
+	}
+	must(t, os.RemoveAll(dir))
 }
 
 func must(t *testing.T, err error) {
