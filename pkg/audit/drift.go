@@ -71,17 +71,9 @@ type Drift struct {
 
 	mu     sync.Mutex // guards the rest
 	known  map[name]difference
-	agreed map[types.UID]agreement // as of the last look at all pods; not changed once it is here
-	failed error                   // the last round could not be made
+	spared map[types.UID]*corev1.Pod // the store need not know them, as of the last look at all; not changed once it is here
+	failed error                     // the last round could not be made
 	rounds int
-}
-
-// agreement is a pod that was found to be the same on both sides. Neither of the two
-// is ever changed, a pod that changes is told of by others: while they are these, they
-// need not be compared again, and most pods of a cluster stay as they are.
-type agreement struct {
-	listed *corev1.Pod
-	record *store.PodRecord
 }
 
 // name is something that may differ.

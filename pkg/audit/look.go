@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -54,60 +55,70 @@ func (l *look) differs(kind Kind, id, what, version, text string) {
 	}
 }
 
+// pods compares all pods. One that agreed and stayed as it was on both sides need not
+// be compared again, and most pods of a cluster stay as they are.
 func (l *look) pods() error {
-	records := map[types.UID]*store.PodRecord{}
+	known := map[types.UID]*inventory.Pod{}
 	for _, p := range l.drift.Inventory.Pods() {
-		records[p.UID] = p.PodRecord
+		known[p.UID] = p
 	}
 	listed, err := l.drift.Truth.Pods()
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	agreed := l.drift.agreements()
-	seen, agree := make(map[types.UID]bool, len(listed)), make(map[types.UID]agreement, len(listed))
+	before, spared := l.drift.spare(nil), map[types.UID]*corev1.Pod{}
 	for _, pod := range listed {
-		seen[pod.UID] = true
-		both := agreement{pod, records[pod.UID]}
+		p := known[pod.UID]
+		delete(known, pod.UID)
 		if !l.wanted(Pod, string(pod.UID)) {
 			continue
 		}
-		if agreed[pod.UID] != both {
-			if text := l.podDiffers(both); text != "" {
+		agreed := p == nil && before[pod.UID] == pod || p != nil && p.Agrees(pod)
+		if !agreed {
+			if text := l.podDiffers(p, pod); text != "" {
 				l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
 				continue
 			}
 		}
-		agree[pod.UID] = both
+		if p == nil {
+			spared[pod.UID] = pod
+		} else if !agreed {
+			p.Agree(pod)
+		}
 	}
 	if l.only == nil {
-		l.drift.agree(agree)
+		l.drift.spare(spared)
 	}
-	for uid, r := range records {
-		if !seen[uid] && l.wanted(Pod, string(uid)) {
-			l.differs(Pod, string(uid), r.Namespace+"/"+r.Name, "", "it is gone, and the store has it still")
+	for uid, p := range known {
+		if l.wanted(Pod, string(uid)) {
+			l.differs(Pod, string(uid), p.Namespace+"/"+p.Name, "", "it is gone, and the store has it still")
 		}
 	}
 	return nil
 }
 
-// podDiffers says how the store has a pod otherwise than it is listed; empty if it has not.
-func (l *look) podDiffers(both agreement) string {
-	if p, told := l.drift.Truth.Read(both.listed); told {
-		return store.Differs(both.record, &p)
+// spare remembers the pods that the store need not know, unless there are none to
+// remember, and returns those of before.
+func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*corev1.Pod) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if before = d.spared; pods != nil {
+		d.spared = pods
 	}
-	return store.Differs(both.record, nil)
+	return before
 }
 
-func (d *Drift) agreements() map[types.UID]agreement {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.agreed
-}
-
-func (d *Drift) agree(pods map[types.UID]agreement) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.agreed = pods
+// podDiffers says how the store has a pod, nil for none, otherwise than it is listed;
+// empty if it has not.
+func (l *look) podDiffers(p *inventory.Pod, listed *corev1.Pod) string {
+	var record *store.PodRecord
+	if p != nil {
+		record = p.PodRecord
+	}
+	if said, told := l.drift.Truth.Read(listed); told {
+		return store.Differs(record, &said)
+	}
+	return store.Differs(record, nil)
 }
 
 func (l *look) nodes() error {

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -34,20 +35,17 @@ type Inventory struct {
 	pods      map[types.UID]*Pod
 	apps      map[uint64]*application
 	nodes     map[string]*node
-	named     map[podName]*Pod // of several pods of one name, the youngest
+	named     named
 	unplaced  map[types.UID]*Pod
 	preempted map[types.UID]*Pod
 	stale     stale
 	view      *View
 }
 
-// podName is how people name a pod.
-type podName struct{ namespace, name string }
-
 // application is an application that is put together anew when it is stale.
 type application struct {
 	record *store.AppRecord // nil before it was told
-	pods   map[types.UID]*Pod
+	pods   members
 	made   *Application // as it was last; nil for never
 	stale  bool
 }
@@ -55,7 +53,7 @@ type application struct {
 // node is the same for a node.
 type node struct {
 	record *store.NodeRecord // nil for a node that is not known
-	pods   map[types.UID]*Pod
+	pods   members
 	made   *Node
 	stale  bool
 }
@@ -74,7 +72,7 @@ type stale struct {
 func New(source Source) *Inventory {
 	return &Inventory{
 		source: source, pods: map[types.UID]*Pod{}, apps: map[uint64]*application{}, nodes: map[string]*node{},
-		named: map[podName]*Pod{}, unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
+		named: newNamed(), unplaced: map[types.UID]*Pod{}, preempted: map[types.UID]*Pod{}, view: &View{},
 	}
 }
 
@@ -114,7 +112,7 @@ func (i *Inventory) Find(namespace, name string) *Pod {
 	i.View()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.named[podName{namespace, name}]
+	return i.named.youngest(podName{namespace, name})
 }
 
 // Whys says of each pod why it does not run; none for those that do.
@@ -163,17 +161,15 @@ func (i *Inventory) apply(c *store.Changes) {
 // putIn adds a pod wherever it belongs.
 func (i *Inventory) putIn(p *Pod) {
 	i.pods[p.UID] = p
-	if name := (podName{p.Namespace, p.Name}); i.named[name] == nil || oldestFirst(i.named[name], p) < 0 {
-		i.named[name] = p
-	}
+	i.named.add(p)
 	if p.App != 0 {
 		a := i.appOf(p.App)
-		a.pods[p.UID] = p
+		a.pods.add(p)
 		i.touchApp(a)
 	}
 	if p.Node != "" {
 		n := i.nodeOf(p.Node)
-		n.pods[p.UID] = p
+		n.pods.add(p)
 		i.touchNode(n)
 	}
 	if p.App == 0 && !p.Foreign {
@@ -192,21 +188,21 @@ func (i *Inventory) takeOut(p *Pod) {
 		return
 	}
 	delete(i.pods, p.UID)
-	if name := (podName{p.Namespace, p.Name}); i.named[name] == p {
-		delete(i.named, name)
-	}
+	i.named.remove(p)
 	if a := i.apps[p.App]; a != nil {
-		delete(a.pods, p.UID)
+		a.pods.remove(p)
 		i.touchApp(a)
 	}
 	if n := i.nodes[p.Node]; n != nil {
-		delete(n.pods, p.UID)
+		n.pods.remove(p)
 		i.touchNode(n)
 		i.dropNode(p.Node)
 	}
 	if _, there := i.unplaced[p.UID]; there {
-		delete(i.unplaced, p.UID)
 		i.stale.unplaced = true
+		if delete(i.unplaced, p.UID); len(i.unplaced) == 0 {
+			i.unplaced = map[types.UID]*Pod{} // a map does not shrink, and at the start all are in it
+		}
 	}
 	if _, there := i.preempted[p.UID]; there {
 		delete(i.preempted, p.UID)
@@ -217,7 +213,7 @@ func (i *Inventory) takeOut(p *Pod) {
 func (i *Inventory) appOf(serial uint64) *application {
 	a := i.apps[serial]
 	if a == nil {
-		a = &application{pods: map[types.UID]*Pod{}}
+		a = &application{pods: members{place: inApp}}
 		i.apps[serial] = a
 	}
 	return a
@@ -226,7 +222,7 @@ func (i *Inventory) appOf(serial uint64) *application {
 func (i *Inventory) nodeOf(name string) *node {
 	n := i.nodes[name]
 	if n == nil {
-		n = &node{pods: map[types.UID]*Pod{}}
+		n = &node{pods: members{place: inNode}}
 		i.nodes[name] = n
 	}
 	return n
@@ -234,7 +230,7 @@ func (i *Inventory) nodeOf(name string) *node {
 
 // dropNode forgets a node that is not known and has no pods.
 func (i *Inventory) dropNode(name string) {
-	if n := i.nodes[name]; n.record == nil && len(n.pods) == 0 {
+	if n := i.nodes[name]; n.record == nil && len(n.pods.list) == 0 {
 		delete(i.nodes, name)
 	}
 }
@@ -285,10 +281,10 @@ func (i *Inventory) renew(rest *store.Rest) {
 		v.Nodes = i.listNodes()
 	}
 	if i.stale.unplaced {
-		v.Unplaced = sortedPods(i.unplaced)
+		v.Unplaced = sortedPods(slices.Collect(maps.Values(i.unplaced)))
 	}
 	if i.stale.preempted {
-		v.Preempted = sortedPods(i.preempted)
+		v.Preempted = sortedPods(slices.Collect(maps.Values(i.preempted)))
 	}
 	v.Holders = i.holders(rest.Holds)
 	i.stale = stale{}
@@ -343,7 +339,7 @@ func (i *Inventory) listNodes() []*Node {
 
 func (a *application) make() *Application {
 	out := &Application{AppRecord: a.record}
-	for _, p := range sortedPods(a.pods) {
+	for _, p := range sortedPods(a.pods.list) {
 		if p.Node != "" {
 			out.Allocations = append(out.Allocations, p)
 		} else {
@@ -355,7 +351,7 @@ func (a *application) make() *Application {
 
 func (n *node) make() *Node {
 	out := &Node{NodeRecord: *n.record}
-	for _, p := range sortedPods(n.pods) {
+	for _, p := range sortedPods(n.pods.list) {
 		if p.Foreign {
 			out.Foreign = append(out.Foreign, p)
 			out.Occupied = out.Occupied.Add(p.Request)

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -58,10 +59,11 @@ func newStore() *store.Store {
 	return s
 }
 
-// podOf is pod i: it always has the same application and queue, or none.
+// podOf is pod i: it always has the same application and queue, or none. Two have the
+// same name.
 func podOf(i, n int) store.Pod {
 	return store.Pod{
-		UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: epoch.Add(time.Duration(i/2) * time.Second),
+		UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i%5), Created: epoch.Add(time.Duration(i/2) * time.Second),
 		Labels:   map[string]string{"applicationId": fmt.Sprint("app", i%3), "queue": []string{"root.a", "root.b", "root.missing"}[i%3]},
 		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: resources.Amount(n)}),
 		Priority: int32(n),
@@ -131,6 +133,25 @@ func (w *truth) fromScratch() *View {
 	return New(s).View()
 }
 
+// found compares who is found by a name with the youngest that has it.
+func (w *truth) found(inv *Inventory) error {
+	for i := range 5 {
+		want, got := types.UID(""), types.UID("")
+		for _, at := range []int{i, i + 5} {
+			if p, there := w.pods[fmt.Sprint("u", at)]; there {
+				want = p.UID
+			}
+		}
+		if p := inv.Find("ns", fmt.Sprint("p", i)); p != nil {
+			got = p.UID
+		}
+		if got != want {
+			return fmt.Errorf("pod %q is found as p%d, not %q", got, i, want)
+		}
+	}
+	return nil
+}
+
 // sameView leaves out what depends on the way there.
 var sameView = cmp.Options{
 	cmpopts.EquateEmpty(),
@@ -164,6 +185,9 @@ func live(ms []move, plant func(*store.Store) Source) error {
 				return fmt.Errorf("two views are of generation %d", v.Generation)
 			}
 			before = append(before, kept{v, textOf(v)})
+			if err := errors.Join(inv.Check(), w.found(inv)); err != nil {
+				return err
+			}
 			if diff := cmp.Diff(w.fromScratch(), v, sameView); diff != "" {
 				return fmt.Errorf("the view differs (-truth +view)\n%s", diff)
 			}
@@ -263,5 +287,90 @@ func TestLookingAgainIsFree(t *testing.T) {
 	}
 	if after.Node("n1") == nil || after.Node("n1") != after.Nodes[1] || after.Node("n7") != nil {
 		t.Error("nodes are not found by name")
+	}
+}
+
+// TestCheckFindsDisorder plants disorder into what is in order.
+func TestCheckFindsDisorder(t *testing.T) {
+	for name, disturb := range map[string]func(*Inventory, *Pod){
+		"a place of another":       func(_ *Inventory, p *Pod) { p.inApp++ },
+		"a place on the node":      func(_ *Inventory, p *Pod) { p.inNode++ },
+		"missing on its node":      func(i *Inventory, p *Pod) { i.nodes[p.Node].pods.remove(p) },
+		"twice in its application": func(i *Inventory, p *Pod) { i.apps[p.App].pods.add(p) },
+		"without a name":           func(i *Inventory, p *Pod) { i.named.remove(p) },
+		"twice by its name":        func(i *Inventory, p *Pod) { i.named.first[1] = &Pod{PodRecord: p.PodRecord} },
+		"another's number":         func(i *Inventory, p *Pod) { i.pods["u7"] = p },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+			for i := range 9 {
+				w.do(move{"pod", i, 1}, s)
+				w.do(move{"bind", i, 1}, s)
+			}
+			inv := New(s)
+			inv.View()
+			if err := inv.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if disturb(inv, inv.Find("ns", "p0")); inv.Check() == nil {
+				t.Error("nobody noticed")
+			}
+		})
+	}
+}
+
+// TestNamesWhoseHashIsTheSame are told apart, in whatever order they go.
+func TestNamesWhoseHashIsTheSame(t *testing.T) {
+	for gone := range 3 {
+		n := named{hash: func(podName) uint64 { return 7 }, first: map[uint64]*Pod{}}
+		pods := make([]*Pod, 3)
+		for i := range pods {
+			p := podOf(i, 0)
+			pods[i] = &Pod{PodRecord: &store.PodRecord{Pod: &p}}
+			n.add(pods[i])
+		}
+		n.remove(pods[gone])
+		for i, p := range pods {
+			want := p
+			if i == gone {
+				want = nil
+			}
+			if got := n.youngest(podName{"ns", p.Name}); got != want {
+				t.Errorf("without p%d p%d is found as %v", gone, i, got)
+			}
+		}
+		n.remove(pods[(gone+1)%3])
+		if n.remove(pods[(gone+2)%3]); len(n.first) != 0 {
+			t.Errorf("p%d first: there is something left when all are gone", gone)
+		}
+	}
+}
+
+// TestTextsAreKeptWhileSomebodyAsks and let go in the second round after that.
+func TestTextsAreKeptWhileSomebodyAsks(t *testing.T) {
+	s := newStore()
+	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w.do(move{"node", 1, 3}, s)
+	w.do(move{"pod", 0, 1}, s)
+	w.do(move{"bind", 0, 1}, s)
+	w.do(move{"foreign", 5, 1}, s)
+	v := New(s).View()
+	for what, p := range map[string]*Pod{"a pod of a queue": v.Node("n1").Allocations[0], "a foreign pod": v.Node("n1").Foreign[0]} {
+		made := 0
+		ask := func(want int) {
+			t.Helper()
+			if p.Text(func(*Pod) []byte { made++; return []byte("text") }); made != want {
+				t.Errorf("%s: the text was made %d times, want %d", what, made, want)
+			}
+		}
+		ask(1)
+		for range 3 { // somebody asks between the rounds
+			v.ForgetTexts()
+			ask(1)
+		}
+		v.ForgetTexts()
+		v.ForgetTexts()
+		ask(2)
 	}
 }

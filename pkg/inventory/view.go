@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -15,21 +16,43 @@ import (
 // Pod is a pod at the moment of a view.
 type Pod struct {
 	*store.PodRecord
-	text atomic.Pointer[[]byte]
+	text   atomic.Pointer[text]
+	agreed atomic.Pointer[corev1.Pod]
+
+	// Guarded by Inventory.mu: its places among others, and who comes after it in named.
+	inApp, inNode int32
+	next          *Pod
 }
 
-// Text returns what write makes of the pod. It is made once and kept for as long as
-// the pod stays as it is, for readers come again and most pods are as they were:
-// a few hundred bytes for each pod that somebody asked for. All who ask are to have
-// it made in the same way, and nobody may change it.
-func (p *Pod) Text(write func(*Pod) []byte) []byte {
-	if text := p.text.Load(); text != nil {
-		return *text
-	}
-	text := write(p)
-	p.text.Store(&text)
-	return text
+// text is what is written of a pod.
+type text struct {
+	bytes []byte
+	asked atomic.Bool // since ForgetTexts was called last
 }
+
+// Text returns what write makes of the pod. It is made once and kept while the pod
+// stays as it is and somebody asks, for readers come again and most pods are as they
+// were: a few hundred bytes for each pod, see [View.ForgetTexts]. All who ask are to
+// have it made in the same way, and nobody may change it.
+func (p *Pod) Text(write func(*Pod) []byte) []byte {
+	if t := p.text.Load(); t != nil {
+		if !t.asked.Load() { // or all processors would wait for one who writes
+			t.asked.Store(true)
+		}
+		return t.bytes
+	}
+	t := &text{bytes: write(p)}
+	t.asked.Store(true)
+	p.text.Store(t)
+	return t.bytes
+}
+
+// Agree notes that the pod is what the API server says of it; neither of the two ever
+// changes.
+func (p *Pod) Agree(listed *corev1.Pod) { p.agreed.Store(listed) }
+
+// Agrees tells whether that was noted.
+func (p *Pod) Agrees(listed *corev1.Pod) bool { return p.agreed.Load() == listed }
 
 // Application is an application with its pods. Immutable.
 type Application struct {
@@ -100,6 +123,25 @@ func (v *View) Node(name string) *Node {
 	return v.Nodes[at]
 }
 
+// ForgetTexts lets go what is kept for who reads pages: the texts that nobody asked for
+// since it was called before. Pods that the view does not have keep none for long.
+func (v *View) ForgetTexts() {
+	for _, a := range v.Applications {
+		forgetTexts(a.Allocations)
+	}
+	for _, n := range v.Nodes {
+		forgetTexts(n.Foreign)
+	}
+}
+
+func forgetTexts(pods []*Pod) {
+	for _, p := range pods {
+		if t := p.text.Load(); t != nil && !t.asked.Swap(false) {
+			p.text.Store(nil)
+		}
+	}
+}
+
 // Containers is how many pods of queues have a node that is known.
 func (v *View) Containers() int {
 	total := 0
@@ -119,14 +161,11 @@ func firstSubmitted(a, b *Application) int {
 }
 
 // sortedPods lists pods, the oldest first; nil for none.
-func sortedPods(pods map[types.UID]*Pod) []*Pod {
+func sortedPods(pods []*Pod) []*Pod {
 	if len(pods) == 0 {
 		return nil
 	}
-	out := make([]*Pod, 0, len(pods))
-	for _, p := range pods {
-		out = append(out, p)
-	}
+	out := slices.Clone(pods)
 	slices.SortFunc(out, oldestFirst)
 	return out
 }

@@ -183,7 +183,7 @@ func (s *Server) sample(ctx context.Context) {
 		case <-looks.C():
 		case now := <-minutes.C():
 			s.history.count(s.inventory.Queues(), now)
-			s.inventory.View()
+			s.inventory.View().ForgetTexts()
 		}
 	}
 }

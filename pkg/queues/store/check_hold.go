@@ -50,7 +50,7 @@ func (s *Store) checkNodes() []error {
 		var used resources.Vector
 		for _, p := range n.sortedPods() {
 			used = used.Add(p.uses)
-			if p.on != n || s.pods[p.UID] != p {
+			if p.on != n || s.pods[p.UID] != p || !n.has(p) {
 				errs = append(errs, fmt.Errorf("node %s: pod %s/%s is not there", name, p.Namespace, p.Name))
 			}
 		}

@@ -89,6 +89,11 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod without an application", func(s *Store) { s.pods["parked"].app = nil }, "has an application: false"},
 		{"pods that run share something", func(s *Store) { s.shared.asks.triedAt = epoch }, "share something that another pod knows"},
 		{"a pod that waits shares", func(s *Store) { s.pods["parked"].asks = s.shared.asks }, "shares what it knows with pods that run"},
+		{"a pod that waits shares its turn", func(s *Store) { s.pods["unplaced"].turn = s.shared.turn }, "shares its turn with pods that do"},
+		{"what many share is written", func(s *Store) { s.shared.turn.treeGen = 7 }, "share something that another pod knows"},
+		{"what many have ahead is written", func(s *Store) { s.shared.prospect.counted = []types.UID{"x"} }, "share something that another pod knows"},
+		{"a prospect of nothing", func(s *Store) { s.pods["parked"].prospect = &prospect{} }, "a prospect of its own for nothing"},
+		{"a place on a node", func(s *Store) { s.pods["bound"].seat = 7 }, "is not there"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})

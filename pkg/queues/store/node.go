@@ -21,8 +21,8 @@ type node struct {
 	cordoned    bool
 	allocatable resources.Vector
 	used        resources.Vector // by its pods, leaving or not
-	pods        map[types.UID]*pod
-	stale       bool // plans see it differently from before
+	pods        []*pod           // in no order; pod.seat is the place
+	stale       bool             // plans see it differently from before
 	// generation counts the changes of what plans see of it.
 	generation uint64
 	// askers are to be looked at again when it changes: it is the only node they can
@@ -38,7 +38,7 @@ type node struct {
 func (s *Store) nodeOf(name string) *node {
 	n := s.nodes[name]
 	if n == nil {
-		n = &node{name: name, pods: map[types.UID]*pod{}}
+		n = &node{name: name}
 		s.nodes[name] = n
 		s.touch(n)
 	}
@@ -141,15 +141,34 @@ func (s *Store) dropNode(n *node) {
 	}
 }
 
+// put adds a pod that is not on the node.
+func (n *node) put(p *pod) {
+	p.seat = int32(len(n.pods))
+	n.pods = append(n.pods, p)
+}
+
+// takeOff removes a pod that is on the node.
+func (n *node) takeOff(p *pod) {
+	last := len(n.pods) - 1
+	n.pods[p.seat] = n.pods[last]
+	n.pods[p.seat].seat = p.seat
+	n.pods[last] = nil
+	n.pods = n.pods[:last]
+}
+
+// has tells whether a pod is where it says that it is on the node.
+func (n *node) has(p *pod) bool { return int(p.seat) < len(n.pods) && n.pods[p.seat] == p }
+
 // settleOn puts a pod on the node it has, with what it uses there, or takes it
 // off the one it is on. It may be called again.
 func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 	s.changed(p)
+	before := p.on
 	if p.on != nil {
 		p.on.used = p.on.used.Sub(p.uses)
 		s.touch(p.on)
 		if p.on.name != name {
-			delete(p.on.pods, p.UID)
+			p.on.takeOff(p)
 			s.dropNode(p.on)
 		}
 	}
@@ -158,7 +177,9 @@ func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 		return
 	}
 	n := s.nodeOf(name)
-	n.pods[p.UID] = p
+	if before != n {
+		n.put(p)
+	}
 	n.used = n.used.Add(uses)
 	p.on, p.uses = n, uses
 	s.touch(n)
@@ -201,10 +222,7 @@ func (s *Store) free(n *node, asker types.UID) resources.Vector {
 
 // sortedPods are the pods on a node in the order of their UIDs.
 func (n *node) sortedPods() []*pod {
-	out := make([]*pod, 0, len(n.pods))
-	for _, p := range n.pods {
-		out = append(out, p)
-	}
+	out := slices.Clone(n.pods)
 	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 	return out
 }

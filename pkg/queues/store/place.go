@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -24,6 +26,9 @@ func (s *Store) placeAll(now time.Time) {
 	})
 	for _, p := range all {
 		s.place(p, now)
+	}
+	if len(s.unplaced) == 0 {
+		s.unplaced = map[types.UID]*pod{} // a map does not shrink, and at the start all are in it
 	}
 }
 

@@ -123,10 +123,11 @@ type pod struct {
 
 	Deleting bool
 	state    state
-	entered  bool // it passed the gate since it was admitted
-	asked    bool // it came into its application without a node
-	kept     bool // parked because of its mates only
-	owes     bool // it is in Store.owed
+	entered  bool  // it passed the gate since it was admitted
+	asked    bool  // it came into its application without a node
+	kept     bool  // parked because of its mates only
+	owes     bool  // it is in Store.owed
+	seat     int32 // in on.pods
 
 	app   *app             // nil while unplaced
 	gang  *hardGang        // that it asks for, or is kept back by; nil if none

@@ -1,0 +1,78 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Check verifies that every pod is where it belongs and nowhere else.
+func (i *Inventory) Check() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var errs []error
+	inApps, onNodes := 0, 0
+	for _, uid := range slices.Sorted(maps.Keys(i.pods)) {
+		p := i.pods[uid]
+		errs = append(errs, i.checkPod(p))
+		if p.UID != uid {
+			errs = append(errs, fmt.Errorf("pod %s is listed as %s", p.UID, uid))
+		}
+		if p.App != 0 {
+			inApps++
+		}
+		if p.Node != "" {
+			onNodes++
+		}
+	}
+	for _, a := range i.apps {
+		inApps -= len(a.pods.list)
+	}
+	for _, n := range i.nodes {
+		onNodes -= len(n.pods.list)
+	}
+	if inApps != 0 || onNodes != 0 {
+		errs = append(errs, fmt.Errorf("applications lack %d pods, nodes %d", inApps, onNodes))
+	}
+	if n := i.named.len(); n != len(i.pods) {
+		errs = append(errs, fmt.Errorf("%d pods have a name, there are %d", n, len(i.pods)))
+	}
+	return errors.Join(errs...)
+}
+
+func (i *Inventory) checkPod(p *Pod) error {
+	switch {
+	case p.App != 0 && !i.apps[p.App].pods.has(p):
+		return fmt.Errorf("pod %s is not in its application", p.UID)
+	case p.Node != "" && !i.nodes[p.Node].pods.has(p):
+		return fmt.Errorf("pod %s is not on its node", p.UID)
+	case !i.named.has(p):
+		return fmt.Errorf("pod %s is not found by its name", p.UID)
+	}
+	return nil
+}
+
+func (m *members) has(p *Pod) bool {
+	at := int(*m.place(p))
+	return at < len(m.list) && m.list[at] == p
+}
+
+func (n *named) has(p *Pod) bool {
+	for other := n.first[n.hash(podName{p.Namespace, p.Name})]; other != nil; other = other.next {
+		if other == p {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *named) len() int {
+	count := 0
+	for _, first := range n.first {
+		for p := first; p != nil; p = p.next {
+			count++
+		}
+	}
+	return count
+}

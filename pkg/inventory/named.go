@@ -1,0 +1,54 @@
+package inventory
+
+import (
+	"hash/maphash"
+)
+
+// named finds pods by their names. Several have one name when a pod was made anew and
+// what became of the first was not told yet. Only a hash of the name is kept, and pods
+// whose hash is the same are a chain.
+type named struct {
+	hash  func(podName) uint64
+	first map[uint64]*Pod
+}
+
+func newNamed() named {
+	seed := maphash.MakeSeed()
+	return named{hash: func(n podName) uint64 { return maphash.Comparable(seed, n) }, first: map[uint64]*Pod{}}
+}
+
+// podName is how people name a pod.
+type podName struct{ namespace, name string }
+
+func (n *named) add(p *Pod) {
+	h := n.hash(podName{p.Namespace, p.Name})
+	p.next = n.first[h]
+	n.first[h] = p
+}
+
+// remove takes out a pod that is there.
+func (n *named) remove(p *Pod) {
+	h := n.hash(podName{p.Namespace, p.Name})
+	if n.first[h] == p {
+		if n.first[h] = p.next; p.next == nil {
+			delete(n.first, h)
+		}
+		return
+	}
+	before := n.first[h]
+	for before.next != p {
+		before = before.next
+	}
+	before.next = p.next
+}
+
+// youngest returns the youngest pod of a name; nil for none.
+func (n *named) youngest(name podName) *Pod {
+	var found *Pod
+	for p := n.first[n.hash(name)]; p != nil; p = p.next {
+		if p.Namespace == name.namespace && p.Name == name.name && (found == nil || oldestFirst(found, p) < 0) {
+			found = p
+		}
+	}
+	return found
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestWhoRunsKeepsNothingOfItsOwn: most pods of a cluster run. It says of each way to
+// get there what is left with the pod.
+func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		live     func(s *Store, p Pod)
+		ahead    bool // has a prospect of its own
+		attempts int
+	}{
+		"it ran before the start": {live: func(s *Store, p Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
+		"it was bound by the scheduler": {live: func(s *Store, p Pod) {
+			s.Start(epoch)
+			s.Upsert(p, epoch)
+			s.TakeActivations()
+			s.Assume(p.UID, "n1", epoch)
+			p.Node = "n1"
+			s.Upsert(p, epoch)
+		}},
+		"it found no node at first": {live: func(s *Store, p Pod) {
+			s.Start(epoch)
+			s.Upsert(p, epoch)
+			s.TakeActivations()
+			s.Failed(p.UID, "", reasons.Brief(reasons.NoNodeFits), epoch)
+			p.Node = "n1"
+			s.Upsert(p, epoch)
+		}, attempts: 1},
+		"it is about to go": {live: func(s *Store, p Pod) {
+			s.Start(epoch)
+			p.Node, p.Deleting = "n1", true
+			s.Upsert(p, epoch)
+		}, ahead: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+			s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=9"), epoch)
+			c.live(s, Pod{
+				UID: "p", Namespace: "ns", Name: "p", Created: epoch.Add(-time.Hour), Request: queuestest.Vector("vcore=1 pods=1"),
+				Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
+			})
+			p := s.pods["p"]
+			if p.state != bound {
+				t.Fatal("the pod does not run:", p.state)
+			}
+			if p.turn != s.shared.turn {
+				t.Errorf("it keeps a turn: %+v", *p.turn)
+			}
+			if p.asks != s.shared.asks {
+				t.Errorf("it keeps what it knows of making room: %+v", *p.asks)
+			}
+			if own := p.prospect != s.shared.prospect; own != c.ahead {
+				t.Errorf("it has something ahead: %v", own)
+			}
+			if got := s.recordOf(p).Attempts(); got != c.attempts {
+				t.Errorf("readers see %d attempts, want %d", got, c.attempts)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
