@@ -70,20 +70,14 @@ func (l *look) pods() error {
 	for _, pod := range listed {
 		p := known[pod.UID]
 		delete(known, pod.UID)
-		if !l.wanted(Pod, string(pod.UID)) {
-			continue
-		}
-		agreed := p == nil && before[pod.UID] == pod || p != nil && p.Agrees(pod)
-		if !agreed {
-			if text := l.podDiffers(p, pod); text != "" {
-				l.differs(Pod, string(pod.UID), pod.Namespace+"/"+pod.Name, pod.ResourceVersion, text)
-				continue
+		switch {
+		case !l.wanted(Pod, string(pod.UID)):
+		case p != nil:
+			if p.Agrees(pod) || l.sameAs(p.PodRecord, pod) {
+				p.Agree(pod)
 			}
-		}
-		if p == nil {
+		case before[pod.UID] == pod || l.sameAs(nil, pod):
 			spared[pod.UID] = pod
-		} else if !agreed {
-			p.Agree(pod)
 		}
 	}
 	if l.only == nil {
@@ -108,17 +102,16 @@ func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*cor
 	return before
 }
 
-// podDiffers says how the store has a pod, nil for none, otherwise than it is listed;
-// empty if it has not.
-func (l *look) podDiffers(p *inventory.Pod, listed *corev1.Pod) string {
-	var record *store.PodRecord
-	if p != nil {
-		record = p.PodRecord
+// sameAs tells whether the store has a pod, nil for none, as it is listed, and notes what
+// differs.
+func (l *look) sameAs(record *store.PodRecord, listed *corev1.Pod) bool {
+	var said *store.Pod
+	if pod, told := l.drift.Truth.Read(listed); told {
+		said = &pod
 	}
-	if said, told := l.drift.Truth.Read(listed); told {
-		return store.Differs(record, &said)
-	}
-	return store.Differs(record, nil)
+	text := store.Differs(record, said)
+	l.differs(Pod, string(listed.UID), listed.Namespace+"/"+listed.Name, listed.ResourceVersion, text)
+	return text == ""
 }
 
 func (l *look) nodes() error {
