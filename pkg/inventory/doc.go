@@ -14,6 +14,9 @@
 //	store ── marks ──► TakeChanges, 256 at a time ──► records by UID ──► View
 //	        (lock of the store)                 (lock of the inventory)   (no lock)
 //
+// There is one record for every pod of a cluster, so it leads to what the store has of
+// the pod anyway, and lists and names are kept small (members.go, named.go).
+//
 // Only why pods wait is asked for when it is shown ([Inventory.Whys]): it changes with
 // what others use, and nobody could mark it.
 package inventory
