@@ -43,9 +43,9 @@ func (i *Inventory) Check() error {
 
 func (i *Inventory) checkPod(p *Pod) error {
 	switch {
-	case p.App != 0 && !i.apps[p.App].pods.has(p):
+	case p.App != 0 && (i.apps[p.App] == nil || !i.apps[p.App].pods.has(p)):
 		return fmt.Errorf("pod %s is not in its application", p.UID)
-	case p.Node != "" && !i.nodes[p.Node].pods.has(p):
+	case p.Node != "" && (i.nodes[p.Node] == nil || !i.nodes[p.Node].pods.has(p)):
 		return fmt.Errorf("pod %s is not on its node", p.UID)
 	case !i.named.has(p):
 		return fmt.Errorf("pod %s is not found by its name", p.UID)

@@ -297,6 +297,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 		"a place on the node":      func(_ *Inventory, p *Pod) { p.inNode++ },
 		"missing on its node":      func(i *Inventory, p *Pod) { i.nodes[p.Node].pods.remove(p) },
 		"twice in its application": func(i *Inventory, p *Pod) { i.apps[p.App].pods.add(p) },
+		"no application":           func(i *Inventory, p *Pod) { delete(i.apps, p.App) },
+		"no node":                  func(i *Inventory, p *Pod) { delete(i.nodes, p.Node) },
 		"without a name":           func(i *Inventory, p *Pod) { i.named.remove(p) },
 		"twice by its name":        func(i *Inventory, p *Pod) { i.named.first[1] = &Pod{PodRecord: p.PodRecord} },
 		"another's number":         func(i *Inventory, p *Pod) { i.pods["u7"] = p },

@@ -48,6 +48,10 @@ func TestManyReadersOneWriter(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
+	inv.View()
+	if err := inv.Check(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestInconsistentViewsAreNoticed(t *testing.T) {

@@ -124,21 +124,28 @@ func (v *View) Node(name string) *Node {
 }
 
 // ForgetTexts lets go what is kept for who reads pages: the texts that nobody asked for
-// since it was called before. Pods that the view does not have keep none for long.
+// since it was called before.
 func (v *View) ForgetTexts() {
 	for _, a := range v.Applications {
-		forgetTexts(a.Allocations)
+		for _, p := range a.Allocations {
+			p.forgetText()
+		}
 	}
 	for _, n := range v.Nodes {
-		forgetTexts(n.Foreign)
+		for _, p := range n.Foreign {
+			p.forgetText()
+		}
+		for _, p := range n.Allocations {
+			if p.App == 0 { // of no application, as all are before the start
+				p.forgetText()
+			}
+		}
 	}
 }
 
-func forgetTexts(pods []*Pod) {
-	for _, p := range pods {
-		if t := p.text.Load(); t != nil && !t.asked.Swap(false) {
-			p.text.Store(nil)
-		}
+func (p *Pod) forgetText() {
+	if t := p.text.Load(); t != nil && !t.asked.Swap(false) {
+		p.text.Store(nil)
 	}
 }
 

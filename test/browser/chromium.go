@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -35,18 +34,14 @@ var flags = []string{
 	"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
 }
 
-const (
-	// closeTime is how long the browser may take to end by itself.
-	closeTime = 10 * time.Second
-	// buryTries is how often it is looked, each millisecond, for what is left of it.
-	buryTries = 1000
-)
+// closeTime is how long the browser may take to end by itself.
+const closeTime = 10 * time.Second
 
 // Browser is a running browser.
 type Browser struct {
 	cmd  *exec.Cmd
 	out  io.WriteCloser
-	gone chan struct{} // closed when all its processes are
+	gone chan struct{} // closed when its process is
 
 	mu      sync.Mutex // guards the rest, and writing
 	last    int
@@ -89,9 +84,8 @@ func Start(ctx context.Context, dir string) (*Browser, error) {
 	b := &Browser{cmd: exec.CommandContext(ctx, program, args...), out: ourOut, gone: make(chan struct{}), waiting: map[int]chan message{}, tabs: map[string]*Tab{}}
 	var said strings.Builder
 	b.cmd.Stderr = &said
-	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut}        // 3 and 4, where it looks for them
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it has processes of its own
-	b.cmd.Cancel = func() error { return b.kill() }
+	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4, where it looks for them
+	b.cmd.Cancel = func() error { return b.cmd.Process.Kill() }
 	err = b.cmd.Start()
 	_ = errors.Join(theirIn.Close(), theirOut.Close())
 	if err != nil {
@@ -108,7 +102,7 @@ func (b *Browser) read(in io.ReadCloser, said *strings.Builder) {
 		if err != nil {
 			_ = in.Close()
 			wait := b.cmd.Wait() // said is complete then
-			b.bury()
+			close(b.gone)
 			b.end(fmt.Errorf("the browser has ended (%w); it said: %s", errors.Join(err, wait), said))
 			return
 		}
@@ -126,22 +120,6 @@ func (b *Browser) read(in io.ReadCloser, said *strings.Builder) {
 			tab.happened(m)
 		}
 	}
-}
-
-// kill ends all processes of the browser; an error where there are none.
-func (b *Browser) kill() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
-
-// bury waits until all processes of the browser are gone, for those that are left when the
-// first one has ended still write files. It does not wait for long: where nobody takes
-// note of the end of orphans, as in some containers, they are listed for ever.
-func (b *Browser) bury() {
-	for range buryTries {
-		if b.kill() != nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	close(b.gone)
 }
 
 func (b *Browser) end(err error) {
@@ -208,7 +186,7 @@ func (b *Browser) Close() error {
 	select {
 	case <-b.gone:
 	case <-ctx.Done():
-		err = errors.Join(err, b.kill())
+		err = errors.Join(err, b.cmd.Process.Kill())
 		<-b.gone
 	}
 	return err

@@ -38,7 +38,7 @@ func main() {
 	flag.StringVar(&o.only, "run", "", "run only tests that match this pattern, as of go test")
 	flag.StringVar(&o.dir, "dir", "", "where to put sources, binaries and logs; empty is bin/conformance")
 	flag.BoolVar(&o.planted, "planted", false, "plant bugs into our plugins and say whether the suites notice")
-	flag.IntVar(&o.again, "again", 2, "how often to repeat, with ours and without, a test that failed")
+	flag.IntVar(&o.again, "again", 4, "how often to repeat, with ours and without, a test that failed")
 	flag.BoolVar(&o.write, "write", false, "write the results into docs/conformance.md")
 	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "how long a suite may take")
 	flag.Parse()

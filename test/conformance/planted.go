@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/paddock-scheduler/paddock/test/conformance/withours"
 )
@@ -16,8 +17,8 @@ var plants = []struct{ bug, suite, test string }{
 	{withours.Nominated, "scheduler/preemption/nominatednodename", "^TestPreferNominatedNode$"},
 }
 
-// tryPlanted runs tests with each bug. It is an error if one is not noticed: then
-// the suites say nothing of our plugins.
+// tryPlanted runs tests with each bug and, for one that fails may do so anyway, without.
+// It is an error if a bug is not noticed: then the suites say nothing of our plugins.
 func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error {
 	for _, p := range plants {
 		s := suite{path: p.suite}
@@ -25,18 +26,32 @@ func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error
 		if err != nil {
 			return err
 		}
-		if err := os.Setenv(withours.Planted, p.bug); err != nil {
-			return err
+		t := trial{binary: binary, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: p.test}
+		var with, without verdicts
+		for _, side := range []struct {
+			plant, name string
+			v           *verdicts
+		}{{p.bug, "planted-" + p.bug, &with}, {"", "instead-of-" + p.bug, &without}} {
+			if err := os.Setenv(withours.Planted, side.plant); err != nil {
+				return err
+			}
+			t.log = w.log(s, side.name)
+			if *side.v, err = t.run(ctx); err != nil {
+				return err
+			}
 		}
-		t := trial{binary: binary, dir: w.source(s.path), etcd: etcd, limit: o.limit, only: p.test, log: w.log(s, "planted-"+p.bug)}
-		v, err := t.run(ctx)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s, planted bug %q: %d tests passed, %d failed\n", s.name(), p.bug, v.count("pass"), v.count("fail"))
-		if v.count("fail") == 0 { // one that did not end may be the machine's fault
+		noticed := noticedBy(with, without)
+		fmt.Printf("%s, planted bug %q: %d tests passed, %d failed; of these %d pass without it\n",
+			s.name(), p.bug, with.count("pass"), with.count("fail"), len(noticed))
+		if len(noticed) == 0 {
 			return fmt.Errorf("the planted bug %q was not noticed by %s", p.bug, s.name())
 		}
 	}
 	return nil
+}
+
+// noticedBy are the tests that fail with a bug and pass without. One that did not end may
+// be the machine's fault.
+func noticedBy(with, without verdicts) []string {
+	return slices.DeleteFunc(with.bad(), func(name string) bool { return with[name] != "fail" || without[name] != "pass" })
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,5 +88,15 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 		if err := c.trial.madeOurs(suite{path: "scheduler/x"}); (err != nil) != c.wrong {
 			t.Errorf("mark %s, only %q: %v", c.trial.mark, c.trial.only, err)
 		}
+	}
+}
+
+// A bug is noticed by tests that fail with it and pass without, not by those that fail
+// anyway or did not end.
+func TestWhoNoticesABug(t *testing.T) {
+	with := verdicts{"TestA": "fail", "TestB": "fail", "TestC": "unfinished", "TestD": "pass", "TestE": "fail"}
+	without := verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass", "TestD": "pass"}
+	if got := noticedBy(with, without); !slices.Equal(got, []string{"TestA"}) {
+		t.Errorf("noticed by %v, want TestA alone", got)
 	}
 }

@@ -75,9 +75,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		}
 	}
 	if end != "" {
-		if p.asks == s.shared.asks {
-			p.asks = newAsks(p)
-		}
+		s.ownAsks(p)
 		p.asks.ended = h.Since
 		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 		s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)

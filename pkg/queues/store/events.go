@@ -227,6 +227,7 @@ func (s *Store) withdraw(p *pod) {
 
 // change takes an event of a pending pod.
 func (s *Store) change(p *pod, event *Pod, now time.Time) {
+	s.ownAsks(p) // before the start an event that is late may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
 	if same {

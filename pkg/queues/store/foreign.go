@@ -54,6 +54,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	if p.RequiredNode != "" {
 		s.supersede(p.on, now)
 	}
+	s.atWork(p, now)
 }
 
 // moveForeign puts a foreign pod on its node.

@@ -29,7 +29,7 @@ const (
 type Pod struct {
 	UID             types.UID
 	Namespace, Name string
-	// Labels and Annotations are read, not kept beyond the pod, not changed.
+	// Labels and Annotations are read and not changed. Records of the pod keep them, too.
 	Labels, Annotations map[string]string
 	// Request is what the pod requests, pods: 1 included.
 	Request resources.Vector

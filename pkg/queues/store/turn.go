@@ -89,6 +89,13 @@ func (s *Store) chosen(p *pod, asker types.UID) {
 	}
 }
 
+// ownAsks gives a pod what it knows of making room, if it has none of its own.
+func (s *Store) ownAsks(p *pod) {
+	if p.asks == s.shared.asks {
+		p.asks = newAsks(p)
+	}
+}
+
 // atWork lets go what only a pod needs that does not run.
 func (s *Store) atWork(p *pod, now time.Time) {
 	s.reports.settle(p, now)
@@ -115,6 +122,8 @@ func (s *Store) checkShares(p *pod) error {
 		return errors.New("waits, and shares what it knows with pods that run")
 	case p.turn == s.shared.turn && !runs:
 		return errors.New("does not run, and shares its turn with pods that do")
+	case runs && p.turn != s.shared.turn && p.turn.over():
+		return errors.New("runs, and keeps a turn of its own for nothing")
 	case p.prospect != s.shared.prospect && p.prospect.isEmpty():
 		return errors.New("keeps a prospect of its own for nothing")
 	}

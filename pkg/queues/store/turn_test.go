@@ -33,6 +33,13 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}, attempts: 1},
+		"it was somebody else's, and room was to be made for it": {live: func(s *Store, p Pod) {
+			s.Start(epoch)
+			p.Foreign, p.Peer, p.RequiredNode = true, true, "n1"
+			s.Upsert(p, epoch)
+			p.Node = "n1"
+			s.Upsert(p, epoch)
+		}},
 		"it is about to go": {live: func(s *Store, p Pod) {
 			s.Start(epoch)
 			p.Node, p.Deleting = "n1", true
@@ -66,5 +73,25 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestLateEventBeforeTheStart: what a pod knows of making room is its own once it waits,
+// though it was first told of as one that runs.
+func TestLateEventBeforeTheStart(t *testing.T) {
+	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
+	p := Pod{
+		UID: "p", Namespace: "ns", Name: "p", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
+		Labels: map[string]string{"applicationId": "x", "queue": "root.a"}, Node: "n1",
+	}
+	s.Upsert(p, epoch)
+	p.Node = ""
+	s.Upsert(p, epoch)
+	s.Start(epoch)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	for at := epoch; at.Before(epoch.Add(5 * time.Minute)); at = at.Add(10 * time.Second) {
+		s.Tick(at)
 	}
 }
