@@ -293,7 +293,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
 	for _, condition := range says.Status.Conditions {
-		c.in.mayWrite(condition.Type != corev1.PodScheduled, "patch "+string(condition.Type), name)
+		c.in.mayWrite(!upstreams && condition.Type != corev1.PodScheduled, "patch "+string(condition.Type), name)
 	}
 	err = c.change(ctx, "patch", name, func(pod *corev1.Pod) error {
 		after, err := merge(pod, data)
