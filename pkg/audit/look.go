@@ -73,7 +73,7 @@ func (l *look) pods() error {
 		switch {
 		case !l.wanted(Pod, string(pod.UID)):
 		case p != nil:
-			if p.Agrees(pod) || l.sameAs(p.PodRecord, pod) {
+			if !p.Agrees(pod) && l.sameAs(p.PodRecord, pod) {
 				p.Agree(pod)
 			}
 		case before[pod.UID] == pod || l.sameAs(nil, pod):

@@ -322,6 +322,19 @@ func TestCheckFindsDisorder(t *testing.T) {
 	}
 }
 
+// TestWhoIsNotThereIsNotTakenOut, nor anybody else in the place that it had.
+func TestWhoIsNotThereIsNotTakenOut(t *testing.T) {
+	m, a, b, stranger := members{place: inApp}, &Pod{}, &Pod{}, &Pod{inApp: 7}
+	m.add(a)
+	m.add(b)
+	m.remove(a)
+	m.remove(a)
+	m.remove(stranger)
+	if len(m.list) != 1 || !m.has(b) {
+		t.Errorf("%d are left, want the one that stayed", len(m.list))
+	}
+}
+
 // TestNamesWhoseHashIsTheSame are told apart, in whatever order they go.
 func TestNamesWhoseHashIsTheSame(t *testing.T) {
 	for gone := range 3 {
@@ -333,6 +346,7 @@ func TestNamesWhoseHashIsTheSame(t *testing.T) {
 			n.add(pods[i])
 		}
 		n.remove(pods[gone])
+		n.remove(pods[gone]) // it is not there
 		for i, p := range pods {
 			want := p
 			if i == gone {

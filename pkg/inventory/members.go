@@ -17,8 +17,12 @@ func (m *members) add(p *Pod) {
 	m.list = append(m.list, p)
 }
 
-// remove takes out a pod that is there.
+// remove takes out a pod, if it is there. Who decides must not end because who looks on
+// has lost count.
 func (m *members) remove(p *Pod) {
+	if !m.has(p) {
+		return
+	}
 	at, last := *m.place(p), len(m.list)-1
 	m.list[at] = m.list[last]
 	*m.place(m.list[at]) = at

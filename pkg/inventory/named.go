@@ -26,7 +26,7 @@ func (n *named) add(p *Pod) {
 	n.first[h] = p
 }
 
-// remove takes out a pod that is there.
+// remove takes out a pod, if it is there.
 func (n *named) remove(p *Pod) {
 	h := n.hash(podName{p.Namespace, p.Name})
 	if n.first[h] == p {
@@ -35,11 +35,12 @@ func (n *named) remove(p *Pod) {
 		}
 		return
 	}
-	before := n.first[h]
-	for before.next != p {
-		before = before.next
+	for before := n.first[h]; before != nil; before = before.next {
+		if before.next == p {
+			before.next = p.next
+			return
+		}
 	}
-	before.next = p.next
 }
 
 // youngest returns the youngest pod of a name; nil for none.
