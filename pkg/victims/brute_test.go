@@ -168,15 +168,7 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 		}
 		c.priority = max(c.priority, o.alone(i).priority)
 	}
-	for b, left := range o.budgets {
-		disrupted := int64(0)
-		for _, i := range set {
-			if slices.Contains(o.pods[i].budgets, b) {
-				disrupted++
-			}
-		}
-		c.violations += max(disrupted-max(left, 0), 0)
-	}
+	c.violations = o.violations(set)
 	for t := range freed {
 		waste, of := freed[t]-o.lack(node, t), o.nodes[node].allocatable[t]
 		if of == 0 { // more than nothing counts as all
@@ -187,6 +179,38 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 		}
 	}
 	return c
+}
+
+// violations counts the victims that a budget of theirs allows no more, from the
+// most important victim on: one that several budgets cover counts once.
+func (o *oracle) violations(set []int) int64 {
+	total, once := int64(0), int64(0)
+	for _, i := range set {
+		over := int64(0)
+		for _, b := range o.pods[i].budgets {
+			before := int64(0)
+			for _, other := range set {
+				if other != i && slices.Contains(o.pods[other].budgets, b) && o.moreImportant(other, i) {
+					before++
+				}
+			}
+			if before >= o.budgets[b] {
+				over++
+			}
+		}
+		total += over
+		once += min(over, 1)
+	}
+	if o.without["once"] {
+		return total
+	}
+	return once
+}
+
+// moreImportant tells whether a pod is before another in upstream's order.
+func (o *oracle) moreImportant(i, j int) bool {
+	a, b := o.pods[i], o.pods[j]
+	return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.created, b.created), cmp.Compare(a.uid, b.uid)) < 0
 }
 
 // price is what a plan is compared by.

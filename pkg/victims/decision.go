@@ -95,7 +95,7 @@ type Decision struct {
 	// OptedOut counts victims that had opted out: nothing lawful was possible
 	// without them (law 1).
 	OptedOut int
-	// Violations counts disruptions beyond what PodDisruptionBudgets allow.
+	// Violations counts victims beyond what PodDisruptionBudgets allow.
 	Violations int64
 	// Exhaustive is false when not every choice was weighed.
 	Exhaustive bool

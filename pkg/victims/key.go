@@ -13,7 +13,7 @@ import (
 // harm is what the search counts while it grows a set: it only ever grows.
 type harm struct {
 	optedOut    int
-	violations  int64 // disruptions beyond what the budgets allow
+	violations  int64 // victims that a budget of theirs allows no more
 	originators int
 	priority    int64 // highest effective priority of a victim
 	victims     int
@@ -36,7 +36,9 @@ func compareHarm(a, b harm) int {
 	return cmp.Compare(a.victims, b.victims)
 }
 
-// add counts one more victim; allowed are the disruptions left, by budget.
+// add counts one more victim; allowed are the disruptions left, by budget. Where
+// several budgets cover a victim of the set, the number of violations depends on
+// the order: then Violations counts them.
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
 	h.optedOut += rankOf(c.kind == optedOut)
@@ -45,11 +47,8 @@ func (h *harm) add(c *candidate, allowed []int64) {
 	if c.budget == noBudget {
 		return
 	}
-	for _, b := range c.pod.Budgets {
-		if allowed[b] <= 0 {
-			h.violations++
-		}
-		allowed[b]--
+	if c.pod.Consume(allowed) {
+		h.violations++
 	}
 }
 

@@ -37,6 +37,7 @@ var mutants = []struct {
 	{[]string{"protection"}, 40},
 	{[]string{"never"}, 10},
 	{[]string{"violations"}, 10},
+	{[]string{"once"}, 2}, // a pod of two budgets
 	{[]string{"originators"}, 10},
 	{[]string{"priority"}, 10},
 	{[]string{"victims"}, 10}, // minimality

@@ -22,8 +22,10 @@ type search struct {
 	// by type (law 2); losing is the number of victims that did so.
 	loss   []int64
 	losing int
-	// allowed are the disruptions left, by PodDisruptionBudget.
+	// allowed are the disruptions left, by PodDisruptionBudget. Several budgets
+	// cover so many of those that were taken.
 	allowed []int64
+	several int
 	// supply is how much the groups from one on could free for each goal,
 	// largest how much one of their candidates could. smallest is how much one
 	// of them frees at least on the node, by type.
@@ -49,7 +51,7 @@ type search struct {
 func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
 	s.visits, s.cut, s.blocked = 0, false, false
-	s.taken, s.harms, s.harm = s.taken[:0], s.harms[:0], harmless
+	s.taken, s.harms, s.harm, s.several = s.taken[:0], s.harms[:0], harmless, 0
 	slices.SortFunc(candidates, func(a, b candidate) int { return s.byHarm(&a, &b) })
 	s.groups = s.groups[:0]
 	for i := range candidates {
@@ -142,6 +144,12 @@ func (s *search) add(c *candidate) {
 	s.harms = append(s.harms, s.harm)
 	s.harm.add(c, s.allowed)
 	s.taken = append(s.taken, *c)
+	if c.budget == manyBudgets {
+		s.several++
+	}
+	if s.several > 0 {
+		s.harm.violations = violations(s.taken, s.world.Budgets)
+	}
 	s.apply(c, 1)
 }
 
@@ -151,10 +159,11 @@ func (s *search) drop() {
 	c := s.taken[last]
 	s.taken = s.taken[:last]
 	s.harm, s.harms = s.harms[last], s.harms[:last]
-	if c.budget != noBudget {
-		for _, b := range c.pod.Budgets {
-			s.allowed[b]++
-		}
+	if c.budget == manyBudgets {
+		s.several--
+	}
+	for _, b := range c.pod.Budgets {
+		s.allowed[b]++
 	}
 	s.apply(&c, -1)
 }

@@ -97,6 +97,7 @@ func (s *search) planOf(victims []candidate) *plan {
 	for i := range victims {
 		h.add(&victims[i], allowed)
 	}
+	h.violations = violations(victims, s.world.Budgets)
 	p := &plan{}
 	p.set(s.survey, victims, h)
 	return p

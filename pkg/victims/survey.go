@@ -127,7 +127,7 @@ func (s *scene) classOf(e *entry) class {
 	case e.budget == noBudget || e.kind == optedOut:
 		return e.kind
 	case e.budget == manyBudgets:
-		if slices.ContainsFunc(e.pod.Budgets, func(b int) bool { return s.world.Budgets[b] <= 0 }) {
+		if e.pod.Violates(s.world.Budgets) {
 			return violator
 		}
 	case s.world.Budgets[e.budget] <= 0:

@@ -27,8 +27,8 @@ type candidate struct {
 	rank  int
 	// share is the largest covered share of the need.
 	share resources.Share
-	// violated counts the budgets that have no disruptions left for the pod alone.
-	violated int
+	// violates is true where a budget has no disruption left for the pod alone.
+	violates bool
 }
 
 // excludes returns the rule by which a pod may not go; empty when it may (D4).
@@ -66,7 +66,7 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []victims.Re
 		class := classOf(pod)
 		candidates = append(candidates, candidate{
 			Pod: pod, class: class, rank: p.ClassOrder.rank(pod, class),
-			share: b.covers(pod.Request), violated: violated(pod.Pod, n.Budgets),
+			share: b.covers(pod.Request), violates: pod.Violates(n.Budgets),
 		})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b) })
@@ -89,13 +89,13 @@ func count(list []victims.Rejection, rule victims.Rule, pods int) []victims.Reje
 //  2. lower priority
 //  3. larger covered share of the need
 //  4. younger
-//  5. fewer budgets violated
+//  5. those that violate no budget
 //  6. UID
 func compare(a, b *candidate) int {
 	if c := compareHarm(a, b); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(a.violated, b.violated), strings.Compare(a.UID, b.UID))
+	return cmp.Or(rankOf(a.violates)-rankOf(b.violates), strings.Compare(a.UID, b.UID))
 }
 
 // compareHarm is compare without its tie-breaks.
@@ -106,24 +106,11 @@ func compareHarm(a, b *candidate) int {
 	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))
 }
 
-// violated counts the budgets of a pod that allow no disruption any more.
-func violated(p *victims.Pod, allowed []int64) int {
-	n := 0
-	for _, b := range p.Budgets {
-		if allowed[b] <= 0 {
-			n++
-		}
+func rankOf(b bool) int {
+	if b {
+		return 1
 	}
-	return n
-}
-
-// consume lets a pod use up its budgets, and returns how many it violates.
-func consume(p *victims.Pod, allowed []int64) int {
-	n := violated(p, allowed)
-	for _, b := range p.Budgets {
-		allowed[b]--
-	}
-	return n
+	return 0
 }
 
 // sequence is the order in which several go one after the other: the order of
@@ -134,15 +121,15 @@ func sequence(candidates []candidate, budgets []int64) []candidate {
 	}
 	order, allowed := slices.Clone(candidates), slices.Clone(budgets)
 	for i := range order {
-		next, least := i, violated(order[i].Pod.Pod, allowed)
+		next, least := i, rankOf(order[i].Violates(allowed))
 		for j := i + 1; j < len(order) && compareHarm(&order[i], &order[j]) == 0; j++ {
-			v := violated(order[j].Pod.Pod, allowed)
+			v := rankOf(order[j].Violates(allowed))
 			if v < least || v == least && order[j].UID < order[next].UID {
 				next, least = j, v
 			}
 		}
 		order[i], order[next] = order[next], order[i]
-		consume(order[i].Pod.Pod, allowed)
+		order[i].Consume(allowed)
 	}
 	return order
 }

@@ -60,7 +60,7 @@ type Decision struct {
 	Rejected   []victims.Rejection
 	// OptedOut counts victims that had opted out.
 	OptedOut int
-	// Violations counts disruptions beyond what PodDisruptionBudgets allow.
+	// Violations counts victims beyond what PodDisruptionBudgets allow.
 	Violations int64
 	// FitsCalls is how often the real filters were asked.
 	FitsCalls int
@@ -91,7 +91,9 @@ func (pl *planner) record(d *Decision, chosen []candidate) {
 		pl.add(freed, c, -1)
 		v.ForRoom = !pl.metBy(freed)
 		pl.add(freed, c, 1)
-		d.Violations += int64(consume(c.Pod.Pod, allowed))
+		if c.Consume(allowed) {
+			d.Violations++
+		}
 		if c.OptedOut {
 			d.OptedOut++
 		}

@@ -41,6 +41,7 @@ var mutants = []struct {
 	{"age", 20, false},
 	{"budgets", 10, false},
 	{"cumulative", 2, false},
+	{"once", 2, false}, // a pod of two budgets
 	{"uid", 20, false},
 	{"deviation", 40, true}, // D6
 	{"nearest", 20, false},

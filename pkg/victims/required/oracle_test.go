@@ -178,7 +178,10 @@ func (o *oracle) violates(p *mpod, consumed []int64) int {
 			n++
 		}
 	}
-	return n
+	if o.without["once"] {
+		return n
+	}
+	return min(n, 1)
 }
 
 // compare is the rest of D5, once the classes are equal.
