@@ -104,6 +104,9 @@ type Queue struct {
 // asker with a hold is arriving, not admitted.
 func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted).Add(q.Arriving) }
 
+// Staying is the part of Committed that does not leave.
+func (q *Queue) Staying() resources.Vector { return q.Committed().Sub(q.Leaving) }
+
 // Expected is what is used and stays, with what is arriving (laws 2, 4 and 7).
 func (q *Queue) Expected() resources.Vector { return q.Used().Add(q.Arriving) }
 

@@ -58,6 +58,29 @@ func (g Guarantee) Excess(used Vector) Vector {
 	return Vector{entries: out}
 }
 
+// Types are types of a vector: bit i is its i-th. No pod requests 64 types; those
+// beyond are never part of it.
+type Types uint64
+
+// Standing tells how what is used stands to the guarantee in the types that an ask
+// requests: below it, or at it and above. A type that is not named is neither. Where
+// it is strict, what is requested counts as used.
+func (g Guarantee) Standing(used, ask Vector, strict bool) (below, reached Types) {
+	for i, e := range ask.entries {
+		promised, named := g.Get(e.Name)
+		if !named || e.Amount <= 0 {
+			continue
+		}
+		has := used.Get(e.Name)
+		if strict && has.Add(e.Amount) <= promised || !strict && has < promised {
+			below |= 1 << i
+		} else {
+			reached |= 1 << i
+		}
+	}
+	return below, reached
+}
+
 // String renders the guarantee as "memory=1024 vcore=500" in base units,
 // "none" when nothing is promised.
 func (g Guarantee) String() string { return render(g.entries, "none") }

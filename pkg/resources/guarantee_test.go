@@ -134,3 +134,32 @@ func covered(c promise) Vector {
 	}
 	return VectorOf(out...)
 }
+
+func TestStanding(t *testing.T) {
+	g := GuaranteeFrom(map[string]Amount{"a": 3, "b": 3, "d": 0})
+	used := VectorFrom(map[string]Amount{"a": 2, "b": 3, "c": 1})
+	for _, tt := range []struct {
+		name           string
+		ask            map[string]Amount
+		strict         bool
+		below, reached Types
+	}{
+		{"nothing is requested", nil, false, 0, 0},
+		{"below", map[string]Amount{"a": 1}, false, 1, 0},
+		{"below, and over it with the ask", map[string]Amount{"a": 2}, false, 1, 0},
+		{"below, and strict", map[string]Amount{"a": 1}, true, 1, 0},
+		{"over it with the ask, and strict", map[string]Amount{"a": 2}, true, 0, 1},
+		{"reached", map[string]Amount{"b": 1}, false, 0, 1},
+		{"a type that is not named", map[string]Amount{"c": 1}, false, 0, 0},
+		{"a guarantee of nothing", map[string]Amount{"d": 1}, false, 0, 1},
+		{"each type for itself", map[string]Amount{"a": 1, "b": 1, "c": 1, "d": 1}, false, 1, 2 + 8},
+		{"less than nothing is not requested", map[string]Amount{"a": -1}, false, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			below, reached := g.Standing(used, VectorFrom(tt.ask), tt.strict)
+			if below != tt.below || reached != tt.reached {
+				t.Errorf("below %b, reached %b, want %b and %b", below, reached, tt.below, tt.reached)
+			}
+		})
+	}
+}

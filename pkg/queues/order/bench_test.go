@@ -79,7 +79,7 @@ func benchmarkNext(b *testing.B, policy config.SortPolicy) {
 		x.SetAppUsed(r.app, r.used)
 		for q := range d.Ancestors(r.leaf) {
 			used[q.ID] = used[q.ID].Add(request)
-			x.SetUsed(q.ID, used[q.ID])
+			x.SetUsed(q.ID, used[q.ID], used[q.ID])
 		}
 		k := key(i)
 		owners[k.UID] = r

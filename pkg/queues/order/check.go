@@ -77,6 +77,11 @@ func (x *Index) checkKey(n *node, eligible int, priority int64) error {
 	case !x.stale && n.key.Share.Compare(x.share(n)) != 0:
 		return fmt.Errorf("share is %v, should be %v", n.key.Share, x.share(n))
 	}
+	if had, before := n.next, n.key; !x.stale && x.findNext(n) {
+		now := n.next
+		n.next, n.key = had, before
+		return fmt.Errorf("next is %+v, should be %+v", had, now)
+	}
 	for g := range n.blocked {
 		if g.blockedAt != n || g.leaf.known[g.id] != g {
 			return fmt.Errorf("group %v of %s is listed as blocked and is not", g.request, g.leaf.settings.Path)

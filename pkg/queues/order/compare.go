@@ -14,6 +14,10 @@ type QueueKey struct {
 	// Priority is what the queue exposes: the highest priority of its eligible
 	// asks, shifted or pinned by its policies.
 	Priority int64
+	// BelowGuarantee is true where law 4 lets the next ask of the queue have the place of
+	// a pod of a sibling: there is a type that it requests which a queue on the way down
+	// to it guarantees, and all that do are below what they guarantee.
+	BelowGuarantee bool
 	// Share is the dominant share of what the queue uses and is about to use.
 	Share resources.Share
 	// Eligible counts the asks below the queue that may run.
@@ -25,15 +29,25 @@ type QueueKey struct {
 // CompareQueues orders the children of a parent:
 //
 //  1. higher exposed priority, where the parent sorts by priority
-//  2. smaller share
-//  3. higher exposed priority, where the parent does not
-//  4. more eligible asks
-//  5. path
+//  2. below its guarantee in what its next ask requests
+//  3. smaller share
+//  4. higher exposed priority, where the parent does not
+//  5. more eligible asks
+//  6. path
+//
+// Criterion 2 is law 4. Without it free room would go to the smaller share, and the
+// pod there would be preempted for the one that is below its guarantee.
 func CompareQueues(a, b QueueKey, prioritySort bool) int {
 	if prioritySort {
 		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 			return c
 		}
+	}
+	if a.BelowGuarantee != b.BelowGuarantee {
+		if a.BelowGuarantee {
+			return -1
+		}
+		return 1
 	}
 	if c := cmp.Or(a.Share.Compare(b.Share), cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Eligible, a.Eligible)); c != 0 {
 		return c

@@ -8,7 +8,8 @@
 //
 // Each level is a heap, so that finding the next ask of 100,000 in 5,000 queues
 // costs a few comparisons a level, and so does telling the [Index] that a queue
-// uses more or less than before. The criteria are numbered in compare.go; they
+// uses more or less than before. Whether a queue is below its guarantee depends on
+// what its next ask requests, so each queue knows that ask (next.go). The criteria are numbered in compare.go; they
 // end in a name or a UID, so the order is total and does not depend on the
 // order of calls.
 //

@@ -35,7 +35,7 @@ func histories() *rapid.Generator[history] {
 		return step{
 			kind: rapid.SampledFrom([]string{
 				"push", "push", "push", "push", "remove", "use", "use", "block", "block", "unblock", "close", "open",
-				"pop", "submitted", "class", "settings", "capacity", "grow", "shrink",
+				"pop", "submitted", "class", "settings", "capacity", "grow", "shrink", "leave", "leave", "strict",
 			}).Draw(t, "kind"),
 			a: rapid.IntRange(0, 99).Draw(t, "a"),
 			b: rapid.IntRange(0, 99).Draw(t, "b"),
@@ -64,8 +64,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func newRunner(spec *config.Spec, loses string) *runner {
 	r := &runner{
 		m: &model{
-			draft: queues.NewDraftFrom(spec), used: map[queues.ID]resources.Vector{}, blocked: map[modelGroup]queues.ID{},
-			closed: map[modelKind]bool{},
+			draft: queues.NewDraftFrom(spec), used: map[queues.ID]resources.Vector{}, leaving: map[queues.ID]resources.Vector{},
+			blocked: map[modelGroup]queues.ID{}, closed: map[modelKind]bool{},
 		},
 		index: order.NewIndex(), apps: map[*modelApp]*order.App{}, asks: map[*modelAsk]*order.Ask{}, loses: loses,
 	}
@@ -158,6 +158,15 @@ func (r *runner) step(s step) {
 	case "use":
 		if app, ok := pick(r.m.apps, s.a); ok {
 			r.use(app, amounts(s.b, s.n))
+		}
+	case "leave":
+		if app, ok := pick(r.m.apps, s.a); ok {
+			r.leave(app.leaf, amounts(s.b, s.n))
+		}
+	case "strict":
+		r.m.strict = s.a%2 == 0
+		if r.loses != s.kind {
+			r.index.SetStrict(r.m.strict)
 		}
 	case "block", "unblock":
 		r.block(s)
@@ -261,9 +270,23 @@ func (r *runner) use(app *modelApp, v resources.Vector) {
 	for q := range r.m.draft.Ancestors(app.leaf) {
 		r.m.used[q.ID] = r.m.used[q.ID].Add(v)
 		if r.loses != "use" {
-			r.index.SetUsed(q.ID, r.m.used[q.ID])
+			r.tell(r.index, q.ID)
 		}
 	}
+}
+
+// leave lets pods of a leaf leave that use so much.
+func (r *runner) leave(leaf queues.ID, v resources.Vector) {
+	for q := range r.m.draft.Ancestors(leaf) {
+		r.m.leaving[q.ID] = v
+		if r.loses != "leave" {
+			r.tell(r.index, q.ID)
+		}
+	}
+}
+
+func (r *runner) tell(x *order.Index, id queues.ID) {
+	x.SetUsed(id, r.m.used[id], r.m.used[id].Sub(r.m.leaving[id]))
 }
 
 // block blocks the group of some ask somewhere on its path, or unblocks it.
@@ -320,6 +343,7 @@ func (r *runner) reshape(s step) {
 		}
 		if r.m.draft.Remove(q.ID) == nil {
 			delete(r.m.used, q.ID)
+			delete(r.m.leaving, q.ID)
 			r.index.RemoveQueue(q.ID)
 		}
 	}
@@ -345,9 +369,9 @@ func (r *runner) rebuild(random *rand.Rand) *order.Index {
 		x.SetQueue(q.ID, q.Settings)
 	}
 	apps := map[*modelApp]*order.App{}
-	tell := []func(){func() { x.SetCapacity(r.m.capacity) }}
+	tell := []func(){func() { x.SetCapacity(r.m.capacity) }, func() { x.SetStrict(r.m.strict) }}
 	for q := range r.m.draft.All() {
-		tell = append(tell, func() { x.SetUsed(q.ID, r.m.used[q.ID]) })
+		tell = append(tell, func() { r.tell(x, q.ID) })
 	}
 	for _, app := range r.m.apps {
 		apps[app] = x.NewApp(app.leaf, app.name, app.submitted, app.class)

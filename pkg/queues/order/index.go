@@ -12,7 +12,9 @@ import (
 type Index struct {
 	nodes    []*node // by queues.ID, nil where there is none
 	capacity resources.Limit
-	// stale is set when the capacity changed: every share may be different.
+	// strict is set where an ask must not carry its queue over the guarantee.
+	strict bool
+	// stale is set when the capacity or strict changed: every key may be different.
 	stale          bool
 	leavesWithWork int
 	// refused counts the asks of blocked groups by the reason of the verdict.
@@ -25,8 +27,10 @@ type node struct {
 	settings *queues.Settings
 	parent   *node
 	used     resources.Vector
+	stays    resources.Vector // the part of used that does not leave
 
 	key      QueueKey
+	next     next
 	at       int // in parent.children, -1 when it has no eligible ask
 	children ranking.Heap[*node]
 	groups   ranking.Heap[*Group]
@@ -77,15 +81,26 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 // RemoveQueue takes out a queue that has no application and no child.
 func (x *Index) RemoveQueue(id queues.ID) { x.nodes[id] = nil }
 
-// SetUsed tells what a queue uses and is about to use. Shares of the ancestors
-// are told on their own.
-func (x *Index) SetUsed(id queues.ID, used resources.Vector) {
+// SetUsed tells what a queue uses and is about to use, and which part of it does not
+// leave: shares are of the first, and the second is below a guarantee or not. The
+// ancestors are told on their own.
+func (x *Index) SetUsed(id queues.ID, used, stays resources.Vector) {
 	n := x.nodes[id]
-	n.used = used
+	n.used, n.stays = used, stays
 	n.key.Share = x.share(n)
-	if n.at >= 0 {
+	x.findNext(n)
+	for n.at >= 0 {
 		n.parent.children.Update(n, true)
+		if n = n.parent; !x.findNext(n) {
+			return // neither does its own place change
+		}
 	}
+}
+
+// SetStrict tells whether an ask may not carry its queue over the guarantee.
+func (x *Index) SetStrict(strict bool) {
+	x.stale = x.stale || strict != x.strict
+	x.strict = strict
 }
 
 // SetCapacity tells the sum of what the nodes hold, which stands in for a
@@ -104,18 +119,10 @@ func (x *Index) Next() (*Ask, bool) {
 	if x.stale {
 		x.reshare()
 	}
-	n := x.nodes[queues.RootID]
-	for {
-		// A queue that changed from leaf to parent finishes its own asks first.
-		if group, ok := n.groups.First(); ok {
-			return group.First(), true
-		}
-		child, ok := n.children.First()
-		if !ok {
-			return nil, false
-		}
-		n = child
+	if group := x.nodes[queues.RootID].next.group; group != nil {
+		return group.First(), true
 	}
+	return nil, false
 }
 
 // Eligible counts the asks that are in the order.
@@ -145,20 +152,25 @@ func (x *Index) BlockedAt(id queues.ID) []*Group {
 // HasBlocked tells whether the queue blocks any group.
 func (x *Index) HasBlocked(id queues.ID) bool { return len(x.nodes[id].blocked) > 0 }
 
-// reshare computes all shares again.
+// reshare computes all keys again.
 func (x *Index) reshare() {
 	x.stale = false
 	for _, n := range x.nodes {
-		if n == nil {
-			continue
-		}
-		x.reorder(n)
-	}
-	for _, n := range x.nodes {
 		if n != nil {
-			n.children.Restore()
+			x.reorder(n)
 		}
 	}
+	x.restore(x.nodes[queues.RootID])
+}
+
+// restore puts the children of a queue in order, those of its children first: which
+// ask is next below a child decides about the place of the child.
+func (x *Index) restore(n *node) {
+	for _, c := range n.children.Items() {
+		x.restore(c)
+	}
+	n.children.Restore()
+	x.findNext(n)
 }
 
 // reorder computes the shares of a queue and its applications again and puts
@@ -191,6 +203,7 @@ func (x *Index) appShare(a *App) resources.Share {
 func (x *Index) propagate(n *node, delta int) {
 	for ; n != nil; n = n.parent {
 		n.key.Eligible += delta
+		x.findNext(n)
 		if n.parent == nil {
 			return
 		}

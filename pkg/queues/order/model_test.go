@@ -18,7 +18,9 @@ import (
 type model struct {
 	draft    *queues.Draft
 	used     map[queues.ID]resources.Vector
+	leaving  map[queues.ID]resources.Vector // part of used
 	capacity resources.Vector
+	strict   bool
 	apps     []*modelApp
 	asks     []*modelAsk
 	blocked  map[modelGroup]queues.ID
@@ -90,8 +92,10 @@ func (m *model) eligible(id queues.ID, own bool) []*modelAsk {
 }
 
 // next walks from root to the first ask.
-func (m *model) next() *modelAsk {
-	q := m.draft.Root()
+func (m *model) next() *modelAsk { return m.nextOf(m.draft.Root()) }
+
+// nextOf walks from a queue to the first ask below it.
+func (m *model) nextOf(q *queues.Queue) *modelAsk {
 	for {
 		if own := m.eligible(q.ID, true); len(own) > 0 {
 			return m.firstOf(q, own)
@@ -114,13 +118,47 @@ func (m *model) next() *modelAsk {
 func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
 	byPriority := cmp.Compare(m.exposed(b), m.exposed(a))
 	byShare := m.share(m.used[a.ID], a).Cmp(m.share(m.used[b.ID], b))
-	first, second := byPriority, byShare
-	if !parent.Policies.PrioritySort {
-		first, second = byShare, byPriority
+	byGuarantee := 0
+	if below := m.isBelow(a); below != m.isBelow(b) {
+		byGuarantee = 1
+		if below {
+			byGuarantee = -1
+		}
 	}
-	return cmp.Or(first, second,
+	if !parent.Policies.PrioritySort {
+		return cmp.Or(byGuarantee, byShare, byPriority,
+			len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)),
+			strings.Compare(a.Path, b.Path)) < 0
+	}
+	return cmp.Or(byPriority, byGuarantee, byShare,
 		len(m.eligible(b.ID, false))-len(m.eligible(a.ID, false)),
 		strings.Compare(a.Path, b.Path)) < 0
+}
+
+// isBelow tells whether law 4 lets the next ask below a queue have another pod's
+// place for the sake of one type, as far as the queues up to that one are concerned:
+// some of them guarantee the type, and all that do are below what they guarantee.
+func (m *model) isBelow(q *queues.Queue) bool {
+	ask := m.nextOf(q)
+	for name, amount := range ask.request.All() {
+		guaranteed, below := 0, 0
+		for up := range m.draft.Ancestors(ask.app.leaf) {
+			if g, named := up.Guaranteed.Get(name); named && amount > 0 {
+				guaranteed++
+				used := m.used[up.ID].Get(name) - m.leaving[up.ID].Get(name)
+				if m.strict && used+amount <= g || !m.strict && used < g {
+					below++
+				}
+			}
+			if up.ID == q.ID {
+				break
+			}
+		}
+		if guaranteed > 0 && below == guaranteed {
+			return true
+		}
+	}
+	return false
 }
 
 // exposed is the priority a queue shows to its siblings; it has eligible asks.

@@ -18,9 +18,10 @@ import (
 
 // TestOrder runs the files of testdata. Commands:
 //
-//	tree [capacity=vcore=N,memory=N]
+//	tree [capacity=vcore=N,memory=N] [strict]
 //
 // sets the queues of the input, see queuestest.Tree, and forgets everything else.
+// Guarantees are strict if it says so.
 //
 //	asks
 //	NAME QUEUE [app=NAME] [prio=N] [age=SECONDS] [TYPE=AMOUNT ...]
@@ -31,6 +32,10 @@ import (
 //	used QUEUE app=NAME TYPE=AMOUNT ...
 //
 // sets what an application of a leaf uses.
+//
+//	leaving QUEUE TYPE=AMOUNT ...
+//
+// sets what pods of a leaf use that leave.
 //
 //	block NAME at=QUEUE          unblock NAME
 //
@@ -70,6 +75,11 @@ func newWorld(t *testing.T, d *datadriven.TestData) *world {
 	w := &world{r: newRunner(queuestest.MustTree(t, d.Input), ""), names: map[string]*modelAsk{}}
 	var capacity []string
 	for _, arg := range d.CmdArgs {
+		if arg.Key == "strict" {
+			w.r.m.strict = true
+			w.r.index.SetStrict(true)
+			continue
+		}
 		capacity = append(capacity, arg.Vals...)
 	}
 	w.r.m.capacity = queuestest.Vector(strings.Join(capacity, " "))
@@ -88,6 +98,10 @@ func (w *world) command(t *testing.T, d *datadriven.TestData) string {
 		leaf, app, _, rest := w.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
 		a := w.app(leaf, app)
 		w.r.use(a, rest.Sub(a.used))
+		return ""
+	case "leaving":
+		leaf, _, _, v := w.words(t, d, d.CmdArgs[0].Key, argWords(d.CmdArgs[1:]))
+		w.r.leave(leaf, v)
 		return ""
 	case "block", "unblock":
 		a := w.names[d.CmdArgs[0].Key]

@@ -12,12 +12,12 @@ import (
 type annex struct {
 	index *order.Index
 	apps  map[*app]*order.App
-	// used is what counts as used in this order.
-	used func(*queues.Queue) resources.Vector
+	// used is what counts as used in this order, stays the part of it that does not leave.
+	used, stays func(*queues.Queue) resources.Vector
 }
 
-func newAnnex(used func(*queues.Queue) resources.Vector) annex {
-	return annex{index: order.NewIndex(), apps: map[*app]*order.App{}, used: used}
+func newAnnex(used, stays func(*queues.Queue) resources.Vector) annex {
+	return annex{index: order.NewIndex(), apps: map[*app]*order.App{}, used: used, stays: stays}
 }
 
 // push puts a pod into the order.
@@ -41,7 +41,7 @@ func (x *annex) tell(tree *queues.Draft, a *app) {
 		x.index.SetAppUsed(in, a.committed())
 	}
 	for q := range tree.Ancestors(a.leaf) {
-		x.index.SetUsed(q.ID, x.used(q))
+		x.index.SetUsed(q.ID, x.used(q), x.stays(q))
 	}
 }
 
@@ -56,7 +56,7 @@ func (x *annex) forget(a *app) { delete(x.apps, a) }
 
 func (x *annex) setQueue(q *queues.Queue) {
 	x.index.SetQueue(q.ID, q.Settings)
-	x.index.SetUsed(q.ID, x.used(q))
+	x.index.SetUsed(q.ID, x.used(q), x.stays(q))
 }
 
 // indexQueue tells all orders a queue whose settings they do not know.
@@ -65,7 +65,7 @@ func (s *Store) indexQueue(q *queues.Queue) {
 		return
 	}
 	s.index.SetQueue(q.ID, q.Settings)
-	s.index.SetUsed(q.ID, q.Committed())
+	s.index.SetUsed(q.ID, q.Committed(), q.Staying())
 	s.lane.setQueue(q)
 	s.asking.order.setQueue(q)
 }

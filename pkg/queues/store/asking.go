@@ -47,7 +47,7 @@ type asking struct {
 
 func newAsking() asking {
 	return asking{
-		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected),
+		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected, (*queues.Queue).Expected),
 		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
 		toil: toil{perNode: perNode, turns: fewTurns},
 	}

@@ -40,15 +40,15 @@ func (s *Store) charge(a *app, c charge) {
 	}
 	s.asking.order.tell(s.draft, a)
 	more := c.allocated.Add(c.admitted).Add(c.arriving)
-	if more.IsZero() {
-		return // the order looks at the sum of the three
+	if more.IsZero() && c.leaving.IsZero() {
+		return // the order looks at the sum of the three, and at the part that leaves
 	}
 	if !c.judged && more.HasPositive() {
 		s.unjudged++
 	}
 	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {
-		s.index.SetUsed(q.ID, q.Committed())
+		s.index.SetUsed(q.ID, q.Committed(), q.Staying())
 	}
 	s.lane.tell(s.draft, a)
 }

@@ -45,6 +45,9 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 		s.touchAll()
 	}
 	s.preemption, s.dueAnew = o, true
+	s.index.SetStrict(o.StrictGuarantee)
+	s.lane.index.SetStrict(o.StrictGuarantee)
+	s.asking.order.index.SetStrict(o.StrictGuarantee)
 }
 
 // Preemption returns the options in force.

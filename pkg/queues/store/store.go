@@ -154,7 +154,7 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
-		lane:       newAnnex((*queues.Queue).Committed),
+		lane:       newAnnex((*queues.Queue).Committed, (*queues.Queue).Staying),
 		pods:       map[types.UID]*pod{},
 		shared:     newShared(),
 		apps:       map[appName]*app{},

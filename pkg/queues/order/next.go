@@ -1,0 +1,36 @@
+package order
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// next is the first ask below a queue, and how the queues on the way down to it, from
+// that queue on, stand to what they guarantee of what it requests.
+type next struct {
+	group *Group // nil where no ask below the queue is in the order
+	// below are the types that a queue on the way guarantees and is below of, reached
+	// those of which one uses its guarantee or more. A type may be in both.
+	below, reached resources.Types
+}
+
+// findNext looks what is the next ask of a queue, whose children have found theirs, and
+// tells whether anything is different from before.
+func (x *Index) findNext(n *node) bool {
+	var now next
+	// A queue that changed from leaf to parent finishes its own asks first.
+	if group, ok := n.groups.First(); ok {
+		now.group = group
+	} else if child, ok := n.children.First(); ok {
+		now = child.next
+	}
+	if now.group != nil {
+		below, reached := n.settings.Guaranteed.Standing(n.stays, now.group.request, x.strict)
+		now.below, now.reached = now.below|below, now.reached|reached
+	}
+	if now == n.next {
+		return false
+	}
+	n.next = now
+	n.key.BelowGuarantee = now.below&^now.reached != 0
+	return true
+}
