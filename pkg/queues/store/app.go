@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,9 @@ type appName struct {
 	queue string
 }
 
+// inLeaf is the name inside one leaf, where it does not matter how the queue was named.
+func (n appName) inLeaf() appName { return appName{namespace: n.namespace, id: n.id} }
+
 func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.queue }
 
 // app is an application: the pods with one application ID in one queue. It is
@@ -27,6 +31,7 @@ func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.que
 // as long as it has any.
 type app struct {
 	name      appName
+	aliases   []appName // other names under which it is in Store.apps
 	leaf      queues.ID
 	owner     queues.Owner
 	groups    []string // of the user, as the first pod had them
@@ -96,12 +101,14 @@ func (s *Store) leave(p *pod, now time.Time) {
 	s.count(a)
 	s.register.forgetApp(a)
 	s.noteApp(AppRemoved, a)
-	if s.apps[a.name] == a {
-		delete(s.apps, a.name)
+	for _, name := range append(a.aliases, a.name) {
+		if s.apps[name] = slices.DeleteFunc(s.apps[name], func(o *app) bool { return o == a }); len(s.apps[name]) == 0 {
+			delete(s.apps, name)
+		}
 	}
 	s.lane.forget(a)
 	s.asking.order.forget(a)
-	delete(s.leaves[a.leaf], a)
+	delete(s.leaves[a.leaf], a.name.inLeaf())
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
 	if len(s.leaves[a.leaf]) == 0 {
 		delete(s.leaves, a.leaf)
@@ -130,6 +137,34 @@ func (a *app) growMost(more resources.Vector) {
 	a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 }
 
+// joinable returns the record that a new pod of an application joins: the oldest one
+// whose queue takes pods; nil if there is none. A pod that waits does not join what
+// runs in the recovery queue, which has no quota.
+func (s *Store) joinable(name appName, running bool) *app {
+	var recovered *app
+	for _, a := range s.apps[name] {
+		switch q := s.draft.Queue(a.leaf); {
+		case q.Path == queues.RecoveryPath && running:
+			recovered = a
+		case q.Path != queues.RecoveryPath && q.Leaf:
+			return a
+		}
+	}
+	return recovered
+}
+
+// rejoin returns the record that an application that was placed in a leaf has there, nil
+// if it has none. It has one under another name where an ID was generated for the pods of
+// a namespace, and they write the name of their queue in several ways.
+func (s *Store) rejoin(leaf queues.ID, name appName) *app {
+	a := s.leaves[leaf][name.inLeaf()]
+	if a != nil && !slices.Contains(s.apps[name], a) {
+		a.aliases = append(a.aliases, name)
+		s.apps[name] = append(s.apps[name], a)
+	}
+	return a
+}
+
 // newApp makes an application without pods.
 func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
 	a := &app{
@@ -138,11 +173,11 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 		living: ranking.New(elderFirst), standing: s.census.of(leaf),
 	}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
-	s.apps[name] = a
+	s.apps[name] = append(s.apps[name], a)
 	if s.leaves[leaf] == nil {
-		s.leaves[leaf] = map[*app]struct{}{}
+		s.leaves[leaf] = map[appName]*app{}
 	}
-	s.leaves[leaf][a] = struct{}{}
+	s.leaves[leaf][name.inLeaf()] = a
 	delete(s.emptied, leaf)
 	s.register.enroll(a)
 	s.rename(a)

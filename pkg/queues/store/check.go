@@ -29,6 +29,7 @@ func (s *Store) Check() error {
 			errs = append(errs, fmt.Errorf("pod %s/%s is gone, and listed as leaving", p.Namespace, p.Name))
 		}
 	}
+	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkKeys()...)
 	errs = append(errs, s.checkGranted()...)

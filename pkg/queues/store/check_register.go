@@ -26,7 +26,7 @@ func (s *Store) checkRegister() []error {
 func (s *Store) checkAppsShown() []error {
 	var errs []error
 	for _, apps := range s.leaves {
-		for a := range apps {
+		for _, a := range apps {
 			if a.marked == 0 && !a.shown {
 				errs = append(errs, fmt.Errorf("application %s: readers were not told of it", a.name))
 			}

@@ -47,7 +47,7 @@ func storyOf(s *Store) story {
 		}
 	}
 	for _, apps := range s.leaves {
-		for a := range apps {
+		for _, a := range apps {
 			name := nameInChronicle(a.told)
 			out.used[name] = out.used[name].Add(a.used.Allocated)
 			out.Apps[name] = out.used[name].String()

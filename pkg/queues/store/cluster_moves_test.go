@@ -205,9 +205,11 @@ func (c *cluster) makeMove(m move, specs []*config.Spec) {
 		c.reap(m)
 	case "reload":
 		if m.n < 4 {
-			c.spec = specs[m.a%len(specs)]
-			c.both(func(l live) { l.Configure(c.spec, c.now) })
+			c.spec, c.unturned = specs[m.a%len(specs)], nil
+		} else {
+			c.turn(m.a)
 		}
+		c.both(func(l live) { l.Configure(c.spec, c.now) })
 	case "restart":
 		if m.n < 3 {
 			claims := c.claims()

@@ -99,8 +99,8 @@ func (s *Store) reapplyNamespace(name string) {
 }
 
 func (s *Store) hasAppOf(leaf queues.ID, namespace string) bool {
-	for a := range s.leaves[leaf] {
-		if a.name.namespace == namespace {
+	for name := range s.leaves[leaf] {
+		if name.namespace == namespace {
 			return true
 		}
 	}
@@ -124,17 +124,7 @@ func (s *Store) rehome(now time.Time) {
 		if p.app == nil || p.state.allocated() || s.draft.Queue(p.app.leaf).Leaf {
 			continue
 		}
-		if s.apps[p.app.name] == p.app {
-			delete(s.apps, p.app.name)
-		}
 		s.unplace(p, now)
-	}
-	for _, apps := range s.leaves {
-		for a := range apps {
-			if !s.draft.Queue(a.leaf).Leaf && s.apps[a.name] == a {
-				delete(s.apps, a.name)
-			}
-		}
 	}
 }
 
@@ -149,7 +139,7 @@ func (s *Store) sortedPods() []*pod {
 func (s *Store) reledger() {
 	s.ledger = queues.NewLedger()
 	for _, apps := range s.leaves {
-		for a := range apps {
+		for _, a := range apps {
 			a.owner.Group = queues.GroupFor(s.draft, a.leaf, a.groups)
 			s.register.apps.add(a)
 			s.rename(a)

@@ -49,15 +49,13 @@ func (s *Store) enlist(p *pod, now time.Time) {
 // takeBack keeps the members back that came before the first pod that says Hard, and
 // that have no node yet.
 func (s *Store) takeBack(name appName, now time.Time) {
-	a := s.apps[name]
-	if a == nil {
-		return
-	}
 	var members []*pod
-	for _, e := range a.living.Items() {
-		if m := e.pod; !m.state.allocated() {
-			if id, _ := placement.Identify(m.placement(), s.options.Placement); id.Gang == placement.GangSoft {
-				members = append(members, m)
+	for _, a := range s.apps[name] {
+		for _, e := range a.living.Items() {
+			if m := e.pod; !m.state.allocated() {
+				if id, _ := placement.Identify(m.placement(), s.options.Placement); id.Gang == placement.GangSoft {
+					members = append(members, m)
+				}
 			}
 		}
 	}

@@ -34,7 +34,7 @@ var kinds = []string{
 	"create", "create", "create", "deliver", "deliver", "deliver", "repeat", "drop",
 	"see", "see", "activate", "activate", "lose", "pop", "pop", "cycle", "cycle", "error", "bind", "bind", "bind fails",
 	"hint", "back", "tick", "remove", "deleting", "finish", "resize", "relabel", "steal", "ungate", "fit",
-	"reload", "namespace", "restart",
+	"reload", "turn", "turn", "namespace", "restart",
 }
 
 func lives() *rapid.Generator[life] {
@@ -116,7 +116,10 @@ func (w *world) move(m move, specs []*config.Spec) error {
 		w.now = w.now.Add(time.Duration(m.n*m.n) * 500 * time.Millisecond)
 		w.live.Tick(w.now)
 	case "reload":
-		w.spec = specs[m.a%len(specs)]
+		w.spec, w.unturned = specs[m.a%len(specs)], nil
+		w.live.Configure(w.spec, w.now)
+	case "turn":
+		w.turn(m.a)
 		w.live.Configure(w.spec, w.now)
 	case "namespace":
 		quota := map[string]string{placement.KeyNamespaceMax: fmt.Sprintf(`{"cpu":"%dm"}`, 1+m.n)}
@@ -136,6 +139,15 @@ func (w *world) move(m move, specs []*config.Spec) error {
 		w.moveOne(m)
 	}
 	return nil
+}
+
+// turn makes a parent of a leaf, or takes that back.
+func (w *world) turn(n int) {
+	if w.unturned != nil {
+		w.spec, w.unturned = w.unturned, nil
+		return
+	}
+	w.spec, w.unturned = queuestest.Turned(w.spec, n), w.spec
 }
 
 // moveOne makes a move of one object.
@@ -219,7 +231,11 @@ func request(m move) resources.Vector {
 }
 
 func labels(m move) map[string]string {
-	queue := []string{"root.a", "root.a.a", "root.a.aa", "root.aa", "root.b.a", "root.x", "root.x.y", ""}[m.a%8]
+	of := m.a
+	if of >= 50 { // as the pods of one application do: all name one queue
+		of = m.b
+	}
+	queue := []string{"root.a", "root.a.a", "root.a.aa", "root.aa", "root.b.a", "root.x", "root.x.y", ""}[of%8]
 	l := map[string]string{placement.KeyApplicationID: fmt.Sprintf("app%d", m.b%4), placement.KeyUsername: []string{"alice", "bob"}[m.b%2]}
 	if queue != "" {
 		l[placement.KeyQueue] = queue

@@ -98,8 +98,8 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	if id.Shared {
 		name.queue = id.Queue // it honours what the pod says, and not what another pod said
 	}
-	if a := s.apps[name]; a != nil && (running || s.draft.Queue(a.leaf).Path != queues.RecoveryPath) {
-		return a, reasons.Reason{} // what waits does not follow what was lost: recovery has no quota
+	if a := s.joinable(name, running); a != nil {
+		return a, reasons.Reason{}
 	}
 	ns := s.namespaces[p.Namespace]
 	result, reason := placement.Place(s.spec.Rules, placement.Request{
@@ -119,6 +119,9 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 		s.reconsider[leaf] = struct{}{}
 	}
 	s.indexPath(leaf)
+	if a := s.rejoin(leaf, name); a != nil {
+		return a, reasons.Reason{}
+	}
 	return s.newApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}
 }
 

@@ -57,7 +57,7 @@ func (c *copyOf) compare(s *Store) error {
 		fresh.pods[uid] = s.recordOf(p)
 	}
 	for _, apps := range s.leaves {
-		for a := range apps {
+		for _, a := range apps {
 			fresh.apps[a.serial] = s.recordOfApp(a)
 		}
 	}

@@ -132,7 +132,11 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	if r.Identity.Shared {
 		name.queue = r.Identity.Queue
 	}
-	if a := s.apps[name]; a != nil && s.path(a.leaf) != queues.RecoveryPath {
+	a := s.joinable(name, false)
+	if leaf, ok := s.draft.Find(r.Placement.Path); a == nil && ok && r.Unplaced.None() {
+		a = s.leaves[leaf.ID][name.inLeaf()]
+	}
+	if a != nil {
 		r.Joins, r.Unplaced = true, reasons.Reason{}
 		r.Placement.Path, r.Placement.Create = s.path(a.leaf), false
 		joined := *a

@@ -525,7 +525,7 @@ func (s *script) limits() string {
 	var lines []string
 	owners := map[queues.Owner]bool{}
 	for _, apps := range s.store.leaves {
-		for a := range apps {
+		for _, a := range apps {
 			owners[queues.Owner{User: a.owner.User}], owners[queues.Owner{Group: a.owner.Group}] = true, true
 		}
 	}

@@ -74,8 +74,8 @@ type Store struct {
 	unfilledAt time.Time // when that, or one of those that come back, was last so
 	pods       map[types.UID]*pod
 	shared     shared
-	apps       map[appName]*app // where new pods of an application go
-	leaves     map[queues.ID]map[*app]struct{}
+	apps       map[appName][]*app             // the records of an application, one for each leaf, the oldest first
+	leaves     map[queues.ID]map[appName]*app // the same by appName.inLeaf
 	unplaced   map[types.UID]*pod
 	leaving    map[types.UID]*pod // that are charged as such
 	gangs      map[appName]*hardGang
@@ -157,8 +157,8 @@ func New(spec *config.Spec, options Options) *Store {
 		lane:       newAnnex((*queues.Queue).Committed, (*queues.Queue).Staying),
 		pods:       map[types.UID]*pod{},
 		shared:     newShared(),
-		apps:       map[appName]*app{},
-		leaves:     map[queues.ID]map[*app]struct{}{},
+		apps:       map[appName][]*app{},
+		leaves:     map[queues.ID]map[appName]*app{},
 		unplaced:   map[types.UID]*pod{},
 		leaving:    map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},

@@ -97,13 +97,15 @@ type event struct {
 // world is an API server, a scheduler and a store: the truth, what the
 // scheduler's queue would do with the store's answers, and delays in between.
 type world struct {
-	live    live
-	store   *Store
-	plant   func(*Store) live
-	spec    *config.Spec
-	now     time.Time
-	objects []*object
-	serial  int
+	live  live
+	store *Store
+	plant func(*Store) live
+	spec  *config.Spec
+	// unturned is the configuration before a leaf became a parent, nil if none did.
+	unturned *config.Spec
+	now      time.Time
+	objects  []*object
+	serial   int
 
 	unfit  map[string]bool // kinds that no node can take
 	popped *object         // in the scheduling cycle
