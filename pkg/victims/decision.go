@@ -109,6 +109,8 @@ type Decision struct {
 	// Unfit are the nodes, by name, where they refuse even once all are gone that
 	// may go.
 	Unfit []string
+	// Objections is what extenders of the scheduler said against nodes, for people.
+	Objections string
 }
 
 func (pl *planner) decision(o Outcome) Decision {

@@ -28,6 +28,7 @@ const (
 	RuleNotNeeded    Rule = "frees nothing that is needed"
 	RuleTooLittle    Rule = "all that may go is not enough"
 	RuleFilters      Rule = "the node's filters refuse"
+	RuleExtender     Rule = "an extender does not answer"
 	RuleNoQueue      Rule = "the queue is gone"
 	RuleNeverPreempt Rule = "preemptionPolicy Never"
 )

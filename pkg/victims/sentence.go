@@ -94,6 +94,8 @@ func (d Decision) refusal() string {
 		return "all pods that may go are not enough for " + d.contested() + " on any node"
 	case RuleFilters:
 		return "the filters refuse the nodes that preemption could make room on, whichever pods go" + d.unfit()
+	case RuleExtender:
+		return d.Objections
 	case RuleNoQueue:
 		return "the asker's queue is gone"
 	case RuleNeverPreempt:
@@ -111,6 +113,9 @@ func (d Decision) unfit() string {
 	s := ""
 	if len(d.Unfit) > 0 {
 		s = ": " + list(d.Unfit)
+	}
+	if d.Objections != "" {
+		s += "; " + d.Objections
 	}
 	if d.More {
 		s += "; other nodes are looked at next"

@@ -99,7 +99,7 @@ func enabled(names ...string) schedulerconfig.PluginSet {
 }
 
 // newCluster makes the cluster with a queues.yaml.
-func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*corev1.Pod) *cluster {
+func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*corev1.Pod, more ...frameworkruntime.Option) *cluster {
 	tb.Helper()
 	metrics.Register()
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
@@ -120,11 +120,12 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 		profile.PluginConfig = append(profile.PluginConfig, schedulerconfig.PluginConfig{Name: name, Args: args})
 	}
 	q := &queue{}
-	f, err := frameworkruntime.NewFramework(ctx, registry(tb), profile,
+	f, err := frameworkruntime.NewFramework(ctx, registry(tb), profile, append([]frameworkruntime.Option{
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
 		frameworkruntime.WithPodNominator(internalqueue.NewSchedulingQueue(nil, factory)),
-		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()))
+		frameworkruntime.WithPodActivator(q), frameworkruntime.WithWaitingPods(frameworkruntime.NewWaitingPodsMap()),
+	}, more...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}

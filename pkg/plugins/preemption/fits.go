@@ -29,10 +29,15 @@ type trial struct {
 	// came are, by node that the filters were asked about, the pods that ended since
 	// the snapshot was made: room that came by itself.
 	came map[string]map[types.UID]bool
+	// extenders are asked after the filters.
+	extenders *extenders
 }
 
 func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *victims.World, exists func(*corev1.Pod) bool) *trial {
-	return &trial{handle: handle, state: state, pod: pod, world: w, exists: exists, came: map[string]map[types.UID]bool{}}
+	return &trial{
+		handle: handle, state: state, pod: pod, world: w, exists: exists, came: map[string]map[types.UID]bool{},
+		extenders: newExtenders(handle, pod),
+	}
 }
 
 // ended are the pods that the snapshot has on a node, and that are not there any more.
@@ -77,24 +82,29 @@ func (t *trial) leaving(node string) []*victims.Pod {
 	return out
 }
 
-// fits tells whether the filters pass on the node once the pods, and those that
-// leave it anyway, are gone. Pods nominated there count as upstream counts them.
+// fits tells whether the filters and the extenders pass on the node once the pods, and
+// those that leave it anyway, are gone. Pods nominated there count as upstream counts them.
 func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) victims.Fit {
 	info, err := t.handle.SnapshotSharedLister().NodeInfos().Get(node)
 	if err != nil {
 		return victims.Never // it was deleted since the cycle began
 	}
-	gone := make(map[types.UID]bool, len(without))
-	for _, p := range append(t.leaving(node), without...) {
+	going := append(t.leaving(node), without...)
+	gone := make(map[types.UID]bool, len(going))
+	for _, p := range going {
 		gone[types.UID(p.UID)] = true
 	}
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	logger := klog.FromContext(ctx)
+	leaves := leave{violations: violationsOf(t.world.Budgets, without)}
 	ended := t.ended(info, node) // who is counted though he ended would cost somebody else his place
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
 		if uid := pi.GetPod().UID; !gone[uid] && !ended[uid] {
 			continue
+		}
+		if gone[pi.GetPod().UID] {
+			leaves.pods = append(leaves.pods, pi.GetPod())
 		}
 		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
 			return victims.Fails
@@ -105,7 +115,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	}
 	switch status := t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info); {
 	case status.IsSuccess():
-		return victims.Passes
+		return t.extenders.fit(ctx, info, leaves)
 	case status.Code() == fwk.UnschedulableAndUnresolvable:
 		return victims.Never
 	}

@@ -203,6 +203,8 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
 		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
+	case why.Code == reasons.BackingOff: // no event of the cluster tells that it answers again
+		s.PutOff(pod.UID, why, now)
 	case !asked || quotas[why.Code]:
 		s.Refused(pod.UID, now)
 	default:
@@ -243,6 +245,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
 	})
 	metrics.Planned(metrics.KindQueue, pl.process.Clock.Since(began))
+	d = t.extenders.judged(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
 	if d.Outcome == victims.Refuse {

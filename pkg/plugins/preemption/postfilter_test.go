@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
@@ -306,5 +307,32 @@ func TestPodsInPermit(t *testing.T) {
 			wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
 			c.wantChosen(t)
 		}
+	}
+}
+
+// nominations are the pods nominated to nodes, as the scheduler's queue knows them.
+type nominations map[string][]fwk.PodInfo
+
+func (nominations) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
+
+func (nominations) DeleteNominatedPodIfExists(*corev1.Pod) {}
+
+func (nominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}
+
+func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n[node] }
+
+// TestNominatedPodsCount: the room that a pod nominated to the node will use is not
+// there for a plan. The store does not know of it: by its numbers the asker fits.
+func TestNominatedPodsCount(t *testing.T) {
+	info, err := framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
+		frameworkruntime.WithPodNominator(nominations{"n1": {info}}))
+	on, status := c.answer(t, plugintest.Pod("asker", 100))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
+	if chosen := c.chosen(); len(chosen) != 1 {
+		t.Errorf("chosen %v, want one pod", chosen)
 	}
 }

@@ -65,9 +65,6 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 		"scores: which of the nodes that fit would be taken",
 		"whose turn it is: pods that wait now may take the room first",
 	}
-	if len(cfg.Extenders) > 0 {
-		pv.unasked = append(pv.unasked, "extenders of the scheduler")
-	}
 	if pv.first == "" {
 		return nil, pv.process, fmt.Errorf("no profile has pods of queues")
 	}
@@ -205,8 +202,35 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 		}
 		x.statuses[name] = refused
 	}
+	x.askExtenders(ctx)
 	counts.Fit = len(x.fit)
 	return nil
+}
+
+// askExtenders asks those with a filter verb about the nodes that the filters pass, as
+// a cycle does.
+func (x *rehearsing) askExtenders(ctx context.Context) {
+	asked := newExtenders(x.stage, x.pod)
+	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
+		fit := asked.fit(ctx, x.stage.snapshot.byName[name], leave{})
+		switch {
+		case fit == victims.Passes:
+			return false
+		case asked.failed != nil:
+			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, asked.silence()))
+		case fit == victims.Never:
+			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "an extender of the scheduler refuses"))
+		default:
+			x.refuse(name, fwk.NewStatus(fwk.Unschedulable, "an extender of the scheduler refuses"))
+		}
+		return true
+	})
+}
+
+// refuse notes that a node does not take the pod.
+func (x *rehearsing) refuse(node string, status *fwk.Status) {
+	x.statuses[node] = status
+	x.out.Nodes.Refused[strings.Join(status.Reasons(), ", ")]++
 }
 
 // filterNode asks the filters about one node; only are the nodes that the pod's own
@@ -264,7 +288,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 	}
 	t := newTrial(x.stage, x.state, x.pod, &w, nil)
 	params.Fits = func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) }
-	d := victims.Plan(&w, x.r.Ask, params)
+	d := t.extenders.judged(victims.Plan(&w, x.r.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch d.Outcome {
@@ -294,6 +318,10 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	params := a.Params
 	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
 	d := required.Plan(a.Node, a.Ask, params)
+	if d.Objections = t.extenders.objections(); t.extenders.failed != nil {
+		x.waits(x.obstacle(), reasons.New(reasons.BackingOff, "%s", t.extenders.silence()))
+		return
+	}
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/testing/defaults"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
@@ -45,12 +46,12 @@ partitions:
 
 // previewCluster has one node with room for 2 vcore, and one without, whose pods
 // are of queue b.
-func previewCluster(tb testing.TB) (*cluster, *preemption.Previewer) {
+func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *preemption.Previewer) {
 	tb.Helper()
 	nodes := []*corev1.Node{node("full", 4000), node("roomy", 4000)}
 	pods := []*corev1.Pod{running("b1", "full", 2000), running("b2", "full", 2000), running("b3", "roomy", 1000), running("rich", "roomy", 1000)}
 	pods[3].Labels["queue"] = "root.tight.rich"
-	c := newCluster(tb, previewQueues, nodes, pods)
+	c := newCluster(tb, previewQueues, nodes, pods, more...)
 	for i, p := range pods {
 		p.CreationTimestamp.Time = c.now.Add(-time.Duration(100-i) * time.Second).Truncate(time.Second)
 		c.store.Upsert(c.translate(p), c.now)

@@ -34,8 +34,12 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
 	d := required.Plan(attempt.Node, attempt.Ask, params)
+	d.Objections = t.extenders.objections()
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
+	if silence := t.extenders.silence(); silence != "" {
+		return "", reasons.New(reasons.BackingOff, "%s", silence)
+	}
 	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
 	if !held {
 		return "", why
@@ -51,12 +55,18 @@ type requiredTrial struct {
 	pod    *corev1.Pod
 	state  fwk.CycleState
 	info   fwk.NodeInfo // nil where the node is gone, or cannot be made so
+	// leaving are the pods that leave the node, as the scheduler has them.
+	leaving   []*corev1.Pod
+	budgets   []int64
+	extenders *extenders
 }
 
 // newRequiredTrial prepares the node, and completes what the store knows of it by
 // what only the scheduler does: pods that it has assumed there.
 func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *store.RequiredAttempt) *requiredTrial {
-	t := &requiredTrial{handle: pl.handle, pod: pod, state: state.Clone()}
+	t := &requiredTrial{
+		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
+	}
 	info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(a.Node.Name)
 	if err != nil {
 		return t // it was deleted since the cycle began
@@ -67,6 +77,11 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 	for i := range a.Node.Pods {
 		if p := &a.Node.Pods[i]; p.Protection == victims.Leaving {
 			gone[types.UID(p.UID)] = true
+		}
+	}
+	for _, pi := range info.GetPods() {
+		if gone[pi.GetPod().UID] && pl.exists(pi.GetPod()) {
+			t.leaving = append(t.leaving, pi.GetPod())
 		}
 	}
 	if !t.remove(ctx, t.state, t.info, gone) || !pl.addBefore(ctx, t, a) {
@@ -159,18 +174,24 @@ func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info f
 	return true
 }
 
-// fits tells whether the filters pass once the pods are gone, too. Pods that are
+// fits tells whether the filters and the extenders pass once the pods are gone, too. Pods that are
 // nominated to the node do not count: the pod is before them.
 func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victims.Fit {
 	if t.info == nil {
 		return victims.Never
 	}
 	info, state := t.info, t.state
+	leaves := leave{pods: slices.Clone(t.leaving), violations: violationsOf(t.budgets, without)}
 	if len(without) > 0 {
 		info, state = t.info.Snapshot(), t.state.Clone()
 		gone := make(map[types.UID]bool, len(without))
 		for _, p := range without {
 			gone[types.UID(p.UID)] = true
+		}
+		for _, pi := range info.GetPods() {
+			if gone[pi.GetPod().UID] {
+				leaves.pods = append(leaves.pods, pi.GetPod())
+			}
 		}
 		if !t.remove(ctx, state, info, gone) {
 			return victims.Fails
@@ -178,7 +199,7 @@ func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victim
 	}
 	switch status := t.handle.RunFilterPlugins(ctx, state, t.pod, info); {
 	case status.IsSuccess():
-		return victims.Passes
+		return t.extenders.fit(ctx, info, leaves)
 	case status.Code() == fwk.UnschedulableAndUnresolvable:
 		return victims.Never
 	}

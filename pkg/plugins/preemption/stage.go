@@ -62,7 +62,7 @@ func newStage(ctx context.Context, profile *schedconfig.KubeSchedulerProfile, h 
 	s.Framework, err = frameworkruntime.NewFramework(ctx, registry, own,
 		frameworkruntime.WithClientSet(h.ClientSet()), frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithSnapshotSharedLister(s),
 		frameworkruntime.WithPodNominator(s), frameworkruntime.WithSharedDRAManager(h.SharedDRAManager()),
-		frameworkruntime.WithSharedCSIManager(h.SharedCSIManager()), frameworkruntime.WithParallelism(1))
+		frameworkruntime.WithSharedCSIManager(h.SharedCSIManager()), frameworkruntime.WithExtenders(h.Extenders()), frameworkruntime.WithParallelism(1))
 	if err != nil {
 		return nil, fmt.Errorf("filters of profile %q for previews: %w", profile.SchedulerName, err)
 	}

@@ -64,6 +64,8 @@ type Decision struct {
 	Violations int64
 	// FitsCalls is how often the real filters were asked.
 	FitsCalls int
+	// Objections is what extenders of the scheduler said against the node, for people.
+	Objections string
 }
 
 // needs lists what is requested.

@@ -27,6 +27,9 @@ func (d Decision) Sentence() string {
 		return fmt.Sprintf("preempt %s for node %s, %s%s", strings.Join(names, ", "), d.Node, d.short(), d.harm())
 	case NoHold:
 		if d.Stopped == victims.RuleFilters {
+			if d.Objections != "" {
+				return fmt.Sprintf("node %s is not held: %s, %s%s (D1)", d.Node, d.Objections, d.refusing(), d.excluded())
+			}
 			return fmt.Sprintf("node %s is not held: its filters (taints, ports, volumes, affinity) refuse the pod, %s%s; remove what is in the way, or keep its DaemonSet off the node (D1)",
 				d.Node, d.refusing(), d.excluded())
 		}

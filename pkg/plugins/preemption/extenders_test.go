@@ -1,0 +1,295 @@
+package preemption_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
+)
+
+// httpExtender is an extender that upstream's client calls over HTTP.
+type httpExtender struct {
+	schedulerconfig.Extender
+	// preempt changes what is proposed; an error status where it is not 0 is the answer.
+	preempt func(map[string]*extenderv1.MetaVictims)
+	filter  func(node string) (passes, unresolvable bool)
+	status  int
+
+	mu    sync.Mutex
+	asked []string // verb, node, pods that would go
+}
+
+func (e *httpExtender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.status != 0 {
+		e.asked = append(e.asked, "failed")
+		w.WriteHeader(e.status)
+		return
+	}
+	var answer any
+	switch verb := strings.TrimPrefix(r.URL.Path, "/"); verb {
+	case "preempt":
+		answer = e.answerPreempt(r)
+	case "filter":
+		answer = e.answerFilter(r)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (e *httpExtender) answerPreempt(r *http.Request) any {
+	args := extenderv1.ExtenderPreemptionArgs{}
+	_ = json.NewDecoder(r.Body).Decode(&args)
+	plan := args.NodeNameToMetaVictims
+	if plan == nil { // an extender without a cache of its own is sent whole pods
+		plan = map[string]*extenderv1.MetaVictims{}
+		for node, victims := range args.NodeNameToVictims {
+			plan[node] = &extenderv1.MetaVictims{NumPDBViolations: victims.NumPDBViolations}
+			for _, p := range victims.Pods {
+				plan[node].Pods = append(plan[node].Pods, &extenderv1.MetaPod{UID: string(p.UID)})
+			}
+		}
+	}
+	for node, victims := range plan {
+		said := "preempt " + node
+		for _, p := range victims.Pods {
+			said += strings.Replace(p.UID, "uid-", " ", 1)
+		}
+		e.asked = append(e.asked, said)
+	}
+	if e.preempt != nil {
+		e.preempt(plan)
+	}
+	return extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: plan}
+}
+
+func (e *httpExtender) answerFilter(r *http.Request) any {
+	args := extenderv1.ExtenderArgs{}
+	_ = json.NewDecoder(r.Body).Decode(&args)
+	result := extenderv1.ExtenderFilterResult{
+		NodeNames: &[]string{}, FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{},
+	}
+	for _, node := range *args.NodeNames {
+		e.asked = append(e.asked, "filter "+node)
+		switch passes, never := e.filter(node); {
+		case passes:
+			*result.NodeNames = append(*result.NodeNames, node)
+		case never:
+			result.FailedAndUnresolvableNodes[node] = "no device"
+		default:
+			result.FailedNodes[node] = "no device"
+		}
+	}
+	return result
+}
+
+// withExtenders gives a cluster extenders, as the scheduler makes them of its configuration.
+func withExtenders(t testing.TB, extenders ...*httpExtender) frameworkruntime.Option {
+	t.Helper()
+	var out []fwk.Extender
+	for _, e := range extenders {
+		server := httptest.NewServer(e)
+		t.Cleanup(server.Close)
+		e.URLPrefix = server.URL
+		if e.filter != nil {
+			e.FilterVerb, e.NodeCacheCapable = "filter", true
+		}
+		made, err := scheduler.NewHTTPExtender(&e.Extender)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, made)
+	}
+	return frameworkruntime.WithExtenders(out)
+}
+
+func preempting(e schedulerconfig.Extender) schedulerconfig.Extender {
+	e.PreemptVerb = "preempt"
+	return e
+}
+
+// refusing leaves the node out of what is proposed.
+func refusing(nodes ...string) func(map[string]*extenderv1.MetaVictims) {
+	return func(plan map[string]*extenderv1.MetaVictims) {
+		for _, n := range nodes {
+			delete(plan, n)
+		}
+	}
+}
+
+// passing is a filter verb that refuses the nodes.
+func passing(never bool, refused ...string) func(string) (bool, bool) {
+	return func(node string) (bool, bool) { return !slices.Contains(refused, node), never }
+}
+
+// TestExtendersAreAsked: room is made only where the scheduler's extenders take the pod,
+// too. Without extenders pod v1 of node n1 goes, for it is one rather than two.
+func TestExtendersAreAsked(t *testing.T) {
+	ownCache := schedulerconfig.Extender{NodeCacheCapable: true}
+	device := schedulerconfig.Extender{ManagedResources: []schedulerconfig.ExtenderManagedResource{{Name: "example.com/device"}}}
+	ignorable := schedulerconfig.Extender{Ignorable: true}
+	instead := func(plan map[string]*extenderv1.MetaVictims) {
+		if plan["n2"] != nil {
+			plan["n2"].Pods = plan["n2"].Pods[:1]
+		}
+		delete(plan, "n1")
+	}
+	none := func(plan map[string]*extenderv1.MetaVictims) {
+		for _, v := range plan {
+			v.Pods = nil
+		}
+	}
+	on1, on2 := []string{"v1"}, []string{"v2", "v3"}
+	for name, c := range map[string]struct {
+		extenders []*httpExtender
+		node      string // that is held; empty for none
+		chosen    []string
+		text      string
+		// asked is what the last extender was asked first, and how often in all.
+		asked string
+		times int
+	}{
+		"agrees": {extenders: []*httpExtender{{Extender: preempting(ownCache)}}, node: "n1", chosen: on1, asked: "preempt n1 v1", times: 1},
+		"agrees, is sent whole pods": {extenders: []*httpExtender{{Extender: preempting(schedulerconfig.Extender{})}}, node: "n1", chosen: on1,
+			asked: "preempt n1 v1", times: 1},
+		"refuses the best node": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1")}}, node: "n2", chosen: on2},
+		"one of two refuses": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1")}, {Extender: preempting(ownCache)}},
+			node: "n2", chosen: on2, asked: "preempt n2 v2 v3", times: 1},
+		"refuses all": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1", "n2")}},
+			text: "refuses node n1: the pods that would go do not make room there"},
+		"has fewer go": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: instead}},
+			text: "refuses node n2: it would have other pods go than the laws allow"},
+		"names none":            {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: none}}, text: "expected at least one victim pod on node n1"},
+		"names none, ignorable": {extenders: []*httpExtender{{Extender: preempting(ignorable), preempt: none}}, text: "it named no pods that would go"},
+		"fails": {extenders: []*httpExtender{{Extender: preempting(ownCache), status: http.StatusInternalServerError}},
+			text: "code 500; no pod is preempted until the extender answers", asked: "failed", times: 1},
+		"fails, ignorable": {extenders: []*httpExtender{{Extender: preempting(ignorable), status: http.StatusInternalServerError}},
+			node: "n1", chosen: on1, asked: "failed", times: 1},
+		"is not interested":    {extenders: []*httpExtender{{Extender: preempting(device), preempt: refusing("n1", "n2")}}, node: "n1", chosen: on1},
+		"filters only, passes": {extenders: []*httpExtender{{filter: passing(false)}}, node: "n1", chosen: on1, asked: "filter n1", times: 1},
+		"filters only":         {extenders: []*httpExtender{{filter: passing(false, "n1")}}, node: "n2", chosen: on2, asked: "filter n1", times: 2},
+		"filters only, never":  {extenders: []*httpExtender{{filter: passing(true, "n1", "n2")}}, text: "refuses node n1: no device"},
+		"filters only, all": {extenders: []*httpExtender{{filter: passing(false, "n1", "n2")}},
+			text: "refuses node n1: no device; it has no preemptVerb, so it cannot be asked which pods would have to go"},
+		"filters, and may be asked": {extenders: []*httpExtender{{Extender: preempting(schedulerconfig.Extender{}), filter: passing(false, "n1", "n2")}},
+			node: "n1", chosen: on1, asked: "preempt n1 v1", times: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
+				running("v1", "n1", 200), running("v2", "n2", 100), running("v3", "n2", 100),
+			}, withExtenders(t, c.extenders...))
+			on, status := cl.answer(t, plugintest.Pod("asker", 150))
+			if c.node != "" {
+				wantAnswer(t, on, status, c.node, fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			} else if on != "" || !strings.Contains(status.Message(), c.text) {
+				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
+			}
+			cl.wantChosen(t, c.chosen...)
+			if held := cl.store.Holds().Held(); held != (c.node != "") {
+				t.Errorf("a node is held: %v", held)
+			}
+			last := c.extenders[len(c.extenders)-1]
+			if c.asked != "" && (len(last.asked) != c.times || last.asked[0] != c.asked) {
+				t.Errorf("asked %q, want %d times, %q first", last.asked, c.times, c.asked)
+			}
+		})
+	}
+}
+
+// TestExtendersKnowWhoLeaves: pods that leave anyway are among those that go.
+func TestExtendersKnowWhoLeaves(t *testing.T) {
+	leaves := running("v1", "n1", 100)
+	long := int64(3600)
+	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: plugintest.Pod("x", 1).CreationTimestamp.Time}, &long
+	e := &httpExtender{Extender: preempting(schedulerconfig.Extender{})}
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{leaves, running("v2", "n1", 100)}, withExtenders(t, e))
+	on, status := c.answer(t, plugintest.Pod("asker", 200))
+	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+	c.wantChosen(t, "v2")
+	if !slices.Equal(e.asked, []string{"preempt n1 v1 v2"}) {
+		t.Errorf("asked %q", e.asked)
+	}
+}
+
+// TestExtendersJudgeTheOnlyNode: the node that a pod of a DaemonSet requires is held
+// only where the extenders take the pod, too.
+func TestExtendersJudgeTheOnlyNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		extender httpExtender
+		text     string
+	}{
+		"agrees":           {httpExtender{Extender: preempting(schedulerconfig.Extender{})}, ""},
+		"refuses":          {httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("n1")}, "node n1 is not held: extender"},
+		"fails":            {httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "no pod is preempted until the extender answers"},
+		"fails, ignorable": {httpExtender{Extender: preempting(schedulerconfig.Extender{Ignorable: true}), status: http.StatusInternalServerError}, ""},
+		"filters only":     {httpExtender{filter: passing(false, "n1")}, "it has no preemptVerb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, &c.extender))
+			on, status := cl.answer(t, daemon("asker", "n1", 50))
+			if c.text == "" {
+				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+				cl.wantWentFor(t, "v1")
+				return
+			}
+			if on != "" || !strings.Contains(status.Message(), c.text) {
+				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
+			}
+			cl.wantWentFor(t)
+			if cl.store.Holds().Held() {
+				t.Error("the node is held")
+			}
+		})
+	}
+}
+
+// TestPreviewAsksExtenders: what a preview says is what a cycle would do.
+func TestPreviewAsksExtenders(t *testing.T) {
+	for name, c := range map[string]struct {
+		extender httpExtender
+		milli    int64
+		outcome  string
+		text     string
+	}{
+		"a node that fits":       {httpExtender{filter: passing(false)}, 1000, rest.PreviewFits, "would fit on 1 of 2 nodes"},
+		"refuses what fits":      {httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, "an extender of the scheduler refuses"},
+		"agrees with a plan":     {httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, rest.PreviewPreempts, "would make others leave"},
+		"refuses a plan":         {httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, rest.PreviewWaits, "do not make room there"},
+		"does not answer a plan": {httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, rest.PreviewWaits, "until the extender answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, pv := previewCluster(t, withExtenders(t, &c.extender))
+			pod := plugintest.Pod("new", c.milli)
+			pod.Spec.Containers[0].Image = "pause"
+			pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+			manifest, err := json.Marshal(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := pv.Preview(t.Context(), manifest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Outcome != c.outcome || !strings.Contains(out.Summary, c.text) {
+				t.Errorf("%s: %s; want %s: %s", out.Outcome, out.Summary, c.outcome, c.text)
+			}
+		})
+	}
+}
