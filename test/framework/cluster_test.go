@@ -76,6 +76,8 @@ type options struct {
 	strict bool
 	// daemonsInDefault makes room for DaemonSet pods of default-scheduler, too.
 	daemonsInDefault bool
+	// extenders is the list of extenders in the configuration, as YAML; empty for none.
+	extenders string
 	// disturb is a Reserve plugin after ours that fails when it returns an error.
 	disturb func(pod *corev1.Pod) error
 }
@@ -107,6 +109,7 @@ func start(t testing.TB, o options) *cluster {
 		scheduler.WithProfiles(cfg.Profiles...),
 		scheduler.WithPodInitialBackoffSeconds(int64(o.backoff)), // 0 is not for users, but exact
 		scheduler.WithPodMaxBackoffSeconds(int64(10*o.backoff)),
+		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithFrameworkOutOfTreeRegistry(c.registry(o)))
 	if err != nil {
 		t.Fatal(err)
@@ -228,6 +231,9 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	document := fmt.Sprintf(profiles, o.backoff, 10*o.backoff, file, o.window, max(o.largest, o.window), preemption, o.strict, inDefault, gate, o.rest)
 	if o.stock {
 		document = stockProfile
+	}
+	if o.extenders != "" {
+		document += "extenders: " + o.extenders + "\n"
 	}
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	if err != nil {
