@@ -47,23 +47,16 @@ func newExtenders(handle fwk.Handle, pod *corev1.Pod) *extenders {
 // leave are the pods that go from a node: those that leave it anyway, and the victims.
 type leave struct {
 	pods []*corev1.Pod
-	// violations is how many disruptions of them are more than budgets allow.
+	// violations is the number of victims that their budgets do not allow.
 	violations int64
 }
 
-// violationsOf counts the disruptions beyond the budgets, as upstream does: each pod
-// uses up its budgets.
-func violationsOf(budgets []int64, pods []*victims.Pod) (n int64) {
-	allowed := slices.Clone(budgets)
-	for _, p := range pods {
-		for _, b := range p.Budgets {
-			if allowed[b] <= 0 {
-				n++
-			}
-			allowed[b]--
-		}
+// leave begins the list of those that go, of which the pods are the victims.
+func (x *extenders) leave(without []*victims.Pod, budgets []int64) leave {
+	if len(x.list) == 0 {
+		return leave{}
 	}
-	return n
+	return leave{violations: victims.Violations(without, budgets)}
 }
 
 // fit is what the extenders say of a node that the filters pass without some pods.

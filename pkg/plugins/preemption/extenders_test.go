@@ -232,17 +232,17 @@ func TestExtendersKnowWhoLeaves(t *testing.T) {
 // only where the extenders take the pod, too.
 func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 	for name, c := range map[string]struct {
-		extender httpExtender
+		extender *httpExtender
 		text     string
 	}{
-		"agrees":           {httpExtender{Extender: preempting(schedulerconfig.Extender{})}, ""},
-		"refuses":          {httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("n1")}, "node n1 is not held: extender"},
-		"fails":            {httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "no pod is preempted until the extender answers"},
-		"fails, ignorable": {httpExtender{Extender: preempting(schedulerconfig.Extender{Ignorable: true}), status: http.StatusInternalServerError}, ""},
-		"filters only":     {httpExtender{filter: passing(false, "n1")}, "it has no preemptVerb"},
+		"agrees":           {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, ""},
+		"refuses":          {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("n1")}, "node n1 is not held: extender"},
+		"fails":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "no pod is preempted until the extender answers"},
+		"fails, ignorable": {&httpExtender{Extender: preempting(schedulerconfig.Extender{Ignorable: true}), status: http.StatusInternalServerError}, ""},
+		"filters only":     {&httpExtender{filter: passing(false, "n1")}, "it has no preemptVerb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, &c.extender))
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, c.extender))
 			on, status := cl.answer(t, daemon("asker", "n1", 50))
 			if c.text == "" {
 				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
@@ -263,19 +263,19 @@ func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 // TestPreviewAsksExtenders: what a preview says is what a cycle would do.
 func TestPreviewAsksExtenders(t *testing.T) {
 	for name, c := range map[string]struct {
-		extender httpExtender
+		extender *httpExtender
 		milli    int64
 		outcome  string
 		text     string
 	}{
-		"a node that fits":       {httpExtender{filter: passing(false)}, 1000, rest.PreviewFits, "would fit on 1 of 2 nodes"},
-		"refuses what fits":      {httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, "an extender of the scheduler refuses"},
-		"agrees with a plan":     {httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, rest.PreviewPreempts, "would make others leave"},
-		"refuses a plan":         {httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, rest.PreviewWaits, "do not make room there"},
-		"does not answer a plan": {httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, rest.PreviewWaits, "until the extender answers"},
+		"a node that fits":       {&httpExtender{filter: passing(false)}, 1000, rest.PreviewFits, "would fit on 1 of 2 nodes"},
+		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, "an extender of the scheduler refuses"},
+		"agrees with a plan":     {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, rest.PreviewPreempts, "would make others leave"},
+		"refuses a plan":         {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, rest.PreviewWaits, "do not make room there"},
+		"does not answer a plan": {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, rest.PreviewWaits, "until the extender answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, pv := previewCluster(t, withExtenders(t, &c.extender))
+			_, pv := previewCluster(t, withExtenders(t, c.extender))
 			pod := plugintest.Pod("new", c.milli)
 			pod.Spec.Containers[0].Image = "pause"
 			pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}

@@ -97,7 +97,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	info, state := info.Snapshot(), t.state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	logger := klog.FromContext(ctx)
-	leaves := leave{violations: violationsOf(t.world.Budgets, without)}
+	leaves := t.extenders.leave(without, t.world.Budgets)
 	ended := t.ended(info, node) // who is counted though he ended would cost somebody else his place
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
 		if uid := pi.GetPod().UID; !gone[uid] && !ended[uid] {

@@ -181,7 +181,8 @@ func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victim
 		return victims.Never
 	}
 	info, state := t.info, t.state
-	leaves := leave{pods: slices.Clone(t.leaving), violations: violationsOf(t.budgets, without)}
+	leaves := t.extenders.leave(without, t.budgets)
+	leaves.pods = slices.Clone(t.leaving)
 	if len(without) > 0 {
 		info, state = t.info.Snapshot(), t.state.Clone()
 		gone := make(map[types.UID]bool, len(without))
