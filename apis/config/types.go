@@ -16,6 +16,18 @@ const (
 	PodOptOutIgnore PodOptOutPolicy = "Ignore"
 )
 
+// HoldTaint says whether held nodes get a taint that other schedulers see.
+type HoldTaint string
+
+const (
+	// HoldTaintAuto is on where no profile of the process is default-scheduler.
+	HoldTaintAuto HoldTaint = "Auto"
+	// HoldTaintAlways is on, and no room is made where a taint is refused.
+	HoldTaintAlways HoldTaint = "Always"
+	// HoldTaintNever is off.
+	HoldTaintNever HoldTaint = "Never"
+)
+
 // ClassOrder is the order in which the classes of victims of a DaemonSet pod
 // are tried.
 type ClassOrder string
@@ -136,4 +148,6 @@ type NodeReservationArgs struct {
 	// PreemptForeign allows pods of other schedulers as victims, after all
 	// other classes.
 	PreemptForeign bool
+	// HoldTaint says whether held nodes get a taint that other schedulers see.
+	HoldTaint HoldTaint
 }

@@ -111,7 +111,7 @@ func (e *Executor) stopped(ctx context.Context, err error) bool {
 
 // final tells whether the API server would give the same answer again.
 func final(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, errBinding) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 

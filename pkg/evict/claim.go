@@ -79,6 +79,11 @@ func covers(written, claim reservations.Claim) bool {
 // after the next restart.
 func (e *Executor) release(ctx context.Context, w store.Work) {
 	e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
+	after := time.Duration(0)
+	if w.Ended == reservations.Bound {
+		after = afterBound
+	}
+	e.letOthersOn(ctx, w.Hold.Node, after)
 	if w.Ended == reservations.Deleted {
 		return
 	}

@@ -30,6 +30,7 @@ var podResource = schema.GroupResource{Resource: "pods"}
 // call is what the API server was asked.
 type call struct {
 	verb, pod string
+	node      string // in place of the pod
 	// uid is what the call demands the pod to be; grace is true if it says how
 	// long the pod has.
 	uid   types.UID
@@ -42,7 +43,7 @@ type call struct {
 }
 
 func (c call) String() string {
-	s := c.verb + " " + c.pod
+	s := c.verb + " " + c.pod + c.node
 	if c.condition.Type != "" {
 		s += fmt.Sprintf(" %s=%s %s", c.condition.Type, c.condition.Status, c.condition.Reason)
 	}
@@ -65,6 +66,7 @@ type fault struct {
 type cluster struct {
 	kubernetes.Interface
 	tracker *fake.Clientset
+	nodes   *nodes
 	names   []string // of the pods it began with
 	// latency is how long a call takes.
 	latency time.Duration
@@ -85,6 +87,7 @@ type cluster struct {
 func newCluster(t *testing.T, pods ...*corev1.Pod) *cluster {
 	c := &cluster{tracker: fake.NewClientset(), unseen: map[string]*corev1.Pod{}, latency: time.Millisecond}
 	c.Interface = c.tracker
+	c.nodes = newNodes(c, "n1")
 	for _, p := range pods {
 		c.names = append(c.names, p.Name)
 		if err := c.tracker.Tracker().Add(p); err != nil {
@@ -259,6 +262,8 @@ func (c core) Pods(namespace string) clientcorev1.PodInterface {
 	return podClient{c.CoreV1Interface.Pods(namespace), c.cluster}
 }
 
+func (c core) Nodes() clientcorev1.NodeInterface { return c.cluster.nodes }
+
 type podClient struct {
 	clientcorev1.PodInterface
 	cluster *cluster
@@ -378,6 +383,20 @@ func on(verb, pod string, err error) func(int, call) fault {
 	}
 }
 
+// keptOff checks that no victim was deleted while its node was not tainted.
+func keptOff(calls []call) error {
+	tainted := false
+	for i, c := range calls {
+		switch {
+		case c.node != "" && c.done && c.verb != "get":
+			tainted = c.verb != "untaint"
+		case c.verb == "delete" && !tainted:
+			return fmt.Errorf("call %d, %s, is without the taint", i+1, c)
+		}
+	}
+	return nil
+}
+
 // wellFormed checks what must be true of all calls, whatever happens: the claim
 // is there before the first delete, a victim is marked before it is deleted, and
 // every write is for one UID and leaves the grace period alone.
@@ -388,6 +407,12 @@ func wellFormed(calls []call, asker string) error {
 		case c.verb == "get":
 		case c.uid == "":
 			return fmt.Errorf("call %d, %s, is for any UID", i+1, c)
+		case c.node != "" && c.verb != "untaint" && !claimed:
+			return fmt.Errorf("call %d, %s, is before the claim", i+1, c)
+		case c.node != "":
+			if c.uid != types.UID("uid-"+c.node) {
+				return fmt.Errorf("call %d, %s, is for UID %s", i+1, c, c.uid)
+			}
 		case c.uid != types.UID("uid-"+c.pod):
 			return fmt.Errorf("call %d, %s, is for UID %s", i+1, c, c.uid)
 		case c.verb == "patch" && c.pod == asker:

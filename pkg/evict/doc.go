@@ -8,7 +8,9 @@
 //	WorkDisrupt        WorkRecord             WorkRelease       (WorkTell: an event, no more)
 //	   │                   │                      │
 //	the claim on the    the claim again        condition False, why, event
-//	asker: NodeHeld
+//	asker: NodeHeld                            │
+//	   │                                    the taint off the node, if no
+//	the taint on the node                   other hold needs it
 //	   │
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold
 //	   │ yes: the victims
@@ -29,6 +31,11 @@
 // of the claim that are still there, and nobody else. Every write names the UID
 // of its pod, so that another pod of the same name is never hit. The grace period
 // of a victim is its own.
+//
+// The taint is on the node before anybody is disrupted, too (taint.go). Taints are one
+// list that several controllers write, so it is written against the version of the node
+// that was read. Each look at the nodes, every five seconds, takes taints back for which
+// there is no hold, such as those that a killed process has left.
 //
 // # When something fails
 //
@@ -69,6 +76,7 @@
 //	executor.go    what it needs; the loop
 //	lane.go        one asker after the other's work
 //	claim.go       the condition on the asker
+//	taint.go       the taint on its node
 //	disruption.go  the victims of a plan, round by round
 //	victim.go      one victim
 //	call.go        one call: bound, lease, time limit; what errors mean

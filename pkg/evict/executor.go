@@ -34,6 +34,10 @@ type Store interface {
 	// CallOff tells the same of an asker that can run there only, where nobody went,
 	// for one of them is being bound right now: its node stays held.
 	CallOff(asker types.UID, why reasons.Reason, now time.Time)
+	// KeepsOff returns the asker for which other schedulers are to be kept off a node,
+	// because pods are chosen to go for it; empty for none. It is false while this
+	// process does not lead as far as the store knows.
+	KeepsOff(node string) (asker types.UID, ready bool)
 }
 
 // Executor carries out the work of a store. Fill the fields, then call Run once.
@@ -57,6 +61,8 @@ type Executor struct {
 	// Note makes a text fit for an event, Advice a reason with what to do about it.
 	Note   func(text string) string
 	Advice func(why reasons.Reason) string
+	// Taints keeps other schedulers off held nodes; nil where nothing does.
+	Taints *Taints
 	Clock  clock.WithTicker
 	// Parallel is how many API calls may be in flight; 0 means 16.
 	Parallel int
@@ -80,9 +86,14 @@ func (e *Executor) Run(ctx context.Context) {
 	defer e.lanes.running.Wait()
 	ticker := e.Clock.NewTicker(lookInterval)
 	defer ticker.Stop()
+	looked := e.Clock.Now()
 	for ctx.Err() == nil {
 		if e.Leading() {
 			e.dispatch(ctx, e.Store.TakeWork())
+			if now := e.Clock.Now(); now.Sub(looked) >= taintInterval {
+				looked = now
+				e.lookAtTaints(ctx)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -119,12 +130,19 @@ func (e *Executor) carryOut(ctx context.Context, w store.Work) {
 	}
 }
 
-// disrupt writes the claim of a hold, then lets its victims go.
+// disrupt writes the claim of a hold, keeps other schedulers off the node, then lets
+// its victims go.
 func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	if err := e.record(ctx, w); err != nil {
 		if !e.stopped(ctx, err) {
 			e.giveUp(w, reasons.New(reasons.HoldGivenUp, "node %s: the claim of pod %s/%s cannot be written: %v",
 				w.Hold.Node, w.Namespace, w.Name, err))
+		}
+		return
+	}
+	if err := e.keepOthersOff(ctx, w); err != nil {
+		if !e.stopped(ctx, err) {
+			e.giveUp(w, cannotTaint(w, err))
 		}
 		return
 	}
@@ -146,6 +164,7 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 		why := d.failure(err)
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
 		e.Store.CallOff(w.UID, why, e.Clock.Now())
+		e.letOthersOn(ctx, w.Hold.Node, 0)
 	default:
 		e.giveUp(w, d.failure(err))
 	}

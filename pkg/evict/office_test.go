@@ -37,13 +37,15 @@ type books struct {
 	givenUp   []string
 	calledOff []string                 // of a pod that requires its node
 	works     map[types.UID]store.Work // the last disruption of an asker
+	keepsOff  map[string][]types.UID   // askers for which a node is to be tainted
+	learning  bool                     // it does not know the holds yet
 }
 
 // The executor works for a store.
 var _ Store = (*store.Store)(nil)
 
 func newBooks() *books {
-	return &books{work: make(chan struct{}, 1), going: map[types.UID][]store.Victim{}, works: map[types.UID]store.Work{}}
+	return &books{work: make(chan struct{}, 1), going: map[types.UID][]store.Victim{}, works: map[types.UID]store.Work{}, keepsOff: map[string][]types.UID{}}
 }
 
 func (b *books) Work() <-chan struct{} { return b.work }
@@ -59,6 +61,13 @@ func (b *books) TakeWork() []store.Work {
 func (b *books) queue(work ...store.Work) {
 	b.mu.Lock()
 	b.queued = append(b.queued, work...)
+	for _, w := range work {
+		askers := slices.DeleteFunc(b.keepsOff[w.Hold.Node], func(a types.UID) bool { return a == w.UID })
+		if w.Kind != store.WorkRelease && len(w.Hold.Chosen) > 0 {
+			askers = append(askers, w.UID)
+		}
+		b.keepsOff[w.Hold.Node] = askers
+	}
 	b.mu.Unlock()
 	select {
 	case b.work <- struct{}{}:
@@ -105,6 +114,22 @@ func (b *books) CallOff(asker types.UID, why reasons.Reason, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calledOff = append(b.calledOff, string(asker)+": "+why.Text)
+}
+
+func (b *books) KeepsOff(node string) (types.UID, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if askers := b.keepsOff[node]; len(askers) > 0 {
+		return askers[0], !b.learning
+	}
+	return "", !b.learning
+}
+
+// learn says whether it does not know the holds.
+func (b *books) learn(does bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.learning = does
 }
 
 // outcome is what the executor told the store.
@@ -218,6 +243,14 @@ func story(t *testing.T, names []string, tell func(t *testing.T, o *office), set
 			t.Error(err)
 		}
 	})
+}
+
+// taints has held nodes tainted by a policy.
+func taints(policy TaintPolicy) func(*office) {
+	return func(o *office) {
+		o.Taints = NewTaints("yunikorn", func() TaintPolicy { return policy }, o.cluster.nodes.Lister())
+		o.cluster.nodes.showTo(o.Taints.Hide)
+	}
 }
 
 // oneAtATime makes calls one after the other, so that victims go in order.

@@ -72,6 +72,9 @@ func SetDefaults_NodeReservationArgs(args *NodeReservationArgs) {
 		args.VictimSelection = []VictimSelection{VictimSelectionMultiple}
 	}
 	setDefault(&args.PreemptForeign, false)
+	if args.HoldTaint == "" {
+		args.HoldTaint = HoldTaintAuto
+	}
 }
 
 // setDefault points field at value unless it points at something already.

@@ -16,6 +16,18 @@ const (
 	PodOptOutIgnore PodOptOutPolicy = "Ignore"
 )
 
+// HoldTaint says whether held nodes get a taint that other schedulers see.
+type HoldTaint string
+
+const (
+	// HoldTaintAuto is on where no profile of the process is default-scheduler.
+	HoldTaintAuto HoldTaint = "Auto"
+	// HoldTaintAlways is on, and no room is made where a taint is refused.
+	HoldTaintAlways HoldTaint = "Always"
+	// HoldTaintNever is off.
+	HoldTaintNever HoldTaint = "Never"
+)
+
 // ClassOrder is the order in which the classes of victims of a DaemonSet pod
 // are tried.
 type ClassOrder string
@@ -234,4 +246,14 @@ type NodeReservationArgs struct {
 	// false.
 	// +optional
 	PreemptForeign *bool `json:"preemptForeign,omitempty"`
+
+	// HoldTaint says whether a node gets a taint (NoSchedule) while it is held and
+	// pods go to make room on it, so that schedulers outside this process do not
+	// take the room. Auto taints where no profile of this process is
+	// default-scheduler; where the API server refuses the taint, room is made
+	// without it. Always taints whatever the profiles are; where the taint is
+	// refused, no pod is preempted. Never taints nothing. Default: Auto. Bounds:
+	// Auto, Always or Never.
+	// +optional
+	HoldTaint HoldTaint `json:"holdTaint,omitempty"`
 }

@@ -68,6 +68,7 @@ func autoConvert_v1_NodeReservationArgs_To_config_NodeReservationArgs(in *NodeRe
 	if err := metav1.Convert_Pointer_bool_To_bool(&in.PreemptForeign, &out.PreemptForeign, s); err != nil {
 		return err
 	}
+	out.HoldTaint = config.HoldTaint(in.HoldTaint)
 	return nil
 }
 
@@ -90,6 +91,7 @@ func autoConvert_config_NodeReservationArgs_To_v1_NodeReservationArgs(in *config
 	if err := metav1.Convert_bool_To_Pointer_bool(&in.PreemptForeign, &out.PreemptForeign, s); err != nil {
 		return err
 	}
+	out.HoldTaint = HoldTaint(in.HoldTaint)
 	return nil
 }
 

@@ -17,6 +17,7 @@ const (
 
 var (
 	classOrders      = []config.ClassOrder{config.ClassOrderSeed, config.ClassOrderYuniKorn}
+	holdTaints       = []config.HoldTaint{config.HoldTaintAuto, config.HoldTaintAlways, config.HoldTaintNever}
 	victimSelections = []config.VictimSelection{config.VictimSelectionSingle, config.VictimSelectionMultiple}
 )
 
@@ -29,6 +30,9 @@ func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationA
 		0, maxPreemptionStartDelay)...)
 	if !slices.Contains(classOrders, args.ClassOrder) {
 		errs = append(errs, field.NotSupported(path.Child("classOrder"), args.ClassOrder, classOrders))
+	}
+	if !slices.Contains(holdTaints, args.HoldTaint) {
+		errs = append(errs, field.NotSupported(path.Child("holdTaint"), args.HoldTaint, holdTaints))
 	}
 	errs = append(errs, validateVictimSelection(path.Child("victimSelection"), args.VictimSelection)...)
 	if percent := args.SingleDeviationPercent; percent != nil && *percent < 0 {

@@ -58,7 +58,7 @@ func pluginArgs() map[string]runtime.Object {
 			PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
 		},
 		reservation.Name: &config.NodeReservationArgs{
-			ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+			ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
 			VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
 		},
 		patient: nil,

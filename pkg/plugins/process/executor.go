@@ -2,15 +2,19 @@ package process
 
 import (
 	"context"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // execute starts what carries out the store's decisions about holds.
@@ -25,9 +29,38 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
 		LetGo:    laws.LetGo,
+		Taints:   p.taints,
 		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}
 	go executor.Run(ctx)
+}
+
+// hideTaints has the taint of held nodes hidden from all that this process reads of
+// nodes: its filters go by holds. It must be called before the informers start.
+func (p *Process) hideTaints(h fwk.Handle, profiles []string) error {
+	nodes := h.SharedInformerFactory().Core().V1().Nodes()
+	p.taints = evict.NewTaints(reservations.TaintOwner(profiles), p.taintPolicy, nodes.Lister())
+	if err := nodes.Informer().SetTransform(p.taints.Hide); err != nil {
+		return fmt.Errorf("hide the taint of held nodes: %w", err)
+	}
+	return nil
+}
+
+// taintPolicy says whether held nodes are tainted. Auto is for a scheduler beside
+// the cluster's own: one that has the profile of that one itself is alone.
+func (p *Process) taintPolicy() evict.TaintPolicy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch a := p.reservation; {
+	case a == nil || a.HoldTaint == config.HoldTaintNever:
+		return evict.TaintNever
+	case a.HoldTaint == config.HoldTaintAlways:
+		return evict.TaintAlways
+	}
+	if _, alone := p.recorders.Load(corev1.DefaultSchedulerName); alone {
+		return evict.TaintNever
+	}
+	return evict.TaintIfAllowed
 }
 
 // InPermit lists the pods that a Permit plugin holds back: they have no container

@@ -19,6 +19,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
@@ -56,6 +57,7 @@ type Process struct {
 	previewer atomic.Pointer[rest.Previewer]
 	Clock     clock.WithTicker
 	Leader    *leader.Gate
+	taints    *evict.Taints // nil before Configure
 
 	seen      chan struct{} // closed once the store was told of all that existed
 	away      turnedAway
@@ -127,6 +129,9 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	managed := make(map[string]bool, len(args.ManagedProfiles))
 	for _, name := range args.ManagedProfiles {
 		managed[name] = true
+	}
+	if err := p.hideTaints(h, args.ManagedProfiles); err != nil {
+		return err
 	}
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)

@@ -62,7 +62,7 @@ func BenchmarkCycle(b *testing.B) {
 		PodOptOut: config.PodOptOutHonor, RetryInterval: metav1.Duration{Duration: 15e9}, Round: metav1.Duration{Duration: 1e9},
 	}, h)).(*preemption.Plugin)
 	hold := must(b)(reservation.New(h.Context(), &config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
 		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
 	}, h)).(*reservation.Plugin)
 	s := process.For(h.Context(), h).Store()

@@ -21,7 +21,7 @@ import (
 
 func args() *config.NodeReservationArgs {
 	return &config.NodeReservationArgs{
-		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed,
+		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
 		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
 	}
 }

@@ -189,3 +189,15 @@ func (s *script) holds() string {
 	slices.Sort(lines)
 	return strings.Join(lines, "")
 }
+
+// keepsOff says for which asker other schedulers are to be kept off a node.
+func (s *script) keepsOff(node string) string {
+	switch asker, ready := s.store.KeepsOff(node); {
+	case !ready:
+		return "not known"
+	case asker == "":
+		return "nothing"
+	default:
+		return string(asker)
+	}
+}

@@ -74,6 +74,7 @@ import (
 //	disrupted NAME ...          give-up NAME ...
 //	may NODE NAME ...           prints whether pods may use a node, and who is in their way
 //	work                        prints what the executor is to write
+//	keeps-off NODE              prints for which asker other schedulers are kept off
 //	vacated                     prints the nodes whose pods that were turned away may come
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [start-delay=D]
@@ -256,6 +257,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.recount()
 	case "work":
 		return s.work()
+	case "keeps-off":
+		return s.keepsOff(d.CmdArgs[0].Key)
 	case "vacated":
 		return strings.Join(s.store.TakeVacated(), " ")
 	case "standby", "lead":

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -97,4 +99,21 @@ func (s *Store) TakeVacated() []string {
 	taken := s.vacated
 	s.vacated = nil
 	return taken
+}
+
+// KeepsOff returns the asker for which other schedulers are to be kept off a node: the
+// first of its holders for which pods were chosen to go; empty for none. It is false
+// while this process does not lead, and so does not know what is held.
+func (s *Store) KeepsOff(node string) (asker types.UID, ready bool) {
+	s.lockOwing()
+	defer s.mu.Unlock()
+	if !s.started || s.standby {
+		return "", false
+	}
+	for _, h := range s.holds.Holders(node) {
+		if len(h.Chosen) > 0 {
+			return h.Asker, true
+		}
+	}
+	return "", true
 }

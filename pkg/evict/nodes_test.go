@@ -1,0 +1,161 @@
+package evict
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+var nodeResource = schema.GroupResource{Resource: "nodes"}
+
+// nodes are the nodes of a cluster: a client, and a lister that is told of a change at
+// once, unless it is blind.
+type nodes struct {
+	clientcorev1.NodeInterface
+	cluster *cluster
+
+	mu      sync.Mutex // guards the rest
+	have    map[string]*corev1.Node
+	listed  map[string]*corev1.Node
+	version int
+	blind   bool
+	hide    func(any) (any, error)
+}
+
+func newNodes(c *cluster, names ...string) *nodes {
+	n := &nodes{cluster: c, have: map[string]*corev1.Node{}, listed: map[string]*corev1.Node{}}
+	for _, name := range names {
+		n.have[name] = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: "0"}}
+	}
+	return n
+}
+
+// showTo gives a process its node informer, and tells it what there is.
+func (n *nodes) showTo(hide func(any) (any, error)) {
+	n.mu.Lock()
+	n.hide, n.blind = hide, false
+	n.mu.Unlock()
+	n.look()
+}
+
+// look tells the lister what there is.
+func (n *nodes) look() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listed = map[string]*corev1.Node{}
+	for name, node := range n.have {
+		shown, _ := n.hide(node.DeepCopy())
+		n.listed[name] = shown.(*corev1.Node)
+	}
+}
+
+// update changes a node, without a call.
+func (n *nodes) update(name string, change func(*corev1.Node)) {
+	n.mu.Lock()
+	changed := n.have[name].DeepCopy()
+	change(changed)
+	n.version++
+	changed.ResourceVersion = strconv.Itoa(n.version)
+	n.have[name] = changed
+	blind := n.blind
+	n.mu.Unlock()
+	if !blind {
+		n.look()
+	}
+}
+
+func (n *nodes) remove(name string) {
+	n.mu.Lock()
+	delete(n.have, name)
+	n.mu.Unlock()
+	n.look()
+}
+
+// taints are the taints of a node as the API server has them.
+func (n *nodes) taints(name string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []string
+	for _, t := range n.have[name].Spec.Taints {
+		out = append(out, t.ToString())
+	}
+	return out
+}
+
+// shown are the taints of a node that the lister has.
+func (n *nodes) shown(name string) []corev1.Taint {
+	node, err := n.Lister().Get(name)
+	if err != nil {
+		return nil
+	}
+	return node.Spec.Taints
+}
+
+func (n *nodes) Get(ctx context.Context, name string, _ metav1.GetOptions) (found *corev1.Node, err error) {
+	err = n.cluster.serve(ctx, call{verb: "get", node: name}, func() error {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if found = n.have[name]; found == nil {
+			return apierrors.NewNotFound(nodeResource, name)
+		}
+		found = found.DeepCopy()
+		return nil
+	})
+	return found, err
+}
+
+func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, sub ...string) (*corev1.Node, error) {
+	var patch corev1.Node
+	if err := json.Unmarshal(data, &patch); err != nil || kind != types.MergePatchType || len(sub) > 0 {
+		return nil, fmt.Errorf("patch %s of %v: %s: %w", kind, sub, data, errors.Join(err, errors.New("not as expected")))
+	}
+	made := call{verb: "untaint", node: name, uid: patch.UID}
+	for _, t := range patch.Spec.Taints {
+		if isHeld(t) {
+			made.verb = "taint " + t.Value
+		}
+	}
+	err := n.cluster.serve(ctx, made, func() error {
+		n.mu.Lock()
+		have := n.have[name]
+		n.mu.Unlock()
+		switch {
+		case have == nil:
+			return apierrors.NewNotFound(nodeResource, name)
+		case have.UID != patch.UID || have.ResourceVersion != patch.ResourceVersion:
+			return apierrors.NewConflict(nodeResource, name, errors.New("the object has been modified"))
+		}
+		n.update(name, func(node *corev1.Node) { node.Spec.Taints = patch.Spec.Taints })
+		return nil
+	})
+	return nil, err
+}
+
+// Lister is what the informer has.
+func (n *nodes) Lister() nodeLister { return nodeLister{n} }
+
+type nodeLister struct{ *nodes }
+
+func (nodeLister) List(labels.Selector) ([]*corev1.Node, error) {
+	return nil, errors.New("nodes are not listed")
+}
+
+func (l nodeLister) Get(name string) (*corev1.Node, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if node := l.listed[name]; node != nil {
+		return node, nil
+	}
+	return nil, apierrors.NewNotFound(nodeResource, name)
+}

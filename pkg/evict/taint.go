@@ -1,0 +1,385 @@
+package evict
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// TaintPolicy says whether held nodes are tainted.
+type TaintPolicy uint8
+
+const (
+	// TaintNever writes no taint, and takes back what is left of earlier ones.
+	TaintNever TaintPolicy = iota
+	// TaintIfAllowed writes it. Where the API server refuses, room is made without it.
+	TaintIfAllowed
+	// TaintAlways writes it. Where the API server refuses, no room is made.
+	TaintAlways
+)
+
+const (
+	// afterBound is how long the taint outlives a hold whose asker was bound. The
+	// node watch of another scheduler may be ahead of its pod watch: it would see
+	// the node free, and not the pod that uses it by now.
+	afterBound = time.Second
+	// taintInterval is how often nodes are looked at that have the taint.
+	taintInterval = 5 * time.Second
+)
+
+// errOtherTaint: another scheduler that runs these plugins holds the node.
+var errOtherTaint = errors.New("another scheduler has tainted the node as held")
+
+// Taints is what is known of the taint on nodes, and how it is written.
+//
+// The scheduler's own filters must not see it: NodeReservation keeps others off, and
+// the asker has no toleration. So Hide takes it out of nodes before the informer
+// stores them, and remembers it here.
+type Taints struct {
+	owner  string
+	policy func() TaintPolicy
+	nodes  corelisters.NodeLister
+
+	// refused: the API server has refused a taint, which is logged once.
+	refused atomic.Bool
+
+	mu    sync.Mutex              // guards the rest
+	seen  map[string]string       // node to value, as the informer has it; no entry for none
+	wrote map[string]writtenTaint // what was written, until it is seen
+	turns map[string]*taintTurn   // nodes that are being written
+	doubt map[string]bool         // nodes that the last look found tainted without a hold
+}
+
+// writtenTaint is the taint that a write left on a node; empty for none. It is not
+// sure after a write that failed, which may have taken effect.
+type writtenTaint struct {
+	value string
+	sure  bool
+}
+
+// taintTurn lets one goroutine after the other decide about and write a node.
+type taintTurn struct {
+	sync.Mutex
+	users int
+}
+
+// NewTaints makes the taints of an owner. The policy is asked at each use.
+func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
+	return &Taints{
+		owner: owner, policy: policy, nodes: nodes,
+		seen: map[string]string{}, wrote: map[string]writtenTaint{}, turns: map[string]*taintTurn{}, doubt: map[string]bool{},
+	}
+}
+
+// Hide is the transform of the node informer: it returns nodes without our taint.
+func (t *Taints) Hide(obj any) (any, error) {
+	node, ok := obj.(*corev1.Node)
+	if !ok {
+		return obj, nil
+	}
+	at := slices.IndexFunc(node.Spec.Taints, t.owns)
+	if at < 0 {
+		t.sees(node.Name, "")
+		return obj, nil
+	}
+	t.sees(node.Name, node.Spec.Taints[at].Value)
+	shown := *node
+	shown.Spec.Taints = slices.Delete(slices.Clone(node.Spec.Taints), at, at+1)
+	return &shown, nil
+}
+
+// owns tells whether a taint is one of this owner.
+func (t *Taints) owns(taint corev1.Taint) bool {
+	return isHeld(taint) && reservations.OwnsTaint(t.owner, taint.Value)
+}
+
+func isHeld(taint corev1.Taint) bool {
+	return taint.Key == reservations.HeldTaint && taint.Effect == corev1.TaintEffectNoSchedule
+}
+
+// sees notes what the informer was told of a node.
+func (t *Taints) sees(node, value string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if value == "" {
+		delete(t.seen, node)
+	} else {
+		t.seen[node] = value
+	}
+	if w, ok := t.wrote[node]; ok && w.value == value {
+		delete(t.wrote, node)
+	}
+}
+
+// begin notes that a taint is about to be written on a node. What it returns notes
+// that the write had no effect.
+func (t *Taints) begin(node, value string) (undo func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, known := t.wrote[node]
+	t.wrote[node] = writtenTaint{value: value}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if delete(t.wrote, node); known {
+			t.wrote[node] = before
+		}
+	}
+}
+
+// knows notes which taint the API server has on a node.
+func (t *Taints) knows(node, value string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen[node] == value {
+		delete(t.wrote, node)
+		return
+	}
+	t.wrote[node] = writtenTaint{value: value, sure: true}
+}
+
+// on returns the taint of a node; false where that is not known.
+func (t *Taints) on(node string) (value string, sure bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w, ok := t.wrote[node]; ok {
+		return w.value, w.sure
+	}
+	return t.seen[node], true
+}
+
+// forget drops what is known of a node that is gone.
+func (t *Taints) forget(node string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.seen, node)
+	delete(t.wrote, node)
+	delete(t.doubt, node)
+}
+
+// tainted lists the nodes that have the taint or may have it, in order.
+func (t *Taints) tainted() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := maps.Clone(t.seen)
+	for node := range t.wrote {
+		all[node] = ""
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// doubted notes whether a node is tainted without a hold, and tells whether it was so
+// at the last look, too.
+func (t *Taints) doubted(node string, now bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.doubt[node]
+	if now && !before {
+		t.doubt[node] = true
+	} else {
+		delete(t.doubt, node)
+	}
+	return now && before
+}
+
+// turn waits until no other goroutine writes a node, and returns what ends the turn.
+func (t *Taints) turn(node string) (end func()) {
+	t.mu.Lock()
+	turn := t.turns[node]
+	if turn == nil {
+		turn = &taintTurn{}
+		t.turns[node] = turn
+	}
+	turn.users++
+	t.mu.Unlock()
+	turn.Lock()
+	return func() {
+		turn.Unlock()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if turn.users--; turn.users == 0 {
+			delete(t.turns, node)
+		}
+	}
+}
+
+// keepOthersOff has the node of a hold tainted before its victims go. The error says
+// why they must not go.
+func (e *Executor) keepOthersOff(ctx context.Context, w store.Work) error {
+	if e.Taints == nil || len(w.Hold.Chosen) == 0 || e.Taints.policy() == TaintNever {
+		return nil
+	}
+	err := e.persist(ctx, patience, func(ctx context.Context) error { return e.reconcileTaint(ctx, w.Hold.Node) })
+	if err == nil || !refused(err) || e.Taints.policy() == TaintAlways {
+		return err
+	}
+	e.tellRefused(err, w.Hold.Node)
+	return nil
+}
+
+// refused tells whether the API server does not want the taint.
+func refused(err error) bool {
+	return final(err) && !errors.Is(err, errGone) && !errors.Is(err, errOtherTaint)
+}
+
+// tellRefused logs once that nodes cannot be tainted.
+func (e *Executor) tellRefused(err error, node string) {
+	if e.Taints.refused.CompareAndSwap(false, true) {
+		e.Logger.Error(err, "Cannot taint a node that is held: other schedulers do not see the hold and may take the room. "+
+			"Allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Never. This is logged once", "node", node)
+	}
+}
+
+// letOthersOn takes the taint of a node back once no hold needs it, after a time. It
+// goes on until that is written, or another process leads.
+func (e *Executor) letOthersOn(ctx context.Context, node string, after time.Duration) {
+	if e.Taints == nil || node == "" {
+		return
+	}
+	if value, sure := e.Taints.on(node); value == "" && sure {
+		return
+	}
+	e.lanes.running.Go(func() {
+		if after > 0 && e.pause(ctx, after) != nil {
+			return
+		}
+		for try := 0; e.awaitLead(ctx) == nil; try++ {
+			err := e.call(ctx, anyway, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
+			switch {
+			case err == nil, errors.Is(err, errGone):
+				return
+			case refused(err):
+				e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time", "node", node)
+				return
+			}
+			e.Logger.V(2).Info("Cannot take the taint off a node yet", "node", node, "err", err)
+			if e.pause(ctx, backoff(try)) != nil {
+				return
+			}
+		}
+	})
+}
+
+// lookAtTaints takes taints back that outlived their hold, as after a crash. What it
+// finds once may be on its way, so it acts on what it finds twice.
+func (e *Executor) lookAtTaints(ctx context.Context) {
+	if e.Taints == nil {
+		return
+	}
+	for _, node := range e.Taints.tainted() {
+		want, ready := e.wantedTaint(node)
+		if e.Taints.doubted(node, ready && want == "") {
+			e.letOthersOn(ctx, node, 0)
+		}
+	}
+}
+
+// wantedTaint is the taint that a node is to have; empty for none. It is false while
+// this process does not know the holds.
+func (e *Executor) wantedTaint(node string) (string, bool) {
+	asker, ready := e.Store.KeepsOff(node)
+	if !ready || asker == "" || e.Taints.policy() == TaintNever {
+		return "", ready
+	}
+	return reservations.TaintValue(e.Taints.owner, asker), true
+}
+
+// reconcileTaint writes the taint of a node as the holds want it. A taint that is
+// there stays as it is while any hold wants one: it is for all of them.
+func (e *Executor) reconcileTaint(ctx context.Context, node string) error {
+	defer e.Taints.turn(node)()
+	want, ready := e.wantedTaint(node)
+	if !ready {
+		return errNotLeading
+	}
+	if has, sure := e.Taints.on(node); sure && (has == "") == (want == "") {
+		return nil
+	}
+	seen, err := e.Taints.nodes.Get(node)
+	if err == nil {
+		err = e.writeTaint(ctx, seen, want)
+	}
+	if apierrors.IsConflict(err) { // it was changed since it was seen
+		err = e.taintAsItIs(ctx, node, want)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		e.Taints.forget(node)
+		return errGone
+	case err != nil:
+		return fmt.Errorf("taint node %s: %w", node, err)
+	}
+	e.Taints.refused.Store(false)
+	return nil
+}
+
+// taintAsItIs reads a node, and writes its taint if it is not as wanted.
+func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
+	node, err := e.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(node.Spec.Taints, e.Taints.owns)
+	switch {
+	case at < 0 && want == "":
+		e.Taints.knows(name, "")
+		return nil
+	case at >= 0 && want != "":
+		e.Taints.knows(name, node.Spec.Taints[at].Value)
+		return nil
+	}
+	return e.writeTaint(ctx, node, want)
+}
+
+// writeTaint writes the taint of a node as it was seen; empty takes it away. It fails
+// with a conflict if anything of the node was changed since: taints are one list, and
+// another one in it must not be lost.
+func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value string) error {
+	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), e.Taints.owns)
+	if value != "" {
+		if slices.ContainsFunc(taints, isHeld) {
+			return errOtherTaint
+		}
+		taints = append(taints, corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule})
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": node.UID, "resourceVersion": node.ResourceVersion},
+		"spec":     map[string]any{"taints": taints},
+	})
+	if err != nil {
+		return fmt.Errorf("encode taints: %w", err)
+	}
+	undo := e.Taints.begin(node.Name, value)
+	_, err = e.Client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	switch {
+	case err == nil:
+		e.Taints.knows(node.Name, value)
+	case apierrors.IsConflict(err) || final(err):
+		undo()
+	}
+	return err
+}
+
+// cannotTaint is why a plan is given up whose node cannot be tainted.
+func cannotTaint(w store.Work, err error) reasons.Reason {
+	if errors.Is(err, errGone) {
+		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)
+	}
+	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v", w.Hold.Node, err)
+}

@@ -1,0 +1,391 @@
+package evict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+const heldForA = reservations.HeldTaint + "=yunikorn.uid-a:NoSchedule"
+
+func (o *office) expectTaints(t *testing.T, want ...string) {
+	t.Helper()
+	if got := o.cluster.nodes.taints("n1"); !slices.Equal(got, want) {
+		t.Errorf("node n1 has taints %q, want %q\n%v", got, want, o.cluster.story())
+	}
+}
+
+// writes are the calls that changed a node or failed to.
+func (o *office) writes() []string {
+	var out []string
+	for _, c := range o.cluster.made() {
+		if c.node != "" && c.verb != "get" {
+			out = append(out, c.String())
+		}
+	}
+	return out
+}
+
+func (o *office) expectWrites(t *testing.T, want ...string) {
+	t.Helper()
+	if got := o.writes(); !slices.Equal(got, want) {
+		t.Errorf("writes of nodes %q, want %q", got, want)
+	}
+}
+
+func TestOthersAreKeptOff(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		committed := false
+		o.books.committing = func() {
+			committed = true
+			o.expectTaints(t, heldForA)
+			o.expectGone(t)
+		}
+		w := disruptFor("a", "v1")
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(time.Second)
+		if !committed {
+			t.Error("the plan was not committed")
+		}
+		want := []string{
+			"patch a paddock.io/NodeHeld=True MakingRoom", "taint yunikorn.uid-a n1",
+			"patch v1 DisruptionTarget=True PreemptionByScheduler", "delete v1",
+		}
+		if got := o.cluster.story(); !slices.Equal(got, want) {
+			t.Errorf("calls %v, want %v", got, want)
+		}
+		if shown := o.cluster.nodes.shown("n1"); len(shown) > 0 {
+			t.Errorf("the filters of this process see %v", shown)
+		}
+		o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+		pass(afterBound - 10*time.Millisecond)
+		o.expectTaints(t, heldForA)
+		pass(time.Second)
+		o.expectTaints(t)
+	}, taints(TaintIfAllowed))
+}
+
+func TestHoldsWithoutATaint(t *testing.T) {
+	for name, policy := range map[string]TaintPolicy{"no victims": TaintAlways, "never": TaintNever} {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				w := disruptFor("a")
+				if policy == TaintNever {
+					w = disruptFor("a", "v1")
+				}
+				o.books.plan(w, victimsOf("a", "v1")[:len(w.Hold.Chosen)]...)
+				pass(time.Second)
+				o.expect(t, done)
+				o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+				pass(time.Minute)
+				o.expectWrites(t)
+			}, taints(policy))
+		})
+	}
+}
+
+// TestTheTaintGoesWithTheHold for whatever reason it ends, before and after its
+// victims are on their way.
+func TestTheTaintGoesWithTheHold(t *testing.T) {
+	for _, end := range []reservations.End{
+		reservations.Bound, reservations.Deleted, reservations.Superseded, reservations.NodeGone,
+		reservations.NodeUnschedulable, reservations.TimedOut, reservations.GivenUp,
+	} {
+		t.Run(string(end), func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				w := disruptFor("a", "v1")
+				o.books.plan(w, victimsOf("a", "v1")...)
+				pass(time.Second)
+				o.expectTaints(t, heldForA)
+				if end == reservations.Deleted {
+					o.cluster.remove("a")
+				}
+				o.books.queue(release(w, end, reasons.New(reasons.HoldTimedOut, "why")))
+				pass(2 * time.Second)
+				o.expectTaints(t)
+				o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
+			}, taints(TaintIfAllowed))
+		})
+	}
+	for name, fails := range map[string]func(*office){
+		"the laws refuse": func(o *office) { o.books.off = reasons.New(reasons.HoldGivenUp, "no") },
+		"a victim stays":  func(o *office) { o.cluster.fail(on("delete", "v1", lasting()["forbidden"])) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				fails(o)
+				w := disruptFor("a", "v1")
+				o.books.plan(w, victimsOf("a", "v1")...)
+				pass(time.Second)
+				if !o.books.off.None() { // a store ends the hold itself
+					o.books.queue(release(w, reservations.GivenUp, o.books.off))
+					pass(time.Second)
+				}
+				o.expectTaints(t)
+				o.expectWrites(t, "taint yunikorn.uid-a n1", "untaint n1")
+			}, taints(TaintIfAllowed))
+		})
+	}
+}
+
+// TestHoldsShareATaint: it is written once, and goes with the last of them.
+func TestHoldsShareATaint(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		t.Run(fmt.Sprintf("blind=%t", blind), func(t *testing.T) {
+			story(t, []string{"a", "b", "c", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+				o.cluster.nodes.blind = blind // the informer is late
+				a, b, c := disruptFor("a", "v1"), disruptFor("b", "v2"), disruptFor("c", "v3")
+				o.books.plan(a, victimsOf("a", "v1")...)
+				pass(10 * time.Millisecond)
+				o.books.plan(b, victimsOf("b", "v2")...)
+				pass(time.Second)
+				o.books.queue(release(a, reservations.Bound, reasons.Reason{}))
+				pass(afterBound / 2)
+				o.books.plan(c, victimsOf("c", "v3")...)
+				pass(2 * time.Second)
+				o.expectTaints(t, heldForA)
+				o.books.queue(release(c, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+				pass(2 * time.Second)
+				o.expectTaints(t, heldForA)
+				o.books.queue(release(b, reservations.Bound, reasons.Reason{}))
+				pass(2 * time.Second)
+				o.expectTaints(t)
+				if err := keptOff(o.cluster.made()); err != nil {
+					t.Error(err)
+				}
+				if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each that is based on what is late
+					t.Errorf("writes %q", got)
+				}
+				o.cluster.forget() // three askers
+			}, taints(TaintIfAllowed))
+		})
+	}
+}
+
+// TestOtherTaintsStay: another controller writes the list at the same time.
+func TestOtherTaintsStay(t *testing.T) {
+	disk := corev1.Taint{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule}
+	gpu := corev1.Taint{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoExecute}
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		nodes := o.cluster.nodes
+		nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{gpu} })
+		nodes.blind = true
+		nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{gpu, disk} })
+		w := disruptFor("a", "v1")
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(time.Second)
+		o.expectTaints(t, "gpu=yes:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule", heldForA)
+		nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = n.Spec.Taints[1:] })
+		o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+		pass(time.Second)
+		o.expectTaints(t, "node.kubernetes.io/disk-pressure:NoSchedule")
+	}, taints(TaintIfAllowed))
+}
+
+// TestATaintOfAnotherScheduler with these plugins is no taint of ours: it is not
+// hidden, not taken away, and no room is made beside it.
+func TestATaintOfAnotherScheduler(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		other := corev1.Taint{Key: reservations.HeldTaint, Value: "batch.uid-x", Effect: corev1.TaintEffectNoSchedule}
+		o.cluster.nodes.update("n1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{other} })
+		if shown := o.cluster.nodes.shown("n1"); !slices.Equal(shown, []corev1.Taint{other}) {
+			t.Errorf("the filters see %v", shown)
+		}
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Minute)
+		o.expectTaints(t, other.ToString())
+		o.expectGone(t)
+		o.expect(t, "committed [], disrupted [], given up 1")
+		if why := o.books.why(); !strings.Contains(why[0], "another scheduler") {
+			t.Errorf("why: %q", why)
+		}
+	}, taints(TaintIfAllowed))
+}
+
+// refuses makes writes of nodes fail.
+func refuses(err error) func(int, call) fault {
+	return func(_ int, c call) fault {
+		if c.node != "" && c.verb != "get" {
+			return fault{err: err}
+		}
+		return fault{}
+	}
+}
+
+func TestATaintThatIsRefused(t *testing.T) {
+	for name, err := range lasting() {
+		t.Run(name, func(t *testing.T) {
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				o.cluster.fail(refuses(err))
+				w := disruptFor("a", "v1")
+				o.books.plan(w, victimsOf("a", "v1")...)
+				pass(time.Second)
+				o.expect(t, done)
+				o.expectGone(t, "v1")
+				o.books.queue(release(w, reservations.Bound, reasons.Reason{}))
+				pass(time.Minute)
+				o.expectWrites(t, "taint yunikorn.uid-a n1 failed")
+				if n := strings.Count(o.log(), "Cannot taint a node that is held"); n != 1 {
+					t.Errorf("told %d times\n%s", n, o.log())
+				}
+			}, taints(TaintIfAllowed))
+			story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+				o.cluster.fail(refuses(err))
+				o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+				pass(time.Second)
+				o.expectGone(t)
+				o.expect(t, "committed [], disrupted [], given up 1")
+				if why := o.books.why(); !strings.Contains(why[0], "node n1: it cannot be tainted as held") || !strings.Contains(why[0], err.Error()) {
+					t.Errorf("why: %q", why)
+				}
+			}, taints(TaintAlways))
+		})
+	}
+}
+
+// TestATaintThatFailsForAWhile is tried again; effective or not, it is written once
+// and taken away in the end.
+func TestATaintThatFailsForAWhile(t *testing.T) {
+	for name, err := range transient() {
+		for _, late := range []bool{false, true} {
+			if late && apierrors.IsConflict(err) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/late=%t", name, late), func(t *testing.T) {
+				story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+					failed := 0
+					o.cluster.fail(func(_ int, c call) fault {
+						if c.node == "" || c.verb == "get" || failed%4 == 3 {
+							return fault{}
+						}
+						failed++
+						return fault{err: err, late: late}
+					})
+					w := disruptFor("a", "v1")
+					o.books.plan(w, victimsOf("a", "v1")...)
+					pass(10 * time.Second)
+					o.expect(t, done)
+					o.expectTaints(t, heldForA)
+					failed = 0
+					o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+					pass(10 * time.Second)
+					o.expectTaints(t)
+					if err := keptOff(o.cluster.made()); err != nil {
+						t.Error(err)
+					}
+				}, taints(TaintIfAllowed))
+			})
+		}
+	}
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.fail(refuses(errors.New("reset")))
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(29 * time.Second)
+		o.expect(t, "committed [], disrupted [], given up 0")
+		pass(10 * time.Second)
+		o.expect(t, "committed [], disrupted [], given up 1")
+		o.expectGone(t)
+	}, taints(TaintIfAllowed))
+}
+
+// TestANodeThatIsGone: no room is made there, and nothing of it is kept.
+func TestANodeThatIsGone(t *testing.T) {
+	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(time.Second)
+		o.cluster.nodes.remove("n1")
+		o.books.queue(release(w, reservations.NodeGone, reasons.New(reasons.HoldNodeGone, "gone")))
+		pass(time.Minute)
+		if left := o.Taints.tainted(); len(left) > 0 {
+			t.Errorf("it still knows of %v", left)
+		}
+		o.books.plan(disruptFor("a", "v2"), victimsOf("a", "v2")...)
+		pass(time.Minute)
+		o.expectGone(t, "v1")
+		if why := o.books.why(); len(why) != 1 || why[0] != "node n1 is gone" {
+			t.Errorf("why: %q", why)
+		}
+	}, taints(TaintAlways))
+}
+
+// TestTaintsThatAreLeft by an earlier process go once this one leads and knows the
+// holds, and not before.
+func TestTaintsThatAreLeft(t *testing.T) {
+	left := func(o *office) {
+		o.cluster.nodes.update("n1", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: reservations.HeldTaint, Value: "yunikorn.uid-b", Effect: corev1.TaintEffectNoSchedule}}
+		})
+	}
+	for _, policy := range []TaintPolicy{TaintIfAllowed, TaintNever} {
+		story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+			o.books.learn(true)
+			left(o)
+			pass(time.Minute)
+			o.lead.Store(false)
+			o.books.learn(false)
+			pass(time.Minute)
+			o.expectWrites(t)
+			o.lead.Store(true)
+			pass(4 * taintInterval)
+			o.expectTaints(t)
+			o.expectWrites(t, "untaint n1")
+		}, taints(policy))
+	}
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		left(o)
+		pass(taintInterval + time.Second) // found once
+		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+		pass(time.Minute)
+		o.expectWrites(t) // the taint that is there is for this hold, too
+		o.expectGone(t, "v1")
+	}, taints(TaintIfAllowed))
+}
+
+// TestTheTaintCannotBeTakenBack is told, and tried again.
+func TestTheTaintCannotBeTakenBack(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		w := disruptFor("a", "v1")
+		o.books.plan(w, victimsOf("a", "v1")...)
+		pass(time.Second)
+		o.cluster.fail(refuses(lasting()["forbidden"]))
+		o.books.queue(release(w, reservations.TimedOut, reasons.New(reasons.HoldTimedOut, "late")))
+		pass(time.Minute)
+		o.expectTaints(t, heldForA)
+		if !strings.Contains(o.log(), "Cannot take the taint off a node") {
+			t.Errorf("the log is silent\n%s", o.log())
+		}
+		o.cluster.fail(nil)
+		pass(time.Minute)
+		o.expectTaints(t)
+	}, taints(TaintIfAllowed))
+}
+
+// TestACallOffTakesTheTaintBack though the node stays held.
+func TestACallOffTakesTheTaintBack(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		o.cluster.setNode("v1", "")
+		w := disruptFor("a", "v1")
+		w.Hold.Required = true
+		o.books.plan(w, victimsOf("a", "v1")...)
+		o.books.committing = func() {
+			o.books.queue(store.Work{Ref: refOf("a"), Kind: store.WorkTell, Hold: disruptFor("a").Hold})
+		}
+		pass(time.Minute)
+		if len(o.books.calledOff) != 1 {
+			t.Errorf("called off: %v", o.books.calledOff)
+		}
+		o.expectTaints(t)
+		o.expectGone(t)
+	}, taints(TaintIfAllowed))
+}

@@ -1,0 +1,84 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/evict"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+func TestTaintPolicy(t *testing.T) {
+	for _, c := range []struct {
+		holds    config.HoldTaint
+		profiles []string // beside yunikorn
+		want     evict.TaintPolicy
+	}{
+		{config.HoldTaintAuto, nil, evict.TaintIfAllowed},
+		{config.HoldTaintAuto, []string{"gold"}, evict.TaintIfAllowed},
+		{config.HoldTaintAuto, []string{corev1.DefaultSchedulerName}, evict.TaintNever},
+		{config.HoldTaintAlways, []string{corev1.DefaultSchedulerName}, evict.TaintAlways},
+		{config.HoldTaintNever, nil, evict.TaintNever},
+	} {
+		t.Run(fmt.Sprint(c.holds, c.profiles), func(t *testing.T) {
+			h := plugintest.New(t)
+			p := configured(t, h, plugintest.Args())
+			if got := p.taintPolicy(); got != evict.TaintNever {
+				t.Errorf("without NodeReservation the policy is %v", got)
+			}
+			must(t, p.ConfigureReservation(&config.NodeReservationArgs{HoldTaint: c.holds}))
+			for _, profile := range c.profiles {
+				For(h.Context(), h.Other(t, profile))
+			}
+			if got := p.taintPolicy(); got != c.want {
+				t.Errorf("the policy is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestHeldNodesAreTaintedForOthersOnly: the taint is on the node before victims go, and
+// nothing in this process sees it.
+func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
+	node := nodeOf("n1", "4")
+	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
+	node.Spec.Taints = []corev1.Taint{gpu}
+	h := plugintest.New(t, plugintest.Queues(takesBack), node)
+	p := configured(t, h, plugintest.Args())
+	must(t, p.ConfigureReservation(&config.NodeReservationArgs{
+		ReservationTimeout: metav1.Duration{Duration: time.Minute}, HoldTaint: config.HoldTaintAuto,
+	}))
+	asker := podOf("asker", "root.a")
+	h.Create(t, plugintest.On(podOf("v1", "root.b"), "n1"), plugintest.On(podOf("v2", "root.b"), "n1"), asker)
+	h.Start(t)
+	waitStarted(t, p)
+	takeBack(t, p, asker)
+	taints := func() []corev1.Taint {
+		now, err := h.Client.CoreV1().Nodes().Get(h.Context(), "n1", metav1.GetOptions{})
+		must(t, err)
+		return now.Spec.Taints
+	}
+	if got := taints(); len(got) != 2 || got[0] != gpu || got[1].Key != reservations.HeldTaint ||
+		got[1].Value != "yunikorn."+string(asker.UID) || got[1].Effect != corev1.TaintEffectNoSchedule {
+		t.Errorf("the node has taints %v", got)
+	}
+	seen, err := h.SharedInformerFactory().Core().V1().Nodes().Lister().Get("n1")
+	must(t, err)
+	if len(seen.Spec.Taints) != 1 || seen.Spec.Taints[0] != gpu {
+		t.Errorf("the filters see taints %v", seen.Spec.Taints)
+	}
+	h.Delete(t, asker)
+	plugintest.Eventually(t, func() error {
+		if len(taints()) != 1 {
+			return errors.New("the hold is over and the taint is still there")
+		}
+		return nil
+	})
+}
