@@ -139,6 +139,9 @@ func (e *Executor) tellEnd(pod *corev1.Pod, w store.Work) {
 	if w.Ended == reservations.Bound {
 		return
 	}
-	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(w.Reason.Code), "Preempting", "%s",
-		e.Advice(w.Reason))
+	e.warn(pod, w.Reason)
+}
+
+func (e *Executor) warn(pod *corev1.Pod, why reasons.Reason) {
+	e.Recorder(pod.Spec.SchedulerName).Eventf(pod, nil, corev1.EventTypeWarning, string(why.Code), "Preempting", "%s", e.Advice(why))
 }

@@ -201,10 +201,14 @@ func (e *Executor) giveUp(w store.Work, why reasons.Reason) {
 	e.Store.GiveUp(w.UID, why, e.Clock.Now())
 }
 
-// tellAsker tells on the asker who goes for it.
+// tellAsker tells on the asker which pods go for it, or why none go.
 func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
 	pod, err := e.asker(w.Ref)
 	if err != nil {
+		return
+	}
+	if !w.Reason.None() {
+		e.warn(pod, w.Reason)
 		return
 	}
 	reason := reasons.MakingRoom

@@ -61,11 +61,12 @@ type asks struct {
 	triedAt time.Time  // of the last plan
 	retryAt time.Time  // no plan before
 	refused reasons.Reason
-	givenUp time.Time // no plan before, whatever happens: the last one failed
+	losses  losses
 	watches []named
 	over    bool // the cycle that is under way was refused by a quota
 	sweep   sweep
-	missed  int // cycles that failed though the hold was clear
+	missed  int    // cycles that failed though the hold was clear
+	began   uint32 // Store.arrivals when its hold began
 	// ended is when the latest hold began that is over. Claims of then, or from
 	// before, are echoes.
 	ended time.Time
@@ -92,7 +93,7 @@ func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outsid
 
 // empty tells whether it has nothing that anybody could still ask for.
 func (a *asks) empty() bool {
-	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || !a.givenUp.IsZero() || a.over
+	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || a.losses.placed || a.over
 	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.hopeless || a.called
 	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
 		!a.toldAt.IsZero() || !a.decidedAt.IsZero()
@@ -174,7 +175,8 @@ const mostLooks = 1000
 // worthAPlan tells whether a plan is worth making for a pod. If not it sees to
 // it that the pod is looked at again when one may be.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
-	again := latest(s.delayEnd(p), latest(p.asks.retryAt, s.planFrom(p)))
+	from, _ := s.planFrom(p)
+	again := latest(s.delayEnd(p), latest(p.asks.retryAt, from))
 	if t := p.twins; t != nil {
 		again = latest(again, t.retryAt)
 	}

@@ -100,11 +100,8 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	if v := s.judgeLimits(p); !v.OK() {
 		return v.Reason, time.Time{}
 	}
-	if p.asks.givenUp.After(now) {
-		return p.asks.refused, time.Time{}
-	}
-	if from := s.planFrom(p); from.After(now) {
-		return s.lateWhy(p.mates), from
+	if from, why := s.planFrom(p); from.After(now) {
+		return why, from
 	}
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		return refused, tried.Add(atMostEvery)

@@ -40,9 +40,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkCensus()...)
-	if err := s.checkCapacity(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, s.checkCapacity(), s.checkRefusals())
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}

@@ -227,13 +227,7 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	s.lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
-		s.endHold(p, reservations.GivenUp, why, now)
-		s.say(p, reasons.HoldGivenUp, now)
-		s.putOffPlans(p, why, now)
-		if p.Foreign {
-			s.leaveCooling(p)
-			s.cool(p, p.asks.givenUp)
-		}
+		s.finishHold(p, ending{end: reservations.GivenUp, node: p.Node, why: why, failed: true}, now)
 	}
 }
 

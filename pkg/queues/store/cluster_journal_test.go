@@ -89,6 +89,10 @@ func (ch *chapter) read(s *Step) error {
 		if !held {
 			return errors.New("it has no hold")
 		}
+	case StepLost:
+		if s.Reason.None() || s.Losses == 0 {
+			return fmt.Errorf("lost for no reason, or not counted: %+v", s)
+		}
 	case StepEnded:
 		// Of a claim that is not taken up there was no beginning.
 		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {

@@ -179,8 +179,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		s.arm(p, p.asks.retryAt)
 	}
 	if p.RequiredNode != "" {
-		if p.asks.givenUp.After(now) {
-			s.cool(p, p.asks.givenUp)
+		if from, _ := s.planFrom(p); from.After(now) {
+			s.cool(p, from)
 		}
 		s.recheckNode(p)
 		s.recall(p, now)
@@ -251,7 +251,8 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	}
 	if h, ok := s.holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and nobody was disrupted for it yet.
-		s.endHoldAt(p, node, reservations.Superseded, reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node), now)
+		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
+		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
 	if s.overtaken(p, now) {
 		s.keys.remove(uid)

@@ -185,82 +185,35 @@ func (s *Store) timeOutHolds(now time.Time) {
 }
 
 // timeOutMates ends the holds of the others of a PodGroup that did not start in time,
-// but of those who wait for victims. As long as one of them held a node, the others
+// except of those that wait for victims. As long as one of them held a node, the others
 // would be given it again as soon as their time was over, for they fit beside it: the
-// group would keep the node from everybody, and not start. For the same reason no plan
-// is made for any of the group for a while: two groups that each keep from the other the
-// place that it lacks would have theirs again at once, and neither would ever start. That
-// while is twice as long each time, or they would take turns for ever, and nobody else
-// would have the node. What ends during it was planned before it, and is not another time.
+// group would keep the node from all others, and not start. For the same reason the loss is
+// one of the whole group: two groups that each keep from the other the place that it lacks
+// would have theirs again at once, and neither would ever start.
 //
-// Who is at Permit keeps its hold as long as it is there, and not those of the others:
-// members that come to Permit by turns would keep a node for ever.
+// A pod that is at Permit keeps its hold as long as it is there, and not those of the
+// others: members that come to Permit by turns would keep a node for ever.
 func (s *Store) timeOutMates(p *pod, now time.Time) {
 	if !p.apart() {
 		return
 	}
-	g := p.mates
-	if g.late == 0 || !now.Before(g.lateAt.Add(s.latePause(g))) {
-		g.late = min(g.late+1, mostLate)
-	}
-	g.lateAt = now
-	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", g.name, s.preemption.HoldTimeout)
-	for _, m := range g.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
+	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", p.mates.name, s.preemption.HoldTimeout)
+	for _, m := range p.mates.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
 		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
 			s.endHold(m, reservations.TimedOut, why, now)
 		}
-		if !m.asks.holds {
-			from := s.planFrom(m)
-			m.asks.refused, m.asks.triedAt, m.asks.retryAt = s.lateWhy(g), now, from
-			s.arm(m, from)
-		}
 	}
-}
-
-// The time for which no plans are made for a PodGroup that does not start is doubled that
-// often, and not beyond an hour, unless the retry interval is longer.
-const (
-	mostLate    = 7
-	longestLate = time.Hour
-)
-
-// latePause is how long no plans are made for a PodGroup that was late.
-func (s *Store) latePause(g *podGroup) time.Duration {
-	return min(s.preemption.RetryInterval<<(g.late-1), max(s.preemption.RetryInterval, longestLate))
-}
-
-// lateWhy is what the members are told meanwhile.
-func (s *Store) lateWhy(g *podGroup) reasons.Reason {
-	return reasons.New(reasons.HoldTimedOut,
-		"PodGroup %s did not start while a node was clear for %v for one of its pods; after that no plan is made for any of them for %v", g.name, s.preemption.HoldTimeout, s.latePause(g))
 }
 
 // planAnew has plans made for the members of a PodGroup whatever became of those before:
 // it started, or starts with another number.
 func (s *Store) planAnew(g *podGroup) {
-	if g.late == 0 {
+	if g.losses.count == 0 {
 		return
 	}
-	g.late = 0
+	g.losses = losses{}
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
 		m.asks.retryAt = time.Time{}
 		s.arm(m, time.Time{})
 	}
-}
-
-// planFrom is when a plan may be made for a pod again, because of one that was given up, or
-// because its PodGroup did not start in time; zero for at once.
-func (s *Store) planFrom(p *pod) time.Time {
-	if g := p.mates; p.apart() && g.late > 0 {
-		return latest(p.asks.givenUp, g.lateAt.Add(s.latePause(g)))
-	}
-	return p.asks.givenUp
-}
-
-// putOffPlans has no plan made for a pod before the retry interval is over.
-func (s *Store) putOffPlans(p *pod, why reasons.Reason, now time.Time) {
-	p.asks.refused, p.asks.triedAt = why, now
-	p.asks.retryAt = now.Add(s.preemption.RetryInterval)
-	p.asks.givenUp = p.asks.retryAt
-	s.arm(p, p.asks.retryAt)
 }

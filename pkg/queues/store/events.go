@@ -35,6 +35,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
 		// It uses nothing and will use nothing.
 		if known {
+			s.refuseByKubelet(p, event, now)
 			s.drop(p, now)
 		}
 	case !known:
@@ -72,6 +73,7 @@ func (s *Store) add(event *Pod, now time.Time) {
 	s.unplaced[p.UID] = p
 	s.tally(p)
 	s.changed(p)
+	s.inherit(p, now)
 	s.reports.expect(p, now)
 	s.joinMates(p)
 	s.enlist(p, now)

@@ -24,6 +24,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	switch {
 	case event.Terminal || event.Node == "" && !asks:
 		if p != nil {
+			s.refuseByKubelet(p, event, now)
 			s.drop(p, now)
 		}
 		return
@@ -31,6 +32,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 		p = newPod(event, s.shared)
 		p.state = parked
 		s.pods[p.UID] = p
+		s.inherit(p, now)
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}

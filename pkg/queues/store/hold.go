@@ -46,7 +46,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 		s.choose(s.pods[uid], p)
 	}
 	s.disarm(p)
-	p.asks.holds, p.asks.missed = true, 0
+	p.asks.holds, p.asks.missed, p.asks.began = true, 0, s.arrivals
 	s.park(p)
 	s.leaveTwins(p)
 	s.weigh(p)
@@ -130,17 +130,30 @@ func (s *Store) touchName(node string) {
 // endHold ends the hold of a pod, if it has one. Who was chosen and not deleted
 // stays after all.
 func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now time.Time) {
-	s.endHoldAt(p, p.Node, end, why, now)
+	s.finishHold(p, ending{end: end, node: p.Node, why: why}, now)
 }
 
-// endHoldAt does so for a pod that is placed on a node; empty for none.
-func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons.Reason, now time.Time) {
+// ending says how a hold ends.
+type ending struct {
+	end  reservations.End
+	node string // that the asker is placed on; empty for none
+	why  reasons.Reason
+	// failed is true where the executor could not carry the plan out.
+	failed bool
+}
+
+func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	h, ok := s.holds.End(p.UID)
 	if !ok {
 		return
 	}
 	s.holdsChanged()
-	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: node, Reason: why}, now)
+	losses := 0
+	if s.isLost(p, &h, e) {
+		e.why, losses = s.countLoss(p, e.why, now)
+	}
+	p.asks.losses.placed = e.node == h.Node && h.Binding()
+	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)
 	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
 	s.leaveNode(p)
@@ -154,18 +167,19 @@ func (s *Store) endHoldAt(p *pod, node string, end reservations.End, why reasons
 	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
-	if node != h.Node {
+	if e.node != h.Node {
 		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
 	if (p.app != nil || p.Foreign) && !p.state.allocated() {
 		if p.state == parked || p.state == cooling && h.Required {
-			p.reason = why
+			p.reason = e.why
 			s.rest(p, now.Add(s.backoff(1)))
 		}
-		p.asks.retryAt = now.Add(atMostEvery)
+		from, _ := s.planFrom(p)
+		p.asks.retryAt = latest(from, now.Add(atMostEvery))
 		s.arm(p, p.asks.retryAt)
 	}
-	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.end, Reason: e.why})
 }
 
 // goOnWithoutHold: a pod that was let through for the node it held goes on as one of
@@ -286,7 +300,7 @@ func (s *Store) bindingHold(p *pod) bool {
 }
 
 // keepsHold says why an asker whose cycle failed goes on waiting for its node;
-// none when it is to have a new plan, because others took the room.
+// none when the hold is over, because others took the room.
 func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
 	h, _ := s.holds.Of(p.UID)
 	taken := s.taken(p, &h)
@@ -295,7 +309,6 @@ func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
 		return makingRoom(&h)
 	}
 	s.endHold(p, reservations.Superseded, taken, now)
-	p.asks.retryAt = time.Time{}
 	return reasons.Reason{}
 }
 
@@ -307,10 +320,10 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 		return reasons.Reason{}
 	}
 	if !s.free(n, p.UID).Covers(p.Request) {
-		return reasons.New(reasons.HoldSuperseded, "others took the room on node %s", h.Node)
+		return s.tookNode(p, n)
 	}
 	if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated); !v.OK() {
-		return reasons.New(reasons.HoldSuperseded, "others took the room in queue %s", s.path(v.At))
+		return s.tookQueue(p, v.At)
 	}
 	return reasons.Reason{}
 }

@@ -35,11 +35,14 @@ const (
 	StepCalledOff
 	// StepDisrupted is that all victims are on their way.
 	StepDisrupted
+	// StepLost is that others took the room of a hold that goes on, or is over and was of use
+	// until then.
+	StepLost
 	// StepEnded is that the hold is over.
 	StepEnded
 )
 
-var stepNames = [...]string{"refused", "held", "taken up", "committed", "called off", "disrupted", "ended"}
+var stepNames = [...]string{"refused", "held", "taken up", "committed", "called off", "disrupted", "lost", "ended"}
 
 func (k StepKind) String() string { return stepNames[k] }
 
@@ -69,6 +72,9 @@ type Step struct {
 	// (StepEnded).
 	Ended reservations.End
 	Node  string
+	// Losses is how many holds the asker lost in a row with this step; 0 where the step is
+	// no loss.
+	Losses int
 	// Reason is what people are told; none where it went as decided.
 	Reason reasons.Reason
 }

@@ -179,6 +179,8 @@ func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 	n := s.nodeOf(name)
 	if before != n {
 		n.put(p)
+		s.arrivals++
+		p.arrival = s.arrivals
 	}
 	n.used = n.used.Add(uses)
 	p.on, p.uses = n, uses

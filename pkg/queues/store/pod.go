@@ -51,6 +51,8 @@ type Pod struct {
 	// Peer is true for a foreign pod of a profile of this process that makes room
 	// for DaemonSet pods: they may ask, and all may be victims of such (D4).
 	Peer bool
+	// Scheduler is the scheduler of a foreign pod.
+	Scheduler string
 	// Static is true for a pod that belongs to its node: a mirror pod, or one whose
 	// owner is the node.
 	Static bool
@@ -64,6 +66,11 @@ type Pod struct {
 	Class string
 	// Owners are the UIDs of the pods that own it.
 	Owners []types.UID
+	// Controller is the UID of the object that makes another pod in its place; empty for none.
+	Controller types.UID
+	// Refusal is why the kubelet of its node refused the pod for lack of room, such as
+	// OutOfcpu; empty for most.
+	Refusal string
 	// Claim is the node that the pod holds according to its condition; nil for none.
 	Claim *reservations.Claim
 	// Told is the reason that people were told for the pod's waiting, by this
@@ -123,11 +130,12 @@ type pod struct {
 
 	Deleting bool
 	state    state
-	entered  bool  // it passed the gate since it was admitted
-	asked    bool  // it came into its application without a node
-	kept     bool  // parked because of its mates only
-	owes     bool  // it is in Store.owed
-	seat     int32 // in on.pods
+	entered  bool   // it passed the gate since it was admitted
+	asked    bool   // it came into its application without a node
+	kept     bool   // parked because of its mates only
+	owes     bool   // it is in Store.owed
+	seat     int32  // in on.pods
+	arrival  uint32 // Store.arrivals when it came to that node
 
 	app   *app             // nil while unplaced
 	gang  *hardGang        // that it asks for, or is kept back by; nil if none

@@ -54,10 +54,7 @@ type podGroup struct {
 	refusal queues.Verdict // of the quota that has no room for the rest; else granted
 	inLine  bool           // it waits until another one is placed
 	shares  []share        // what the members request that are missing; nil if not known
-	// late is how often in a row a node was clear for one of them and they did not start
-	// in time, lateAt when that was last; see timeOutMates.
-	late   int
-	lateAt time.Time
+	losses  losses         // until it has started
 }
 
 // together is what the store knows of PodGroups.

@@ -91,7 +91,14 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 			return v.Reason
 		}
 	}
-	if p.asks.givenUp.After(now) || p.asks.hopeless {
+	if from, why := s.planFrom(p); from.After(now) && !p.asks.holds {
+		s.awaitNode(p, n)
+		if p.Foreign {
+			s.rest(p, from)
+		}
+		return why
+	}
+	if p.asks.hopeless {
 		s.awaitNode(p, n)
 		return p.asks.refused
 	}

@@ -78,10 +78,14 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 		var gone reasons.Reason
 		chosen, gone = s.stillOn(d)
 		at := s.pace.until(len(chosen), s.preemption, now)
+		from, lost := s.furtherFrom(p, now)
 		switch {
 		case !gone.None():
 			chosen, h.Patient, again = nil, true, now.Add(firstMiss)
 			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s, so it is planned anew", d.Node, gone.Text)
+		case from.After(now):
+			chosen, h.Patient, again = nil, true, from
+			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", d.Node, lost.Text)
 		case at.After(now):
 			chosen, h.Patient, again = nil, true, at
 			why = reasons.New(reasons.PreemptionPaced, "node %s is held for the pod; at most %d pods may be preempted within %v; more go in the next round",

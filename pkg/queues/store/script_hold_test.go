@@ -135,6 +135,9 @@ func (s *script) work() string {
 		if w.Kind == WorkRelease {
 			fmt.Fprintf(&b, ": %s: %s", w.Ended, w.Reason)
 		}
+		if w.Kind == WorkTell && !w.Reason.None() {
+			fmt.Fprintf(&b, ": %s", w.Reason)
+		}
 		fmt.Fprintln(&b)
 	}
 	return b.String()

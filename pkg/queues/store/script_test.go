@@ -48,7 +48,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
-//	     [group=NAME] [foreign] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [refused=REASON] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -368,6 +368,12 @@ func setPod(p *Pod, word string) bool {
 		p.Foreign = flag
 	case "peer":
 		p.Foreign, p.Peer = flag, flag
+	case "controller":
+		p.Controller = types.UID(value)
+	case "refused":
+		p.Refusal, p.Terminal = value, true
+	case "scheduler":
+		p.Scheduler = value
 	case "requires":
 		p.RequiredNode = value
 	case "owner":

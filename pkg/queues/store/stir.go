@@ -104,10 +104,12 @@ func (s *Store) settleStirred(now time.Time) {
 		for _, p := range helped {
 			s.unwatch(p)
 			p.sweeping().end()
-			p.asks.retryAt = latest(p.asks.triedAt.Add(atMostEvery), s.planFrom(p))
+			soonest := p.asks.triedAt.Add(atMostEvery)
 			if p.twins != nil {
-				p.twins.retryAt = p.asks.retryAt
+				p.twins.retryAt = soonest
 			}
+			from, _ := s.planFrom(p)
+			p.asks.retryAt = latest(soonest, from)
 			s.arm(p, p.asks.retryAt)
 		}
 	}

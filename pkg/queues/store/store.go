@@ -123,9 +123,11 @@ type Store struct {
 	vacated         []string // nodes a hold of which ended
 	// owned counts, for each pod, the pods that it owns: those of no queue have no
 	// application by which originators are known.
-	owned  map[types.UID]int
-	missed missed
-	lost   lost
+	owned    map[types.UID]int
+	refusals map[refusalKey]*refusal
+	arrivals uint32 // pods that came to a node so far; pod.arrival counts by it
+	missed   missed
+	lost     lost
 
 	activate  []Ref
 	reports   reports
@@ -180,6 +182,7 @@ func New(spec *config.Spec, options Options) *Store {
 		budgets:    map[budgetName]*budget{},
 		budgetsOf:  map[string][]*budget{},
 		owned:      map[types.UID]int{},
+		refusals:   map[refusalKey]*refusal{},
 		reports:    newReports(),
 		census:     newCensus(),
 	}

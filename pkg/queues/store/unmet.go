@@ -10,21 +10,26 @@ import (
 // said is what became of the latest plan for a pod of a leaf: refused, or put off
 // because of the pace.
 type said struct {
-	code reasons.Code
-	at   time.Time
+	code  reasons.Code
+	until time.Time // when it is not news any more
 }
 
-// saidGrace is how much later than the retry interval the next plan may be made
-// before what was said of the last one is not news any more.
+// saidGrace is how much later than it is due the next plan may be made before what was
+// said of the last one is not news any more.
 const saidGrace = 2 * time.Second
 
 // say notes what became of a plan for a pod, or of the wish for one. Only some
 // reasons are about all of a queue's pods.
 func (s *Store) say(p *pod, code reasons.Code, now time.Time) {
+	s.sayUntil(p, code, now.Add(s.preemption.RetryInterval))
+}
+
+// sayUntil does so where the next plan is due at a time.
+func (s *Store) sayUntil(p *pod, code reasons.Code, next time.Time) {
 	switch code {
 	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
 		if p.app != nil && p.RequiredNode == "" {
-			p.app.standing.said = said{code, now}
+			p.app.standing.said = said{code, next.Add(saidGrace)}
 		}
 	}
 }
@@ -79,7 +84,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	byTwins := max(0, st.in[waiting]-eligible-s.index.RefusedOf(q.ID))
 	stuck := st.in[parked] + st.in[cooling] + byTwins + min(s.index.OverMaxAbove(q.ID), st.in[waiting])
 	asked := s.asking.current != nil && s.asking.current.app != nil && s.asking.current.app.leaf == q.ID
-	recent := !st.said.at.IsZero() && now.Sub(st.said.at) <= s.preemption.RetryInterval+saidGrace
+	recent := !now.After(st.said.until)
 	switch {
 	case !q.Arriving.IsZero():
 		return reasons.MakingRoom

@@ -20,7 +20,8 @@ const (
 	WorkRecord
 	// WorkRelease is to take the claim back and tell why: the hold has ended.
 	WorkRelease
-	// WorkTell is to tell people again why nobody goes for the asker (D8).
+	// WorkTell is to tell people why no pod goes for the asker now (D8): again, or with the
+	// Reason, because the room that was made was lost.
 	WorkTell
 )
 
@@ -35,7 +36,8 @@ type Work struct {
 	Decision *victims.Decision
 	// Required is the same of an asker that requires a node.
 	Required *required.Decision
-	// Ended and Reason say how the hold ended (WorkRelease).
+	// Ended and Reason say how the hold ended (WorkRelease), Reason why its room was lost
+	// (WorkTell).
 	Ended  reservations.End
 	Reason reasons.Reason
 }

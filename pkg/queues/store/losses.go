@@ -1,0 +1,166 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// A hold is lost if it cost others something and its asker is not bound: pods were
+// disrupted for it, or the node was kept clear until the time-out, or the executor could
+// not carry the plan out. One rule follows from each loss: no plan is made for the asker
+// for the retry interval, and for twice as long with each further loss in a row. Without
+// it, an asker beside another scheduler empties a node, loses the room, and goes on to the
+// next node at once.
+//
+//	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
+//	                                          │
+//	                                          └──► bound: the count ends with the asker
+//
+// The pods of a PodGroup that has not started share one count. For a pod that can run on
+// one node only, the node stays held, and the pause is for further victims; where its hold
+// ended, it does not hold the node before the pause is over.
+
+// losses are the holds that an asker, or a PodGroup that has not started, lost in a row.
+type losses struct {
+	count int
+	until time.Time      // no plan before
+	why   reasons.Reason // what people are told until then
+	// room is the decision about an asker that holds the only node it can run on, the room
+	// of which was lost last: the hold goes on, and the loss is counted once.
+	room string
+	// placed is true once the asker was placed on the node that it held, where room was made.
+	placed bool
+}
+
+// The pause is doubled that often, and not beyond an hour, unless the retry interval is
+// longer.
+const (
+	mostDoublings = 6
+	longestPause  = time.Hour
+)
+
+// pause is how long no plan is made after the n-th loss in a row.
+func (s *Store) pause(n int) time.Duration {
+	retry := s.preemption.RetryInterval
+	return min(retry<<min(n-1, mostDoublings), max(retry, longestPause))
+}
+
+// planFrom is when a plan may be made for a pod again after a loss, and what people are
+// told until then.
+func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
+	l := &p.asks.losses
+	if p.apart() && p.mates.losses.until.After(l.until) {
+		l = &p.mates.losses
+	}
+	return l.until, l.why
+}
+
+// isLost tells whether a hold that ends is lost. A process that stands by cannot tell.
+func (s *Store) isLost(p *pod, h *reservations.Hold, e ending) bool {
+	if s.standby || e.node != "" || e.end == reservations.Bound || e.end == reservations.Deleted {
+		return false
+	}
+	return h.Binding() || e.end == reservations.TimedOut || e.failed
+}
+
+// countLoss counts a loss of a pod, and returns the reason with how long no plan is made. Of
+// the pods of one PodGroup, what is lost during a pause was planned before it, and is not
+// another loss.
+func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
+	l, whom := &p.asks.losses, "the pod"
+	if p.apart() {
+		l, whom = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
+	}
+	if !now.Before(l.until) {
+		l.count++
+	}
+	l.set(why, whom, s.pause(l.count), now)
+	p.asks.refused, p.asks.triedAt = l.why, now
+	s.sayUntil(p, reasons.HoldGivenUp, l.until)
+	return l.why, l.count
+}
+
+func (l *losses) set(why reasons.Reason, whom string, pause time.Duration, now time.Time) {
+	again := ""
+	if l.count > 1 {
+		again = fmt.Sprintf("this is loss %d in a row, so ", l.count)
+	}
+	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, whom, pause)
+	l.until, l.why = now.Add(pause), why
+}
+
+// furtherFrom is when further pods may go for an asker that can run on one node only, and
+// what people are told until then. That pods went for it, and more have to go, is a loss.
+func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
+	h, held := s.holds.Of(p.UID)
+	if held && h.Binding() && h.Decision != p.asks.losses.room {
+		why, n := s.countLoss(p, s.tookNode(p, s.nodes[h.Node]), now)
+		p.asks.losses.room, p.asks.began = h.Decision, s.arrivals
+		s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: why, Losses: n}, now)
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: why})
+	}
+	return s.planFrom(p)
+}
+
+// newcomers names the pods that came to a node, or into a queue, after a hold began, the
+// first ones first, with their scheduler if that is another one; empty if none are known,
+// as after a restart.
+func newcomers(pods []*pod, began uint32) string {
+	pods = slices.DeleteFunc(pods, func(p *pod) bool { return int32(p.arrival-began) <= 0 })
+	slices.SortFunc(pods, func(a, b *pod) int {
+		return cmp.Or(cmp.Compare(a.arrival-began, b.arrival-began), cmp.Compare(a.UID, b.UID))
+	})
+	var names []string
+	for i, p := range pods {
+		if i == mostNamed {
+			names = append(names, fmt.Sprintf("and %d more", len(pods)-mostNamed))
+			break
+		}
+		name := p.Namespace + "/" + p.Name
+		if p.Scheduler != "" {
+			name += " of " + p.Scheduler
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+const mostNamed = 5
+
+// tookNode says who took the room on a node that was made for a pod.
+func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
+	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
+	return reasons.New(reasons.HoldSuperseded, "others took the room on node %s%s", n.name, newcomers(others, p.asks.began))
+}
+
+// tookQueue says who took the room in a queue that was made for a pod.
+func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
+	var others []*pod
+	for leaf, apps := range s.leaves {
+		below := false
+		for q := range s.draft.Ancestors(leaf) {
+			below = below || q.ID == id
+		}
+		if !below {
+			continue
+		}
+		for a := range apps {
+			for _, e := range a.living.Items() {
+				if e.pod != p && e.pod.on != nil {
+					others = append(others, e.pod)
+				}
+			}
+		}
+	}
+	return reasons.New(reasons.HoldSuperseded, "others took the room in queue %s%s", s.path(id), newcomers(others, p.asks.began))
+}

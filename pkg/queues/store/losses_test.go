@@ -1,0 +1,185 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// contest is an asker on a node where another scheduler takes each room that is made.
+type contest struct {
+	*testing.T
+	store   *Store
+	now     time.Time
+	victims int
+	lost    []time.Duration // since the first loss
+	first   time.Time
+}
+
+func newContest(t *testing.T, pods int) *contest {
+	t.Helper()
+	c := &contest{T: t, store: New(specification(t, "root\n  owed guaranteed.vcore=1 props=preemption.delay:1s\n  b"), Options{}), now: epoch}
+	c.store.Start(c.now)
+	c.store.UpsertNode("n1", queuestest.Vector(fmt.Sprintf("vcore=%d pods=1000", pods)), c.now)
+	for i := range pods {
+		c.upsert(fmt.Sprintf("v%03d", i), "root.b", "n1")
+	}
+	c.upsert("a", "root.owed", "")
+	return c
+}
+
+func (c *contest) upsert(name, queue, node string) {
+	c.Helper()
+	p := Pod{
+		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Node: node,
+		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector("vcore=1 pods=1"),
+	}
+	if queue == "" {
+		p.Foreign, p.Scheduler = true, "default-scheduler"
+	}
+	c.store.Upsert(p, c.now)
+	if err := c.store.Check(); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// step lets a second pass, in which the asker is tried, as often as the scheduler may.
+func (c *contest) step() {
+	c.Helper()
+	c.now = c.now.Add(time.Second)
+	c.store.Tick(c.now)
+	attempt, why := c.store.Attempt("a", "", nil, c.now)
+	if attempt == nil {
+		if why.Code == reasons.HoldSuperseded && len(c.store.TakeWork()) > 0 {
+			if c.first.IsZero() {
+				c.first = c.now
+			}
+			c.lost = append(c.lost, c.now.Sub(c.first))
+		}
+		return
+	}
+	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	if d.Outcome != victims.Preempt {
+		c.Fatalf("no plan: %s", d.Sentence())
+	}
+	if why := c.store.Claim("a", &d, c.now); !why.None() {
+		c.Fatal(why)
+	}
+	c.store.TakeWork()
+	going, why := c.store.Commit("a", nil, c.now)
+	if !why.None() {
+		c.Fatal(why)
+	}
+	c.store.Disrupted("a", c.now)
+	for _, v := range going {
+		c.victims++
+		c.store.Delete(v.UID, c.now)
+		c.upsert(fmt.Sprintf("f%03d", c.victims), "", "n1")
+	}
+}
+
+// TestLostRoomCostsTheLoser has another scheduler take each room for two hours: the pause
+// after a loss doubles up to its bound, and so few pods go in vain.
+func TestLostRoomCostsTheLoser(t *testing.T) {
+	c := newContest(t, 20)
+	for range 2 * 3600 {
+		c.step()
+	}
+	// A plan is made when the pause ends, and the next loss is seen a second later.
+	var want []time.Duration
+	at := time.Duration(0)
+	for i := range 20 {
+		if at >= 2*time.Hour-5*time.Second {
+			break
+		}
+		want = append(want, at)
+		at += min(15*time.Second<<i, 16*time.Minute) + time.Second
+	}
+	if diff := cmp.Diff(want, c.lost); diff != "" {
+		t.Errorf("losses (-want +got):\n%s", diff)
+	}
+	if c.victims != len(want) {
+		t.Errorf("%d pods went in vain, want %d", c.victims, len(want))
+	}
+}
+
+// TestPause holds the pause within its bounds, for long retry intervals, too.
+func TestPause(t *testing.T) {
+	s := New(specification(t, "root"), Options{})
+	for _, c := range []struct {
+		retry time.Duration
+		n     int
+		want  time.Duration
+	}{
+		{15 * time.Second, 1, 15 * time.Second},
+		{15 * time.Second, 2, 30 * time.Second},
+		{15 * time.Second, 7, 16 * time.Minute},
+		{15 * time.Second, 1_000_000, 16 * time.Minute},
+		{5 * time.Minute, 5, time.Hour},
+		{2 * time.Hour, 1, 2 * time.Hour},
+		{2 * time.Hour, 9, 2 * time.Hour},
+	} {
+		s.preemption.RetryInterval = c.retry
+		if got := s.pause(c.n); got != c.want {
+			t.Errorf("loss %d with retry interval %v: %v, want %v", c.n, c.retry, got, c.want)
+		}
+	}
+}
+
+// TestRefusalsAreBounded: a refusal is taken over by one pod of the same controller, and for
+// the same node if it can run on that only; it ends with its pause; and there are not more
+// than so many.
+func TestRefusalsAreBounded(t *testing.T) {
+	s := New(specification(t, "root\n  a"), Options{})
+	s.Start(epoch)
+	refuse := func(controller, node string, now time.Time) {
+		s.rememberRefusal(refusalKey{types.UID(controller), node}, losses{count: 1, until: now.Add(15 * time.Second)}, now)
+	}
+	heirs := 0
+	inherits := func(controller, node string, now time.Time) bool {
+		heirs++
+		uid := types.UID(fmt.Sprintf("heir-%d", heirs))
+		s.Upsert(Pod{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
+			Controller: types.UID(controller), RequiredNode: node, Foreign: node != "", Peer: node != ""}, now)
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+		return s.pods[uid].asks.losses.count > 0
+	}
+	refuse("rs", "", epoch)
+	refuse("rs", "", epoch)
+	refuse("ds", "n1", epoch)
+	for _, c := range []struct {
+		controller, node string
+		after            time.Duration
+		want             bool
+	}{
+		{"", "", 0, false}, {"other", "", 0, false}, {"rs", "", 0, true}, {"rs", "", time.Second, true}, {"rs", "", time.Second, false},
+		{"ds", "n2", 0, false}, {"ds", "n1", 15 * time.Second, false}, {"ds", "n1", 0, false},
+	} {
+		if got := inherits(c.controller, c.node, epoch.Add(c.after)); got != c.want {
+			t.Errorf("a pod of %q on %q after %v takes over a loss: %t", c.controller, c.node, c.after, got)
+		}
+	}
+	for i := range mostRefusals + 5 {
+		refuse(fmt.Sprintf("c%04d", i), "", epoch.Add(time.Duration(i)*time.Millisecond))
+	}
+	if len(s.refusals) != mostRefusals || inherits("c0004", "", epoch.Add(2*time.Second)) || !inherits("c0005", "", epoch.Add(2*time.Second)) {
+		t.Errorf("%d are remembered, or not the last ones", len(s.refusals))
+	}
+	refuse("late", "", epoch.Add(time.Hour))
+	if len(s.refusals) != 1 {
+		t.Errorf("%d are remembered after their pauses", len(s.refusals))
+	}
+	s.refusals[refusalKey{"nothing", ""}] = &refusal{}
+	if s.Check() == nil {
+		t.Error("a refusal of no pod is not found")
+	}
+}
