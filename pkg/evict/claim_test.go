@@ -142,6 +142,29 @@ func TestTheEndsOfAHold(t *testing.T) {
 	}
 }
 
+// TestLostRoomIsTold: while the node stays held, or after the pod was bound, what is told
+// of a loss is an event alone.
+func TestLostRoomIsTold(t *testing.T) {
+	story(t, []string{"a"}, func(t *testing.T, o *office) {
+		w := disruptFor("a")
+		o.books.plan(w)
+		pass(time.Second)
+		before := o.cluster.condition("a", reservations.HeldCondition)
+		o.cluster.forget()
+		why := reasons.New(reasons.HoldSuperseded, "others took the room on node n1: ns/f of default-scheduler; this is loss 2 in a row, so no plan is made for the pod for 30s")
+		o.books.queue(store.Work{Ref: w.Ref, Kind: store.WorkTell, Hold: w.Hold, Reason: why})
+		pass(time.Second)
+		entry, _ := reasons.Explain(why.Code)
+		want := "yunikorn: a Warning HoldSuperseded Preempting: " + why.Text + ". " + entry.Remedy
+		if told := o.cluster.events(); len(told) != 1 || told[0] != want {
+			t.Errorf("events %q, want %q", told, want)
+		}
+		if after := o.cluster.condition("a", reservations.HeldCondition); after != before {
+			t.Errorf("the condition is another one: %+v", after)
+		}
+	})
+}
+
 // While its hold lasts the asker is nominated to the node. Nobody may be kept off by
 // that once the hold is over, least of all by an asker that has no cycle any more.
 func TestANominationEndsWithItsHold(t *testing.T) {

@@ -25,6 +25,8 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Class:         pod.Spec.PriorityClassName,
 		OptOut:        podOptOut(pod),
 		Owners:        owners(pod),
+		Controller:    controller(pod),
+		Refusal:       refusal(pod),
 		Claim:         claim(pod),
 	}
 	for i := range pod.Status.Conditions {
@@ -44,6 +46,8 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 // Translate is what the store needs to know of a pod, foreign or not.
 func (o *Options) Translate(pod *corev1.Pod) store.Pod {
 	p := Translate(pod, o.Requests)
-	p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod)
+	if p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod); p.Foreign {
+		p.Scheduler = pod.Spec.SchedulerName
+	}
 	return p
 }

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +61,26 @@ func owners(pod *corev1.Pod) []types.UID {
 		}
 	}
 	return uids
+}
+
+// controller is the UID of the object that controls the pod; empty for none.
+func controller(pod *corev1.Pod) types.UID {
+	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
+		return c.UID
+	}
+	return ""
+}
+
+// refusedForRoom is how the status reasons begin that a kubelet gives pods which it refuses
+// because its node has no room for them: OutOfcpu, OutOfmemory, OutOfpods, and so on.
+const refusedForRoom = "OutOf"
+
+// refusal is why the kubelet refused the pod for lack of room; empty for other pods.
+func refusal(pod *corev1.Pod) string {
+	if pod.Status.Phase == corev1.PodFailed && strings.HasPrefix(pod.Status.Reason, refusedForRoom) {
+		return pod.Status.Reason
+	}
+	return ""
 }
 
 // RequiredNode is the only node on which a pod that a DaemonSet controls can

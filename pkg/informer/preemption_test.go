@@ -192,6 +192,41 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestRefusal: a kubelet that has no room says so by the reason of a pod that failed.
+func TestRefusal(t *testing.T) {
+	for _, c := range []struct {
+		phase        corev1.PodPhase
+		reason, want string
+	}{
+		{corev1.PodFailed, "OutOfcpu", "OutOfcpu"},
+		{corev1.PodFailed, "OutOfephemeral-storage", "OutOfephemeral-storage"},
+		{corev1.PodFailed, "OutOfexample.com/gpu", "OutOfexample.com/gpu"},
+		{corev1.PodFailed, "NodeAffinity", ""},
+		{corev1.PodFailed, "Evicted", ""},
+		{corev1.PodFailed, "", ""},
+		{corev1.PodRunning, "OutOfcpu", ""},
+	} {
+		pod := podOf()
+		pod.Status.Phase, pod.Status.Reason = c.phase, c.reason
+		if got := Translate(pod, RequestOptions{}); got.Refusal != c.want || got.Terminal != (c.phase == corev1.PodFailed) {
+			t.Errorf("%s %q: refused %q, terminal %t, want %q", c.phase, c.reason, got.Refusal, got.Terminal, c.want)
+		}
+	}
+}
+
+// TestController: another pod is made by the controller, and by no other owner.
+func TestController(t *testing.T) {
+	pod := podOf()
+	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "driver", nil)}
+	if got := Translate(pod, RequestOptions{}).Controller; got != "" {
+		t.Errorf("a pod without a controller has %q", got)
+	}
+	pod.OwnerReferences = append(pod.OwnerReferences, owner("ReplicaSet", "rs", ptr.To(true)))
+	if got := Translate(pod, RequestOptions{}).Controller; got != "rs" {
+		t.Errorf("the controller is %q", got)
+	}
+}
+
 // holding puts a condition on the pod that says it holds a node.
 func holding(pod *corev1.Pod, status corev1.ConditionStatus, message string) *corev1.Pod {
 	pod.Status.Conditions = append(pod.Status.Conditions,
@@ -236,7 +271,7 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
 	want := store.Pod{
 		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Claim: &c,
+		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
 	}
 	if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

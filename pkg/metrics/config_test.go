@@ -19,6 +19,7 @@ var names = []string{
 	"paddock_gated_pods",
 	"paddock_hold_duration_seconds",
 	"paddock_holds",
+	"paddock_holds_lost_total",
 	"paddock_law_violations_total",
 	"paddock_longest_clear_hold_timestamp_seconds",
 	"paddock_preemption_decisions_total",

@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
@@ -14,7 +15,9 @@ import (
 var (
 	decided  = newCounters(decisionsMade)
 	rejected = newCounters(candidatesRejected)
-	gone     = victimCounts{of: map[victimKey]int64{}}
+	// All of its series are there from the start, so that the first loss is an increase.
+	lostHolds = newCounters(holdsLost)
+	gone      = victimCounts{of: map[victimKey]int64{}}
 	// From a second to about a day.
 	held = newHistogramVec(holdDuration, metrics.ExponentialBuckets(1, 2, 17))
 	// From 50 us to 3 s.
@@ -45,7 +48,20 @@ type Decisions struct {
 type open struct{ class map[types.UID]string }
 
 // NewDecisions returns a counter of decisions.
-func NewDecisions() *Decisions { return &Decisions{open: map[types.UID]*open{}} }
+func NewDecisions() *Decisions {
+	Register()
+	for _, kind := range []string{KindQueue, KindRequired} {
+		for _, why := range lossReasons {
+			lostHolds.WithLabelValues(kind, string(why))
+		}
+	}
+	return &Decisions{open: map[types.UID]*open{}}
+}
+
+// lossReasons are the reasons for which holds are lost.
+var lossReasons = []reasons.Code{
+	reasons.HoldSuperseded, reasons.HoldTimedOut, reasons.HoldGivenUp, reasons.HoldNodeGone, reasons.HoldNodeUnschedulable,
+}
 
 // The outcomes of decisions. Those of [store.StepHeld] are the decision's own.
 const (
@@ -60,6 +76,9 @@ func (c *Decisions) Count(s *store.Step) {
 	if s.Standby {
 		return
 	}
+	if s.Losses > 0 {
+		lostHolds.WithLabelValues(kindOf(s), string(s.Reason.Code)).Inc()
+	}
 	switch s.Kind {
 	case store.StepRefused, store.StepHeld:
 		c.decision(s)
@@ -72,7 +91,7 @@ func (c *Decisions) Count(s *store.Step) {
 		if s.At.After(s.Hold.Since) {
 			held.WithLabelValues(kindOf(s), string(s.Ended)).Observe(s.At.Sub(s.Hold.Since).Seconds())
 		}
-	case store.StepTakenUp, store.StepDisrupted: // others say what becomes of it
+	case store.StepTakenUp, store.StepDisrupted, store.StepLost: // others say what becomes of it
 	}
 }
 

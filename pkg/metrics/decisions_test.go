@@ -40,6 +40,11 @@ func steps() []store.Step {
 		{Ref: d, Kind: store.StepHeld, Hold: forDaemon, Required: &required.Decision{Outcome: victims.Hold, Stopped: required.RuleNoVictims}},
 		{Ref: d, Kind: store.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: d, Kind: store.StepTakenUp, Hold: forDaemon},
+		{Ref: d, Kind: store.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: store.StepEnded, Hold: hold, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: store.StepEnded, Hold: hold, Losses: 2, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
+		{Ref: p, Kind: store.StepEnded, Hold: hold, Ended: reservations.GivenUp, Reason: reasons.Brief(reasons.HoldGivenUp)},
+		{Ref: p, Kind: store.StepEnded, Hold: hold, Standby: true, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
 		{Ref: d, Kind: store.StepRefused, Standby: true, Required: &required.Decision{Outcome: victims.Refuse}},
 	}
 }
@@ -49,6 +54,7 @@ func TestDecisions(t *testing.T) {
 	decided.Reset()
 	rejected.Reset()
 	held.Reset()
+	lostHolds.Reset()
 	gone.of = map[victimKey]int64{}
 	c := NewDecisions()
 	for _, step := range steps() {
@@ -58,6 +64,18 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("holds that are over are remembered: %v", c.open)
 	}
 	want := `
+# HELP paddock_holds_lost_total [ALPHA] Holds that were lost: pods went, the node was kept clear until the time-out, or the plan could not be carried out, and the pod did not get the room. By the reason.
+# TYPE paddock_holds_lost_total counter
+paddock_holds_lost_total{kind="queue",reason="HoldGivenUp"} 0
+paddock_holds_lost_total{kind="queue",reason="HoldNodeGone"} 0
+paddock_holds_lost_total{kind="queue",reason="HoldNodeUnschedulable"} 0
+paddock_holds_lost_total{kind="queue",reason="HoldSuperseded"} 2
+paddock_holds_lost_total{kind="queue",reason="HoldTimedOut"} 0
+paddock_holds_lost_total{kind="required",reason="HoldGivenUp"} 0
+paddock_holds_lost_total{kind="required",reason="HoldNodeGone"} 0
+paddock_holds_lost_total{kind="required",reason="HoldNodeUnschedulable"} 0
+paddock_holds_lost_total{kind="required",reason="HoldSuperseded"} 1
+paddock_holds_lost_total{kind="required",reason="HoldTimedOut"} 0
 # HELP paddock_preemption_decisions_total [ALPHA] Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them.
 # TYPE paddock_preemption_decisions_total counter
 paddock_preemption_decisions_total{kind="queue",outcome="preempt",reason=""} 1
@@ -75,7 +93,7 @@ paddock_preemption_victims_total{class="regular",kind="queue",queue="root.a"} 1
 paddock_preemption_victims_total{class="unknown",kind="queue",queue="none"} 1
 `
 	for range 2 { // what was put to the others stays there, once
-		compare(t, want, "paddock_preemption_decisions_total", "paddock_preemption_rejected_candidates_total", "paddock_preemption_victims_total")
+		compare(t, want, "paddock_holds_lost_total", "paddock_preemption_decisions_total", "paddock_preemption_rejected_candidates_total", "paddock_preemption_victims_total")
 	}
 	if v, err := testutil.GetHistogramMetricValue(held.WithLabelValues(KindQueue, string(reservations.Bound))); err != nil || v != 5 {
 		t.Errorf("the hold lasted %v: %v", v, err)

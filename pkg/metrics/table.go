@@ -47,6 +47,7 @@ const (
 	holdsNow           = "holds"
 	longestClear       = "longest_clear_hold_timestamp_seconds"
 	holdDuration       = "hold_duration_seconds"
+	holdsLost          = "holds_lost_total"
 	decisionsMade      = "preemption_decisions_total"
 	candidatesRejected = "preemption_rejected_candidates_total"
 	victimsGone        = "preemption_victims_total"
@@ -73,6 +74,8 @@ var table = []Entry{
 	{holdsNow, Gauge, []string{"kind", "state"}, "Nodes held for pods, by whom they are held for, and whether those that make room are gone."},
 	{longestClear, Gauge, []string{"kind"}, "When the pods that make room were gone for the hold that has waited longest since, in seconds since 1970; 0 where none waits."},
 	{holdDuration, Histogram, []string{"kind", "end"}, "How long nodes were held, by whom they were held for, and how the hold ended."},
+	{holdsLost, Counter, []string{"kind", "reason"},
+		"Holds that were lost: pods went, the node was kept clear until the time-out, or the plan could not be carried out, and the pod did not get the room. By the reason."},
 	{decisionsMade, Counter, []string{"kind", "outcome", "reason"},
 		"Decisions whether to make room for a pod, by outcome, and by the rule or reason that stopped them."},
 	{candidatesRejected, Counter, []string{"kind", "rule"}, "Pods that decisions found could not go, by the law or rule that protects them, once for each decision."},

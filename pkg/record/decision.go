@@ -149,6 +149,9 @@ const (
 	StageDisrupted = "disrupted"
 	// StageCalledOff: judged again, nobody goes; the node stays held.
 	StageCalledOff = "called off"
+	// StageLost: others took the room that was made; the node stays held, or the kubelet
+	// refused the pod that had been bound.
+	StageLost = "lost"
 )
 
 // Stage is what happened to a decision at a time. The last stage of a hold is named

@@ -155,6 +155,27 @@ func TestTheWayOfADecision(t *testing.T) {
 	}
 }
 
+// TestLostRoom is a stage of the decision by which the room was made, also after the pod
+// was bound.
+func TestLostRoom(t *testing.T) {
+	s := newStory(Options{})
+	lost := func(step *store.Step) {
+		step.Losses, step.Reason = 1, reasons.New(reasons.HoldSuperseded, "others: ns/f")
+	}
+	s.step(store.StepLost, "a", lost) // of a decision that is not known
+	s.hold("a", "d1", "v")
+	s.step(store.StepLost, "a", lost)
+	s.end("a", reservations.Bound, reasons.Reason{})
+	s.step(store.StepLost, "a", lost)
+	d := s.Last("uid-a")
+	if diff := cmp.Diff([]string{"held", "lost", "bound", "lost"}, stages(d)); diff != "" {
+		t.Error(diff)
+	}
+	if last := d.Stages[3]; last.Reason != reasons.HoldSuperseded || last.Message != "others: ns/f" {
+		t.Errorf("the last stage is %+v", last)
+	}
+}
+
 // TestARefusalRepeated takes the place of the one before it, with its numbers; one
 // for another reason, or about another node, does not.
 func TestARefusalRepeated(t *testing.T) {

@@ -28,6 +28,8 @@ func (r *Record) add(s *store.Step) {
 		r.stage(s, StageDisrupted)
 	case store.StepCalledOff:
 		r.stage(s, StageCalledOff)
+	case store.StepLost:
+		r.lose(s)
 	case store.StepEnded:
 		r.end(s)
 	}
@@ -80,9 +82,20 @@ func (r *Record) takeUp(s *store.Step) {
 	r.stage(s, StageTakenUp)
 }
 
-// stage adds a stage to the decision that a hold is from.
-func (r *Record) stage(s *store.Step, name string) {
+// lose records that room was lost: of the hold that goes on, or, where it is over, of the
+// latest decision.
+func (r *Record) lose(s *store.Step) {
 	old := r.decision(r.current[s.UID])
+	if old == nil {
+		old = r.decision(r.latest[s.UID])
+	}
+	r.addStage(old, s, StageLost)
+}
+
+// stage adds a stage to the decision that a hold is from.
+func (r *Record) stage(s *store.Step, name string) { r.addStage(r.decision(r.current[s.UID]), s, name) }
+
+func (r *Record) addStage(old *Decision, s *store.Step, name string) {
 	if old == nil {
 		return
 	}

@@ -73,6 +73,9 @@ func TestCountersThatAlert(t *testing.T) {
 		laws  = `paddock_law_violations_total{job="p",instance="a",law="4"} `
 		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
 		lost  = `paddock_decision_steps_lost_total{job="p",instance="a"} `
+		taken = `paddock_holds_lost_total{job="p",instance="a",kind="queue",reason="HoldSuperseded"} `
+		late  = `paddock_holds_lost_total{job="p",instance="a",kind="required",reason="HoldTimedOut"} `
+		off   = `paddock_hold_duration_seconds_count{job="p",instance="a",kind="queue",end="given up"} `
 		unmet = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="NoNodeFits"} `
 		delay = `paddock_queue_unmet_guarantee_seconds_total{job="p",instance="a",queue="root.a",reason="PreemptionDelayed"} `
 	)
@@ -89,6 +92,14 @@ func TestCountersThatAlert(t *testing.T) {
 		{"books that differed long ago", "PaddockStoreDrift", drift + "0x10 3x200", 3 * time.Hour, ""},
 		{"no step lost", "PaddockDecisionsNotJudged", lost + "0x90", time.Hour, ""},
 		{"steps lost", "PaddockDecisionsNotJudged", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
+		{"no room lost", "PaddockPreemptionGivenUp", taken + "0x90", time.Hour, ""},
+		{"a room lost now and then", "PaddockPreemptionGivenUp", taken + "0x30 1x10 2x10 3x40", time.Hour, ""},
+		// Losses of one pod at 0, 15, 45, 105, 225 and 465 s, and what it loses after that.
+		{"one pod that loses each room", "PaddockPreemptionGivenUp", taken + "0x40 3 4 5 5 5 5 6x40", time.Hour, `{job="p"} 6`},
+		{"for several reasons", "PaddockPreemptionGivenUp", taken + "0x40 2x40\n\t" + late + "0x45 2x40", time.Hour, `{job="p"} 4`},
+		{"rooms that were lost long ago", "PaddockPreemptionGivenUp", taken + "0x10 6x200", 2 * time.Hour, ""},
+		{"plans that were off", "PaddockPreemptionGivenUp", off + "0x40 9x40", time.Hour, ""},
+		{"many plans that were off", "PaddockPreemptionGivenUp", off + "0x40 12x40", time.Hour, `{job="p"} 12`},
 		{"a guarantee that is met", "PaddockGuaranteeNotMet", unmet + "0x90", time.Hour, ""},
 		{"a guarantee that is not met", "PaddockGuaranteeNotMet", unmet + "0+60x90", time.Hour, `{job="p",queue="root.a"} 1`},
 		{"half of the time", "PaddockGuaranteeNotMet", unmet + "0+30x90", time.Hour, ""},

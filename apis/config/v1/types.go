@@ -167,8 +167,9 @@ type QueuePreemptionArgs struct {
 
 	// RetryInterval is the wait before an asker whose plan was refused or did
 	// not help is planned for again, as a duration; a change of what the
-	// refusal named may bring it earlier, at most once a second. Default: 15s.
-	// Bounds: 100ms to 24h.
+	// refusal named may bring it earlier, at most once a second. An asker that
+	// lost the room made for it waits for twice as long with each loss in a row,
+	// up to 64 times as long or an hour. Default: 15s. Bounds: 100ms to 24h.
 	// +optional
 	RetryInterval *metav1.Duration `json:"retryInterval,omitempty"`
 

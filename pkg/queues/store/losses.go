@@ -154,7 +154,7 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 		if !below {
 			continue
 		}
-		for a := range apps {
+		for _, a := range apps {
 			for _, e := range a.living.Items() {
 				if e.pod != p && e.pod.on != nil {
 					others = append(others, e.pod)

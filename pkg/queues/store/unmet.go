@@ -46,7 +46,7 @@ const waitsAtOnce = 64
 //	PreemptionDisabled   the partition has no preemption
 //	PreemptionPaced      plans for others come first, or the round is over
 //	PreemptionRefused    the last plan, within the retry interval, came to nothing
-//	HoldGivenUp          the last plan could not be carried out
+//	HoldGivenUp          the last plan could not be carried out, or its room was lost
 //	PreemptionDelayed    none has waited for long enough
 //
 // The lock is held for a few queues at a time.
