@@ -9,14 +9,16 @@ import (
 )
 
 // TranslateBudget is what the store needs to know of a PodDisruptionBudget. It
-// covers whom it covers for upstream's preemption: nobody if its selector is
-// absent, empty or invalid, and never a pod without labels.
+// covers the pods that it covers for upstream's preemption: none if its selector is
+// absent, empty or invalid. Its status also counts pods without labels, where the
+// selector matches them.
 func TranslateBudget(pdb *policyv1.PodDisruptionBudget) store.Budget {
 	b := store.Budget{
 		Namespace: pdb.Namespace, Name: pdb.Name,
-		Generation: pdb.Generation,
-		Matches:    matches(pdb.Spec.Selector),
-		Allowed:    int64(pdb.Status.DisruptionsAllowed),
+		Generation: pdb.Generation, Observed: pdb.Status.ObservedGeneration,
+		Matches: matches(pdb.Spec.Selector),
+		Allowed: int64(pdb.Status.DisruptionsAllowed), Healthy: int64(pdb.Status.CurrentHealthy), Desired: int64(pdb.Status.DesiredHealthy),
+		AlwaysAllow: pdb.Spec.UnhealthyPodEvictionPolicy != nil && *pdb.Spec.UnhealthyPodEvictionPolicy == policyv1.AlwaysAllow,
 	}
 	if len(pdb.Status.DisruptedPods) > 0 {
 		b.Disrupted = make(map[string]bool, len(pdb.Status.DisruptedPods))
@@ -27,7 +29,7 @@ func TranslateBudget(pdb *policyv1.PodDisruptionBudget) store.Budget {
 	return b
 }
 
-// matches compiles the selector; nil if it covers nobody.
+// matches compiles the selector; nil if it covers no pod.
 func matches(selector *metav1.LabelSelector) func(map[string]string) bool {
 	if selector == nil {
 		return nil
@@ -36,7 +38,7 @@ func matches(selector *metav1.LabelSelector) func(map[string]string) bool {
 	if err != nil || compiled.Empty() {
 		return nil // the disruption controller tells of invalid ones
 	}
-	return func(pod map[string]string) bool { return len(pod) > 0 && compiled.Matches(labels.Set(pod)) }
+	return func(pod map[string]string) bool { return compiled.Matches(labels.Set(pod)) }
 }
 
 func (w *Watcher) budget(old, pdb *policyv1.PodDisruptionBudget) {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
@@ -392,7 +393,7 @@ func TestTranslateBudget(t *testing.T) {
 		{"a label", web(), "web old-web"},
 		{"one of two", expression("app", metav1.LabelSelectorOpIn, "web", "db"), "web db old-web"},
 		{"both", &metav1.LabelSelector{MatchLabels: web().MatchLabels, MatchExpressions: expression("old", metav1.LabelSelectorOpDoesNotExist).MatchExpressions}, "web"},
-		{"a label that must not be there", expression("old", metav1.LabelSelectorOpDoesNotExist), "web db"},
+		{"a label that must not be there", expression("old", metav1.LabelSelectorOpDoesNotExist), "none web db"},
 		{"nil", nil, ""},
 		{"empty", &metav1.LabelSelector{}, ""},
 		{"invalid", expression("app", "Like", "web"), ""},
@@ -425,6 +426,42 @@ func TestTranslateBudget(t *testing.T) {
 	disrupted.Status.DisruptedPods = map[string]metav1.Time{"p": metav1.Now()}
 	if diff := cmp.Diff(map[string]bool{"p": true}, TranslateBudget(disrupted).Disrupted); diff != "" {
 		t.Errorf("disrupted (-want +got)\n%s", diff)
+	}
+}
+
+// TestTranslateBudgetStatus checks what is read of the spec and the status beside the selector.
+func TestTranslateBudgetStatus(t *testing.T) {
+	b := budget("u", 1, web())
+	b.Status.ObservedGeneration, b.Status.CurrentHealthy, b.Status.DesiredHealthy = 6, 3, 2
+	for _, c := range []struct {
+		policy *policyv1.UnhealthyPodEvictionPolicyType
+		want   bool
+	}{{nil, false}, {ptr.To(policyv1.IfHealthyBudget), false}, {ptr.To(policyv1.AlwaysAllow), true}} {
+		b.Spec.UnhealthyPodEvictionPolicy = c.policy
+		if got := TranslateBudget(b); got.AlwaysAllow != c.want || got.Observed != 6 || got.Allowed != 1 || got.Healthy != 3 || got.Desired != 2 {
+			t.Errorf("policy %v: got %+v", c.policy, got)
+		}
+	}
+}
+
+func TestTranslateHealth(t *testing.T) {
+	ready := func(status corev1.ConditionStatus) []corev1.PodCondition {
+		return []corev1.PodCondition{{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: status}}
+	}
+	for _, c := range []struct {
+		status corev1.PodStatus
+		want   store.Health
+	}{
+		{corev1.PodStatus{}, store.NotStarted},
+		{corev1.PodStatus{Phase: corev1.PodPending, Conditions: ready(corev1.ConditionFalse)}, store.NotStarted},
+		{corev1.PodStatus{Phase: corev1.PodRunning}, store.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionFalse)}, store.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionUnknown)}, store.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionTrue)}, store.Ready},
+	} {
+		if got := Translate(&corev1.Pod{Status: c.status}, RequestOptions{}).Health; got != c.want {
+			t.Errorf("%+v: got %v, want %v", c.status, got, c.want)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Controller:    controller(pod),
 		Refusal:       refusal(pod),
 		Claim:         claim(pod),
+		Health:        health(pod),
 	}
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
@@ -41,6 +42,19 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		p.Priority = *pod.Spec.Priority
 	}
 	return p
+}
+
+// health is what upstream's eviction and its disruption controller see of a pod.
+func health(pod *corev1.Pod) store.Health {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return store.Ready
+		}
+	}
+	if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "" {
+		return store.NotStarted
+	}
+	return store.Unready
 }
 
 // Translate is what the store needs to know of a pod, foreign or not.

@@ -55,7 +55,9 @@ func TestTranslate(t *testing.T) {
 				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.Scheduled),
 			}
 		}},
-		{"running is not over", func(p *corev1.Pod, _ *store.Pod) { p.Status.Phase = corev1.PodRunning }},
+		{"running is not over", func(p *corev1.Pod, w *store.Pod) {
+			p.Status.Phase, w.Health = corev1.PodRunning, store.Unready
+		}},
 		{"deleting", func(p *corev1.Pod, w *store.Pod) { p.DeletionTimestamp, w.Deleting = ptr.To(metav1.Now()), true }},
 		{"succeeded", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},
 		{"lost sight of", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodUnknown, false }},

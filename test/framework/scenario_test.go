@@ -172,6 +172,7 @@ func (p *play) build() {
 		at := &p.World.Pods[i]
 		pod := p.born(p.stage.Pod(at), at.Name, at.Age)
 		pod.Status.Phase = corev1.PodRunning
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 		p.protect(pod, at)
 		if at.Protection == victims.Binding {
 			p.bindSlowly(pod)

@@ -40,6 +40,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkCensus()...)
+	errs = append(errs, s.budgets.check(s.guardedPods())...)
 	errs = append(errs, s.checkCapacity(), s.checkRefusals())
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)

@@ -124,7 +124,11 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why
 	}
-	if err := s.rejudge(p, &h, left); err != nil {
+	err := s.rejudge(p, &h, left)
+	if err == nil {
+		err = s.withinBudgets(p, left)
+	}
+	if err != nil {
 		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", oneLine(err))
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why
@@ -163,7 +167,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 		s.weigh(v)
 	}
 	s.weigh(p)
-	w := &victims.World{Queues: s.draft, Budgets: slices.Clone(s.allowed)}
+	w := &victims.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
 	d := victims.Decision{Ask: s.askOf(p), Outcome: victims.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
@@ -188,6 +192,24 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	s.weigh(p)
 	return err
+}
+
+// withinBudgets tells whether victims violate more disruption budgets than the plan
+// said. Only what has happened counts here, such as a drain. Other plans in force do
+// not: they were made with the victims of this one deducted, or are older.
+func (s *Store) withinBudgets(p *pod, left []*pod) error {
+	d := p.asks.decision
+	if d == nil {
+		return nil // before a restart: it is not known what the plan said
+	}
+	going := make([]*victims.Pod, len(left))
+	for i, v := range left {
+		going[i] = s.podView(v)
+	}
+	if n := victims.Violations(going, s.disruptionsLeft(false)); n > d.Violations {
+		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, d.Violations)
+	}
+	return nil
 }
 
 // note is what people are told on a victim.

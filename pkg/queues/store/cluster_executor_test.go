@@ -135,14 +135,14 @@ func (l *workLane) do(c *cluster, fails int) bool {
 func (l *workLane) commit(c *cluster, asker *object) bool {
 	held, ok := c.store.Holds().Of(l.asker)
 	var verdict error
-	needless := false
+	needless, beyond := false, false
 	c.lookInPermit()
 	if ok && held.Required {
 		l.going, l.commits = c.commitRequired(asker, held), true
 		return l.going != nil
 	}
 	if ok {
-		verdict, needless = c.lawful(asker, held), c.needless(asker, held)
+		verdict, needless, beyond = c.lawful(asker, held), c.needless(asker, held), c.beyond(asker, held)
 	}
 	going, why := c.live.Commit(l.asker, c.inPermit, c.now)
 	l.going, l.commits = going, true
@@ -152,7 +152,7 @@ func (l *workLane) commit(c *cluster, asker *object) bool {
 			c.fault("commit of %s: it holds nothing", asker.Name)
 		}
 	case !why.None() && verdict == nil && needless: // nobody is to go in vain
-	case why.None() != (verdict == nil):
+	case why.None() != (verdict == nil && !beyond):
 		c.fault("commit of %s: the store says %q, the laws %w", asker.Name, why.Text, orNothing(verdict))
 	}
 	if left := c.left(held); why.None() && !slices.EqualFunc(going, left, func(v Victim, uid types.UID) bool { return v.UID == uid }) {

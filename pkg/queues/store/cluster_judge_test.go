@@ -94,7 +94,7 @@ func (c *cluster) portrait(asker types.UID) *victims.World {
 		}
 	}
 	p.charge()
-	p.world.Queues = p.draft
+	p.world.Queues, p.world.Budgets = p.draft, p.allowances()
 	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
 		p.world.Nodes = append(p.world.Nodes, p.node(name))
 	}
@@ -190,7 +190,7 @@ func (p *portrait) node(name string) *victims.Node {
 func (p *portrait) pod(m *mirror) *victims.Pod {
 	v := &victims.Pod{
 		UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Leaf: queues.NoQueue, Request: p.amounts(m.uses),
-		Priority: m.Priority, Created: m.Created, OptedOut: p.optedOutMirror(m),
+		Priority: m.Priority, Created: m.Created, OptedOut: p.optedOutMirror(m), Budgets: p.budgetsOver(m),
 	}
 	if !m.Foreign {
 		v.Leaf, v.App = p.leafOf(m.UID), p.appOf(m)
@@ -347,8 +347,8 @@ func show(w *victims.World, ask *victims.Ask) string {
 		fmt.Fprintf(&b, "node %s of {%s} free {%s}\n", n.Name, amounts(n.Allocatable), amounts(n.Free))
 		pods := slices.SortedFunc(slices.Values(n.Pods), func(a, b *victims.Pod) int { return cmp.Compare(a.UID, b.UID) })
 		for _, p := range pods {
-			fmt.Fprintf(&b, "  %s %s {%s} %d created %v opted out %v originator %v protection %d\n", p.UID, path(p.Leaf),
-				amounts(p.Request), p.Priority, p.Created.Unix(), p.OptedOut, p.Originator, p.Protection)
+			fmt.Fprintf(&b, "  %s %s {%s} %d created %v opted out %v originator %v protection %d budgets %s\n", p.UID, path(p.Leaf),
+				amounts(p.Request), p.Priority, p.Created.Unix(), p.OptedOut, p.Originator, p.Protection, showBudgets(w.Budgets, p))
 		}
 	}
 	return b.String()

@@ -301,7 +301,11 @@ func (c *cluster) moveScene(m move) bool {
 		c.classes[class] = m.b%2 == 0
 		c.both(func(l live) { l.UpsertPriorityClass(class, c.classes[class], c.now) })
 	case "budget":
-		b := Budget{Namespace: namespaces[m.a%2], Name: fmt.Sprint("pdb", m.b%2), Generation: int64(m.n), Allowed: int64(m.n % 2)}
+		b := Budget{Namespace: namespaces[m.a%2], Name: fmt.Sprint("pdb", m.b%2), Generation: int64(m.n), Allowed: int64(m.n % 2),
+			Observed: int64(m.n - m.b/2%2), Healthy: int64(m.b / 4 % 4), Desired: int64(m.b / 16 % 4), AlwaysAllow: m.b%3 == 0}
+		if m.b%5 == 0 {
+			b.Disrupted = map[string]bool{fmt.Sprintf("p%03d", c.serial): true}
+		}
 		if m.n > 2 {
 			b.Matches = func(labels map[string]string) bool { return labels["tier"] != "" || m.n > 6 }
 		}
@@ -407,6 +411,10 @@ func (c *cluster) edit(o *object, m move) {
 			l := clone(o.Labels)
 			l["tier"] = []string{"", "front"}[m.b%2]
 			o.Labels = l
+		case 2:
+			if o.Node != "" {
+				o.Health = Health(m.b % 3)
+			}
 		}
 	case "steal":
 		if o.Node = c.anyNode(m.b); o.RequiredNode != "" {
@@ -455,7 +463,7 @@ func (c *cluster) create(m move) {
 		if o.Node = c.nodeWithRoom(o.Request); o.Node == "" {
 			return
 		}
-		o.Gated = false
+		o.Gated, o.Health = false, Ready
 	}
 	switch {
 	case m.kind == "foreign":

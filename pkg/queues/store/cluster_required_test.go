@@ -181,7 +181,7 @@ func (c *cluster) thereAs(o *object, spared []types.UID) (*required.Node, *requi
 	}
 	p.charge()
 	p.world.Queues = p.draft
-	n := &required.Node{Name: o.RequiredNode, Types: p.world.Types, Allocatable: p.amounts(c.nodes[o.RequiredNode].allocatable)}
+	n := &required.Node{Name: o.RequiredNode, Types: p.world.Types, Allocatable: p.amounts(c.nodes[o.RequiredNode].allocatable), Budgets: p.allowances()}
 	for i := range p.pods {
 		if m := &p.pods[i]; m.on == o.RequiredNode {
 			n.Pods = append(n.Pods, required.Pod{Pod: p.pod(m), Peer: m.Peer})
@@ -255,8 +255,8 @@ func showNode(n *required.Node, ask *required.Ask) string {
 	var pods []string
 	for i := range n.Pods {
 		p := &n.Pods[i]
-		pods = append(pods, fmt.Sprintf("%s {%s} %d created %v opted out %v originator %v protection %d peer %v", p.UID, amounts(p.Request),
-			p.Priority, p.Created.Unix(), p.OptedOut, p.Originator, p.Protection, p.Peer))
+		pods = append(pods, fmt.Sprintf("%s {%s} %d created %v opted out %v originator %v protection %d peer %v budgets %s", p.UID, amounts(p.Request),
+			p.Priority, p.Created.Unix(), p.OptedOut, p.Originator, p.Protection, p.Peer, showBudgets(n.Budgets, p.Pod)))
 	}
 	slices.Sort(pods)
 	return strings.Join(append(append(lines, "node "+n.Name+" {"+amounts(n.Allocatable)+"}"), pods...), "\n")

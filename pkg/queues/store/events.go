@@ -44,7 +44,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 		s.confirm(p, event, now)
 	case p.state.allocated():
 		// The bind is not seen yet. What this event says counts if it fails.
-		p.Deleting = event.Deleting
+		s.recounted(p, func() { p.Deleting = event.Deleting })
 		if p.state == assumed {
 			p.late = event
 		}
@@ -70,6 +70,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 func (s *Store) add(event *Pod, now time.Time) {
 	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
+	s.budgets.count(p.guarded(), 1)
 	s.unplaced[p.UID] = p
 	s.tally(p)
 	s.changed(p)
@@ -110,6 +111,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.leaveForGood(p, now)
 	}
 	s.keys.remove(p.UID)
+	s.budgets.count(p.guarded(), -1)
 	delete(s.pods, p.UID)
 	delete(s.unplaced, p.UID)
 	s.census.untally(p)
@@ -144,7 +146,7 @@ func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 	}
 	// Somebody else bound it, or the store has just started: quotas have no say.
 	if p.state == unplaced {
-		p.say(event)
+		s.takeOver(p, event)
 		s.changed(p)
 		s.joinMates(p)
 		s.enlist(p, now)
@@ -206,7 +208,7 @@ func (s *Store) renewPod(p *pod, event *Pod) {
 	if !same {
 		s.live(p, false)
 	}
-	p.say(event)
+	s.takeOver(p, event)
 	s.changed(p)
 	s.joinMates(p)
 	if !same {
@@ -245,7 +247,7 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	if p.state != unplaced {
 		s.unplace(p, now)
 	}
-	p.say(event)
+	s.takeOver(p, event)
 	s.changed(p)
 	p.reason, p.asks.hopeless = reasons.Reason{}, false
 	s.tally(p)

@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// What plans have to know of pods beside their queues: who opted out (law 1), who
-// is an originator, which PodDisruptionBudgets cover whom.
+// What plans have to know of pods beside their queues and budgets: which opted out
+// (law 1), and which are originators.
 
 // UpsertPriorityClass tells whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
@@ -37,94 +37,6 @@ func (s *Store) isOptedOut(p *pod) bool {
 		return p.OptOut == OptOutYes
 	}
 	return s.optedOut[p.Class]
-}
-
-// budget is a PodDisruptionBudget with its place in the worlds of plans.
-type budget struct {
-	Budget
-	index int
-}
-
-type budgetName struct{ namespace, name string }
-
-// UpsertBudget tells of a PodDisruptionBudget.
-func (s *Store) UpsertBudget(b Budget, now time.Time) {
-	s.lock()
-	defer s.unlock(now)
-	key := budgetName{b.Namespace, b.Name}
-	old := s.budgets[key]
-	if old == nil {
-		old = &budget{index: s.freeBudget()}
-		s.budgets[key] = old
-		s.budgetsOf[b.Namespace] = append(s.budgetsOf[b.Namespace], old)
-	}
-	s.allowed[old.index] = b.Allowed
-	same := old.Generation == b.Generation && old.Generation > 0 && len(old.Disrupted) == 0 && len(b.Disrupted) == 0
-	if old.Budget = b; !same {
-		s.touchNamespace(b.Namespace)
-	}
-}
-
-// DeleteBudget tells that a PodDisruptionBudget is gone.
-func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
-	s.lock()
-	defer s.unlock(now)
-	key := budgetName{namespace, name}
-	b := s.budgets[key]
-	if b == nil {
-		return
-	}
-	delete(s.budgets, key)
-	var left []*budget
-	for _, other := range s.budgetsOf[namespace] {
-		if other != b {
-			left = append(left, other)
-		}
-	}
-	if s.budgetsOf[namespace] = left; len(left) == 0 {
-		delete(s.budgetsOf, namespace)
-	}
-	s.unusedBudgets = append(s.unusedBudgets, b.index)
-	s.touchNamespace(namespace)
-}
-
-// freeBudget returns an index no budget has.
-func (s *Store) freeBudget() int {
-	if n := len(s.unusedBudgets); n > 0 {
-		index := s.unusedBudgets[n-1]
-		s.unusedBudgets = s.unusedBudgets[:n-1]
-		return index
-	}
-	s.allowed = append(s.allowed, 0)
-	return len(s.allowed) - 1
-}
-
-func (s *Store) touchNamespace(namespace string) {
-	for _, n := range s.nodes {
-		if n.stale {
-			continue
-		}
-		for _, p := range n.pods {
-			if p.Namespace == namespace {
-				s.touch(n)
-				break
-			}
-		}
-	}
-}
-
-// budgetsFor lists the budgets that a disruption of the pod counts against.
-func (s *Store) budgetsFor(p *pod) []int {
-	var out []int
-	if len(p.Labels) == 0 {
-		return nil
-	}
-	for _, b := range s.budgetsOf[p.Namespace] {
-		if b.Matches != nil && !b.Disrupted[p.Name] && b.Matches(p.Labels) {
-			out = append(out, b.index)
-		}
-	}
-	return out
 }
 
 // originator tells whether the pod owns another living pod of its application,

@@ -33,6 +33,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 		p.state = parked
 		s.pods[p.UID] = p
 		s.inherit(p, now)
+		s.budgets.count(p.guarded(), 1)
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}
@@ -100,7 +101,7 @@ func (s *Store) renewForeign(p *pod, event *Pod) {
 		s.foresee(p, next)
 		s.countForeign(p, 1)
 	}
-	p.say(event)
+	s.takeOver(p, event)
 }
 
 func (s *Store) countForeign(p *pod, n int) {
@@ -118,6 +119,7 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	}
 	s.disarm(p)
 	s.countForeign(p, -1)
+	s.budgets.count(p.guarded(), -1)
 	delete(s.pods, p.UID)
 	if node != nil {
 		s.noteForeign(ForeignWent, p)

@@ -43,6 +43,8 @@ type Pod struct {
 	Deleting bool
 	// Terminal is true once the pod succeeded or failed; it uses nothing then.
 	Terminal bool
+	// Health is what it is to the disruption budgets that cover it.
+	Health Health
 	// Gated is true while the pod has scheduling gates of its own.
 	Gated bool
 	// Foreign is true for a pod of another scheduler: it uses its node and belongs

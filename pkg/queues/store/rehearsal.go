@@ -255,7 +255,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 			r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 		}
 	})
-	r.World = &victims.World{Types: own.types, Queues: r.Queues, Nodes: nodes, Budgets: slices.Clone(s.allowed)}
+	r.World = &victims.World{Types: own.types, Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
 	return true
 }
 

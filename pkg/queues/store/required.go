@@ -120,13 +120,13 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 // requiredView is a node as a decision for an asker sees it, and who is before it.
 func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 	view := &required.Node{Name: n.name, Allocatable: s.scenery.amounts(n.allocatable)}
-	budgets := map[int]int{}
+	budgets, left := map[int]int{}, s.disruptionsLeft(true)
 	for _, other := range n.sortedPods() {
 		v := s.podView(other)
 		for i, b := range v.Budgets {
 			if _, known := budgets[b]; !known {
 				budgets[b] = len(view.Budgets)
-				view.Budgets = append(view.Budgets, s.allowed[b])
+				view.Budgets = append(view.Budgets, left[b])
 			}
 			v.Budgets[i] = budgets[b]
 		}

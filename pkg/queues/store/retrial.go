@@ -23,7 +23,7 @@ func (s *Store) queueCase(p *pod, h *reservations.Hold, left []*pod) *retrial.Ca
 		names = append(names, v.Node)
 	}
 	slices.Sort(names)
-	w := &victims.World{Budgets: slices.Clone(s.allowed)}
+	w := &victims.World{Budgets: s.disruptionsLeft(true)}
 	for _, name := range slices.Compact(names) {
 		if n := s.nodes[name]; n != nil && n.known {
 			w.Nodes = append(w.Nodes, s.viewOf(n, p.UID))

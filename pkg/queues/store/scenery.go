@@ -47,7 +47,7 @@ func (s *Store) planningWorld() *victims.World {
 	s.renew()
 	return &victims.World{
 		Types: s.scenery.types, Queues: s.current(),
-		Nodes: s.scenery.nodes, Budgets: slices.Clone(s.allowed),
+		Nodes: s.scenery.nodes, Budgets: s.disruptionsLeft(true),
 	}
 }
 

@@ -40,6 +40,9 @@ import (
 //	                            without "yunikorn.apache.org/"; prints what is wrong
 //	delete-namespace NAME
 //	podgroup NAME MEMBERS       delete-podgroup NAME
+//	budget NAME [tier=T] [allowed=N] [healthy=N] [desired=N] [generation=N] [observed=N]
+//	       [always-allow] [disrupted=NAME,NAME]
+//	                            a budget of namespace ns; delete-budget NAME
 //	node NAME vcore=N ...       delete-node NAME
 //
 // Events of pods. The script remembers what it said of a pod and repeats what is
@@ -49,6 +52,7 @@ import (
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [refused=REASON] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [tier=T] [unready] [not-started]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -276,6 +280,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.store.NodeChanged(words[0], s.now)
 	case "preemption":
 		s.preemption(t, d)
+	case "budget":
+		s.store.UpsertBudget(scriptBudget(t, d), s.now)
+	case "delete-budget":
+		s.store.DeleteBudget("ns", words[0], s.now)
 	case "lost-pods":
 		return s.lostPods(words)
 	default:
@@ -355,7 +363,13 @@ func setPod(p *Pod, word string) bool {
 		_, _ = fmt.Sscan(value, &seconds)
 		p.Created = epoch.Add(-time.Duration(seconds) * time.Second)
 	case "node":
-		p.Node = value
+		p.Node, p.Health = value, Ready
+	case "tier":
+		p.Labels["tier"] = value
+	case "unready":
+		p.Health = map[bool]Health{true: Unready, false: Ready}[flag]
+	case "not-started":
+		p.Health = NotStarted
 	case "gated":
 		p.Gated = flag
 	case "told":

@@ -104,19 +104,15 @@ type Store struct {
 	heldAnew   bool                              // holds changed since
 	// early are the holds that are written on pods, until Start takes them up: other
 	// profiles schedule before, and keep off these nodes. Nil from then on.
-	early     *reservations.Ledger
-	due       time.Time // when the first of holds times out
-	dueAnew   bool      // that has to be looked up again
-	scenery   scenery
-	asking    asking
-	pace      pace
-	work      work
-	optedOut  map[string]bool // PriorityClasses whose pods are
-	budgets   map[budgetName]*budget
-	budgetsOf map[string][]*budget // by namespace
-	allowed   []int64              // disruptions, by index of the budget
-	// unusedBudgets are indexes of allowed that no budget has.
-	unusedBudgets []int
+	early    *reservations.Ledger
+	due      time.Time // when the first of holds times out
+	dueAnew  bool      // that has to be looked up again
+	scenery  scenery
+	asking   asking
+	pace     pace
+	work     work
+	optedOut map[string]bool // PriorityClasses whose pods are
+	budgets  disruptions
 	// waitingInPermit are pods that a Permit plugin holds back, as they may go for who
 	// asked last.
 	waitingInPermit map[types.UID]bool
@@ -179,8 +175,7 @@ func New(spec *config.Spec, options Options) *Store {
 		work:       work{ready: make(chan struct{}, 1)},
 		journal:    journal{ready: make(chan struct{}, 1)},
 		optedOut:   map[string]bool{},
-		budgets:    map[budgetName]*budget{},
-		budgetsOf:  map[string][]*budget{},
+		budgets:    newDisruptions(),
 		owned:      map[types.UID]int{},
 		refusals:   map[refusalKey]*refusal{},
 		reports:    newReports(),

@@ -85,7 +85,7 @@ func (s *Store) chosen(p *pod, asker types.UID) {
 	if p.chosenBy != asker {
 		next := *p.prospect
 		next.chosenBy = asker
-		s.foresee(p, next)
+		s.recounted(p, func() { s.foresee(p, next) })
 	}
 }
 

@@ -52,19 +52,6 @@ type Victim struct {
 	Note string
 }
 
-// Budget is a PodDisruptionBudget as far as the choice of victims goes.
-type Budget struct {
-	Namespace, Name string
-	// Generation changes with the selector; 0 for unknown.
-	Generation int64
-	// Matches tells whether it covers pods with such labels; nil covers nobody.
-	Matches func(labels map[string]string) bool
-	// Allowed is how many disruptions it still allows.
-	Allowed int64
-	// Disrupted are the names of pods whose disruption it has counted already.
-	Disrupted map[string]bool
-}
-
 // work is what there is to write and nobody has taken.
 type work struct {
 	items []Work

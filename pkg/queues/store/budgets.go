@@ -1,0 +1,116 @@
+package store
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Health is what a pod is to the disruption budgets that cover it.
+type Health uint8
+
+// NotStarted is a pod whose phase is Pending: no budget counts or guards it. Unready
+// runs and is not ready: no budget counts it as healthy.
+const (
+	NotStarted Health = iota
+	Unready
+	Ready
+)
+
+// UpsertBudget tells of a PodDisruptionBudget.
+func (s *Store) UpsertBudget(b Budget, now time.Time) {
+	s.lock()
+	defer s.unlock(now)
+	if s.budgets.upsert(b) {
+		s.touchNamespace(b.Namespace)
+	}
+}
+
+// DeleteBudget tells that a PodDisruptionBudget is gone.
+func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
+	s.lock()
+	defer s.unlock(now)
+	if s.budgets.remove(namespace, name) {
+		s.touchNamespace(namespace)
+	}
+}
+
+func (s *Store) touchNamespace(namespace string) {
+	for _, n := range s.nodes {
+		if n.stale {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.Namespace == namespace {
+				s.touch(n)
+				break
+			}
+		}
+	}
+}
+
+// disruptionsLeft is what the budgets still allow, for [victims.World]. Victims of
+// plans in force count as gone where inForce is true.
+func (s *Store) disruptionsLeft(inForce bool) []int64 {
+	s.budgets.recount(s.guardedPods())
+	return s.budgets.left(inForce)
+}
+
+func (s *Store) guardedPods() iter.Seq[guarded] {
+	return func(yield func(guarded) bool) {
+		for _, p := range s.pods {
+			if !yield(p.guarded()) {
+				return
+			}
+		}
+	}
+}
+
+// guarded is the pod as budgets see it.
+func (p *pod) guarded() guarded {
+	return guarded{namespace: p.Namespace, name: p.Name, labels: p.Labels, part: p.budgetPart()}
+}
+
+// budgetPart is what the pod is in the sums of budgets.
+func (p *pod) budgetPart() part {
+	switch {
+	case p.Health != Ready || p.Deleting:
+		return inNoSum
+	case p.chosenBy != "":
+		return isChosen
+	}
+	return isHealthy
+}
+
+// budgetsFor lists the numbers of disruptionsLeft that a disruption of the pod
+// counts against.
+func (s *Store) budgetsFor(p *pod) []int { return s.budgets.over(p.guarded(), p.Health) }
+
+// recounted makes a change of a known pod and keeps the sums of budgets right.
+func (s *Store) recounted(p *pod, change func()) {
+	if len(s.budgets.of[p.Namespace]) == 0 {
+		change()
+		return
+	}
+	before := p.guarded()
+	change()
+	after := p.guarded()
+	if before.part == after.part && maps.Equal(before.labels, after.labels) {
+		return
+	}
+	s.budgets.count(before, -1)
+	s.budgets.count(after, 1)
+}
+
+// takeOver takes over an event of a known pod. Plans see the pod differently if budgets do.
+func (s *Store) takeOver(p *pod, event *Pod) {
+	health, before := p.Health, []int(nil)
+	if health != event.Health {
+		before = s.budgetsFor(p)
+	}
+	s.recounted(p, func() { p.say(event) })
+	if health != event.Health && !slices.Equal(before, s.budgetsFor(p)) {
+		s.touchPod(p)
+	}
+}

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// scriptBudget reads the budget of a command.
+func scriptBudget(t *testing.T, d *datadriven.TestData) Budget {
+	b := Budget{Namespace: "ns", Generation: 1, Observed: 1}
+	for i, arg := range d.CmdArgs {
+		value := strings.Join(arg.Vals, ",")
+		number := map[string]*int64{
+			"allowed": &b.Allowed, "healthy": &b.Healthy, "desired": &b.Desired, "generation": &b.Generation, "observed": &b.Observed,
+		}
+		switch {
+		case i == 0:
+			b.Name = arg.Key
+		case arg.Key == "tier":
+			b.Matches = func(labels map[string]string) bool { return labels["tier"] == value }
+		case arg.Key == "always-allow":
+			b.AlwaysAllow = true
+		case arg.Key == "disrupted":
+			b.Disrupted = map[string]bool{}
+			for _, name := range arg.Vals {
+				b.Disrupted[name] = true
+			}
+		case number[arg.Key] != nil:
+			_, _ = fmt.Sscan(value, number[arg.Key])
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	return b
+}
