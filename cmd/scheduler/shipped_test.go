@@ -95,6 +95,23 @@ func TestTwoProfiles(t *testing.T) {
 	})
 }
 
+// The DaemonSet rules for default-scheduler add QueuePreemption and the gate it needs,
+// and leave DefaultPreemption in its place.
+func TestTwoProfilesDaemonSets(t *testing.T) {
+	upstream := upstreamProfile(t)
+	unmanaged := upstream.DeepCopy()
+	unmanaged.QueueSort = set("QueueSort")
+	unmanaged.PreEnqueue = with(upstream.PreEnqueue, "QueueSort")
+	unmanaged.PreFilter = with(upstream.PreFilter, "QueuePreemption")
+	unmanaged.Filter = with(upstream.Filter, "NodeReservation")
+	unmanaged.PostFilter = set("DynamicResources", "QueuePreemption", "DefaultPreemption")
+	got := profilesOf(t, withoutREST(t, manifests.TwoProfilesDaemonSets))
+	compare(t, got, map[string]*schedconfig.Plugins{
+		"yunikorn":          managedProfile(upstream),
+		"default-scheduler": unmanaged,
+	})
+}
+
 func TestWithPodGroups(t *testing.T) {
 	want := managedProfile(upstreamProfile(t))
 	last := len(want.PreFilter.Enabled) - 1

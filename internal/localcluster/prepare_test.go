@@ -230,7 +230,7 @@ func TestFlagsOfManifests(t *testing.T) {
 
 func TestRESTAddressIsWrittenToAllProfiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles} {
+	for _, shipped := range [][]byte{manifests.SecondScheduler, manifests.TwoProfiles, manifests.TwoProfilesDaemonSets} {
 		from := filepath.Join(dir, "given.yaml")
 		if err := os.WriteFile(from, shipped, 0o600); err != nil {
 			t.Fatal(err)

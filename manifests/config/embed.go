@@ -15,6 +15,12 @@ var SecondScheduler []byte
 //go:embed two-profiles.yaml
 var TwoProfiles []byte
 
+// TwoProfilesDaemonSets is two-profiles-daemonsets.yaml: the same, with the DaemonSet
+// rules for the pods of default-scheduler, too.
+//
+//go:embed two-profiles-daemonsets.yaml
+var TwoProfilesDaemonSets []byte
+
 // WithPodGroups is with-podgroups.yaml: the profile yunikorn with Coscheduling.
 //
 //go:embed with-podgroups.yaml

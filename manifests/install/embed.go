@@ -6,7 +6,7 @@ package install
 import "embed"
 
 // Files are second-scheduler.yaml, which is manifests/base, and a file for each of
-// the overlays and for the policies in manifests/admission.
+// the overlays that has objects of its own and for the policies in manifests/admission.
 //
 //go:embed *.yaml
 var Files embed.FS

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -50,30 +51,9 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 	return set
 }
 
-// daemonsInDefault is the configuration for two profiles, with what its comment says
-// has to be added for DaemonSets of default-scheduler.
-func daemonsInDefault(s *settings) {
-	twoProfiles(s)
-	s.defaultPlugins = map[string]any{
-		"preEnqueue": pluginSet(false, "QueueSort"),
-		"preFilter":  pluginSet(false, "QueuePreemption"),
-		"postFilter": pluginSet(true, "DynamicResources", "QueuePreemption", "DefaultPreemption"),
-	}
-}
-
-// pluginSet enables plugins, alone or beside those that are there by default.
-func pluginSet(alone bool, names ...string) map[string]any {
-	set := map[string]any{}
-	var enabled []any
-	for _, name := range names {
-		enabled = append(enabled, map[string]any{"name": name})
-	}
-	set["enabled"] = enabled
-	if alone {
-		set["disabled"] = []any{map[string]any{"name": "*"}}
-	}
-	return set
-}
+// daemonsInDefault is the shipped configuration with the DaemonSet rules for
+// default-scheduler.
+func daemonsInDefault(s *settings) { s.shipped = manifests.TwoProfilesDaemonSets }
 
 // awaitWaiting waits until a group has pods that wait for a node, and returns them.
 func (e *env) awaitWaiting(of string, n int) []*corev1.Pod {

@@ -65,8 +65,6 @@ type settings struct {
 	preemption, reservation map[string]any
 	// configuration are further fields of the scheduler's configuration itself.
 	configuration map[string]any
-	// defaultPlugins are further plugins of default-scheduler, by extension point.
-	defaultPlugins map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
 	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are
@@ -261,9 +259,6 @@ func (e *env) writeSchedulerConfig() {
 			configs = append(configs, map[string]any{"name": "NodeReservation", "args": args})
 		}
 		p.(map[string]any)["pluginConfig"] = configs
-		if p.(map[string]any)["schedulerName"] == corev1.DefaultSchedulerName {
-			maps.Copy(p.(map[string]any)["plugins"].(map[string]any), e.settings.defaultPlugins)
-		}
 	}
 	if changed == 0 {
 		e.Fatal("the shipped configuration has no arguments of QueueSort")

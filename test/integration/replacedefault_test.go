@@ -24,14 +24,14 @@ import (
 // replacedUser is whom the static pod of the control plane is.
 const replacedUser = "system:kube-scheduler"
 
-// ofReplaceDefault reads a file that is copied to nodes of the control plane.
-func ofReplaceDefault(t *testing.T, name string) []byte {
+// ofOverlay reads a file that is copied to nodes of the control plane.
+func ofOverlay(t *testing.T, name string) []byte {
 	t.Helper()
 	root, err := build.FindRoot(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays/replace-default", name))
+	text, err := os.ReadFile(filepath.Join(root, "manifests/overlays", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func ofReplaceDefault(t *testing.T, name string) []byte {
 // staticPod is the pod of the control plane.
 func staticPod(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: ofReplaceDefault(t, "static-pod.yaml")}})
+	objects, err := demo.Read(fstest.MapFS{"static-pod.yaml": {Data: ofOverlay(t, "replace-default/static-pod.yaml")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func asStaticPod(t *testing.T) func(*settings) {
 		t.Fatal(err)
 	}
 	return func(s *settings) {
-		s.shipped, s.configNamespace = ofReplaceDefault(t, "scheduler.yaml"), accountNamespace
+		s.shipped, s.configNamespace = ofOverlay(t, "replace-default/scheduler.yaml"), accountNamespace
 		s.launch = localcluster.SchedulerOptions{Kubeconfig: kubeconfig, Flags: pod.Spec.Containers[0].Args}
 	}
 }
@@ -105,7 +105,8 @@ func withoutBindings(t *testing.T, a *applier) {
 // TestReplaceDefault runs the scheduler in the place of kube-scheduler: as its user, with
 // the flags and the configuration of the control plane, and with no rights but those that
 // this user has in every cluster and those of the overlay. Without the latter the log
-// says what is forbidden; with them nothing is, and each one is of use.
+// says what is forbidden; with them nothing is, and each one is of use. The configuration
+// of overlay replace-default-daemonsets needs no others.
 func TestReplaceDefault(t *testing.T) {
 	a := newApplier(t)
 	overlay := installed(t, "replace-default.yaml")
@@ -147,7 +148,10 @@ func TestReplaceDefault(t *testing.T) {
 	e.lifeOfVolume()
 	e.lifeOfConfiguration()
 
-	// The next node of the control plane takes over.
+	serveDaemonSet := e.lifeOfPlainDaemonSet()
+
+	// The next node of the control plane takes over, with room for ordinary DaemonSets.
+	e.settings.shipped = ofOverlay(t, "replace-default-daemonsets/scheduler.yaml")
 	e.checkLog(e.process.Running())
 	e.kill()
 	forgetLease(t)
@@ -159,6 +163,7 @@ func TestReplaceDefault(t *testing.T) {
 	e.create("after", 1, inQueue("root.owed"), requests("cpu", "100m"))
 	e.expect("after", 1, 0, "")
 	e.lifeOfDefault("default-after")
+	serveDaemonSet()
 	e.expectBooks()
 
 	events := slices.DeleteFunc(asked(t, replacedUser), func(event auditv1.Event) bool {
@@ -184,6 +189,24 @@ func (e *env) lifeOfDefault(name string) {
 	e.Helper()
 	e.create(name, 2, ofProfile(corev1.DefaultSchedulerName), inQueue("root.capped"), requests("cpu", "100m"))
 	e.expect(name, 2, 0, "")
+}
+
+// lifeOfPlainDaemonSet: a DaemonSet of no queue finds its node full, and takes no room. What it
+// returns expects that it takes the room of one pod by now, and runs.
+func (e *env) lifeOfPlainDaemonSet() (served func()) {
+	e.Helper()
+	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "1"})
+	c := part.keepChronicle()
+	plain := ofProfile(corev1.DefaultSchedulerName)
+	part.fill("plain", 1, plain)
+	part.createDaemonSet("agent", plain)
+	part.awaitTold(part.awaitWaiting("agent", 1)[0], "Insufficient cpu")
+	c.expectNoMore(calm, 0, "plain")
+	return func() {
+		part.Helper()
+		c.expectEvicted("plain", 1)
+		part.expect("agent", 1, 0, "")
+	}
 }
 
 // lifeOfHold: a node is kept for who asked for it while the last victim leaves it, from

@@ -131,7 +131,7 @@ const plainPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{
     filter: {enabled: [{name: NodeReservation}]}
 `
 
-// askingPlugins are those and what two-profiles.yaml says to add for DaemonSets:
+// askingPlugins are those of manifests/config/two-profiles-daemonsets.yaml:
 // QueuePreemption is asked for every pod, and leaves all others to DefaultPreemption.
 const askingPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
     preFilter: {enabled: [{name: QueuePreemption}]}

@@ -7,6 +7,7 @@ require (
 	github.com/google/go-containerregistry v0.21.0
 	github.com/spf13/pflag v1.0.10
 	helm.sh/helm/v3 v3.20.2
+	k8s.io/api v0.35.8
 	k8s.io/apimachinery v0.35.8
 	sigs.k8s.io/kustomize/api v0.21.0
 	sigs.k8s.io/kustomize/kyaml v0.21.0
@@ -72,7 +73,6 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.35.8 // indirect
 	k8s.io/apiextensions-apiserver v0.35.8 // indirect
 	k8s.io/client-go v0.35.8 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect

@@ -202,8 +202,8 @@ type QueuePreemptionArgs struct {
 // NodeReservationArgs configure the NodeReservation plugin: how long nodes are
 // held and how room is made for DaemonSet pods. Must be the same in all profiles.
 // Room is made for DaemonSet pods of the managed profiles, and of every other
-// profile that enables QueuePreemption as its first PostFilter plugin; pods of all
-// these may be victims.
+// profile that enables QueuePreemption at PostFilter, before DefaultPreemption; pods
+// of all these may be victims.
 type NodeReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 

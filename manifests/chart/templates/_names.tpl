@@ -74,6 +74,21 @@ whatever revision, on a node that has one. */ -}}
 {{ toYaml $affinity }}
 {{- end -}}
 
+{{- /* The arguments of QueueSort, which are the same in all profiles. */ -}}
+{{- define "paddock.queueSort" -}}
+- name: QueueSort
+  args:
+    managedProfiles: [yunikorn]
+    restAddress: 0.0.0.0:{{ .Values.service.port }}
+    {{- if .Values.rest.tlsSecret }}
+    restTLSCertFile: /etc/paddock-rest/tls.crt
+    restTLSKeyFile: /etc/paddock-rest/tls.key
+    {{- end }}
+    {{- if ne .Values.rest.authorization "None" }}
+    restAuthorization: {{ .Values.rest.authorization }}
+    {{- end }}
+{{- end -}}
+
 {{- /* The configuration of the scheduler. */ -}}
 {{- define "paddock.config" -}}
 {{- if .Values.schedulerConfig -}}

@@ -51,12 +51,12 @@ type rule struct {
 
 // removeKubectl takes away what kubectl installed: helm takes over nothing that it has not made.
 // The same commands are on the page about YuniKorn.
-const removeKubectl = `kubectl delete deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding -n yunikorn -l app.kubernetes.io/name=paddock
+const removeKubectl = `kubectl delete deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy,resourcequota,role,rolebinding -n yunikorn -l app.kubernetes.io/name=paddock
 kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock`
 
 // removed is true where nothing of the installation is left but its namespace.
-const removed = `all=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name)
+const removed = `all=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name)
 left=$(grep paddock-scheduler <<< "$all" || true)
 if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 `
@@ -88,6 +88,26 @@ const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o na
 // readerMayRead waits until the API server says so of who reads REST: a refusal is
 // remembered for ten seconds.
 const readerMayRead = `until kubectl auth can-i get /paddock/ws/v1/partitions --as=system:serviceaccount:monitoring:reader; do sleep 0.2; done`
+
+// readerElsewhere is why the reader is let in before a command.
+const readerElsewhere = "what lets the reader read is on another page"
+
+// letReaderRead does that, forbidReader takes it back.
+const (
+	letReaderRead = "kubectl create clusterrole paddock-reader --verb=get --non-resource-url='/paddock/*'\n" +
+		"kubectl create clusterrolebinding paddock-reader --clusterrole=paddock-reader --serviceaccount=monitoring:reader\n" + readerMayRead
+	forbidReader = "kubectl delete clusterrole,clusterrolebinding paddock-reader"
+)
+
+// browses reads pages through kubectl proxy, with their style sheet, as a browser does;
+// not REST, which other sites could read through it. Without the proxy nothing is read.
+const browses = `at=$(sed -nE 's|^Starting to serve on (127[0-9.:]+)$|http://\1|p' said)
+for page in / /waiting /nodes /decisions /configuration /health; do curl -sf "$at$page" > page; grep -q '<title>' page; done
+style=$(sed -nE 's|.*<link[^>]* href="([^"]*\.css[^"]*)".*|\1|p' page)
+[[ -n $style && -n $(curl -sf "$at/$style") ]]
+[[ $(curl -s -o page -w '%{http_code}' "$at/ws/v1/partitions") == 403 ]]
+[[ $(curl -s -o page -w '%{http_code}' --cacert ca.crt https://127.0.0.1:9080/) == 401 ]]
+rm page`
 
 // restore installs what the pages are about.
 const restore = "kubectl apply -k manifests/base"
@@ -219,6 +239,10 @@ var rules = []rule{
 	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"), deletes("manifests/admission"),
 	{match: `kubectl apply -k manifests/admission/only-queues`, why: "other pages make other pods", after: "kubectl delete -k manifests/admission/only-queues"},
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", last: true, before: restore, after: removed + anew},
+	{
+		match: `cp manifests/overlays/replace-default-daemonsets/scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,
+		after: "cmp manifests/overlays/replace-default-daemonsets/scheduler.yaml /etc/kubernetes/paddock-scheduler.yaml",
+	},
 	{match: `kubectl (-n yunikorn )?delete deployment paddock-scheduler.*`, why: "other pages need it", after: restore},
 	{
 		match: `kubectl -n yunikorn wait pod -l app.kubernetes.io/name=paddock .*`, why: "other pages need the pods: they are told to go as the command before it does",
@@ -236,10 +260,11 @@ var rules = []rule{
 		meanwhile: `curl -sf "$(sed -nE 's|^Forwarding from (127[0-9.:]+) .*|http://\1/ws/v1/partitions|p' said)" | grep -q '"name":"default"'`,
 	},
 	{
-		match: `kubectl paddock queues --server https://.*`, why: "what lets the reader read is on another page", says: "GUARANTEED",
-		before: "kubectl create clusterrole paddock-reader --verb=get --non-resource-url='/paddock/*'\n" +
-			"kubectl create clusterrolebinding paddock-reader --clusterrole=paddock-reader --serviceaccount=monitoring:reader\n" + readerMayRead,
-		after: "kubectl delete clusterrole,clusterrolebinding paddock-reader",
+		match: `kubectl paddock queues --server https://.*`, why: readerElsewhere, says: "GUARANTEED", before: letReaderRead, after: forbidReader,
+	},
+	{
+		match: `kubectl proxy --port=0 .*`, why: "goes on until somebody ends it; " + readerElsewhere, before: letReaderRead, after: forbidReader,
+		says: "Starting to serve on 127.0.0.1:", meanwhile: browses,
 	},
 	{match: `curl --cacert ca.crt .*`, why: "the API server has to have heard of the commands before it", before: readerMayRead, says: "default"},
 	{match: `bin/scheduler --version`, why: "the binary is in the repository", root: true},

@@ -52,6 +52,14 @@ func TestValuesRefused(t *testing.T) {
 		{"extraArgs", []any{"--leader-elect"}, "use schedulerConfig or leaderElection"},
 		{"priorityClassName", "Very High", "/priorityClassName"},
 		{"rest.tlsSecret", "no name", "/rest/tlsSecret"},
+		{"daemonSetProfile", "My Agents", "/daemonSetProfile"},
+		{"daemonSetProfile", "default-scheduler", "in place of kube-scheduler use manifests/overlays/replace-default-daemonsets"},
+		{"daemonSetProfile", "yunikorn", "daemonSetProfile is yunikorn, the profile with queues"},
+		{"networkPolicy.allow", true, "allow"},
+		{"networkPolicy.restFrom", "monitoring", "/networkPolicy/restFrom"},
+		{"networkPolicy.restFrom", []any{map[string]any{}}, "/networkPolicy/restFrom/0"}, // the API server refuses it, too
+		{"networkPolicy.restFrom", []any{map[string]any{"namespace": "monitoring"}}, "/networkPolicy/restFrom/0"},
+		{"networkPolicy", map[string]any{"enabled": false, "restFrom": []any{map[string]any{"podSelector": map[string]any{}}}}, "set enabled true or leave restFrom empty"},
 		{"podLabels", map[string]any{"app.kubernetes.io/component": "web"}, "choose another label"},
 		{"disruptionBudget.maxUnavailable", "150%", "/disruptionBudget/maxUnavailable"},
 		{"disruptionBudget.maxUnavailable", 0, "/disruptionBudget/maxUnavailable"},
@@ -105,6 +113,8 @@ func TestValues(t *testing.T) {
 		{"rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}, []string{
 			"restAuthorization: Delegated", "name: paddock-rest-reader", "- nonResourceURLs: [/paddock/*]",
 		}},
+		{"daemonSetProfile", "agents", []string{"- schedulerName: agents", "enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]"}},
+		{"networkPolicy.restFrom", []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.10/32"}}}, []string{"- ipBlock:", "cidr: 10.0.0.10/32"}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
 		{"serviceAccount.annotations", map[string]any{"cloud/role": "r"}, []string{"cloud/role: r"}},
 		{"podGroups.enabled", true, []string{"- name: Coscheduling", "resources: [podgroups]", "- --feature-gates=NominatedNodeNameForExpectation=false"}},
@@ -193,7 +203,7 @@ func TestPoliciesServed(t *testing.T) {
 // What can be switched off is gone.
 func TestValuesThatSwitchOff(t *testing.T) {
 	for path, gone := range map[string]string{
-		"rbac.create": "ClusterRole", "disruptionBudget.enabled": "PodDisruptionBudget", "criticalPodsQuota": "ResourceQuota",
+		"rbac.create": "ClusterRole", "disruptionBudget.enabled": "PodDisruptionBudget", "networkPolicy.enabled": "NetworkPolicy", "criticalPodsQuota": "ResourceQuota",
 	} {
 		for key := range charted(t, standard(nest(path, false))) {
 			if strings.HasPrefix(key.Kind, gone) {
@@ -338,7 +348,10 @@ func TestNotes(t *testing.T) {
 		{nil, []string{
 			"namespace\nyunikorn", "service/yunikorn-service 9080:9080", "lease paddock-scheduler", "rollout status deployment paddock-scheduler",
 			"ghcr.io/paddock-scheduler/scheduler:0.1.0", "curl http://localhost:9080/",
-		}, []string{"https", definition, "Bearer"}},
+			"networkPolicy.restFrom names others",
+		}, []string{"https", definition, "Bearer", "DaemonSets"}},
+		{nest("networkPolicy.enabled", false), nil, []string{"networkPolicy"}},
+		{nest("daemonSetProfile", "agents"), []string{"spec.schedulerName: agents"}, nil},
 		{nest("podGroups.enabled", true), []string{definition}, nil},
 		{nest("rest.tlsSecret", "mine"), []string{"curl --insecure https://localhost:9080/"}, []string{"http:", "Bearer"}},
 		{nest("rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}), []string{

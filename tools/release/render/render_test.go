@@ -239,6 +239,9 @@ func TestConfigurations(t *testing.T) {
 		{"config/two-profiles.yaml", "overlays/replace-default/scheduler.yaml", func(c map[string]any) {
 			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
 		}},
+		{"config/two-profiles-daemonsets.yaml", "overlays/replace-default-daemonsets/scheduler.yaml", func(c map[string]any) {
+			c["clientConnection"].(map[string]any)["kubeconfig"] = "/etc/kubernetes/scheduler.conf"
+		}},
 	} {
 		var want, got map[string]any
 		for path, into := range map[string]*map[string]any{c.shipped: &want, c.used: &got} {
@@ -294,6 +297,10 @@ func TestOverlays(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, kinds("overlays/replace-default")); diff != "" {
 		t.Errorf("overlays/replace-default has (-want +got):\n%s", diff)
+	}
+	// What differs is a file that is copied, not applied: TestConfigurations.
+	if diff := cmp.Diff(kustomized(t, "overlays/replace-default"), kustomized(t, "overlays/replace-default-daemonsets")); diff != "" {
+		t.Errorf("overlays/replace-default-daemonsets (-without +with daemonsets):\n%s", diff)
 	}
 	for key, o := range kustomized(t, "overlays/replace-default") {
 		subjects, bound, err := unstructured.NestedSlice(o.Object, "subjects")
