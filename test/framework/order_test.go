@@ -183,6 +183,9 @@ partitions:
     - {name: c, resources: {guaranteed: {vcore: "%[3]d"}}, properties: {application.sort.policy: %[4]s}}
 `
 
+// restless is the pace at which room comes while pods are in their cycles.
+const restless = -1
+
 // scenario is a full cluster with pending pods that empties pod by pod.
 type scenario struct {
 	pending int // pods of all queues together at the start
@@ -203,14 +206,12 @@ type scenario struct {
 	finish func(step int) string
 	// priority of the i-th pod.
 	priority func(i int) int32
-	pace     time.Duration // between two rooms, in the time of a bubble; 0 is 1 ms
+	pace     time.Duration // between two rooms, in the time of a bubble; 0 is 1 ms, restless none
 	options  options
 	most     float64 // cycles for each pod that ends; 0 is any
-	// equal, wrongPolicy and wider are what the scheduler is told, wrongly, to plant a bug:
-	// wider is by how many places its window is larger than the referee knows.
+	// equal and wrongPolicy are what the scheduler is told, wrongly, to plant a bug.
 	equal       bool
 	wrongPolicy string
-	wider       int
 }
 
 // judge plays a scenario in the time of a bubble, and returns what is wrong with a claim.
@@ -255,7 +256,7 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 	r := newReferee(max(s.window, s.largest, len(n.queues)), n) // a queue with work has a place at least
 
 	o := s.options
-	o.window, o.largest, o.backoff = s.window+s.wider, s.largest, s.backoff
+	o.window, o.largest, o.backoff = s.window, s.largest, s.backoff
 	told, policy := [3]int64{n.queues[0].guaranteed, n.queues[1].guaranteed, n.queues[2].guaranteed}, s.policy
 	if s.equal {
 		told = [3]int64{1, 1, 1}
@@ -321,7 +322,7 @@ func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 				}
 			}
 		}
-		if step%max(s.ahead, 1) == 0 {
+		if s.pace > 0 && step%max(s.ahead, 1) == 0 {
 			time.Sleep(s.pace)
 		}
 		c.api.delete(c.t, gone)
@@ -400,7 +401,7 @@ func TestOrder(t *testing.T) {
 		{"window that grows", scenario{pending: 1500, steps: 500, window: 64, largest: 1024}, claim{}},
 		{"at rest before every step", scenario{pending: 900, steps: 200, window: 1, calm: true}, claim{}},
 		{"many rooms at a time", scenario{pending: 1500, steps: 500, window: 64, ahead: 20}, claim{}},
-		{"pods are new", scenario{pending: 1500, steps: 500, window: 64, rush: true}, claim{disturbances: 1}},
+		{"pods are new", scenario{pending: 1500, steps: 500, window: 64, rush: true, pace: restless}, claim{disturbances: 1}},
 		{"applications by age", scenario{pending: 1500, steps: 500, window: 8, apps: 7}, claim{}},
 		{"applications by share", scenario{pending: 1500, steps: 500, window: 8, apps: 7, policy: "fair"}, claim{}},
 		{"priorities", scenario{pending: 1500, steps: 500, window: 8, priority: func(i int) int32 { return int32(i % 7 / 5) }}, claim{}},
@@ -437,6 +438,26 @@ func TestOrderWithBackOff(t *testing.T) {
 	}
 }
 
+// early lets one pod through before its turn, and has it tried first.
+type early struct {
+	*queuesort.Plugin
+	pod string
+}
+
+func (e early) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {
+	if pod.Name == e.pod {
+		return nil
+	}
+	return e.Plugin.PreEnqueue(ctx, pod)
+}
+
+func (e early) Less(a, b fwk.QueuedPodInfo) bool {
+	if first := a.GetPodInfo().GetPod().Name == e.pod; first || b.GetPodInfo().GetPod().Name == e.pod {
+		return first
+	}
+	return e.Plugin.Less(a, b)
+}
+
 // byAge is an order that knows no queues: all pods enter, the oldest is next.
 type byAge struct{ fwk.Plugin }
 
@@ -447,20 +468,29 @@ func (byAge) Less(a, b fwk.QueuedPodInfo) bool {
 }
 
 func TestOrderFindsPlantedBugs(t *testing.T) {
-	s := scenario{pending: 900, steps: 300, window: 8}
-	s.options.registry = frameworkruntime.Registry{
-		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			plugin, err := queuesort.New(ctx, args, h)
-			return byAge{plugin}, err
-		},
+	// sorted is a scenario in which another plugin sorts.
+	sorted := func(s scenario, of func(*queuesort.Plugin) fwk.Plugin) scenario {
+		s.options.registry = frameworkruntime.Registry{
+			queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
+				plugin, err := queuesort.New(ctx, args, h)
+				if err != nil {
+					return nil, err
+				}
+				return of(plugin.(*queuesort.Plugin)), nil
+			},
+		}
+		return s
 	}
 	for _, tt := range []struct {
 		name    string
 		planted scenario
 	}{
-		{"usage is ignored", s},
+		{"usage is ignored", sorted(scenario{pending: 900, steps: 300, window: 8, pace: restless},
+			func(p *queuesort.Plugin) fwk.Plugin { return byAge{p} })},
+		// By nine to fifteen places, as one pod of 300.
+		{"one pod is early", sorted(scenario{pending: 900, steps: 300, window: 8},
+			func(p *queuesort.Plugin) fwk.Plugin { return early{p, "a-00-00024"} })},
 		{"guarantees are ignored", scenario{pending: 900, steps: 300, window: 8, equal: true}},
-		{"the window has two places more", scenario{pending: 900, steps: 300, window: 8, wider: 2}},
 		{"applications are by age, not by share", scenario{pending: 900, steps: 300, window: 8, apps: 7, policy: "fair", wrongPolicy: "fifo"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
