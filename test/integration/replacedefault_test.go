@@ -198,14 +198,14 @@ func (e *env) lifeOfPlainDaemonSet() (served func()) {
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "1"})
 	c := part.keepChronicle()
 	plain := ofProfile(corev1.DefaultSchedulerName)
-	part.fill("plain", 1, plain)
-	part.createDaemonSet("agent", plain)
-	part.awaitTold(part.awaitWaiting("agent", 1)[0], "Insufficient cpu")
-	c.expectNoMore(calm, 0, "plain")
+	part.fill("resident", 1, plain)
+	part.createDaemonSet("plain-agent", plain)
+	part.awaitTold(part.awaitWaiting("plain-agent", 1)[0], "Insufficient cpu")
+	c.expectNoMore(calm, 0, "resident")
 	return func() {
 		part.Helper()
-		c.expectEvicted("plain", 1)
-		part.expect("agent", 1, 0, "")
+		c.expectEvicted("resident", 1)
+		part.expect("plain-agent", 1, 0, "")
 	}
 }
 
