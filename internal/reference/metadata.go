@@ -19,7 +19,7 @@ func Marks() []Mark {
 		{"applicationId", "Pod", "label", "The same, in older manifests and from most operators."},
 		{"spark-app-selector", "Pod", "label", "The same, as Spark itself writes it."},
 		{domain + "user.info", "Pod", "annotation", "Whose pod it is, as JSON: `{\"user\":\"ann\",\"groups\":[\"dev\"]}`. Without it, and without the next one, the user is `nobody`."},
-		{domain + "username", "Pod", "label", "The user, without groups. Deprecated by YuniKorn."},
+		{domain + "username", "Pod", "label", "The user, without groups, where the annotation is not there. Deprecated by YuniKorn; alone it is refused by the [admission policies](install.md#who-may-say-whose-pod-it-is)."},
 		{domain + "allow-preemption", "Pod", "annotation, then label", "`\"false\"` asks to be preempted last, `\"true\"` takes that back where the PriorityClass says so. Not read with `podOptOut: Ignore`."},
 		{domain + "allow-preemption", "PriorityClass", "annotation", "`\"false\"`: pods of this class are preempted only where no other lawful choice exists (law 1)."},
 		{domain + "task-groups", "Pod", "annotation", "The groups of a gang, as JSON. See [gangs](from-elsewhere.md#gangs-by-task-groups)."},
@@ -32,6 +32,7 @@ func Marks() []Mark {
 		{domain + "namespace.max.memory", "Namespace", "annotation", "Memory of the max, likewise."},
 		{domain + "parentqueue", "Namespace", "annotation", "The queue below which that of the namespace is to be; a rule `tag` with value `namespace.parentqueue` reads it."},
 		{domain + "namespace.enableYuniKorn", "Namespace", "annotation", "`\"true\"`: the admission policies of [install](install.md#scheduler-name-and-user-by-namespace) fill in scheduler name and user. The scheduler does not read it."},
+		{"paddock.io/only-queue", "Namespace", "annotation", "The queue, in full, that pods of the namespace name, or one below it: [an admission policy](install.md#one-namespace-one-queue) refuses others. The scheduler does not read it."},
 	}
 }
 

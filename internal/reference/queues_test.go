@@ -193,7 +193,7 @@ func TestPropertiesAreThoseOfTheParser(t *testing.T) {
 	}
 }
 
-var marked = regexp.MustCompile(`yunikorn\.apache\.org/[A-Za-z][A-Za-z.-]*[A-Za-z]`)
+var marked = regexp.MustCompile(`(yunikorn\.apache\.org|paddock\.io)/[A-Za-z][A-Za-z.-]*[A-Za-z]`)
 
 func TestMarksAreThoseOfTheSource(t *testing.T) {
 	documented := map[string]bool{}

@@ -139,6 +139,7 @@ func TestSetUser(t *testing.T) {
 		{"a controller", on, replicaSets, nil, ""},
 		{"a controller, with the user of the template", on, replicaSets, marks{markInfo: aliceInfo}, aliceInfo},
 		{"an operator, for somebody", on, "operator", marks{markInfo: aliceInfo}, aliceInfo},
+		{"oneself, by name", on, "bob", marks{markUsername: "bob"}, bob},
 		{"an operator, by name", on, "operator", marks{markUsername: "alice"}, ""},
 		{"a name that JSON quotes", on, `o"dd`, nil, ""},
 	} {

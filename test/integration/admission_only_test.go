@@ -3,14 +3,19 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
 // markPaddock is the label of the pods of an installation.
@@ -128,4 +133,141 @@ func TestOnlyQueues(t *testing.T) {
 	_, err := on.mirrorPod()
 	on.expectAnswer("a mirror pod", err, "")
 	on.checkTypes("paddock-only-queues")
+}
+
+// TestRequireUser is a table of pods that say whose they are, or do not.
+func TestRequireUser(t *testing.T) {
+	applyPolicies(t, installed(t, "admission-require-user.yaml"))
+	on := newPoliced(t, "policed-whose", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
+	none := newPoliced(t, "policed-any", nil)
+	create := func(p policed, scheduler string, m marks) error {
+		t.Helper()
+		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+		pod.Name = "x"
+		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	must := "pods of namespace " + on.ns + " must say whose they are: set annotation yunikorn.apache.org/user.info"
+	on.awaitPolicies(must, func() error { return create(on, profile, nil) })
+	for _, c := range []struct {
+		name      string
+		in        policed
+		scheduler string
+		m         marks
+		says      string
+	}{
+		{"nobody's", on, profile, nil, must},
+		{"an empty user", on, profile, marks{markInfo: ""}, must},
+		{"by name alone", on, profile, marks{markUsername: "bob"}, must},
+		{"bob's", on, profile, marks{markInfo: bobInfo}, ""},
+		{"another scheduler's", on, corev1.DefaultSchedulerName, nil, ""},
+		{"another namespace", none, profile, nil, ""},
+	} {
+		c.in.expectAnswer(c.name, create(c.in, c.scheduler, c.m), c.says)
+	}
+	_, err := on.mirrorPod()
+	on.expectAnswer("a mirror pod", err, "")
+	on.checkTypes("paddock-require-user")
+}
+
+// TestLimitsWithPolicies shows what the policies are for: with all that the label leaves
+// out refused, nobody steps out of the limit of a group.
+func TestLimitsWithPolicies(t *testing.T) {
+	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
+	e := setup(t, `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    limits:
+    - {limit: everybody together, groups: ["system:authenticated"], maxresources: {vcore: 1}}
+    queues:
+    - name: team
+`)
+	e.annotate(e.ns, map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
+	p := policed{t, e.ns}
+	p.allow("bob", "admin")
+	p.awaitValidation("bob")
+	p.awaitPolicies("must say whose they are", func() error { return p.make("bob", "Pod", nil) })
+	for what, m := range map[string]marks{"nobody's": nil, "by name alone": {markUsername: "bob"}, "of no group": {markInfo: `{"user":"bob"}`}} {
+		if err := p.make("bob", "Pod", m); err == nil {
+			t.Errorf("a pod is made that is %s", what)
+		}
+	}
+	for i := range 2 {
+		pod := e.pod(fmt.Sprintf("of-bob-%d", i), "of-bob", inQueue("root.team"))
+		pod.Annotations = map[string]string{placement.KeyUserInfo: bobInfo}
+		_, err := p.as("bob").CoreV1().Pods(e.ns).Create(t.Context(), pod, metav1.CreateOptions{})
+		e.ok(err)
+	}
+	e.expect("of-bob", 1, 1, reasons.OverGroupLimit)
+}
+
+// TestNamespaceQueue is a namespace whose pods belong into one queue: a table of what the
+// API server takes, and where the scheduler puts it.
+func TestNamespaceQueue(t *testing.T) {
+	applyPolicies(t, installed(t, "admission-namespace-queue.yaml"))
+	e := setup(t, `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: team
+      queues: [{name: day}, {name: night}]
+    - name: teams
+    - name: other
+`)
+	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.Team"})
+	p, none := policed{t, e.ns}, newPoliced(t, "policed-queue", nil)
+	create := func(p policed, scheduler string, m marks) error {
+		t.Helper()
+		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
+		pod.Name = "x"
+		_, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	belong := "pods of namespace " + e.ns + " belong into queue root.team"
+	p.awaitPolicies(belong, func() error { return create(p, profile, nil) })
+	for _, c := range []struct {
+		name      string
+		in        policed
+		scheduler string
+		m         marks
+		says      string
+	}{
+		{"no queue", p, profile, nil, belong},
+		{"its queue", p, profile, marks{markQueue: "root.team"}, ""},
+		{"below it, by annotation", p, profile, marks{markQueueNote: "root.team.day"}, ""},
+		{"below it, by the legacy label, in capitals", p, profile, marks{markLegacyQueue: "ROOT.team.Night"}, ""},
+		{"another queue", p, profile, marks{markQueue: "root.other"}, belong},
+		{"one whose name begins so", p, profile, marks{markQueue: "root.teams"}, belong},
+		{"above it", p, profile, marks{markQueue: "root"}, belong},
+		{"not in full", p, profile, marks{markQueue: "team"}, belong},
+		{"another queue by label, its own by annotation", p, profile, marks{markQueue: "root.other", markQueueNote: "root.team.day"}, belong},
+		{"its own by label, another one by annotation", p, profile, marks{markQueue: "root.team.day", markQueueNote: "root.other"}, ""},
+		{"another scheduler's", p, corev1.DefaultSchedulerName, nil, ""},
+		{"another namespace", none, profile, marks{markQueue: "root.other"}, ""},
+	} {
+		c.in.expectAnswer(c.name, create(c.in, c.scheduler, c.m), c.says)
+	}
+	there := e.create("there", 1, inQueue("root.team.day"))[0]
+	e.awaitRunning(there)
+	e.awaitRefused(e.createPod(e.pod("missing", "missing", inQueue("root.team.noon"))), reasons.NoPlacementRuleMatched)
+	patch := func(change string, subresources ...string) error {
+		_, err := suite.client.CoreV1().Pods(e.ns).Patch(t.Context(), there.Name, types.MergePatchType, []byte(change), metav1.PatchOptions{}, subresources...)
+		return err
+	}
+	p.expectAnswer("another queue later", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.other"}}}`), belong)
+	p.expectAnswer("another queue later, by the status", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.other"}}}`, "status"), belong)
+	p.expectAnswer("no queue later", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":null}}}`), belong)
+	p.expectAnswer("something else later", patch(`{"metadata":{"labels":{"note":"x"}}}`), "")
+	// Pods from before the annotation go on.
+	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.other"})
+	p.awaitPolicies("belong into queue root.other", func() error { return create(p, profile, nil) })
+	p.expectAnswer("a pod from before", patch(`{"metadata":{"labels":{"note":"y"}}}`), "")
+	p.checkTypes("paddock-namespace-queue")
 }

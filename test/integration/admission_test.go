@@ -232,7 +232,10 @@ func (p policed) awaitValidation(user string) {
 	p.awaitPolicies("may not say", func() error { return p.make(user, "Pod", marks{markInfo: aliceInfo}) })
 }
 
-const aliceInfo = `{"user":"alice","groups":["staff"]}`
+const (
+	aliceInfo = `{"user":"alice","groups":["staff"]}`
+	bobInfo   = `{"user":"bob","groups":["system:authenticated"]}` // as bob may write it
+)
 
 // TestWhoMaySetTheUser is a table of requests: who makes what, with which user of
 // the pods, and what the API server says.
@@ -263,8 +266,10 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		p.expectAnswer(kind+" by the operator, wrong", p.make(trusted, kind, marks{markInfo: `alice`}), looks)
 	}
 	for _, kind := range kinds {
-		p.expectAnswer(kind+" of oneself", p.make(anybody, kind, marks{markInfo: `{"user":"bob","groups":["system:authenticated"]}`}), "")
-		p.expectAnswer(kind+" of oneself by name", p.make(anybody, kind, marks{markUsername: "bob"}), "")
+		p.expectAnswer(kind+" of oneself", p.make(anybody, kind, marks{markInfo: bobInfo}), "")
+		p.expectAnswer(kind+" of oneself by name alone", p.make(anybody, kind, marks{markUsername: "bob"}), mayNot+": label yunikorn.apache.org/username alone leaves out the groups")
+		p.expectAnswer(kind+" of oneself by name, too", p.make(anybody, kind, marks{markInfo: bobInfo, markUsername: "bob"}), "")
+		p.expectAnswer(kind+" by the operator, by name alone", p.make(trusted, kind, marks{markUsername: "alice"}), "")
 	}
 	for what, m := range map[string]marks{
 		"other groups":           {markInfo: `{"user":"bob","groups":["system:authenticated","admins"]}`},
@@ -359,6 +364,28 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.expectAnswer("another template", update(anybody, toBob), "bob may not say whose pods these are")
 	p.expectAnswer("another template by the operator", update(trusted, toBob), "")
 	p.expectAnswer("the same user", update(anybody, func(d *appsv1.Deployment) { d.Spec.Paused = true }), "")
+	byName := func(d *appsv1.Deployment) {
+		delete(d.Spec.Template.Annotations, placement.KeyUserInfo)
+		d.Spec.Template.Labels[placement.KeyUsername] = anybody
+	}
+	p.expectAnswer("oneself by name alone", update(anybody, byName), "leaves out the groups")
+	p.expectAnswer("oneself by name, too", update(anybody, func(d *appsv1.Deployment) {
+		byName(d)
+		d.Spec.Template.Annotations[placement.KeyUserInfo] = bobInfo
+	}), "")
+	// The annotation goes, and the label that stood beside it is alone.
+	byName(d)
+	d.Spec.Template.Annotations[placement.KeyUserInfo] = aliceInfo
+	if d, err = deployments.Update(p.Context(), d, metav1.UpdateOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.expectAnswer("the label is left alone", update(anybody, byName), "leaves out the groups")
+	// As it was before the policies.
+	byName(d)
+	if d, err = deployments.Update(p.Context(), d, metav1.UpdateOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	p.expectAnswer("alone as before", update(anybody, func(d *appsv1.Deployment) { d.Spec.Paused = true }), "")
 	p.expectAnswer("no user any more", update(anybody, func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, placement.KeyUserInfo) }), "")
 }
 

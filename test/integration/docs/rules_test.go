@@ -236,8 +236,9 @@ var rules = []rule{
 		match: `kubectl (apply|delete) -k manifests/admission/mutating-v1( .*)?`, why: "for Kubernetes 1.36: this API server has v1beta1, and does not know the kind",
 		refused: `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`,
 	},
-	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"), deletes("manifests/admission"),
-	{match: `kubectl apply -k manifests/admission/only-queues`, why: "other pages make other pods", after: "kubectl delete -k manifests/admission/only-queues"},
+	deletes("manifests/admission/mutating-v1beta1"), deletes("manifests/admission/only-queues"),
+	deletes("manifests/admission/require-user"), deletes("manifests/admission/namespace-queue"), deletes("manifests/admission"),
+	applies("manifests/admission/only-queues"), applies("manifests/admission/require-user"), applies("manifests/admission/namespace-queue"),
 	{match: `kubectl delete -k manifests/base`, why: "other pages need it", last: true, before: restore, after: removed + anew},
 	{
 		match: `cp manifests/overlays/replace-default-daemonsets/scheduler.yaml .*`, why: "there is no kubelet here", node: true, before: onNode,
@@ -297,6 +298,11 @@ var rules = []rule{
 	// What ends with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
 	{match: `kubectl-paddock config diff deployed.yaml queues.yaml --usage usage.json`, why: "it finds something that needs attention", exit: 1},
+}
+
+// applies is the rule of the command that applies a policy which refuses pods.
+func applies(dir string) rule {
+	return rule{match: `kubectl apply -k ` + dir, why: "other pages make other pods", after: "kubectl delete -k " + dir}
 }
 
 // deletes is the rule of the command that deletes what a directory of manifests has.

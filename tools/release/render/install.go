@@ -12,15 +12,17 @@ import (
 // installs are the files of manifests/install and the kustomizations they come
 // from, below manifests.
 var installs = map[string]string{
-	"second-scheduler.yaml":      "base",
-	"single.yaml":                "overlays/single",
-	"ha.yaml":                    "overlays/ha",
-	"replace-default.yaml":       "overlays/replace-default",
-	"migrate-from-yunikorn.yaml": "overlays/migrate-from-yunikorn",
-	"with-podgroups.yaml":        "overlays/with-podgroups",
-	"admission.yaml":             "admission",
-	"admission-mutating.yaml":    "admission/mutating-v1",
-	"admission-only-queues.yaml": "admission/only-queues",
+	"second-scheduler.yaml":          "base",
+	"single.yaml":                    "overlays/single",
+	"ha.yaml":                        "overlays/ha",
+	"replace-default.yaml":           "overlays/replace-default",
+	"migrate-from-yunikorn.yaml":     "overlays/migrate-from-yunikorn",
+	"with-podgroups.yaml":            "overlays/with-podgroups",
+	"admission.yaml":                 "admission",
+	"admission-mutating.yaml":        "admission/mutating-v1",
+	"admission-only-queues.yaml":     "admission/only-queues",
+	"admission-require-user.yaml":    "admission/require-user",
+	"admission-namespace-queue.yaml": "admission/namespace-queue",
 }
 
 // copies are files of the chart, which cannot reach out of its directory, and of
@@ -29,6 +31,8 @@ var copies = map[string]string{
 	"install/podgroups-crd.yaml":                  "crd/podgroups.yaml",
 	"chart/files/validate.yaml":                   "admission/validate.yaml",
 	"chart/files/only-queues.yaml":                "admission/only-queues/policy.yaml",
+	"chart/files/require-user.yaml":               "admission/require-user/policy.yaml",
+	"chart/files/namespace-queue.yaml":            "admission/namespace-queue/policy.yaml",
 	"chart/files/set-scheduler-name-v1.yaml":      "admission/mutating-v1/set-scheduler-name.yaml",
 	"chart/files/set-user-v1.yaml":                "admission/mutating-v1/set-user.yaml",
 	"chart/files/set-user-v1beta1.yaml":           "admission/mutating-v1beta1/set-user.yaml",
