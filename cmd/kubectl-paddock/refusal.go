@@ -51,7 +51,8 @@ func (c *connection) refused(method string, status int, body []byte) error {
 		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
 		return fmt.Errorf("%s: no scheduler answers behind service %s. Does the service have that port, is the scheduler running, "+
-			"and does its argument restAddress listen on more than 127.0.0.1? Otherwise use kubectl port-forward and --server", told, c.service)
+			"does its argument restAddress listen on more than 127.0.0.1, and does its NetworkPolicy let the API server through "+
+			"(networkPolicy.restFrom of the chart)? Otherwise use kubectl port-forward and --server", told, c.service)
 	}
 	return errors.New(told)
 }
