@@ -256,7 +256,7 @@ partitions:
 	}
 	there := e.create("there", 1, inQueue("root.team.day"))[0]
 	e.awaitRunning(there)
-	e.awaitRefused(e.createPod(e.pod("missing", "missing", inQueue("root.team.noon"))), reasons.NoPlacementRuleMatched)
+	e.awaitRefused(e.createPod(e.pod("missing", "missing", inQueue("root.team.noon"))), reasons.QueueNotFound)
 	patch := func(change string, subresources ...string) error {
 		_, err := suite.client.CoreV1().Pods(e.ns).Patch(t.Context(), there.Name, types.MergePatchType, []byte(change), metav1.PatchOptions{}, subresources...)
 		return err

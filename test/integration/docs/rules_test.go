@@ -94,7 +94,7 @@ const readerElsewhere = "what lets the reader read is on another page"
 
 // letReaderRead does that, forbidReader takes it back.
 const (
-	letReaderRead = "kubectl create clusterrole paddock-reader --verb=get --non-resource-url='/paddock/*'\n" +
+	letReaderRead = forbidReader + " --ignore-not-found\nkubectl create clusterrole paddock-reader --verb=get --non-resource-url='/paddock/*'\n" +
 		"kubectl create clusterrolebinding paddock-reader --clusterrole=paddock-reader --serviceaccount=monitoring:reader\n" + readerMayRead
 	forbidReader = "kubectl delete clusterrole,clusterrolebinding paddock-reader"
 )
