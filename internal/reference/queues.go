@@ -85,7 +85,7 @@ func Sections() []Section {
 			Title: "Filter of a placement rule", Frame: "partitions: [{queues: [{name: a}], placementrules: [{name: user, create: true, filter: {%s}}]}]", Needs: []string{"groups: [dev]"},
 			Keys: []Key{
 				{"type", "word", "allow", "`allow`: the rule is for those who are listed. `deny`: for all others.", "type: deny", false},
-				{"users", "list of text", "none", "Names of users, or one regular expression alone. A filter that lists nobody allows everybody.", "users: [ann]", false},
+				{"users", "list of text", "none", "Names of users, or one regular expression alone, which has one of `^$*+?()[{}` or a bar. In a list of several, what is not a name is left out, with a warning. A filter without lists allows all users.", "users: [ann]", false},
 				{"groups", "list of text", "none", "Names of groups, or one regular expression alone.", "groups: [dev]", false},
 			},
 		},

@@ -281,6 +281,7 @@ func TestIgnoredKeys(t *testing.T) {
 		{"the document", config.Source{Data: queues("")}, config.Source{BinaryData: map[string][]byte{"queues.yaml.gz": gzipped(t, "")}}, nil},
 		{"another policy group", config.Source{Data: map[string]string{"service.policyGroup": "mine", "mine.yaml": "", "queues.yaml": ""}},
 			config.Source{BinaryData: map[string][]byte{"mine.yaml.gz": gzipped(t, "")}}, []string{"queues.yaml"}},
+		{"the name of the cluster", config.Source{Data: map[string]string{"service.clusterId": "east", "service.clusterid": ""}}, config.Source{}, []string{"service.clusterid"}},
 		{"sorted, each once", config.Source{Data: map[string]string{"z": "", "log.level": ""}},
 			config.Source{Data: map[string]string{"log.level": ""}, BinaryData: map[string][]byte{"b": nil}}, []string{"b", "log.level", "z"}},
 	} {

@@ -50,5 +50,5 @@ func (c *ConfigFile) read() {
 		return
 	}
 	c.failed, c.last = "", document
-	load(document, source, nil, c.handler)
+	load(document, "", source, nil, c.handler)
 }

@@ -22,12 +22,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// The option that names the queue document, and the name without it.
-const (
-	policyGroup        = "service.policyGroup"
-	defaultPolicyGroup = "queues"
-)
-
 // ConfigHandler is told of every configuration that was read.
 type ConfigHandler interface {
 	// Loaded is told a valid configuration and where it came from.
@@ -54,8 +48,9 @@ type ConfigMaps struct {
 	ignored string   // the keys that people were warned of
 }
 
-// outcome is what a read of the ConfigMaps gave: a document or an error.
-type outcome struct{ document, err string }
+// outcome is what a read of the ConfigMaps gave: a document and the name of the cluster,
+// or an error.
+type outcome struct{ document, cluster, err string }
 
 // NewConfigMaps makes a source that reads nothing before Run.
 func NewConfigMaps(client kubernetes.Interface, namespace string, handler ConfigHandler, logger klog.Logger) (*ConfigMaps, error) {
@@ -140,7 +135,7 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		about = defaults
 	}
 	document, options, err := config.FromConfigMaps(data(defaults), data(configs))
-	now := outcome{document: string(document)}
+	now := outcome{document: string(document), cluster: options[config.ClusterIDOption]}
 	if err != nil {
 		now.err = err.Error()
 	} else {
@@ -154,7 +149,7 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		c.handler.Failed(err, source, about)
 		return
 	}
-	load(document, source, about, c.handler)
+	load(document, now.cluster, source, about, c.handler)
 }
 
 // warn tells of keys that have no effect, once as long as they stay the same.
@@ -165,24 +160,25 @@ func (c *ConfigMaps) warn(keys []string) {
 	}
 	c.ignored = text
 	if text != "" {
-		c.logger.Info("Keys of the ConfigMaps have no effect: only the queue document and service.policyGroup are read. "+
+		c.logger.Info("Keys of the ConfigMaps have no effect: only the queue document, service.policyGroup and service.clusterId are read. "+
 			"Remove them, or correct the name if one was meant to be the document",
 			"namespace", c.namespace, "keys", text)
 	}
 }
 
 // ignoredKeys lists, sorted, the keys of the sources that are neither the queue
-// document nor name it. Options are what FromConfigMaps returned of the sources.
+// document nor one of the options that are read. Options are what FromConfigMaps returned of the sources.
 func ignoredKeys(options map[string]string, sources ...config.Source) []string {
-	document := cmp.Or(options[policyGroup], defaultPolicyGroup) + ".yaml"
+	document := cmp.Or(options[config.PolicyGroupOption], config.DefaultPolicyGroup) + ".yaml"
+	read := []string{document, config.PolicyGroupOption, config.ClusterIDOption}
 	ignored := map[string]bool{}
 	for _, s := range sources {
 		for key := range s.Data {
-			ignored[key] = key != document && key != policyGroup
+			ignored[key] = !slices.Contains(read, key)
 		}
 		for key := range s.BinaryData {
 			plain, compressed := strings.CutSuffix(key, ".gz")
-			ignored[key] = !compressed || (plain != document && plain != policyGroup)
+			ignored[key] = !compressed || !slices.Contains(read, plain)
 		}
 	}
 	maps.DeleteFunc(ignored, func(_ string, ignored bool) bool { return !ignored })
@@ -202,11 +198,12 @@ func (c *ConfigMaps) get(i int, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 }
 
-func load(document []byte, source string, about *corev1.ConfigMap, handler ConfigHandler) {
+func load(document []byte, cluster, source string, about *corev1.ConfigMap, handler ConfigHandler) {
 	spec, err := config.Parse(document)
 	if err != nil {
 		handler.Failed(err, source, about)
 		return
 	}
+	spec.ClusterID = cluster
 	handler.Loaded(spec, source)
 }

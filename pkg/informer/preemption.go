@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,14 +84,21 @@ func refusal(pod *corev1.Pod) string {
 	return ""
 }
 
-// RequiredNode is the only node on which a pod that a DaemonSet controls can
+// daemonSetOwned tells whether a pod is a DaemonSet's: an owner of kind DaemonSet is
+// enough, it need not be the controller. That is YuniKorn's rule. Both law D1 and the
+// protection of DaemonSet pods as victims go by it.
+func daemonSetOwned(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
+}
+
+// RequiredNode is the only node on which a DaemonSet's pod can
 // run; empty for every other pod. Terms are alternatives, so all of them have to
 // name that node, but for those that are empty: these match no node.
 func RequiredNode(pod *corev1.Pod) string {
 	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
 	}
-	if c := metav1.GetControllerOfNoCopy(pod); c == nil || c.Kind != "DaemonSet" {
+	if !daemonSetOwned(pod) {
 		return ""
 	}
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms

@@ -87,8 +87,8 @@ func TestRequiredNode(t *testing.T) {
 
 		{"no owner", owned(), ""},
 		{"a ReplicaSet's", owned(owner("ReplicaSet", "rs", ptr.To(true))), ""},
-		{"owned and not controlled", owned(owner("DaemonSet", "ds", nil)), ""},
-		{"controlled by another", owned(owner("DaemonSet", "ds", ptr.To(false)), owner("Job", "j", ptr.To(true))), ""},
+		{"owned and not controlled", owned(owner("DaemonSet", "ds", nil)), "n1"},
+		{"controlled by another", owned(owner("DaemonSet", "ds", ptr.To(false)), owner("Job", "j", ptr.To(true))), "n1"},
 		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

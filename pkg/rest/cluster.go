@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -86,15 +87,21 @@ func BuildInformation() map[string]string {
 // sortedByProfile is the type of node sorting here.
 const sortedByProfile = "kube-scheduler"
 
-func (s *Server) clusterList() []Cluster {
+func (s *Server) clusterList(v *inventory.View) []Cluster {
+	build := maps.Clone(s.build)
+	if build["rmId"] != "" {
+		build["rmId"] = clusterID(v)
+	}
 	return []Cluster{{
-		StartTime: s.started.UnixNano(), RMBuildInformation: []map[string]string{s.build},
+		StartTime: s.started.UnixNano(), RMBuildInformation: []map[string]string{build},
 		Partition: Partition, ClusterName: "kubernetes",
 	}}
 }
 
 // clusters answers GET clusters.
-func (s *Server) clusters(w http.ResponseWriter, _ *http.Request) { answer(w, s.clusterList()) }
+func (s *Server) clusters(w http.ResponseWriter, _ *http.Request) {
+	answer(w, s.clusterList(s.inventory.View()))
+}
 
 func (s *Server) partitionList(v *inventory.View) []PartitionInfo {
 	capacity, used := v.Queues.Capacity(), v.Queues.Root().Allocated
@@ -103,7 +110,7 @@ func (s *Server) partitionList(v *inventory.View) []PartitionInfo {
 		apps[stateOf(a.AppRecord)]++
 	}
 	return []PartitionInfo{{
-		ClusterID: s.clusterID, Name: Partition,
+		ClusterID: clusterID(v), Name: Partition,
 		Capacity: PartitionCapacity{
 			Capacity: amounts(capacity.Map()), UsedCapacity: amounts(used.Map()),
 			Utilization: percent(used, resources.LimitFrom(capacity.Map())),

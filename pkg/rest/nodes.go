@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
@@ -9,15 +10,11 @@ import (
 )
 
 // node writes a node with the pods on it.
-func (p *page) node(v *inventory.View, n *inventory.Node) {
+func (p *page) node(v *inventory.View, n *inventory.Node, labels map[string]string) {
 	p.open('{')
 	p.textField("nodeID", n.Name)
 	p.textField("hostName", n.Name)
-	p.key("attributes")
-	p.open('{')
-	p.textField("si.io/hostname", n.Name)
-	p.textField("si/node-partition", Partition)
-	p.close('}')
+	p.attributes(n.Name, labels)
 	p.amountsField("capacity", n.Allocatable)
 	p.amountsField("allocated", n.Allocated)
 	p.amountsField("occupied", n.Occupied)
@@ -28,6 +25,28 @@ func (p *page) node(v *inventory.View, n *inventory.Node) {
 	p.boolField("schedulable", n.Schedulable)
 	p.reservations(v, n.Name)
 	p.close('}')
+}
+
+// attributes writes what YuniKorn knows of a node beside amounts: its labels, and two
+// entries of its own.
+func (p *page) attributes(node string, labels map[string]string) {
+	all := map[string]string{"si.io/hostname": node}
+	maps.Copy(all, labels)
+	all["si/node-partition"] = Partition
+	p.key("attributes")
+	p.open('{')
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		p.textField(key, all[key])
+	}
+	p.close('}')
+}
+
+// labelsOf returns the labels of a node.
+func (s *Server) labelsOf(node string) map[string]string {
+	if s.nodeLabels == nil {
+		return nil
+	}
+	return s.nodeLabels(node)
 }
 
 // reservations writes who holds a node.
@@ -42,13 +61,13 @@ func (p *page) reservations(v *inventory.View, node string) {
 	p.textsField("reservations", held)
 }
 
-func (p *page) nodes(v *inventory.View) {
+func (p *page) nodes(s *Server, v *inventory.View) {
 	p.open('[')
 	for _, n := range v.Nodes {
 		if p.failed() {
 			break
 		}
-		p.node(v, n)
+		p.node(v, n, s.labelsOf(n.Name))
 	}
 	p.close(']')
 }
@@ -58,7 +77,7 @@ func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
 	v := s.inventory.View()
 	header(w)
 	p := newPage(w)
-	p.nodes(v)
+	p.nodes(s, v)
 	_ = p.done()
 }
 
@@ -72,7 +91,7 @@ func (s *Server) node(w http.ResponseWriter, r *http.Request) {
 	}
 	header(w)
 	p := newPage(w)
-	p.node(v, n)
+	p.node(v, n, s.labelsOf(n.Name))
 	_ = p.done()
 }
 
@@ -150,5 +169,6 @@ func share(most resources.Amount, tenths int) resources.Amount {
 
 // nodeUtilizations answers GET scheduler/node-utilizations.
 func (s *Server) nodeUtilizations(w http.ResponseWriter, _ *http.Request) {
-	answer(w, []Utilizations{{ClusterID: s.clusterID, Partition: Partition, Utilizations: utilizations(s.inventory.View().Nodes)}})
+	v := s.inventory.View()
+	answer(w, []Utilizations{{ClusterID: clusterID(v), Partition: Partition, Utilizations: utilizations(v.Nodes)}})
 }

@@ -137,6 +137,17 @@ func (p *page) request(pod *inventory.Pod, why reasons.Reason, hold *reservation
 	p.close('}')
 }
 
+// inYuniKornsWords begins with what YuniKorn says in such a case, where it says something.
+func inYuniKornsWords(why reasons.Reason) string {
+	switch why.Code {
+	case reasons.OverMax:
+		return "Not enough queue quota: " + why.String()
+	case reasons.OverUserLimit, reasons.OverGroupLimit:
+		return "Not enough user quota: " + why.String()
+	}
+	return why.String()
+}
+
 // log writes why a pod waits, as the log of its allocation. A pod that failed was
 // told so then, any other is told now.
 func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
@@ -150,7 +161,7 @@ func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 	p.key("allocationLog")
 	p.open('[')
 	p.open('{')
-	p.textField("message", why.String())
+	p.textField("message", inYuniKornsWords(why))
 	p.timeField("lastOccurrence", at)
 	p.numberField("count", count)
 	p.close('}')

@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,6 +50,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Configuration says for the pages what became of the configuration; nil for nothing.
 	Configuration func() web.Configuration
+	// NodeLabels returns the labels of a node, which are not changed; nil for none.
+	NodeLabels func(name string) map[string]string
 	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
 	Build map[string]string
 }
@@ -67,7 +71,7 @@ type Server struct {
 	documents   documents
 	clock       clock.WithTicker
 	started     time.Time
-	clusterID   string
+	nodeLabels  func(name string) map[string]string
 	limits      limits
 	desk        *desk
 	shelf       *shelf
@@ -88,7 +92,7 @@ func NewServer(o Options) *Server {
 	s := &Server{
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
-		started: o.Clock.Now(), clusterID: DefaultClusterID, build: o.Build,
+		started: o.Clock.Now(), nodeLabels: o.NodeLabels, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
@@ -202,12 +206,33 @@ func ofPartition(handler http.HandlerFunc) http.HandlerFunc {
 // findQueue returns the queue that the request names; false if there is none,
 // which was answered then.
 func findQueue(w http.ResponseWriter, r *http.Request, v *inventory.View) (*queues.Queue, bool) {
-	path := strings.ToLower(r.PathValue("queue"))
-	q, ok := v.Queues.Find(path)
+	q, ok := named(r, "queue", func(path string) (*queues.Queue, bool) { return v.Queues.Find(strings.ToLower(path)) })
 	if !ok {
-		problem(w, http.StatusNotFound, "Queue not found", "there is no queue "+path)
+		problem(w, http.StatusNotFound, "Queue not found", "there is no queue "+strings.ToLower(r.PathValue("queue")))
 	}
 	return q, ok
+}
+
+// named finds what a part of the path names. Where nothing has the name as it came, the
+// name is decoded once more: YuniKorn's clients encode names twice.
+func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T, bool) {
+	name := r.PathValue(part)
+	found, ok := find(name)
+	if ok {
+		return found, true
+	}
+	if decoded, err := url.PathUnescape(name); err == nil && decoded != name {
+		return find(decoded)
+	}
+	return found, false
+}
+
+// clusterID is the name that the configuration gives the cluster.
+func clusterID(v *inventory.View) string {
+	if v.Spec == nil {
+		return DefaultClusterID
+	}
+	return cmp.Or(v.Spec.ClusterID, DefaultClusterID)
 }
 
 // queues answers GET partition/{partition}/queues.

@@ -136,24 +136,32 @@ func (s *Server) groups(w http.ResponseWriter, _ *http.Request) {
 
 // user answers GET partition/{partition}/usage/user/{user}.
 func (s *Server) user(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("user")
-	for _, u := range usersOf(s.inventory.View()) {
-		if u.UserName == name {
-			answer(w, u)
-			return
-		}
+	all := usersOf(s.inventory.View())
+	if i, ok := named(r, "user", indexIn(all, func(u *UserUsage) string { return u.UserName })); ok {
+		answer(w, all[i])
+		return
 	}
-	problem(w, http.StatusNotFound, "User not found", "no application of user "+name+" runs")
+	problem(w, http.StatusNotFound, "User not found", "no application of user "+r.PathValue("user")+" runs")
 }
 
 // group answers GET partition/{partition}/usage/group/{group}.
 func (s *Server) group(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("group")
-	for _, g := range groupsOf(s.inventory.View()) {
-		if g.GroupName == name {
-			answer(w, g)
-			return
-		}
+	all := groupsOf(s.inventory.View())
+	if i, ok := named(r, "group", indexIn(all, func(g *GroupUsage) string { return g.GroupName })); ok {
+		answer(w, all[i])
+		return
 	}
-	problem(w, http.StatusNotFound, "Group not found", "no application runs that limits of group "+name+" hold for")
+	problem(w, http.StatusNotFound, "Group not found", "no application runs that limits of group "+r.PathValue("group")+" hold for")
+}
+
+// indexIn finds entries of a list by their names.
+func indexIn[T any](list []T, nameOf func(*T) string) func(string) (int, bool) {
+	return func(name string) (int, bool) {
+		for i := range list {
+			if nameOf(&list[i]) == name {
+				return i, true
+			}
+		}
+		return 0, false
+	}
 }

@@ -153,7 +153,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: rest.BuildInformation(), Checks: audited.checks(),
+		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: rest.BuildInformation(), NodeLabels: nodeLabels(h), Checks: audited.checks(),
 	}, logger); err != nil {
 		return err
 	}

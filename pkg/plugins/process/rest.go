@@ -48,6 +48,18 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 	return nil
 }
 
+// nodeLabels returns the labels of nodes as the scheduler's informer has them.
+func nodeLabels(h fwk.Handle) func(name string) map[string]string {
+	nodes := h.SharedInformerFactory().Core().V1().Nodes().Lister()
+	return func(name string) map[string]string {
+		node, err := nodes.Get(name)
+		if err != nil {
+			return nil // it has just gone
+		}
+		return node.Labels
+	}
+}
+
 // certificate is the pair of a certificate and its key as the files have it.
 type certificate struct {
 	content dynamiccertificates.CertKeyContentProvider

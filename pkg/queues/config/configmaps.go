@@ -18,10 +18,14 @@ const (
 )
 
 const (
-	policyGroupOption  = "service.policyGroup"
-	defaultPolicyGroup = "queues"
-	compressedSuffix   = ".gz"
-	documentSuffix     = ".yaml"
+	// PolicyGroupOption is the service option that names the queue document.
+	PolicyGroupOption = "service.policyGroup"
+	// DefaultPolicyGroup is that name where the option is not set.
+	DefaultPolicyGroup = "queues"
+	// ClusterIDOption is the service option that names the cluster for readers.
+	ClusterIDOption  = "service.clusterId"
+	compressedSuffix = ".gz"
+	documentSuffix   = ".yaml"
 )
 
 // Source is the content of a ConfigMap; the zero value is one that is absent.
@@ -45,9 +49,9 @@ func FromConfigMaps(defaults, configs Source) (document []byte, options map[stri
 	first, err1 := flatten(DefaultsConfigMap, defaults)
 	second, err2 := flatten(QueuesConfigMap, configs)
 	maps.Copy(first, second)
-	group := first[policyGroupOption]
+	group := first[PolicyGroupOption]
 	if group == "" {
-		group = defaultPolicyGroup
+		group = DefaultPolicyGroup
 	}
 	key := group + documentSuffix
 	err = errors.Join(err1, err2, binaryDocument(DefaultsConfigMap, key, defaults), binaryDocument(QueuesConfigMap, key, configs))

@@ -95,6 +95,9 @@ func (f Filter) String() string {
 	case len(f.Groups) > 0:
 		parts = append(parts, "groups="+strings.Join(f.Groups, ","))
 	}
+	if f.NoNames {
+		parts = append(parts, "(a list without names)")
+	}
 	return strings.Join(parts, " ")
 }
 

@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
+// expressionChars tell a regular expression from a misspelled name, as in YuniKorn.
+const expressionChars = "^$*+?()[{}|"
+
 // filter checks the filter of a rule. A list is one regular expression or
-// plain names: a single entry that is not a plain name is the expression.
+// plain names: a single entry that is not a plain name is the expression. In a list
+// of several, what is not a name is left out, as YuniKorn does.
 func (r *report) filter(at place, raw rawFilter) Filter {
 	at = at.at("filter")
 	var out Filter
@@ -17,31 +21,53 @@ func (r *report) filter(at place, raw rawFilter) Filter {
 	default:
 		r.errorf(at.at("type"), raw.kind.line, "%s is not a type of filter: use allow or deny", quote(raw.kind.value))
 	}
-	out.Users, out.UserExp = r.filterList(at.at("users"), raw.users, userName)
-	out.Groups, out.GroupExp = r.filterList(at.at("groups"), raw.groups, groupName)
+	var noUser, noGroup bool
+	out.Users, out.UserExp, noUser = r.filterList(at.at("users"), "user", raw.users, userName)
+	out.Groups, out.GroupExp, noGroup = r.filterList(at.at("groups"), "group", raw.groups, groupName)
+	out.NoNames = noUser || noGroup
 	if out.Deny && out.Empty() && len(raw.users) == 0 && len(raw.groups) == 0 {
 		r.warnf(at, raw.kind.line, "has no effect: a filter without users and groups allows everybody, also with type deny")
 	}
 	return out
 }
 
-func (r *report) filterList(at place, list []text, name *regexp.Regexp) ([]string, *regexp.Regexp) {
-	if len(list) == 1 && list[0].broken {
+// filterList checks one list of a filter; the kind is "user" or "group". none is true
+// for a list of which no entry is a name.
+func (r *report) filterList(at place, kind string, list []text, name *regexp.Regexp) (names []string, exp *regexp.Regexp, none bool) {
+	if len(list) == 1 {
+		names, exp = r.filterEntry(at.index(0), kind, list[0], name)
+		return names, exp, false
+	}
+	for i, t := range list {
+		switch {
+		case t.broken: // reported before
+		case name.MatchString(t.value):
+			names = append(names, t.value)
+		default:
+			r.warnf(at.index(i), t.line, "%s is left out, it is not the name of a %s; a regular expression must stand alone in the list",
+				quote(t.value), kind)
+		}
+	}
+	return names, nil, len(list) > 0 && len(names) == 0
+}
+
+// filterEntry checks the only entry of a list.
+func (r *report) filterEntry(at place, kind string, t text, name *regexp.Regexp) ([]string, *regexp.Regexp) {
+	if t.broken {
 		return nil, nil
 	}
-	if len(list) == 1 && list[0].value != "" && !name.MatchString(list[0].value) {
-		expression, err := regexp.Compile(list[0].value)
-		if err != nil {
-			r.errorf(at.index(0), list[0].line, "%s is neither a name nor a regular expression: %v", quote(list[0].value), err)
-		}
-		return nil, expression
+	if name.MatchString(t.value) {
+		return []string{t.value}, nil
 	}
-	var names []string
-	for i, t := range list {
-		if !t.broken && !name.MatchString(t.value) {
-			r.errorf(at.index(i), t.line, "%s is not a name; a regular expression must stand alone in the list", quote(t.value))
-		}
-		names = append(names, t.value)
+	expression, err := regexp.Compile(t.value)
+	switch {
+	case err != nil:
+		r.errorf(at, t.line, "invalid rule filter %s list is not a proper list or regexp: %s is not a name, and not an expression: %v", kind, quote(t.value), err)
+		return nil, nil
+	case !strings.ContainsAny(t.value, expressionChars):
+		r.errorf(at, t.line, "invalid rule filter %s list is not a proper list or regexp: %s is not a name, and a regular expression has one of %s",
+			kind, quote(t.value), expressionChars)
+		return nil, nil
 	}
-	return names, nil
+	return nil, expression
 }

@@ -24,7 +24,8 @@ func (r *report) rulePaths(rules []*rawRule, root *rawQueue) {
 	}
 }
 
-// rulePath follows the fixed rules of a chain from the outermost parent inwards.
+// rulePath follows the fixed rules of a chain from the outermost parent inwards. As in
+// YuniKorn, create of the rule itself says whether queues of its parents may be missing.
 func (r *report) rulePath(rule *rawRule, index map[string]*rawQueue) {
 	var chain []*rawRule
 	for link := rule; link != nil; link = link.parent {
@@ -42,7 +43,7 @@ func (r *report) rulePath(rule *rawRule, index map[string]*rawQueue) {
 		}
 		path = join(path, value)
 		last := i == len(chain)-1
-		if !r.fixedPath(place{path: link.path, key: "value"}, link, path, last, index) {
+		if !r.fixedPath(place{path: link.path, key: "value"}, link, path, last, rule.create, index) {
 			return
 		}
 	}
@@ -58,7 +59,7 @@ func join(path, value string) string {
 
 // fixedPath checks that the path can hold applications (last) or queues, and
 // tells whether it makes sense to look further.
-func (r *report) fixedPath(at place, rule *rawRule, path string, last bool, index map[string]*rawQueue) bool {
+func (r *report) fixedPath(at place, rule *rawRule, path string, last, create bool, index map[string]*rawQueue) bool {
 	line := max(rule.line, rule.value.line)
 	q, deepest := index[path], deepestExisting(path, index)
 	switch {
@@ -68,10 +69,12 @@ func (r *report) fixedPath(at place, rule *rawRule, path string, last bool, inde
 		r.errorf(at, line, "queue %s is a leaf, there can be no queue below it for the rule to place into", path)
 	case q != nil:
 		return true
-	case !rule.create:
-		r.errorf(at, line, "queue %s does not exist and create is false", path)
 	case deepest.leaf():
 		r.errorf(at, line, "queue %s cannot be created: %s is a leaf", path, deepest.path)
+	case !create:
+		r.errorf(at, line, "queue %s does not exist and create is false", path)
+	case !rule.create:
+		r.warnf(at, line, "queue %s does not exist and create is false here: the rule places no pod until the queue is there", path)
 	default:
 		return true
 	}

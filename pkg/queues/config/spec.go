@@ -23,6 +23,9 @@ type Spec struct {
 	Checksum string
 	// Document is the text that was read; empty for a Spec made in code.
 	Document string
+	// ClusterID is option service.clusterId, which stands beside the document; empty
+	// where it is not set.
+	ClusterID string
 	// Warnings name what was accepted but is not acted upon, in document order: the
 	// first 1,000 that were found, and then how many more there are.
 	Warnings []Problem
@@ -183,11 +186,14 @@ type Filter struct {
 	// place where the single entry of the list was a regular expression.
 	Users, Groups     []string
 	UserExp, GroupExp *regexp.Regexp
+	// NoNames is true where a list has entries and none of them is a name: the filter
+	// is not empty, and that list has no user or group.
+	NoNames bool
 }
 
-// Empty tells whether the filter lists nobody, and so allows everybody.
+// Empty tells whether the filter has no list, and so allows all users.
 func (f Filter) Empty() bool {
-	return len(f.Users) == 0 && len(f.Groups) == 0 && f.UserExp == nil && f.GroupExp == nil
+	return !f.NoNames && len(f.Users) == 0 && len(f.Groups) == 0 && f.UserExp == nil && f.GroupExp == nil
 }
 
 // Problem is one error or warning of a document.

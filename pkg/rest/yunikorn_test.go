@@ -1,0 +1,115 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// TestNamesAreDecodedOnceMore: YuniKorn's clients encode names twice. A name counts as it
+// came where something has it.
+func TestNamesAreDecodedOnceMore(t *testing.T) {
+	const valid = "partitions:\n- name: default\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n" +
+		"    - name: a/b\n      limits: [{groups: [\"dev:ops\"], maxapplications: 3}]\n    - name: \"c#d\"\n"
+	c := newCluster(t, valid)
+	c.store.Upsert(store.Pod{
+		UID: "u", Namespace: "ns", Name: "p", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
+		Labels:      map[string]string{"queue": "root.a/b", "applicationId": "app"},
+		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a/b","groups":["dev:ops"]}`},
+	}, c.now)
+	c.store.Upsert(store.Pod{
+		UID: "u2", Namespace: "ns", Name: "p2", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
+		Labels:      map[string]string{"queue": "root.c#d", "applicationId": "app2"},
+		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a%2Fb"}`},
+	}, c.now)
+	const partition = "/ws/v1/partition/default/"
+	for path, want := range map[string]string{
+		"queue/root.a%2Fb":                   `"queuename":"root.a/b"`,
+		"queue/root.a%252Fb":                 `"queuename":"root.a/b"`,
+		"queue/root.A%252fb":                 `"queuename":"root.a/b"`,
+		"queue/root.c%2523d":                 `"queuename":"root.c#d"`,
+		"queue/root.a%252Fb/applications":    `"applicationID":"app"`,
+		"queue/root.a%252Fb/application/app": `"applicationID":"app"`,
+		"usage/user/a%2Fb":                   `"userName":"a/b"`,
+		"usage/user/a%252Fb":                 `"userName":"a%2Fb"`, // as it came
+		"usage/group/dev%3Aops":              `"groupName":"dev:ops"`,
+		"usage/group/dev%253Aops":            `"groupName":"dev:ops"`,
+		"queue/root.a%25252Fb":               "",
+		"queue/root.%25zz":                   "",
+		"usage/user/%2525":                   "",
+		"usage/group/none%252F":              "",
+	} {
+		w, body := c.do(t, http.MethodGet, partition+path)
+		switch {
+		case want == "" && w.Code != http.StatusNotFound:
+			t.Errorf("%s: %d %s, want 404", path, w.Code, body)
+		case want != "" && (w.Code != http.StatusOK || !contains(body, want)):
+			t.Errorf("%s: %d %s, want %s", path, w.Code, body, want)
+		}
+	}
+}
+
+func contains(body []byte, part string) bool {
+	var compact any
+	if json.Unmarshal(body, &compact) != nil {
+		return false
+	}
+	again, err := json.Marshal(compact)
+	return err == nil && strings.Contains(string(again), part)
+}
+
+// TestNodeHasItsLabels: attributes are the labels, and YuniKorn's own entries.
+func TestNodeHasItsLabels(t *testing.T) {
+	c := newCluster(t, "")
+	c.node(t, "n1", "vcore=1")
+	c.node(t, "n2", "vcore=1")
+	labels := map[string]map[string]string{"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si/node-partition": "mine"}}
+	c.server.nodeLabels = func(name string) map[string]string { return labels[name] }
+	for name, want := range map[string]map[string]string{
+		"n1": {"zone": "a", "kubernetes.io/hostname": "host", "si.io/hostname": "n1", "si/node-partition": "default"},
+		"n2": {"si.io/hostname": "n2", "si/node-partition": "default"},
+	} {
+		_, body := c.do(t, http.MethodGet, "/ws/v1/partition/default/node/"+name)
+		var node struct{ Attributes map[string]string }
+		if err := json.Unmarshal(body, &node); err != nil || len(node.Attributes) != len(want) {
+			t.Fatalf("%s: %v %v, want %v", name, err, node.Attributes, want)
+		}
+		for key, value := range want {
+			if node.Attributes[key] != value {
+				t.Errorf("%s: %s=%q, want %q", name, key, node.Attributes[key], value)
+			}
+		}
+	}
+	if len(labels["n1"]) != 3 {
+		t.Error("the labels of the informer's node were changed")
+	}
+}
+
+// TestClusterIsCalledAsConfigured: clusterId and rmId follow service.clusterId.
+func TestClusterIsCalledAsConfigured(t *testing.T) {
+	c := newCluster(t, "")
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: BuildInformation()})
+	c.http = c.server.Handler()
+	for _, name := range []string{"", "east", ""} {
+		spec := *config.Default()
+		spec.ClusterID = name
+		c.store.Configure(&spec, c.now)
+		want := name
+		if want == "" {
+			want = "mycluster"
+		}
+		for path, part := range map[string]string{
+			"/ws/v1/partitions": `"clusterId":"` + want + `"`, "/ws/v1/scheduler/node-utilizations": `"clusterId":"` + want + `"`,
+			"/ws/v1/clusters": `"rmId":"` + want + `"`, "/ws/v1/fullstatedump": `"rmId":"` + want + `"`,
+		} {
+			if w, body := c.do(t, http.MethodGet, path); !contains(body, part) {
+				t.Errorf("%s: %d %s, want %s", path, w.Code, body, part)
+			}
+		}
+	}
+}
