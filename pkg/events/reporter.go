@@ -81,8 +81,10 @@ func (r *Reporter) tell(ctx context.Context) {
 	}
 	for ; len(r.left) > 0 && r.Leading(); r.left = r.left[1:] {
 		report := r.left[0]
-		if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
-			return
+		if report.Demand == store.DemandUnsaid { // autoscalers buy nodes by the rest
+			if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
+				return
+			}
 		}
 		err := r.Tell(ctx, report)
 		if err == nil {
@@ -116,6 +118,9 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 	if report.Warning {
 		r.event(pod, string(report.Reason.Code), Advice(report.Reason))
 		return nil
+	}
+	if report.Demand != store.DemandUnsaid {
+		return r.tellDemand(ctx, pod, report)
 	}
 	return r.condition(ctx, pod, conditionOf(report))
 }

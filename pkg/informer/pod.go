@@ -36,6 +36,8 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 			p.Told = reasons.Code(c.Reason)
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && p.Node != "":
 			p.Scheduled = c.LastTransitionTime.Time
+		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && p.Node == "":
+			p.Demand = demandSaid(c.Reason, p.Gated)
 		}
 	}
 	if pod.Spec.Priority != nil {
@@ -55,6 +57,19 @@ func health(pod *corev1.Pod) store.Health {
 		return store.NotStarted
 	}
 	return store.Unready
+}
+
+// demandSaid is what a reason of condition PodScheduled says to cluster autoscalers. The
+// API server writes SchedulingGated for a pod that has scheduling gates; package events does
+// for one that is beyond a quota.
+func demandSaid(reason string, gated bool) store.DemandSaid {
+	switch {
+	case reason == corev1.PodReasonUnschedulable:
+		return store.DemandWanted
+	case reason == corev1.PodReasonSchedulingGated && !gated:
+		return store.DemandBeyond
+	}
+	return store.DemandUnsaid
 }
 
 // Translate is what the store needs to know of a pod, foreign or not.

@@ -13,16 +13,45 @@ type View interface {
 }
 
 // Basis says which usage a verdict is judged on.
-type Basis uint8
+type Basis struct {
+	committed bool
+	demand    *Demand // nil for none
+}
 
 // OnAllocated judges what has a node; PreFilter and Reserve use it, for there
 // the asked pod is one of the admitted. OnCommitted adds what was let through
 // the gate and has no node yet; the gate uses it, so that it does not let
 // through more than can be placed.
-const (
-	OnAllocated Basis = iota
-	OnCommitted
+var (
+	OnAllocated = Basis{}
+	OnCommitted = Basis{committed: true}
 )
+
+// OnDemand judges what has a node, what is arriving, and the demand: what would run if
+// nodes came. What was let through counts once it is known whether it found a node.
+func OnDemand(d *Demand) Basis { return Basis{demand: d} }
+
+// used is what a queue uses on this basis.
+func (on Basis) used(q *Queue) resources.Vector {
+	switch {
+	case on.committed:
+		return q.Committed()
+	case on.demand != nil:
+		return q.Allocated.Add(q.Arriving).Add(on.demand.queues[q.ID])
+	}
+	return q.Allocated
+}
+
+// usedBy is what a user or group uses on this basis.
+func (on Basis) usedBy(u OwnerUsage, by Charged) resources.Vector {
+	switch {
+	case on.committed:
+		return u.Allocated.Add(u.Admitted)
+	case on.demand != nil:
+		return u.Allocated.Add(on.demand.owners[by])
+	}
+	return u.Allocated
+}
 
 // Verdict is the answer to "may this ask run now".
 type Verdict struct {
@@ -58,10 +87,7 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 	if q.Max.IsUnlimited() {
 		return reasons.Reason{}
 	}
-	used := q.Allocated
-	if on == OnCommitted {
-		used = q.Committed()
-	}
+	used := on.used(q)
 	if q.Max.Allows(used, ask) {
 		return reasons.Reason{}
 	}
@@ -71,7 +97,10 @@ func AdmitAt(q *Queue, ask resources.Vector, on Basis) reasons.Reason {
 func overMax(q *Queue, used, ask resources.Vector, on Basis) reasons.Reason {
 	b := resources.WorstBreach(q.Max.Breaches(used, ask))
 	waiting := ""
-	if on == OnCommitted && q.Admitted.Get(b.Name) > 0 {
+	switch {
+	case on.demand.at(q.ID, b.Name) > 0:
+		waiting = " (with pods that wait for a node)"
+	case on.committed && q.Admitted.Get(b.Name) > 0:
 		waiting = " (with pods about to be placed)"
 	}
 	return whetherEver(b, reasons.New(reasons.OverMax, "queue %s: %s used %s%s, requested %s, max %s",
@@ -89,14 +118,22 @@ func whetherEver(b resources.Breach, why reasons.Reason) reasons.Reason {
 
 // AdmitApplication judges whether one more application may start below the
 // leaf: maxapplications of the leaf and every ancestor, root included.
-func AdmitApplication(v View, leaf ID) Verdict {
+func AdmitApplication(v View, leaf ID, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
-		if q.MaxApplications > 0 && uint64(max(q.Running, 0)) >= q.MaxApplications {
+		waiting := on.demand.starting(q.ID)
+		if n := max(q.Running, 0) + waiting; q.MaxApplications > 0 && uint64(n) >= q.MaxApplications {
 			return Verdict{At: q.ID, Reason: reasons.New(reasons.MaxApplications,
-				"queue %s: %s running, maxapplications %d", q.Path, count(q.Running, "application"), q.MaxApplications)}
+				"queue %s: %s running%s, maxapplications %d", q.Path, count(n, "application"), orWaiting(waiting), q.MaxApplications)}
 		}
 	}
 	return Granted
+}
+
+func orWaiting(n int) string {
+	if n > 0 {
+		return " or waiting for a node"
+	}
+	return ""
 }
 
 func count(n int, noun string) string {

@@ -73,7 +73,7 @@ root maxapps=3
 	run := func(path string) { d.Update(id(t, d, path), func(u *queues.Usage) { u.Running++ }) }
 	expect := func(path, want string) {
 		t.Helper()
-		if got := queues.AdmitApplication(d, id(t, d, path)).Reason.Text; got != want {
+		if got := queues.AdmitApplication(d, id(t, d, path), queues.OnCommitted).Reason.Text; got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}

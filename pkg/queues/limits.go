@@ -154,14 +154,14 @@ func (l *Ledger) Equal(m *Ledger) bool {
 func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := userLimit(q, o.User); limit != nil {
-			u := l.usage[Charged{q.ID, false, o.User}]
-			if b, over := breach(limit, u, ask, on); over {
+			by := Charged{q.ID, false, o.User}
+			if b, over := breach(limit, on.usedBy(l.usage[by], by), ask); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverUserLimit, q, "user", o.User, b)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
-			u := l.usage[Charged{q.ID, true, o.Group}]
-			if b, over := breach(limit, u, ask, on); over {
+			by := Charged{q.ID, true, o.Group}
+			if b, over := breach(limit, on.usedBy(l.usage[by], by), ask); over {
 				return Verdict{At: q.ID, Reason: overLimit(reasons.OverGroupLimit, q, "group", o.Group, b)}
 			}
 		}
@@ -171,16 +171,18 @@ func (l *Ledger) Admit(v View, leaf ID, o Owner, ask resources.Vector, on Basis)
 
 // AdmitApplication judges whether one more application of the owner may start
 // below the leaf.
-func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner) Verdict {
+func (l *Ledger) AdmitApplication(v View, leaf ID, o Owner, on Basis) Verdict {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if limit := userLimit(q, o.User); limit != nil {
-			n := l.usage[Charged{q.ID, false, o.User}].Running
+			by := Charged{q.ID, false, o.User}
+			n := l.usage[by].Running + on.demand.startingOf(by)
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.UserMaxApplications, q, "user", o.User, n, limit)}
 			}
 		}
 		if limit := ownGroupLimit(q, o); limit != nil {
-			n := l.usage[Charged{q.ID, true, o.Group}].Running
+			by := Charged{q.ID, true, o.Group}
+			n := l.usage[by].Running + on.demand.startingOf(by)
 			if full(limit, n) {
 				return Verdict{At: q.ID, Reason: tooMany(reasons.GroupMaxApplications, q, "group", o.Group, n, limit)}
 			}
@@ -200,11 +202,7 @@ func full(limit *config.Limit, running int) bool {
 	return limit.MaxApplications > 0 && uint64(max(running, 0)) >= limit.MaxApplications
 }
 
-func breach(limit *config.Limit, u OwnerUsage, ask resources.Vector, on Basis) (resources.Breach, bool) {
-	used := u.Allocated
-	if on == OnCommitted {
-		used = used.Add(u.Admitted)
-	}
+func breach(limit *config.Limit, used, ask resources.Vector) (resources.Breach, bool) {
 	if limit.MaxResources.Allows(used, ask) {
 		return resources.Breach{}, false
 	}

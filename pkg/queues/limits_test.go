@@ -107,7 +107,7 @@ root limit=*;maxapps=2 limit=/dev;maxapps=3
 	l := queues.NewLedger()
 	expect := func(path string, o queues.Owner, want string) {
 		t.Helper()
-		if got := l.AdmitApplication(d, id(t, d, path), o).Reason.String(); got != want {
+		if got := l.AdmitApplication(d, id(t, d, path), o, queues.OnCommitted).Reason.String(); got != want {
 			t.Errorf("%s in %s: got %q, want %q", o.User, path, got, want)
 		}
 	}

@@ -139,10 +139,10 @@ func (s *Store) judgeLimits(p *pod) queues.Verdict {
 	if p.app.counted {
 		return queues.Granted
 	}
-	if v := queues.AdmitApplication(s.draft, p.app.leaf); !v.OK() {
+	if v := queues.AdmitApplication(s.draft, p.app.leaf, queues.OnAllocated); !v.OK() {
 		return v
 	}
-	return s.ledger.AdmitApplication(s.draft, p.app.leaf, p.app.owner)
+	return s.ledger.AdmitApplication(s.draft, p.app.leaf, p.app.owner, queues.OnAllocated)
 }
 
 func (s *Store) paced(p *pod, until time.Time) reasons.Reason {

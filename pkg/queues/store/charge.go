@@ -25,6 +25,7 @@ func (s *Store) charge(a *app, c charge) {
 		u.Arriving = u.Arriving.Add(c.arriving)
 	}
 	add(&a.used)
+	s.demand.stale = true
 	a.growMost(c.allocated)
 	s.register.apps.add(a)
 	s.draft.Update(a.leaf, add)

@@ -35,6 +35,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkGranted()...)
 	errs = append(errs, s.checkOwed()...)
 	errs = append(errs, s.checkTwins()...)
+	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkTogether()...)
 	errs = append(errs, s.checkHolds()...)

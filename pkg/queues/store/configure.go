@@ -23,6 +23,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	s.lock()
 	defer s.unlock(now)
 	s.spec = spec
+	s.demand.stale = true
 	s.draft.Apply(spec)
 	s.reapplyQuotas()
 	s.rehome(now)
@@ -93,6 +94,7 @@ func (s *Store) reapplyNamespace(name string) {
 			continue
 		}
 		s.draft.SetNamespaceQuota(leaf, name, s.namespaces[name].quota)
+		s.demand.stale = true
 		s.indexPath(leaf)
 		s.reconsider[leaf] = struct{}{}
 	}

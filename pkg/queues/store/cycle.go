@@ -135,6 +135,8 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 		s.failedHolder(p, now)
 	default:
 		s.refused(p)
+		p.within = false
+		s.foundNoNode(p, now) // the scheduler says that it is unschedulable, and no node helps
 	}
 }
 
@@ -174,6 +176,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.window.failure()
 	s.joinTwins(p, kind)
 	s.toParked(p, why, now)
+	s.foundNoNode(p, now)
 	s.twinFailed(p)
 	if p.asks.due.at == ranking.Outside {
 		s.arm(p, p.asks.retryAt)
@@ -339,6 +342,9 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return p.reason
 	case waiting:
 		if p.heldByTwin() {
+			if !p.beyond.None() {
+				return p.beyond
+			}
 			return p.reason // it was told so, and so was one of its twins since
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
@@ -354,10 +360,16 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		if p.kept {
 			return p.mates.why()
 		}
+		if !p.beyond.None() {
+			return p.beyond
+		}
 		return p.reason
 	case cooling:
 		if p.asks.holds {
 			return p.reason
+		}
+		if !p.beyond.None() {
+			return p.beyond
 		}
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.failed.attempts()), p.reason.Text)
 	}

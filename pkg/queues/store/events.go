@@ -104,6 +104,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	}
 	s.disarm(p)
 	s.leaveTwins(p)
+	s.leaveDemand(p)
 	if p.state != unplaced {
 		if !p.state.allocated() {
 			s.charge(p.app, charge{pending: minus(p.held)})
@@ -237,6 +238,7 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	if same {
 		s.renewPod(p, event)
 		s.follow(p, now)
+		s.heardDemand(p, now)
 		return
 	}
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
@@ -274,6 +276,7 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.weighAs(p, resources.Vector{}, resources.Vector{})
 	s.charge(p.app, charge{pending: minus(p.held)})
 	s.leaveTwins(p)
+	s.leaveDemand(p)
 	s.leave(p, now)
 	s.enter(p, unplaced)
 	s.unplaced[p.UID] = p

@@ -58,6 +58,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 	p.reason, p.failed = reasons.Reason{}, nil
 	s.toWaiting(p)
+	s.heardDemand(p, now)
 	s.arm(p, now)
 	switch {
 	case gang == placement.GangSoft:

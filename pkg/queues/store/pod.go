@@ -78,6 +78,8 @@ type Pod struct {
 	// Told is the reason that people were told for the pod's waiting, by this
 	// process or one before it, and that was not taken back; empty for none.
 	Told reasons.Code
+	// Demand is what the condition PodScheduled of a pending pod says to autoscalers.
+	Demand DemandSaid
 }
 
 // maxRequest is the largest amount of a type that a pod is charged: 70 TB of
@@ -360,6 +362,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	}
 	s.keys.remove(p.UID)
 	s.leaveTwins(p)
+	s.leaveDemand(p)
 	s.disarm(p)
 	s.enter(p, to)
 	p.Node = node

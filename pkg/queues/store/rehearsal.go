@@ -179,8 +179,8 @@ func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues
 	r.OverMax = queues.Admit(live, r.Leaf, p.Request, queues.OnAllocated).Reason
 	r.Limited = s.ledger.Admit(live, r.Leaf, p.app.owner, p.Request, queues.OnAllocated).Reason
 	if r.Limited.None() && !p.app.counted {
-		if r.Limited = queues.AdmitApplication(live, r.Leaf).Reason; r.Limited.None() {
-			r.Limited = s.ledger.AdmitApplication(live, r.Leaf, p.app.owner).Reason
+		if r.Limited = queues.AdmitApplication(live, r.Leaf, queues.OnAllocated).Reason; r.Limited.None() {
+			r.Limited = s.ledger.AdmitApplication(live, r.Leaf, p.app.owner, queues.OnAllocated).Reason
 		}
 	}
 	r.Never, r.Delay = s.never(p), live.Queue(r.Leaf).Policies.PreemptionDelay

@@ -31,6 +31,9 @@ type Report struct {
 	// Reason is why the pod waits; none when it was let through after a reason
 	// had been told.
 	Reason reasons.Reason
+	// Demand is set where the condition PodScheduled has to say this, for Reason, and
+	// nothing else is to be told.
+	Demand DemandSaid
 	// Warning is true when the pod does not wait for the reason; nothing that was
 	// told before is taken back by it.
 	Warning bool
@@ -48,6 +51,9 @@ type report struct {
 	warnOf reasons.Code // with which code
 	warnAt time.Time    // when that became due; zero once it is done
 	at     int
+
+	demand   DemandSaid // what PodScheduled was to say last
+	demandAt time.Time
 }
 
 // Place serves the ranking of reports.
@@ -142,6 +148,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 	s.lock()
 	defer s.mu.Unlock()
 	var out []Report
+	s.reckonDemand(now)
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
 		t, ok := s.reports.due.First()
 		if !ok || t.due.After(now) {
@@ -160,9 +167,13 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	if warn, warning := s.takeWarning(t, now); warn {
 		return true, warning
 	}
+	if tell, demand := s.takeDemand(t, now); tell {
+		s.reports.look(t, now) // there may be more to tell
+		return true, demand
+	}
 	p := t.pod
 	code := s.code(p)
-	if p.state == parked && !p.kept || p.heldByTwin() || code == reasons.SchedulingGated {
+	if p.beyond.None() && (p.state == parked && !p.kept || p.heldByTwin()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself tells people about these
 	}
 	if p.state.allocated() {
@@ -219,6 +230,9 @@ func (s *Store) code(p *pod) reasons.Code {
 		return p.reason.Code
 	case waiting:
 		if p.heldByTwin() {
+			if !p.beyond.None() {
+				return p.beyond.Code
+			}
 			return p.reason.Code
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
@@ -229,10 +243,16 @@ func (s *Store) code(p *pod) reasons.Code {
 		if p.kept {
 			return p.mates.code()
 		}
+		if !p.beyond.None() {
+			return p.beyond.Code
+		}
 		return p.reason.Code
 	case cooling:
 		if p.asks.holds {
 			return p.reason.Code
+		}
+		if !p.beyond.None() {
+			return p.beyond.Code
 		}
 		return reasons.BackingOff
 	}

@@ -91,7 +91,7 @@ import (
 //
 //	tick D                      lets time pass, Tick included; wait D leaves Tick out
 //	reports [N]                 prints what is to be told now, at most N
-//	show pods|usage|settings|window|limits|holds|gated
+//	show pods|usage|settings|window|limits|holds|gated|demand
 //	look                        prints which queues have lawful unmet demand now, how long
 //	                            that of others took that have none any more, and the
 //	                            sums so far
@@ -404,6 +404,8 @@ func setPod(p *Pod, word string) bool {
 				p.Claim.Victims = append(p.Claim.Victims, types.UID(name))
 			}
 		}
+	case "said": // what the condition PodScheduled says
+		p.Demand = map[string]DemandSaid{"wanted": DemandWanted, "beyond": DemandBeyond}[value]
 	case "soft-gang":
 		delete(p.Annotations, placement.KeyPolicyParameters)
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
@@ -504,6 +506,10 @@ func (s *script) reports(words []string) string {
 	}
 	var b strings.Builder
 	for _, r := range s.store.NextReports(s.now, limit) {
+		if r.Demand != DemandUnsaid {
+			fmt.Fprintf(&b, "%s: PodScheduled is %s: %s\n", r.Name, map[DemandSaid]string{DemandWanted: "Unschedulable", DemandBeyond: "SchedulingGated"}[r.Demand], r.Reason)
+			continue
+		}
 		warning := map[bool]string{true: "warning: "}[r.Warning]
 		fmt.Fprintf(&b, "%s: %s%s\n", r.Name, warning, yes("taken back", r.Reason))
 	}
@@ -539,9 +545,25 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return s.holds()
 	case "gated":
 		return s.gated()
+	case "demand":
+		return s.demand()
 	}
 	d.Fatalf(t, "cannot show %s", what)
 	return ""
+}
+
+// demand prints the pods for which nodes are wanted, and those for which none is.
+func (s *script) demand() string {
+	var b strings.Builder
+	for _, p := range s.store.sortedPods() {
+		switch {
+		case p.within:
+			fmt.Fprintf(&b, "%s wanted\n", p.Name)
+		case !p.beyond.None():
+			fmt.Fprintf(&b, "%s beyond: %s\n", p.Name, p.beyond)
+		}
+	}
+	return b.String()
 }
 
 func (s *script) limits() string {

@@ -131,6 +131,7 @@ type Store struct {
 	journal   journal
 	chronicle chronicle
 	census    census
+	demand    demand
 	seq       uint64
 }
 
@@ -180,6 +181,7 @@ func New(spec *config.Spec, options Options) *Store {
 		refusals:   map[refusalKey]*refusal{},
 		reports:    newReports(),
 		census:     newCensus(),
+		demand:     newDemand(),
 	}
 	s.heldView.Store(s.holds.View())
 	s.indexQueues()

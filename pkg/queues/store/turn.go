@@ -27,6 +27,8 @@ type turn struct {
 	twins    *twins         // set once it was tried and found no node
 	hopes    uint64         // of probing, when it was admitted
 	reason   reasons.Reason // why it is unplaced, or was parked
+	within   bool           // it is part of the demand, see demand.go
+	beyond   reasons.Reason // which quota keeps it out of the demand
 	erred    bool           // it failed for another reason than that no node fits
 	notUntil time.Time      // end of its back-off
 	treeGen  uint64         // of the tree it was assumed on

@@ -85,19 +85,24 @@ func (s *Store) fillInOrder(now time.Time) {
 // judge is the one verdict on quotas: max on every level, user and group
 // limits, and maxapplications where the application does not count yet.
 func (s *Store) judge(a *app, request resources.Vector, on queues.Basis) queues.Verdict {
+	return s.judgeAs(a, a.counted, request, on)
+}
+
+// judgeAs does so for an application that counts, or not, against maxapplications.
+func (s *Store) judgeAs(a *app, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
 	if v := queues.Admit(s.draft, a.leaf, request, on); !v.OK() {
 		return v
 	}
 	if v := s.ledger.Admit(s.draft, a.leaf, a.owner, request, on); !v.OK() {
 		return v
 	}
-	if a.counted {
+	if counted {
 		return queues.Granted
 	}
-	if v := queues.AdmitApplication(s.draft, a.leaf); !v.OK() {
+	if v := queues.AdmitApplication(s.draft, a.leaf, on); !v.OK() {
 		return v
 	}
-	return s.ledger.AdmitApplication(s.draft, a.leaf, a.owner)
+	return s.ledger.AdmitApplication(s.draft, a.leaf, a.owner, on)
 }
 
 // unblock looks again at the groups that a queue with more room than before has

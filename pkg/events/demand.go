@@ -1,0 +1,52 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// DemandReason is the reason of condition PodScheduled of a pod that found no node.
+// Cluster autoscalers add nodes for pods with reason Unschedulable and for no others, so a
+// pod that a quota keeps from running on any node has SchedulingGated.
+func DemandReason(beyond reasons.Reason) (reason, message string) {
+	return corev1.PodReasonSchedulingGated, "no node is asked for: " + Advice(beyond)
+}
+
+// tellDemand writes the reason of condition PodScheduled. The write names the version of
+// the pod that was looked at: one that was bound meanwhile has another one, and keeps what
+// the binding wrote. The store has such a pod told again, if there is still something to tell.
+func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report store.Report) error {
+	if pod.Spec.NodeName != "" {
+		return nil
+	}
+	reason, message := corev1.PodReasonUnschedulable, report.Reason.Text
+	if report.Demand == store.DemandBeyond {
+		reason, message = DemandReason(report.Reason)
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": corev1.PodScheduled, "status": corev1.ConditionFalse, "reason": reason, "message": message,
+		}}},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the condition %s of pod %s/%s: %w", corev1.PodScheduled, pod.Namespace, pod.Name, err)
+	}
+	_, err = r.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("patch the condition %s of pod %s/%s: %w", corev1.PodScheduled, pod.Namespace, pod.Name, err)
+	}
+	return nil
+}

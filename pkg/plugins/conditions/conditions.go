@@ -1,0 +1,73 @@
+package conditions
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/paddock-scheduler/paddock/pkg/events"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// BeyondQuota says which quota keeps a pod that found no node from running even if a node
+// came; none for every other pod.
+type BeyondQuota func(pod types.UID) reasons.Reason
+
+// Correct has a scheduler that does not run yet write, on pods that are beyond a quota, what
+// no autoscaler adds a node for. Everything else of a failed cycle is as it was.
+func Correct(sched *scheduler.Scheduler, client kubernetes.Interface, beyond BeyondQuota) {
+	next := sched.FailureHandler
+	sched.FailureHandler = func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+		why := beyond(pod.Pod.UID)
+		if !why.None() {
+			f = corrected{Framework: f, cacher: cacher{APICacher: f.APICacher(), client: client, why: why}}
+		}
+		next(ctx, f, pod, status, nominating, start)
+	}
+}
+
+// corrected is the framework of one failed cycle of a pod that is beyond a quota.
+type corrected struct {
+	framework.Framework
+	cacher cacher
+}
+
+// APICacher returns where the scheduler writes the status of the pod.
+func (c corrected) APICacher() fwk.APICacher { return c.cacher }
+
+// cacher writes the status of a pod by way of the scheduler's own one, which is nil where
+// feature SchedulerAsyncAPICalls is off: then it writes at once, as the scheduler does.
+type cacher struct {
+	fwk.APICacher
+	client kubernetes.Interface
+	why    reasons.Reason
+}
+
+// PatchPodStatus writes a condition, with another reason if it says Unschedulable.
+func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
+	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
+		other := *condition
+		other.Reason, other.Message = events.DemandReason(c.why)
+		condition = &other
+	}
+	if c.APICacher != nil {
+		return c.APICacher.PatchPodStatus(pod, condition, nominating)
+	}
+	status := pod.Status.DeepCopy()
+	changed := condition != nil && podutil.UpdatePodCondition(status, condition)
+	if nominating.Mode() == fwk.ModeOverride && status.NominatedNodeName != nominating.NominatedNodeName {
+		status.NominatedNodeName, changed = nominating.NominatedNodeName, true
+	}
+	if !changed {
+		return nil, nil
+	}
+	return nil, util.PatchPodStatus(context.Background(), c.client, pod.Name, pod.Namespace, &pod.Status, status)
+}

@@ -1,0 +1,79 @@
+package queues
+
+import "github.com/paddock-scheduler/paddock/pkg/resources"
+
+// Demand is what would run if nodes came: the sum of what pods that found no node request,
+// as far as quotas allow all of them at once. It is kept for each queue with a max, for
+// each user and group with a limit, and as the number of applications that would start.
+// A pod that a quota refuses on top of the demand cannot run on a new node, so a cluster
+// autoscaler should add none for it. Demand is no charge: it refuses nothing else.
+//
+// It has one writer and no lock. The zero value, and nil for readers, is empty.
+type Demand struct {
+	queues map[ID]resources.Vector
+	owners map[Charged]resources.Vector
+	// starts and startsOf count the applications that would start.
+	starts   map[ID]int
+	startsOf map[Charged]int
+}
+
+// NewDemand returns an empty demand.
+func NewDemand() *Demand {
+	return &Demand{
+		queues: map[ID]resources.Vector{}, owners: map[Charged]resources.Vector{},
+		starts: map[ID]int{}, startsOf: map[Charged]int{},
+	}
+}
+
+// Add counts a pod of a leaf and an owner. Starts is true for the first pod of an
+// application that does not count against maxapplications yet.
+func (d *Demand) Add(v View, leaf ID, o Owner, request resources.Vector, starts bool) {
+	n := 0
+	if starts {
+		n = 1
+	}
+	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		if !q.IsRoot() && !q.Max.IsUnlimited() {
+			d.queues[q.ID] = d.queues[q.ID].Add(request)
+		}
+		d.starts[q.ID] += n
+		for _, by := range []Charged{{q.ID, false, o.User}, {q.ID, true, o.Group}} {
+			if len(q.Limits) > 0 {
+				d.owners[by] = d.owners[by].Add(request)
+				d.startsOf[by] += n
+			}
+		}
+	}
+}
+
+func (d *Demand) at(id ID, name string) resources.Amount {
+	if d == nil {
+		return 0
+	}
+	return d.queues[id].Get(name)
+}
+
+func (d *Demand) starting(id ID) int {
+	if d == nil {
+		return 0
+	}
+	return d.starts[id]
+}
+
+func (d *Demand) startingOf(by Charged) int {
+	if d == nil {
+		return 0
+	}
+	return d.startsOf[by]
+}
+
+// HasQuota tells whether any quota is on the path of a leaf: a max below root, a limit of
+// users or groups, or maxapplications. Pods of other leaves are always within.
+func HasQuota(v View, leaf ID) bool {
+	for q := v.Queue(leaf); q != nil; q = v.Queue(q.Parent) {
+		if !q.IsRoot() && !q.Max.IsUnlimited() || q.MaxApplications > 0 || len(q.Limits) > 0 {
+			return true
+		}
+	}
+	return false
+}
