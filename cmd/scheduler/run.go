@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -15,6 +16,7 @@ import (
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 
 	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
@@ -44,6 +46,7 @@ func run(opts *options.Options) error {
 	}
 	followLease(cc.LeaderElection, gate)
 	offerPreviews(ctx, &cc.ComponentConfig, sched)
+	correctConditions(ctx, cc.Client, sched)
 
 	utilfeature.DefaultMutableFeatureGate.AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
@@ -63,6 +66,16 @@ func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurat
 		return
 	}
 	shared.OfferPreviews(previewer)
+}
+
+// correctConditions has the scheduler ask no node for pods that a quota keeps from running.
+func correctConditions(ctx context.Context, client kubernetes.Interface, sched *scheduler.Scheduler) {
+	for _, profile := range sched.Profiles {
+		if s := process.For(ctx, profile).Store(); s != nil { // all profiles have the same
+			conditions.Correct(sched, client, s.BeyondQuota)
+			return
+		}
+	}
 }
 
 // followLease keeps the gate in step with the lease. Without leader election,

@@ -4,7 +4,10 @@
 // a sentence and what to do about it from package reasons. A warning about
 // something that is ignored, and for which no pod waits, is an event only.
 //
-// The condition is never PodScheduled with reason Unschedulable: that would
-// make a cluster autoscaler add nodes for pods that wait for a quota. Writes
-// are rate limited, and made by the leader only.
+// PodScheduled with reason Unschedulable makes a cluster autoscaler add nodes. So it is on a
+// pod only while the pod would run if a node came: where it is on a pod that a quota keeps
+// from running, the reason becomes SchedulingGated, and Unschedulable again once the quota
+// allows the pod; see demand.go.
+//
+// Writes are made by the leader only. They are rate limited, but for the last kind.
 package events

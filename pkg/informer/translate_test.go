@@ -43,12 +43,22 @@ func TestTranslate(t *testing.T) {
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"},
 				{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Reason: "OverMax"},
 			}
-			w.Told = reasons.OverMax
+			w.Told, w.Demand = reasons.OverMax, store.DemandWanted
+		}},
+		{"beyond a quota", func(p *corev1.Pod, w *store.Pod) {
+			p.Status.Conditions[0].Reason, w.Demand = "SchedulingGated", store.DemandBeyond
+		}},
+		{"has a scheduling gate", func(p *corev1.Pod, w *store.Pod) {
+			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
+			w.Gated, w.Demand = true, store.DemandUnsaid
+		}},
+		{"gates open again", func(p *corev1.Pod, w *store.Pod) {
+			p.Spec.SchedulingGates, w.Gated, w.Demand = nil, false, store.DemandBeyond
 		}},
 		{"taken back", func(p *corev1.Pod, w *store.Pod) {
 			p.Status.Conditions[1].Status, w.Told = corev1.ConditionTrue, ""
 		}},
-		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node = "n1", "n1" }},
+		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node, w.Demand = "n1", "n1", store.DemandUnsaid }},
 		{"bound at a time", func(p *corev1.Pod, w *store.Pod) {
 			w.Scheduled = created.Add(time.Minute)
 			p.Status.Conditions[0] = corev1.PodCondition{

@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
@@ -93,6 +94,8 @@ type cluster struct {
 	store     *store.Store
 	scheduler *scheduler.Scheduler
 	stop      func() // stops everything and waits for it
+	// queuesFile is queues.yaml, which may be written anew.
+	queuesFile string
 }
 
 // start runs a scheduler with both profiles until the end of the test.
@@ -101,7 +104,8 @@ func start(t testing.TB, o options) *cluster {
 	client := fake.NewSimpleClientset()
 	c := &cluster{t: t, client: client, api: newPodAPI(client), probe: newProbe()}
 	c.probe.disturb = o.disturb
-	cfg := configuration(t, o)
+	cfg, file := configuration(t, o)
+	c.queuesFile = file
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	factory := scheduler.NewInformerFactory(client, 0)
@@ -115,6 +119,9 @@ func start(t testing.TB, o options) *cluster {
 		t.Fatal(err)
 	}
 	c.scheduler, c.store = sched, c.process.Store()
+	if !o.stock {
+		conditions.Correct(sched, client, c.store.BeyondQuota)
+	}
 	if o.before != nil {
 		o.before(c)
 	}
@@ -211,7 +218,7 @@ profiles:
   plugins: {preFilter: {enabled: [{name: Probe}]}, reserve: {enabled: [{name: Probe}]}}
 `
 
-func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfiguration {
+func configuration(t testing.TB, o options) (_ *schedconfig.KubeSchedulerConfiguration, queues string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "queues.yaml")
 	if err := os.WriteFile(file, []byte(o.queues), 0o600); err != nil {
@@ -243,7 +250,7 @@ func configuration(t testing.TB, o options) *schedconfig.KubeSchedulerConfigurat
 	if err := validation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
 		t.Fatal(err)
 	}
-	return cfg
+	return cfg, file
 }
 
 // patience is how long a test waits for something that should happen at once.

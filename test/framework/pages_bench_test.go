@@ -184,7 +184,8 @@ func (c *cluster) offerPreviews(b *testing.B, o options) {
 	}
 	registry := plugins.NewInTreeRegistry()
 	registry[probeName] = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return newProbe(), nil }
-	previewer, shared, err := preemption.NewPreviewer(b.Context(), configuration(b, o), profiles, registry, c.scheduler.Cache)
+	cfg, _ := configuration(b, o)
+	previewer, shared, err := preemption.NewPreviewer(b.Context(), cfg, profiles, registry, c.scheduler.Cache)
 	if err != nil {
 		b.Fatal(err)
 	}

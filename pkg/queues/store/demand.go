@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -42,12 +44,14 @@ type demand struct {
 	sum    *queues.Demand
 	starts map[*app]bool      // applications whose start is in the sum
 	pods   map[types.UID]*pod // that found no node, or of which PodScheduled says something
-	stale  bool               // the pods, or what queues use, changed since the sum was made
-	made   time.Time
+	// check are pods of which PodScheduled may have to say something else.
+	check map[types.UID]struct{}
+	stale bool // the pods, or what queues use, changed since the sum was made
+	made  time.Time
 }
 
 func newDemand() demand {
-	return demand{sum: queues.NewDemand(), starts: map[*app]bool{}, pods: map[types.UID]*pod{}}
+	return demand{sum: queues.NewDemand(), starts: map[*app]bool{}, pods: map[types.UID]*pod{}, check: map[types.UID]struct{}{}}
 }
 
 // foundNoNode counts a pod for which no node was found, if every quota allows that.
@@ -63,14 +67,14 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 
 // heardDemand takes over what PodScheduled of a pending pod says, which may be what this
 // process has written, or what an earlier one did.
-func (s *Store) heardDemand(p *pod, now time.Time) {
-	if p.Demand == DemandUnsaid || p.RequiredNode != "" {
+func (s *Store) heardDemand(p *pod) {
+	if p.Demand == DemandUnsaid || p.RequiredNode != "" || p.state.allocated() {
 		return
 	}
-	if _, known := s.demand.pods[p.UID]; !known && p.app != nil {
+	if p.app != nil {
 		s.demand.pods[p.UID], s.demand.stale = p, true
 	}
-	s.reports.look(p.report, now)
+	s.demand.check[p.UID] = struct{}{} // a write before this event may have been refused
 }
 
 // leaveDemand takes a pod out that has a node, or waits in no queue.
@@ -79,6 +83,7 @@ func (s *Store) leaveDemand(p *pod) {
 		return
 	}
 	delete(s.demand.pods, p.UID)
+	delete(s.demand.check, p.UID)
 	p.within, p.beyond, s.demand.stale = false, reasons.Reason{}, true
 }
 
@@ -101,8 +106,10 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 // setDemand notes a verdict, and has people told if it is another one.
 func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 	if p.within != v.OK() || p.beyond.Code != v.Reason.Code {
-		s.reports.look(p.report, now)
 		s.changed(p)
+		if p.report != nil {
+			s.reports.look(p.report, now) // why it waits is another reason, too
+		}
 	}
 	p.within, p.beyond = v.OK(), v.Reason
 }
@@ -144,6 +151,9 @@ func (s *Store) reckonDemand(now time.Time) {
 	}
 	for ask, p := range x.pods {
 		s.setDemand(p, ask.Group().Verdict(), now)
+	}
+	for uid := range d.pods {
+		d.check[uid] = struct{}{}
 	}
 }
 
@@ -214,29 +224,43 @@ func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// takeDemand returns what PodScheduled of a pod has to say instead of what it says.
-func (s *Store) takeDemand(t *report, now time.Time) (tell bool, out Report) {
-	p := t.pod
-	if p.state == admitted || p.state.allocated() || p.asks.holds || !s.started {
-		return false, Report{}
+// takeDemand returns at most limit pods of which PodScheduled has to say something else.
+func (s *Store) takeDemand(limit int, now time.Time) []Report {
+	s.reckonDemand(now)
+	if !s.started {
+		return nil
 	}
-	want, why := DemandUnsaid, p.beyond
+	var out []Report
+	for _, uid := range slices.Sorted(maps.Keys(s.demand.check)) {
+		if len(out) == limit {
+			break
+		}
+		delete(s.demand.check, uid)
+		p := s.pods[uid]
+		if p == nil || p.state == admitted || p.state.allocated() || p.asks.holds {
+			continue
+		}
+		if want, why := s.demandOf(p); want != DemandUnsaid && want != p.Demand {
+			out = append(out, Report{Ref: p.Ref(), Demand: want, Reason: why})
+		}
+	}
+	return out
+}
+
+// demandOf is what PodScheduled of a waiting pod has to say; Unsaid where the scheduler
+// says it, or nothing need be said.
+func (s *Store) demandOf(p *pod) (DemandSaid, reasons.Reason) {
 	switch {
 	case p.state == unplaced && p.Demand == DemandWanted && !p.Gated: // no queue takes it, on any node
-		want, why = DemandBeyond, p.reason
-	case p.within && p.Demand == DemandBeyond: // else the scheduler says it
-		want, why = DemandWanted, p.reason
-		if why.None() {
-			why = reasons.New(reasons.NoNodeFits, "no node could take the pod")
-		}
+		return DemandBeyond, p.reason
 	case !p.beyond.None():
-		want = DemandBeyond
+		return DemandBeyond, p.beyond
+	case p.within && p.Demand == DemandBeyond && p.reason.None():
+		return DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
+	case p.within && p.Demand == DemandBeyond:
+		return DemandWanted, p.reason
 	}
-	if want == DemandUnsaid || want == p.Demand || want == t.demand && now.Before(t.demandAt.Add(lookAgain)) {
-		return false, Report{}
-	}
-	t.demand, t.demandAt = want, now
-	return true, Report{Ref: p.Ref(), Demand: want, Reason: why}
+	return DemandUnsaid, reasons.Reason{}
 }
 
 // checkDemand verifies that pods within or beyond are pods of queues that wait.

@@ -238,7 +238,7 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	if same {
 		s.renewPod(p, event)
 		s.follow(p, now)
-		s.heardDemand(p, now)
+		s.heardDemand(p)
 		return
 	}
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)

@@ -36,6 +36,7 @@ func (s *Store) placeAll(now time.Time) {
 // has none.
 func (s *Store) place(p *pod, now time.Time) {
 	defer s.tally(p)
+	defer s.heardDemand(p)
 	if p.Gated && p.Node == "" {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
 		return
@@ -58,7 +59,6 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 	p.reason, p.failed = reasons.Reason{}, nil
 	s.toWaiting(p)
-	s.heardDemand(p, now)
 	s.arm(p, now)
 	switch {
 	case gang == placement.GangSoft:

@@ -51,9 +51,6 @@ type report struct {
 	warnOf reasons.Code // with which code
 	warnAt time.Time    // when that became due; zero once it is done
 	at     int
-
-	demand   DemandSaid // what PodScheduled was to say last
-	demandAt time.Time
 }
 
 // Place serves the ranking of reports.
@@ -147,8 +144,7 @@ func (r *reports) look(t *report, at time.Time) {
 func (s *Store) NextReports(now time.Time, limit int) []Report {
 	s.lock()
 	defer s.mu.Unlock()
-	var out []Report
-	s.reckonDemand(now)
+	out := s.takeDemand(limit, now) // autoscalers buy nodes by it, so it comes first
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
 		t, ok := s.reports.due.First()
 		if !ok || t.due.After(now) {
@@ -166,10 +162,6 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	if warn, warning := s.takeWarning(t, now); warn {
 		return true, warning
-	}
-	if tell, demand := s.takeDemand(t, now); tell {
-		s.reports.look(t, now) // there may be more to tell
-		return true, demand
 	}
 	p := t.pod
 	code := s.code(p)

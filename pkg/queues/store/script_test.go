@@ -508,6 +508,8 @@ func (s *script) reports(words []string) string {
 	for _, r := range s.store.NextReports(s.now, limit) {
 		if r.Demand != DemandUnsaid {
 			fmt.Fprintf(&b, "%s: PodScheduled is %s: %s\n", r.Name, map[DemandSaid]string{DemandWanted: "Unschedulable", DemandBeyond: "SchedulingGated"}[r.Demand], r.Reason)
+			s.pods[r.Name].Demand = r.Demand
+			s.store.Upsert(*s.pods[r.Name], s.now) // what was written arrives
 			continue
 		}
 		warning := map[bool]string{true: "warning: "}[r.Warning]

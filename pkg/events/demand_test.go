@@ -1,0 +1,107 @@
+package events
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+func demandOf(name string, said store.DemandSaid, why reasons.Reason) store.Report {
+	r := reportOf(name, why)
+	r.Demand = said
+	return r
+}
+
+func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
+	since := metav1.NewTime(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).Local())
+	before := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes", LastTransitionTime: since}
+	for _, c := range []struct {
+		name            string
+		said            store.DemandSaid
+		why             reasons.Reason
+		reason, message string
+	}{
+		{"beyond", store.DemandBeyond, overMax("queue root.a is full"), "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
+		{"wanted again", store.DemandWanted, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), "Unschedulable", "0 of 3 nodes fit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPod("p", before)
+				p.ResourceVersion = "7"
+				d := newDesk(t, p)
+				if err := d.Tell(t.Context(), demandOf("p", c.said, c.why)); err != nil {
+					t.Fatal(err)
+				}
+				want := `{"metadata":{"resourceVersion":"7","uid":"uid-p"},"status":{"conditions":[{"message":"` + c.message +
+					`","reason":"` + c.reason + `","status":"False","type":"PodScheduled"}]}}`
+				if diff := cmp.Diff(want, string(d.patches()[0].GetPatch())); diff != "" {
+					t.Errorf("patch (-want +got)\n%s", diff)
+				}
+				pod, err := d.client.CoreV1().Pods("ns").Get(t.Context(), "p", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				after := before
+				after.Reason, after.Message = c.reason, c.message
+				if diff := cmp.Diff([]corev1.PodCondition{after}, pod.Status.Conditions); diff != "" {
+					t.Errorf("conditions (-want +got)\n%s", diff)
+				}
+				if len(d.recorder.events) != 0 {
+					t.Errorf("events: %q, want none", d.recorder.events)
+				}
+			})
+		})
+	}
+}
+
+// TestTellDemandLeavesBoundPodsAlone: what a binding has written stays.
+func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bound := newPod("bound")
+		bound.Spec.NodeName = "node"
+		d := newDesk(t, bound, newPod("changed"))
+		d.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "changed", nil)
+		})
+		for _, name := range []string{"bound", "changed"} {
+			if err := d.Tell(t.Context(), demandOf(name, store.DemandBeyond, overMax("full"))); err != nil {
+				t.Errorf("pod %s: %v", name, err)
+			}
+		}
+		if n := len(d.patches()); n != 1 {
+			t.Errorf("%d writes, want one, of the pod that changed without this process having seen it", n)
+		}
+	})
+}
+
+// TestDemandDoesNotWaitForOtherWrites: autoscalers buy nodes meanwhile.
+func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		for i := range 300 {
+			p := newPod(string(rune('a'+i%26)) + "-" + time.Duration(i).String())
+			if err := d.pods.Add(p); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.client.Tracker().Add(p); err != nil {
+				t.Fatal(err)
+			}
+			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, store.DemandBeyond, overMax("full")))
+		}
+		defer d.run(t)()
+		pass(5 * time.Second)
+		if n := len(d.patches()); n != 300 {
+			t.Errorf("%d writes after 5 s, want 300", n)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package framework_test
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// demandQueues have one quota each; more is the max of queue capped.
+const demandQueues = `
+partitions:
+- name: default
+  placementrules: [{name: provided}]
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: capped, resources: {max: {vcore: %d}}}
+    - name: user
+      limits: [{limit: each user, users: ["*"], maxresources: {vcore: 4}}]
+    - {name: apps, maxapplications: 1}
+    - {name: free}
+`
+
+// wanted watches which pods the API server shows as unschedulable, at every write.
+type wanted struct {
+	mu   sync.Mutex
+	now  map[types.UID]bool
+	most int
+}
+
+func (w *wanted) see(p *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := condition(p, corev1.PodScheduled)
+	if c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && p.Spec.NodeName == "" {
+		w.now[p.UID] = true
+	} else {
+		delete(w.now, p.UID)
+	}
+	w.most = max(w.most, len(w.now))
+}
+
+func (w *wanted) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.now)
+}
+
+// asksFor makes pods of so many cores each, of one application or of one each.
+func asksFor(n int, cores string, queue string, oneApp bool) []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range n {
+		app := "app"
+		if !oneApp {
+			app = fmt.Sprintf("app-%d", i)
+		}
+		p := inQueue(pod(managed, fmt.Sprintf("%s-%03d", queue, i), i), queue, app)
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cores)
+		out = append(out, p)
+	}
+	return out
+}
+
+func startDemand(t *testing.T, most int) (*cluster, *wanted) {
+	t.Helper()
+	w := &wanted{now: map[types.UID]bool{}}
+	c := start(t, options{queues: fmt.Sprintf(demandQueues, most), backoff: 1})
+	c.api.patched = w.see
+	c.addNodes(1, 1)
+	full := onNode(inQueue(pod(managed, "full", 0), "free", "full"), "node-000")
+	c.api.create(t, full)
+	c.eventually("the node is full", func() bool { return c.used("root.free") == 1 })
+	return c, w
+}
+
+// decided tells whether each pod has a condition PodScheduled.
+func (c *cluster) decided(pods []*corev1.Pod) bool {
+	for _, p := range pods {
+		if condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		pods []*corev1.Pod
+		want int
+	}{
+		{"max 10 and 40 pods of 1", asksFor(40, "1", "capped", true), 10},
+		{"user limit 4 and ten pods of 3", asksFor(10, "3", "user", true), 1},
+		{"maxapplications 1 and five applications", asksFor(5, "1", "apps", false), 1},
+		{"200 pods without a quota", asksFor(200, "1", "free", true), 200},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, w := startDemand(t, 10)
+			c.api.create(t, test.pods...)
+			c.eventually("all pods are decided about", func() bool { return c.decided(test.pods) })
+			c.eventually("nodes are wanted for as many pods as may run", func() bool { return w.count() == test.want })
+			if w.most > test.want {
+				t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
+			}
+		})
+	}
+}
+
+func TestDemandFollowsAMaxThatChanges(t *testing.T) {
+	c, w := startDemand(t, 10)
+	pods := asksFor(20, "1", "capped", true)
+	c.api.create(t, pods...)
+	c.eventually("nodes are wanted for ten pods", func() bool { return c.decided(pods) && w.count() == 10 })
+	for _, most := range []int{3, 12} {
+		if err := os.WriteFile(c.queuesFile, fmt.Appendf(nil, demandQueues, most), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.eventually(fmt.Sprintf("nodes are wanted for %d pods", most), func() bool { return w.count() == most })
+		for i, p := range pods { // the first of the order
+			got := condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled).Reason
+			if want := i < most; (got == corev1.PodReasonUnschedulable) != want {
+				t.Errorf("max %d: pod %d has reason %s", most, i, got)
+			}
+		}
+	}
+}
+
+func TestSmallPodRunsAlthoughALargerOneBeforeItFoundNoNode(t *testing.T) {
+	c, w := startDemand(t, 4)
+	large := asksFor(1, "4", "capped", true)[0]
+	c.api.create(t, large)
+	c.eventually("a node is wanted for the large pod", func() bool { return w.count() == 1 })
+	small := inQueue(pod(managed, "small", 9), "capped", "small")
+	c.addMoreNodes(1, 1, 1)
+	c.api.create(t, small)
+	c.eventually("the small pod is bound", func() bool { return c.bound(small) })
+	// With 1 of 4 used, no node helps the large pod any more.
+	c.eventually("no node is wanted", func() bool { return w.count() == 0 })
+}
+
+// TestConditionsOfAnEarlierProcessAreCorrected: what an earlier process, or a scheduler
+// without these plugins, has written is taken back.
+func TestConditionsOfAnEarlierProcessAreCorrected(t *testing.T) {
+	c, w := startDemand(t, 1)
+	pods := asksFor(5, "1", "capped", true)
+	for _, p := range pods {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		w.see(p)
+	}
+	began := time.Now()
+	c.api.create(t, pods...)
+	c.eventually("a node is wanted for one pod", func() bool { return w.count() == 1 })
+	t.Logf("after %v", time.Since(began))
+}
