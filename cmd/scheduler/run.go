@@ -72,7 +72,7 @@ func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurat
 func correctConditions(ctx context.Context, client kubernetes.Interface, sched *scheduler.Scheduler) {
 	for _, profile := range sched.Profiles {
 		if s := process.For(ctx, profile).Store(); s != nil { // all profiles have the same
-			conditions.Correct(sched, client, s.BeyondQuota)
+			sched.FailureHandler = conditions.Correct(sched.FailureHandler, client, s.BeyondQuota)
 			return
 		}
 	}

@@ -120,7 +120,7 @@ func start(t testing.TB, o options) *cluster {
 	}
 	c.scheduler, c.store = sched, c.process.Store()
 	if !o.stock {
-		conditions.Correct(sched, client, c.store.BeyondQuota)
+		sched.FailureHandler = conditions.Correct(sched.FailureHandler, client, c.store.BeyondQuota)
 	}
 	if o.before != nil {
 		o.before(c)

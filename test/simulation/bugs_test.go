@@ -63,6 +63,7 @@ const (
 	bugNeverThere   = "that a pod of a DaemonSet preempts nobody is not noticed"
 	bugOwnMate      = "somebody goes for whom it waits at Permit"
 	bugMeek         = "some pods are taken for such that preempt nobody"
+	bugBuys         = "what scheduler and process say of demand is not corrected"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -104,6 +105,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugLaw + "5", "makes pods go .* law 5: "},
 	{bugLaw + "6", "makes pods go .* law 6: its priority"},
 	{bugLaw + "7", "makes pods go .* law 7: "},
+	{bugBuys, "a node is wanted for pod"},
 	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
 	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
 	{bugOwnMate, "waits at Permit for the asker itself"},

@@ -279,8 +279,11 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		return nil, fmt.Errorf("nobody has taught this API server patches of type %s of %v", pt, subresources)
 	}
 	var says struct {
-		Metadata struct{ UID types.UID }
-		Status   struct {
+		Metadata struct {
+			UID             types.UID
+			ResourceVersion string
+		}
+		Status struct {
 			Conditions []corev1.PodCondition
 		}
 	}
@@ -302,6 +305,11 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			return err
 		case after.UID != pod.UID:
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the patch is another one"))
+		case says.Metadata.ResourceVersion != "" && says.Metadata.ResourceVersion != pod.ResourceVersion:
+			return apierrors.NewConflict(c.kind.resource, name, errors.New("the version in the patch is another one"))
+		}
+		if c.in.sim.bug == bugBuys && slices.ContainsFunc(says.Status.Conditions, saysBeyond) {
+			return nil
 		}
 		if c.in.sim.patchWrongly(pod, after) && len(says.Status.Conditions) == 0 {
 			return nil
@@ -327,6 +335,11 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		c.in.strand()
 	}
 	return patched, err
+}
+
+// saysBeyond tells whether a condition asks autoscalers for no node.
+func saysBeyond(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated
 }
 
 // statusPatch is what patches of a pod's status have, which all come from the

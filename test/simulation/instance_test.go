@@ -19,6 +19,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
@@ -107,6 +108,9 @@ func (s *simulation) launch() (*instance, error) {
 		scheduler.WithFrameworkOutOfTreeRegistry(in.registry()))
 	if err == nil {
 		err = profiles.Check(cfg, profiles.Effective(sched.Profiles)) // as the command does
+		if s.bug != bugBuys {
+			sched.FailureHandler = conditions.Correct(sched.FailureHandler, in.client, in.store().BeyondQuota)
+		}
 	}
 	if err != nil {
 		cancel()

@@ -194,6 +194,7 @@ func (s *simulation) complaints() []complaint {
 	}
 	all = append(all, s.claims(leader)...)
 	all = append(all, s.nominations(leader)...)
+	all = append(all, s.overDemand()...)
 	for _, pod := range s.api.allPods() {
 		if err := s.unasked(leader, pod); err != nil {
 			err = fmt.Errorf("%s: nobody asks for pod %s (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	fwk "k8s.io/kube-scheduler/framework"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
@@ -21,11 +20,13 @@ import (
 // came; none for every other pod.
 type BeyondQuota func(pod types.UID) reasons.Reason
 
-// Correct has a scheduler that does not run yet write, on pods that are beyond a quota, what
-// no autoscaler adds a node for. Everything else of a failed cycle is as it was.
-func Correct(sched *scheduler.Scheduler, client kubernetes.Interface, beyond BeyondQuota) {
-	next := sched.FailureHandler
-	sched.FailureHandler = func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
+// FailureHandler is what a scheduler calls when a cycle has failed, its field of this name.
+type FailureHandler = func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time)
+
+// Correct returns the failure handler of a scheduler, changed so that it writes, on pods that
+// are beyond a quota, what no autoscaler adds a node for. Everything else is as it was.
+func Correct(next FailureHandler, client kubernetes.Interface, beyond BeyondQuota) FailureHandler {
+	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		why := beyond(pod.Pod.UID)
 		if !why.None() {
 			f = corrected{Framework: f, cacher: cacher{APICacher: f.APICacher(), client: client, why: why}}
