@@ -164,13 +164,14 @@ type trial struct {
 	pods  map[*order.Ask]*pod
 	apps  map[*app]*order.App
 	used  map[*app]resources.Vector      // committed, and what was placed
-	below map[queues.ID]resources.Vector // the same of queues
+	below map[queues.ID]resources.Vector // what was placed below a queue
 }
 
 func (s *Store) newTrial() *trial {
 	x := &trial{s: s, index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
 		used: map[*app]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
 	x.index.SetCapacity(s.capacity.told)
+	x.index.SetStrict(s.preemption.StrictGuarantee)
 	return x
 }
 
@@ -191,9 +192,9 @@ func (x *trial) addPath(id queues.ID) {
 		return
 	}
 	x.addPath(q.Parent)
-	x.below[id] = q.Committed()
+	x.below[id] = resources.Vector{}
 	x.index.SetQueue(id, q.Settings)
-	x.index.SetUsed(id, x.below[id])
+	x.index.SetUsed(id, q.Committed(), q.Staying())
 }
 
 // place takes an ask out of the order, as if its pod ran.
@@ -208,8 +209,9 @@ func (x *trial) place(ask *order.Ask) {
 	c.Counted = true
 	x.index.SetClass(x.apps[a], c)
 	for q := range x.s.draft.Ancestors(a.leaf) {
-		x.below[q.ID] = x.below[q.ID].Add(p.Request)
-		x.index.SetUsed(q.ID, x.below[q.ID])
+		more := x.below[q.ID].Add(p.Request)
+		x.below[q.ID] = more
+		x.index.SetUsed(q.ID, q.Committed().Add(more), q.Staying().Add(more))
 	}
 }
 
