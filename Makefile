@@ -1,6 +1,6 @@
-# `make help` lists the targets. Needed: Go, git, gcc (for the race detector),
-# Chromium (for the tests of the web pages: apt-get install chromium), and the Go
-# module proxy. A first build compiles Kubernetes: about ten minutes
+# `make help` lists the targets. Needed: Go and the Go module proxy. The tests also
+# need git, gcc (the race detector) and Chromium (the web pages): `make test` installs
+# what is missing, or says how. A first build compiles Kubernetes: about ten minutes
 # on two cores; later ones take seconds.
 
 SHELL := bash
@@ -58,8 +58,13 @@ run: ## Run a local cluster with simulated nodes: NODES=, DIR=, KUBECONFIG= choo
 	@LDFLAGS="$$PADDOCK_LDFLAGS" exec bin/localcluster
 
 .PHONY: test
-test: lint unit integration ## Everything that must pass before a change goes in; pictures of the web pages are left in bin/pictures.
+test: prerequisites ## Everything that must pass before a change goes in; pictures of the web pages are left in bin/pictures.
+	@$(MAKE) --no-print-directory lint unit integration
 	@printf 'pictures of the web pages: %s in bin/pictures\n' "$$(find bin/pictures -name '*.png' | wc -l)"
+
+.PHONY: prerequisites
+prerequisites: ## Install what the tests need beside Go, as root with apt-get; else say the command.
+	@hack/prerequisites.sh
 
 .PHONY: browser
 browser: ## Look at the web pages with Chromium; pictures are left in bin/pictures.

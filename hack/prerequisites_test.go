@@ -1,0 +1,127 @@
+// Package hack tests the scripts beside it.
+package hack
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine is what a machine has: programs by name, each a line of shell.
+type machine map[string]string
+
+// prerequisites runs the script on the machine and returns what it prints and whether it
+// is content.
+func (m machine) prerequisites(t *testing.T, env ...string) (string, bool) {
+	t.Helper()
+	bin := t.TempDir()
+	for _, program := range []string{"bash", "cat", "chmod"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, line := range m {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!"+filepath.Join(bin, "bash")+"\n"+line+"\n"), 0o755); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	script, err := filepath.Abs("prerequisites.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "bash"), script)
+	cmd.Env = append([]string{"PATH=" + bin, "BIN=" + bin}, env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err == nil
+}
+
+// apt is an apt-get that installs: it writes its arguments to the output, and programs.
+const apt = `echo "apt-get $*" >&2
+[[ $1 == install ]] || exit 0
+for p in "$@"; do case $p in gcc|git|chromium) printf '#!%s\n' "$BIN/bash" >"$BIN/$p"; chmod +x "$BIN/$p";; esac; done`
+
+func TestPrerequisites(t *testing.T) {
+	all := machine{"go": "", "git": "", "gcc": "", "chromium": ""}
+	with := func(change machine, without ...string) machine {
+		m := machine{}
+		for name, line := range all {
+			m[name] = line
+		}
+		for _, name := range without {
+			delete(m, name)
+		}
+		for name, line := range change {
+			m[name] = line
+		}
+		return m
+	}
+	root, user := "echo 0", "echo 1000"
+	for _, c := range []struct {
+		name    string
+		machine machine
+		env     []string
+		ok      bool
+		says    []string // nothing at all where it is empty
+	}{
+		{name: "everything", machine: all, ok: true},
+		{name: "another name of the browser", machine: with(machine{"google-chrome": ""}, "chromium"), ok: true},
+		{name: "a browser that CHROMIUM names", machine: with(machine{"mine": ""}, "chromium"), env: []string{"CHROMIUM=mine"}, ok: true},
+		{name: "root, fresh", machine: with(machine{"id": root, "apt-get": apt}, "git", "gcc", "chromium"), ok: true,
+			says: []string{"installing git gcc libc6-dev chromium", "apt-get update", "apt-get install -y --no-install-recommends git gcc libc6-dev chromium"}},
+		{name: "root, only the browser", machine: with(machine{"id": root, "apt-get": apt}, "chromium"), ok: true,
+			says: []string{"apt-get install -y --no-install-recommends chromium\n"}},
+		{name: "a compiler without headers", machine: with(machine{"id": user, "apt-get": apt, "gcc": "exit 1"}),
+			says: []string{"run: sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev\n"}},
+		{name: "not root", machine: with(machine{"id": user, "apt-get": apt}, "gcc", "chromium"),
+			says: []string{"run: sudo apt-get update && sudo apt-get install -y --no-install-recommends gcc libc6-dev chromium\n"}},
+		{name: "no apt-get", machine: with(machine{"id": root}, "chromium"), says: []string{"are missing: chromium\n"}},
+		{name: "no list of packages", machine: with(machine{"id": root, "apt-get": "exit 100"}, "chromium"), says: []string{"apt-get update failed", "chromium"}},
+		{name: "no such package", machine: with(machine{"id": root, "apt-get": "[[ $1 == update ]]"}, "chromium"), says: []string{"this failed: apt-get install"}},
+		{name: "a package without the program", machine: with(machine{"id": root, "apt-get": ""}, "chromium"), says: []string{"still missing", "chromium"}},
+		{name: "CHROMIUM is wrong", machine: with(machine{"id": root, "apt-get": apt}), env: []string{"CHROMIUM=/nowhere"}, says: []string{"CHROMIUM is /nowhere"}},
+		{name: "CC is wrong", machine: with(machine{"id": root, "apt-get": apt}), env: []string{"CC=/nowhere"}, says: []string{"CC is /nowhere"}},
+		{name: "no Go", machine: with(machine{"id": root, "apt-get": apt}, "go"), says: []string{"https://go.dev/dl"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, ok := c.machine.prerequisites(t, c.env...)
+			if ok != c.ok || len(c.says) == 0 && out != "" {
+				t.Errorf("content %v, want %v; it says\n%s", ok, c.ok, out)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(out, text) {
+					t.Errorf("it says\n%s\nwithout %q", out, text)
+				}
+			}
+		})
+	}
+}
+
+// TestNothingIsCompiledBefore: `make test` looks for what it needs before all else, and
+// .ci/run does nothing of it.
+func TestNothingIsCompiledBefore(t *testing.T) {
+	cmd := exec.Command("make", "-C", "..", "-n", "test")
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	first, golang := strings.Index(string(out), "hack/prerequisites.sh"), strings.Index(string(out), "go ")
+	if first < 0 || golang >= 0 && golang < first {
+		t.Errorf("prerequisites at %d, the first go command at %d of\n%s", first, golang, out)
+	}
+	run, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"apt-get", "chromium", "gcc"} {
+		if strings.Contains(string(run), word) {
+			t.Errorf(".ci/run has %q: make test installs what is missing", word)
+		}
+	}
+}
