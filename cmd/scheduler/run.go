@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -25,7 +26,7 @@ import (
 // run makes the scheduler and runs it until the process is told to end. It
 // returns an error if the scheduler could not be made or ended by itself.
 func run(opts *options.Options) error {
-	ctx := server.SetupSignalContext()
+	ctx := drained(server.SetupSignalContext())
 
 	// The plugins are made in Setup and ask the gate from then on; it stays
 	// closed until the lease is held.
@@ -51,6 +52,22 @@ func run(opts *options.Options) error {
 	utilfeature.DefaultMutableFeatureGate.AddMetrics()
 	opts.ComponentGlobalsRegistry.AddMetrics()
 	return app.Run(ctx, cc, sched)
+}
+
+// drainTime bounds what is done between the signal and the end.
+const drainTime = 5 * time.Second
+
+// drained returns a context that ends after the other one, once the taints of held nodes
+// are taken back. The lease is released after that.
+func drained(told context.Context) context.Context {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(told))
+	context.AfterFunc(told, func() {
+		defer cancel()
+		limited, done := context.WithTimeout(context.Background(), drainTime)
+		defer done()
+		process.Drain(limited)
+	})
+	return ctx
 }
 
 // offerPreviews has REST make previews of pods, with filters of their own. A

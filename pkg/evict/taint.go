@@ -58,6 +58,8 @@ type Taints struct {
 
 	// refused: the API server has refused a taint, which is logged once.
 	refused atomic.Bool
+	// ending: this process is about to end, and no node is to be tainted.
+	ending atomic.Bool
 
 	mu    sync.Mutex              // guards the rest
 	seen  map[string]string       // node to value, as the informer has it; no entry for none
@@ -152,6 +154,16 @@ func (t *Taints) knows(node, value string) {
 		return
 	}
 	t.wrote[node] = writtenTaint{value: value, sure: true}
+}
+
+// On returns the taint of a node as people write it; empty for none.
+func (t *Taints) On(node string) string {
+	value, _ := t.on(node)
+	if value == "" {
+		return ""
+	}
+	taint := corev1.Taint{Key: reservations.HeldTaint, Value: value, Effect: corev1.TaintEffectNoSchedule}
+	return taint.ToString()
 }
 
 // on returns the taint of a node; false where that is not known.
@@ -290,9 +302,32 @@ func (e *Executor) lookAtTaints(ctx context.Context) {
 	}
 }
 
+// TakeBack takes the taint off all nodes, because this process is about to end and
+// another one may never start. If one does, it taints the nodes of the holds that it
+// takes up. Call it when Run has returned.
+func (e *Executor) TakeBack(ctx context.Context) {
+	if e.Taints == nil || !e.Leading() {
+		return
+	}
+	e.Taints.ending.Store(true)
+	var all sync.WaitGroup
+	for _, node := range e.Taints.tainted() {
+		all.Go(func() {
+			err := e.persist(ctx, patience, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
+			if err != nil && !errors.Is(err, errGone) {
+				e.Logger.Error(err, "Cannot take the taint off a node before this process ends; the next one does", "node", node)
+			}
+		})
+	}
+	all.Wait()
+}
+
 // wantedTaint is the taint that a node is to have; empty for none. It is false while
 // this process does not know the holds.
 func (e *Executor) wantedTaint(node string) (string, bool) {
+	if e.Taints.ending.Load() {
+		return "", true
+	}
 	asker, ready := e.Store.KeepsOff(node)
 	if !ready || asker == "" || e.Taints.policy() == TaintNever {
 		return "", ready

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -388,4 +389,31 @@ func TestACallOffTakesTheTaintBack(t *testing.T) {
 		o.expectTaints(t)
 		o.expectGone(t)
 	}, taints(TaintIfAllowed))
+}
+
+// TestTaintsAreTakenBackAtTheEnd of a process that leads, and only then.
+func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
+	for _, leads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, newCluster(t, pods("a", "v1")...))
+			taints(TaintIfAllowed)(o)
+			stop := o.run(t)
+			o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
+			pass(time.Second)
+			stop()
+			o.expectTaints(t, heldForA)
+			o.lead.Store(leads)
+			failed := false
+			o.cluster.fail(func(int, call) fault {
+				defer func() { failed = true }()
+				return fault{err: map[bool]error{false: errors.New("reset")}[failed]}
+			})
+			o.TakeBack(t.Context())
+			if leads {
+				o.expectTaints(t)
+			} else {
+				o.expectTaints(t, heldForA)
+			}
+		})
+	}
 }

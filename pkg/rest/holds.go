@@ -53,6 +53,8 @@ type Hold struct {
 	Note string `json:"note,omitempty"`
 	// Decision is the ID of the decision that made it.
 	Decision string `json:"decision,omitempty"`
+	// Taint is the taint of the node, by which other schedulers are kept off.
+	Taint string `json:"taint,omitempty"`
 }
 
 // Leaver is a pod that has to leave before a hold is clear.
@@ -89,11 +91,11 @@ func (s *Server) holds(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
 	}
-	answer(w, Holds{Holds: holdsOf(s.inventory.View(), q), Ended: s.endedHolds(q)})
+	answer(w, Holds{Holds: s.holdsOf(s.inventory.View(), q), Ended: s.endedHolds(q)})
 }
 
 // holdsOf lists the holds that are wanted.
-func holdsOf(v *inventory.View, q record.Query) []Hold {
+func (s *Server) holdsOf(v *inventory.View, q record.Query) []Hold {
 	out := []Hold{}
 	preempted := make(map[types.UID]*inventory.Pod, len(v.Preempted))
 	for _, p := range v.Preempted {
@@ -102,6 +104,7 @@ func holdsOf(v *inventory.View, q record.Query) []Hold {
 	for _, h := range v.Holds.All() {
 		hold := holdOf(v, &h, preempted)
 		if q.Wants(hold.Asker, hold.Queue) {
+			hold.Taint = s.taint(hold.Node)
 			out = append(out, hold)
 		}
 	}

@@ -46,7 +46,8 @@ func newCluster(t testing.TB, document string) *cluster {
 	c.clock = clocktesting.NewFakeClock(c.now)
 	c.store.OpenJournal()
 	c.record = record.New(c.store, record.Options{})
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"}})
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
+		Taint: func(node string) string { return "held=of-" + node }})
 	c.server.CheckHealth()
 	c.http = c.server.Handler()
 	return c

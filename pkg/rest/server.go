@@ -52,6 +52,9 @@ type Options struct {
 	Configuration func() web.Configuration
 	// NodeLabels returns the labels of a node, which are not changed; nil for none.
 	NodeLabels func(name string) map[string]string
+	// Taint returns the taint by which other schedulers are kept off a held node, or
+	// nothing; nil where nodes have none.
+	Taint func(node string) string
 	// Build says what was built, by YuniKorn's names (see [BuildInformation]).
 	Build map[string]string
 }
@@ -68,6 +71,7 @@ type Server struct {
 	drafts      atomic.Int32 // documents to validate that are in memory
 	health      health
 	history     history
+	taint       func(node string) string
 	documents   documents
 	clock       clock.WithTicker
 	started     time.Time
@@ -89,15 +93,18 @@ func NewServer(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.Taint == nil {
+		o.Taint = func(string) string { return "" }
+	}
 	s := &Server{
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
-		started: o.Clock.Now(), nodeLabels: o.NodeLabels, build: o.Build,
+		started: o.Clock.Now(), nodeLabels: o.NodeLabels, taint: o.Taint, build: o.Build,
 		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,
-		Configuration: o.Configuration, Health: s.checked, Version: o.Build["buildVersion"],
+		Configuration: o.Configuration, Taint: o.Taint, Health: s.checked, Version: o.Build["buildVersion"],
 	})
 	return s
 }

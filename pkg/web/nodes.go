@@ -65,6 +65,7 @@ type holdRow struct {
 	Queue, QueueAddress  string
 	Since                moment
 	Kind, State, Request string
+	Taint                string // empty where other schedulers are not kept off
 }
 
 func nodesPage(r *request) (any, string) {
@@ -157,6 +158,9 @@ func (r *request) holdRow(h *reservations.Hold) holdRow {
 	}
 	if asker := r.Holders[h.Asker]; asker != nil && asker.Queue != "" {
 		row.Queue, row.QueueAddress = visible(asker.Queue), link("", "queue", asker.Queue)
+	}
+	if r.taint != nil {
+		row.Taint = visible(r.taint(h.Node))
 	}
 	return row
 }

@@ -41,6 +41,9 @@ type Options struct {
 	// Configuration says what is known of the configuration beside the view; nil
 	// for nothing.
 	Configuration func() Configuration
+	// Taint returns the taint by which other schedulers are kept off a held node, or
+	// nothing; nil where nodes have none.
+	Taint func(node string) string
 	// Health says what was checked last; nil for nobody who checks.
 	Health func() Checked
 	// StandsBy tells whether another replica leads; nil for never.
@@ -166,6 +169,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 		return
 	}
 	request := newRequest(r, one.path, view, p.options.Clock.Now())
+	request.taint = p.options.Taint
 	content, missing := one.make(request)
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
 	if standsBy {

@@ -37,6 +37,7 @@ func newSite(w *webtest.World) *site {
 	s.Pages = web.New(web.Options{
 		Inventory: w.Inventory, Record: w.Record, Clock: w.Clock, Version: "v0-test",
 		Configuration: func() web.Configuration { return s.configuration },
+		Taint:         func(node string) string { return "held=<of>-" + node },
 		Health:        func() web.Checked { return web.Checked{At: s.checked, Checks: s.checks} },
 	})
 	for _, path := range s.Paths() {

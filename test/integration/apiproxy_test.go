@@ -21,12 +21,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// write is what a scheduler wants to write about a pod.
+// write is what a scheduler wants to write about a pod or a node.
 type write struct {
-	method, pod, subresource string
-	body                     []byte
+	method, pod, subresource, node string
+	body                           []byte
 }
 
 // sets tells whether it is a patch of the status that gives a condition a value.
@@ -49,6 +50,12 @@ func (w write) sets(kind corev1.PodConditionType, status corev1.ConditionStatus)
 
 func (w write) deletes() bool { return w.method == http.MethodDelete && w.subresource == "" }
 func (w write) binds() bool   { return w.method == http.MethodPost && w.subresource == "binding" }
+
+// taints tells whether it is a patch of a node that adds the taint of a hold, or takes it
+// away.
+func (w write) taints(add bool) bool {
+	return w.method == http.MethodPatch && w.node != "" && strings.Contains(string(w.body), reservations.HeldTaint) == add
+}
 
 // trap is a write at which something happens instead.
 type trap struct {
@@ -228,9 +235,11 @@ func readWrite(r *http.Request) (write, error) {
 		return w, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(w.body))
-	// /api/v1/namespaces/NAMESPACE/pods/NAME/SUBRESOURCE
-	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) > 5 && parts[4] == "pods" {
+	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
+	case len(parts) > 5 && parts[4] == "pods": // /api/v1/namespaces/NAMESPACE/pods/NAME/SUBRESOURCE
 		w.pod, w.subresource = parts[5], strings.Join(parts[6:], "/")
+	case len(parts) == 4 && parts[2] == "nodes": // /api/v1/nodes/NAME
+		w.node = parts[3]
 	}
 	return w, nil
 }

@@ -71,10 +71,12 @@ func TestKilledWhilePreempting(t *testing.T) {
 		matches func(write) bool
 	}{
 		{"claim", 1, func(w write) bool { return w.sets(held, corev1.ConditionTrue) }},
+		{"taint", 1, func(w write) bool { return w.taints(true) }},
 		{"disruption", victims, func(w write) bool { return w.sets(corev1.DisruptionTarget, corev1.ConditionTrue) }},
 		{"delete", victims, write.deletes},
 		{"bind", 1, func(w write) bool { return w.binds() && strings.HasSuffix(w.pod, "asker-0") }},
 		{"release", 1, func(w write) bool { return w.sets(held, corev1.ConditionFalse) }},
+		{"untaint", 1, func(w write) bool { return w.taints(false) }},
 	}
 	began, kills := time.Now(), 0
 	for _, point := range points {
@@ -118,6 +120,7 @@ func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int)
 			e.Errorf("%s: pod %s was evicted without condition %s", name, v.pod.Name, corev1.DisruptionTarget)
 		}
 	}
+	e.expectNoTaint()
 	e.expectBooks()
 	e.checkHealth(e.Context())
 	e.removePods(e.Context())

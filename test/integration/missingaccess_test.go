@@ -69,8 +69,8 @@ func eachMissing(t *testing.T) []missing {
 // one is seen in [TestPodGroups].
 func TestMissingAccessIsFound(t *testing.T) {
 	all := eachMissing(t)
-	if len(all) != 5 {
-		t.Errorf("without each one there are %d, want 5", len(all))
+	if len(all) != 6 {
+		t.Errorf("without each one there are %d, want 6", len(all))
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,9 +78,13 @@ func TestMissingAccessIsFound(t *testing.T) {
 			lacking.objects = c.change(lacking.objects)
 			e := setup(t, "", lacking.run(t), func(s *settings) { s.refused = true })
 			e.configure(installLife)
-			if c.name == "status" {
+			switch c.name {
+			case "status":
 				e.awaitLeader("")
 				e.create("capped", 2, inQueue("root.capped"))
+			case "holds-0":
+				e.awaitLeader("")
+				e.lifeOfPreemption() // room is made without the taint
 			}
 			eventually(t, patience, "the log says what is forbidden", func() (bool, string) {
 				line, _ := e.logLine("forbidden")

@@ -3,6 +3,8 @@ package process
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,7 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// execute starts what carries out the store's decisions about holds.
+// execute starts what carries out the store's decisions about holds. The caller holds p.mu.
 func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws *audit.Laws, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
 		return // a framework without an API server, as tests make it
@@ -32,7 +34,33 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws
 		Taints:   p.taints,
 		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}
-	go executor.Run(ctx)
+	running, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	p.drain = func(ctx context.Context) {
+		stop()
+		<-done
+		executor.TakeBack(ctx)
+	}
+	go func() {
+		defer close(done)
+		executor.Run(running)
+	}()
+}
+
+// Drain ends the executors of all schedulers of this program and takes back the taints
+// of held nodes. It is for a program that was told to end and leads still.
+func Drain(ctx context.Context) {
+	processesMu.Lock()
+	all := slices.Collect(maps.Values(processes))
+	processesMu.Unlock()
+	for _, p := range all {
+		p.mu.Lock()
+		drain := p.drain
+		p.mu.Unlock()
+		if drain != nil {
+			drain(ctx)
+		}
+	}
 }
 
 // hideTaints has the taint of held nodes hidden from all that this process reads of

@@ -69,6 +69,7 @@ type Process struct {
 	preemption  *config.QueuePreemptionArgs
 	reservation *config.NodeReservationArgs
 	podGroups   podGroups
+	drain       func(context.Context) // ends the executor; nil where there is none
 }
 
 // For returns the Process of the scheduler that the handle belongs to.
@@ -153,7 +154,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: rest.BuildInformation(), NodeLabels: nodeLabels(h), Checks: audited.checks(),
+		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: rest.BuildInformation(), NodeLabels: nodeLabels(h), Taint: p.taints.On, Checks: audited.checks(),
 	}, logger); err != nil {
 		return err
 	}

@@ -45,8 +45,17 @@ func TestTaintPolicy(t *testing.T) {
 }
 
 // TestHeldNodesAreTaintedForOthersOnly: the taint is on the node before victims go, and
-// nothing in this process sees it.
+// nothing in this process sees it. It goes with the hold, or with the process.
 func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
+	for name, end := range map[string]func(*plugintest.Handle, *corev1.Pod){
+		"the asker is gone": func(h *plugintest.Handle, asker *corev1.Pod) { h.Delete(t, asker) },
+		"the process ends":  func(*plugintest.Handle, *corev1.Pod) { Drain(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) { testTaint(t, end) })
+	}
+}
+
+func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	node := nodeOf("n1", "4")
 	gpu := corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}
 	node.Spec.Taints = []corev1.Taint{gpu}
@@ -74,7 +83,7 @@ func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
 	if len(seen.Spec.Taints) != 1 || seen.Spec.Taints[0] != gpu {
 		t.Errorf("the filters see taints %v", seen.Spec.Taints)
 	}
-	h.Delete(t, asker)
+	end(h, asker)
 	plugintest.Eventually(t, func() error {
 		if len(taints()) != 1 {
 			return errors.New("the hold is over and the taint is still there")

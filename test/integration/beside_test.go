@@ -1,0 +1,216 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/build"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// besideQueues owes more than the test asks for.
+const besideQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: owed
+      resources: {guaranteed: {vcore: 10000}}
+      properties: {preemption.delay: 10ms}
+    - name: borrows
+      properties: {preemption.delay: 10ms}
+`
+
+// startKubeScheduler builds upstream's scheduler and runs it beside the one of the test,
+// for pods of default-scheduler.
+func (e *env) startKubeScheduler() {
+	e.Helper()
+	root, err := build.FindRoot(".")
+	e.ok(err)
+	e.ok(build.Build(e.Context(), build.Options{
+		Root: root, Out: "bin", LDFlags: suite.ldflags, Packages: []string{"k8s.io/kubernetes/cmd/kube-scheduler"},
+	}))
+	p, err := suite.cluster.StartScheduler(e.Context(), localcluster.SchedulerOptions{
+		Name: "kube-scheduler-" + e.id, Binary: root + "/bin/kube-scheduler", Args: []string{"--v=2"},
+	})
+	e.ok(err)
+	e.Cleanup(func() {
+		if e.Failed() {
+			e.Logf("the log of upstream's scheduler is %s", p.Log())
+		}
+		if err := p.Stop(); err != nil {
+			e.Error(err)
+		}
+	})
+}
+
+// plainPods keeps pods of default-scheduler waiting, and makes new ones all the time,
+// until it is stopped. It returns how many were made.
+func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
+	e.Helper()
+	ctx, cancel := context.WithCancel(e.Context())
+	done := make(chan error, 1)
+	made := 0
+	ticker := time.NewTicker(every)
+	go func() {
+		defer ticker.Stop()
+		var errs []error
+		for ctx.Err() == nil {
+			errs = append(errs, e.createAtOnce("plain", made, 1, ofProfile(corev1.DefaultSchedulerName)))
+			if made++; made > waiting {
+				name := fmt.Sprintf("plain-%d", made-waiting-1)
+				errs = append(errs, suite.client.CoreV1().Pods(e.ns).Delete(e.Context(), name, metav1.DeleteOptions{}))
+			}
+			select {
+			case <-ctx.Done():
+			case <-ticker.C:
+			}
+		}
+		done <- errors.Join(errs...)
+	}()
+	return func() int {
+		e.Helper()
+		cancel()
+		e.ok(<-done)
+		return made
+	}
+}
+
+// heldTaints are the nodes of the test that have the taint of a hold.
+func (e *env) heldTaints() []string {
+	e.Helper()
+	nodes, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: label + "=" + e.id})
+	e.ok(err)
+	var out []string
+	for i := range nodes.Items {
+		for _, t := range nodes.Items[i].Spec.Taints {
+			if t.Key == reservations.HeldTaint {
+				out = append(out, nodes.Items[i].Name+" "+t.Value)
+			}
+		}
+	}
+	return out
+}
+
+// expectNoTaint waits until no node is tainted as held.
+func (e *env) expectNoTaint() {
+	e.Helper()
+	eventually(e, patience, "no node is tainted", func() (bool, string) {
+		left := e.heldTaints()
+		return len(left) == 0, strings.Join(left, ", ")
+	})
+}
+
+// TestBesideKubeScheduler makes room again and again beside upstream's scheduler, which
+// has pods that wait for room and new ones all the time. The nodes are full, and each
+// victim leaves exactly what its asker needs: one pod goes for each asker, the asker runs
+// on the node it held, and the other scheduler never gets a pod onto any of them.
+func TestBesideKubeScheduler(t *testing.T) {
+	const perNode, extra = 25, 10
+	shipped := newInstallation(t, "second-scheduler.yaml", "beside")
+	e := setup(t, besideQueues, shipped.run(t))
+	e.awaitLeader("")
+	nodes := beside/perNode + 2
+	e.useNodes(nodes, localcluster.NodeSpec{CPU: fmt.Sprint(perNode)})
+	c := e.keepChronicle()
+	e.fill("victim", nodes*perNode, inQueue("root.borrows"), stopsAfter(200*time.Millisecond))
+	e.ok(e.createAtOnce("waits", 0, extra, inQueue("root.borrows")))
+	e.startKubeScheduler()
+	stop := e.plainPods(12, 50*time.Millisecond)
+	began := time.Now()
+	var askers []*corev1.Pod
+	for batch := 1; len(askers) < beside; batch = batch%5 + 1 {
+		first := len(askers)
+		for i := first; i < min(first+batch, beside); i++ {
+			askers = append(askers, e.createPod(e.pod(fmt.Sprintf("asker-%d", i), "asker", inQueue("root.owed"))))
+		}
+		for _, asker := range askers[first:] {
+			c.awaitPlaced(asker)
+		}
+		if len(c.evicted("victim")) != len(askers) {
+			t.Fatalf("%d askers, and evicted are %s", len(askers), names(c.evicted("victim")))
+		}
+	}
+	took := time.Since(began)
+	c.expectNoMore(calm/2, beside, "victim")
+	plain := stop()
+	t.Logf("%d preemptions in %v, beside %d pods of the other scheduler", beside, took.Round(time.Millisecond), plain)
+	for _, asker := range askers {
+		claim, _ := c.claim(asker.UID)
+		if now := e.awaitRunning(asker); now.Spec.NodeName != claim.Node {
+			t.Errorf("%s runs on %s, and held %s", asker.Name, now.Spec.NodeName, claim.Node)
+		}
+	}
+	if running, _ := e.podsOf("plain"); len(running) > 0 {
+		t.Errorf("upstream's scheduler placed %d pods, the first is %s on %s", len(running), running[0].Name, running[0].Spec.NodeName)
+	}
+	e.expectNoTaint()
+	writes := 0
+	for _, event := range asked(t, accountsOf(shipped.namespace)) {
+		if event.Verb == "patch" && event.ObjectRef.Resource == "nodes" && event.ResponseStatus.Code == 200 {
+			writes++
+		}
+	}
+	if writes == 0 || writes > 2*beside {
+		t.Errorf("%d writes of nodes for %d holds", writes, beside)
+	}
+	t.Logf("%d writes of nodes", writes)
+	e.othersTakeRoom()
+	checkRights(t, shipped, "holds")
+}
+
+// othersTakeRoom shows that the other scheduler would have taken room, had it seen any.
+func (e *env) othersTakeRoom() {
+	e.Helper()
+	_, waiting := e.podsOf("waits")
+	for _, p := range waiting {
+		e.delete(p)
+	}
+	eventually(e, patience, "no pod of a queue waits", func() (bool, string) {
+		_, left := e.podsOf("waits")
+		return len(left) == 0, fmt.Sprint(len(left))
+	})
+	running, _ := e.podsOf("victim")
+	running = slices.DeleteFunc(running, func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	e.endAtOnce(running[0])
+	eventually(e, patience, "a pod of the other scheduler runs", func() (bool, string) {
+		plain, _ := e.podsOf("plain")
+		return len(plain) == 1, fmt.Sprint(len(plain))
+	})
+}
+
+// TestStoppedWhilePreempting: a scheduler that is told to end while pods go leaves no
+// taint. The next one keeps others off again until its asker runs.
+func TestStoppedWhilePreempting(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(10*time.Second))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
+	c.expectEvicted("victim", 2)
+	if got := e.heldTaints(); len(got) != 1 || !strings.HasSuffix(got[0], " yunikorn."+string(asker.UID)) {
+		t.Errorf("taints while pods go: %q", got)
+	}
+	e.ok(e.process.Stop())
+	if got := e.heldTaints(); len(got) > 0 {
+		t.Errorf("taints after the end of the scheduler: %q", got)
+	}
+	e.start()
+	eventually(t, patience, "the node is tainted again", func() (bool, string) {
+		return len(e.heldTaints()) == 1, ""
+	})
+	c.awaitPlaced(asker)
+	e.expectNoTaint()
+	c.expectNoMore(calm/2, 2, "victim")
+}
