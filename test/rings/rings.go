@@ -58,6 +58,7 @@ var table = map[string]Ring{
 	"pkg/events":            Adapters,
 	"apis/config":           Adapters,
 	"manifests":             Adapters,
+	"hack":                  Tests,
 	"cmd":                   Programs,
 	"internal":              Programs,
 	"internal/scenario":     Tests,
