@@ -54,10 +54,13 @@ type atWait struct {
 	fwk.WaitingPod
 	pod *corev1.Pod
 	let []string // by which plugins it was let go
+	// why are the reasons for which its place was taken back.
+	why []string
 }
 
-func (w *atWait) GetPod() *corev1.Pod { return w.pod }
-func (w *atWait) Allow(plugin string) { w.let = append(w.let, plugin) }
+func (w *atWait) GetPod() *corev1.Pod  { return w.pod }
+func (w *atWait) Reject(_, why string) { w.why = append(w.why, why) }
+func (w *atWait) Allow(plugin string)  { w.let = append(w.let, plugin) }
 
 func member(name, group string) *corev1.Pod {
 	pod := plugintest.Pod(name, 100)
@@ -182,5 +185,23 @@ func TestNobodyKnows(t *testing.T) {
 	}
 	if status, _ := pl.Permit(t.Context(), nil, member("asks", "g"), "node"); !status.IsWait() {
 		t.Errorf("%v, want what upstream says", status)
+	}
+}
+
+// TestWhyAPlaceIsTakenBack: the reasons of upstream's plugin, as people read them.
+func TestWhyAPlaceIsTakenBack(t *testing.T) {
+	pod := member("p", "g")
+	_, h := scene(t, nil, 2, pod)
+	w := &atWait{pod: pod}
+	h.pods = []*atWait{w}
+	for _, why := range []string{"optimistic rejection in PostFilter", "rejection in Unreserve"} {
+		h.theirs.IterateOverWaitingPods(func(p fwk.WaitingPod) { p.Reject(Name, why) })
+	}
+	want := []string{
+		"PodGroup ns/g: the pod gave back its place, because another pod of it found no node",
+		"PodGroup ns/g: the pod gave back its place, because another pod of it lost its place",
+	}
+	if !slices.Equal(w.why, want) {
+		t.Errorf("told %q", w.why)
 	}
 }

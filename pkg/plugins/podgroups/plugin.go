@@ -3,6 +3,7 @@ package podgroups
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ type Plugin struct {
 	process *process.Process
 	handle  fwk.Handle
 	wait    time.Duration // at Permit, where upstream would have let a pod go
+	behind  *process.PostFilters
 }
 
 // upstream is what there is of upstream's plugin.
@@ -85,11 +87,21 @@ func (g guardedPod) Allow(plugin string) {
 	}
 }
 
+// Reject takes the place of a pod back. Upstream's reason names an extension point; this
+// one says what happened.
+func (g guardedPod) Reject(plugin, why string) {
+	what := "found no node"
+	if !strings.Contains(why, "PostFilter") {
+		what = "lost its place"
+	}
+	g.WaitingPod.Reject(plugin, fmt.Sprintf("PodGroup %s: the pod gave back its place, because another pod of it %s", groupOf(g.GetPod()), what))
+}
+
 // around makes the plugin of upstream's, which it makes with a guarded handle, and, in a
 // managed profile, has the store follow PodGroups, which the client reads.
 func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
 	p := process.For(ctx, h)
-	pl := &Plugin{process: p, handle: h, wait: defaultWait}
+	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: process.PostFiltersOf(h, Name)}
 	theirs, err := build(&guarded{h, pl.mayGo})
 	if err != nil {
 		return nil, err
@@ -134,9 +146,10 @@ func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.
 // does, but not when enough others have one.
 func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if pl.gathered(pod) {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
+		return nil, pl.behind.End(state, pod, fwk.NewStatus(fwk.Unschedulable))
 	}
-	return pl.upstream.PostFilter(ctx, state, pod, nodes)
+	result, status := pl.upstream.PostFilter(ctx, state, pod, nodes)
+	return result, pl.behind.End(state, pod, status)
 }
 
 // gathered tells whether the store knows of enough pods of a PodGroup that have a place.

@@ -33,6 +33,7 @@ type Plugin struct {
 	process *process.Process
 	handle  fwk.Handle
 	pods    corelisters.PodLister
+	behind  *process.PostFilters
 }
 
 var (
@@ -55,7 +56,9 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.MakesRoom(h.ProfileName())
-	return &Plugin{process: p, handle: h, pods: h.SharedInformerFactory().Core().V1().Pods().Lister()}, nil
+	return &Plugin{
+		process: p, handle: h, pods: h.SharedInformerFactory().Core().V1().Pods().Lister(), behind: process.PostFiltersOf(h, Name),
+	}, nil
 }
 
 // Name returns the plugin's name.
@@ -130,6 +133,14 @@ func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // it. The status is what people read: which law or gate stopped the pod, or whom
 // it waits for.
 func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	result, status := pl.postFilter(ctx, state, pod, statuses)
+	if pl.process.Managed(pod.Spec.SchedulerName) {
+		status = pl.behind.End(state, pod, status)
+	}
+	return result, status
+}
+
+func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	requires := informer.RequiredNode(pod) != ""
 	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)

@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -131,15 +132,21 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil
 	}
-	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
-		// It may have held the node itself when the filters ran: others are next now.
-		if status := pl.passes(holds, nil, pod, node); !status.IsSuccess() {
-			s.PutOff(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
-			return status
-		}
+	// It may have held the node itself when the filters ran: others are next now.
+	if status := pl.heldForOthers(s, pod, node); !status.IsSuccess() {
+		s.PutOff(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
+		return status
 	}
 	if v := s.Assume(pod.UID, node, pl.process.Clock.Now()); !v.OK() {
 		return fwk.NewStatus(fwk.Unschedulable, v.Reason.String())
+	}
+	return nil
+}
+
+// heldForOthers refuses a node that is held for other pods now.
+func (pl *Plugin) heldForOthers(s *store.Store, pod *corev1.Pod, node string) *fwk.Status {
+	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
+		return pl.passes(holds, nil, pod, node)
 	}
 	return nil
 }
@@ -152,11 +159,14 @@ func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod
 	}
 }
 
-// Permit refuses a pod whose queues were changed since Reserve so that it does
-// not fit any more. It never waits.
-func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+// Permit refuses a pod if its node is held for other pods since Reserve, or if queues
+// or limits were changed so that it does not fit any more. It never waits.
+func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
+	}
+	if status := pl.heldForOthers(pl.process.Store(), pod, node); !status.IsSuccess() {
+		return status, 0
 	}
 	if v := pl.process.Store().Recheck(pod.UID); !v.OK() {
 		return fwk.NewStatus(fwk.Unschedulable, v.Reason.String()), 0

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 func args() *config.NodeReservationArgs {
@@ -244,4 +247,28 @@ func TestRest(t *testing.T) {
 // listed is what a listing shows of a pod.
 func listed(pod *corev1.Pod) []store.Pod {
 	return []store.Pod{informer.Translate(pod, informer.RequestOptions{})}
+}
+
+// TestPermitLooksAtTheHoldsOfNow: a node may be held for another pod by the time that
+// the pod is to be bound there, as when a process that begins to lead reads the claims.
+func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
+	standby(t)
+	pod := plugintest.Pod("p", 600)
+	s := newScene(t, "{vcore: 100}", pod)
+	s.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
+	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
+	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
+	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
+	asker := plugintest.Pod("asker", 500)
+	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
+	s.handle.Create(t, asker)
+	plugintest.Eventually(t, func() error {
+		if _, ok := s.store.Holds().Of(asker.UID); !ok {
+			return errNotYet
+		}
+		return nil
+	})
+	wantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
+	s.unreserve(t, pod)
+	s.allocated(t, 0)
 }

@@ -280,7 +280,8 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 }
 
 // Recheck answers, between Assume and the bind, whether the pod may still run:
-// it may unless queues were changed meanwhile so that it does not fit any more.
+// it may unless queues or limits were changed meanwhile so that it does not fit any
+// more. Its application runs already, so maxapplications is not judged.
 func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	s.lockOwing()
 	defer s.mu.Unlock()
@@ -295,8 +296,23 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 				"queue %s got another max while the pod was being placed", q.Path)}
 		}
 	}
+	if v := s.recheckLimits(p); !v.OK() {
+		return queues.Verdict{At: v.At, Reason: reasons.New(reasons.ConfigurationChanged,
+			"a limit was changed while the pod was being placed: %s", v.Reason.Text)}
+	}
 	p.treeGen = s.draft.TreeGeneration()
 	return queues.Granted
+}
+
+// recheckLimits judges an assumed pod by the limits of users and groups, as if it was
+// not charged yet.
+func (s *Store) recheckLimits(p *pod) queues.Verdict {
+	update := func(sign func(resources.Vector, resources.Vector) resources.Vector) {
+		s.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) { u.Allocated = sign(u.Allocated, p.held) })
+	}
+	update(resources.Vector.Sub)
+	defer update(resources.Vector.Add)
+	return s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.held, queues.OnAllocated)
 }
 
 // Forget takes back what Assume did: the pod is not bound. It changes nothing
@@ -315,7 +331,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.enter(p, parked)
 	s.weigh(p)
 	s.window.failure()
-	s.toParked(p, reasons.New(reasons.BackingOff, "a step after the choice of a node failed"), now)
+	s.toParked(p, s.whyForgotten(p, node), now)
 	s.cool(p, p.notUntil) // no event need bring it back: it comes by itself
 	s.keepAsking(p)
 	s.dueAnew = s.dueAnew || p.asks.holds

@@ -253,6 +253,30 @@ func (g *podGroup) why() reasons.Reason {
 	return reasons.New(reasons.InOrder, "PodGroup %s is about to be tried", g.name)
 }
 
+// whyForgotten says why a pod that had a node is not bound there. A member of a PodGroup
+// gives its place back when another one finds none.
+func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
+	if p.apart() {
+		if m := p.mates.withoutPlace(p); m != nil {
+			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
+				p.mates.name, node, m.Name, m.reason.Text)
+		}
+	}
+	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
+}
+
+// withoutPlace is the first member, by name, that found no node; nil for none.
+func (g *podGroup) withoutPlace(but *pod) *pod {
+	var first *pod
+	for _, m := range g.members {
+		found := m.state != parked && m.state != cooling || m.kept || m.asks.holds || m.reason.Code == reasons.BackingOff || m.reason.Code == reasons.PodGroupIncomplete
+		if m != but && !found && (first == nil || m.Name < first.Name) {
+			first = m
+		}
+	}
+	return first
+}
+
 // code is the code of why, without the sentence.
 func (g *podGroup) code() reasons.Code {
 	switch {

@@ -1,0 +1,77 @@
+package process
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// gangPlugin is the plugin that starts PodGroups, see package podgroups.
+const gangPlugin = "Coscheduling"
+
+// PostFilters knows the plugins that follow one of ours at PostFilter. The scheduler
+// joins the sentences of all of them, and the error of one takes the place of all. So a
+// plugin ends the list where none that follows has anything to do for the pod.
+type PostFilters struct {
+	handle fwk.Handle
+	plugin string
+
+	once sync.Once
+	// behind are the names of those that follow, known whether they could be listed.
+	behind []string
+	known  bool
+}
+
+// PostFiltersOf are those of the profile of a handle behind the plugin.
+func PostFiltersOf(h fwk.Handle, plugin string) *PostFilters {
+	return &PostFilters{handle: h, plugin: plugin}
+}
+
+// End is the status with which a plugin refuses a pod of a queue: it ends the list if
+// that says all.
+func (f *PostFilters) End(state fwk.CycleState, pod *corev1.Pod, status *fwk.Status) *fwk.Status {
+	f.once.Do(f.list)
+	if status.Code() != fwk.Unschedulable || !f.known {
+		return status
+	}
+	for _, name := range f.behind {
+		switch {
+		case name == names.DynamicResources && !mayDeallocate(state, pod):
+		case name == gangPlugin && pod.Labels[store.PodGroupLabel] == "":
+		default:
+			return status
+		}
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
+}
+
+// list reads the profile once it is complete, which it is not while plugins are made.
+func (f *PostFilters) list() {
+	lister, ok := f.handle.(interface{ ListPlugins() *schedconfig.Plugins })
+	if !ok {
+		return
+	}
+	for _, p := range lister.ListPlugins().PostFilter.Enabled {
+		if f.known {
+			f.behind = append(f.behind, p.Name)
+		}
+		f.known = f.known || p.Name == f.plugin
+	}
+}
+
+// mayDeallocate tells whether DynamicResources may give claims of the pod back. Where it
+// left nothing in the cycle's state its PreFilter did not run: another plugin refused the
+// pod before it. Then it answers with an error.
+func mayDeallocate(state fwk.CycleState, pod *corev1.Pod) bool {
+	if _, err := state.Read(names.DynamicResources); err != nil {
+		return false
+	}
+	return len(pod.Spec.ResourceClaims) > 0 || utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource)
+}

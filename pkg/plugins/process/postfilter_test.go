@@ -1,0 +1,72 @@
+package process
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// listing is a handle that tells its profile's plugins at PostFilter.
+type listing struct {
+	fwk.Handle
+	names []string
+}
+
+func (l listing) ListPlugins() *schedconfig.Plugins {
+	p := &schedconfig.Plugins{}
+	for _, name := range l.names {
+		p.PostFilter.Enabled = append(p.PostFilter.Enabled, schedconfig.Plugin{Name: name})
+	}
+	return p
+}
+
+type prefiltered struct{}
+
+func (p prefiltered) Clone() fwk.StateData { return p }
+
+// TestWhoEndsPostFilter: only where none of the plugins behind ours has anything to do.
+func TestWhoEndsPostFilter(t *testing.T) {
+	claims, member, plain := plugintest.Pod("claims", 1), plugintest.Pod("member", 1), plugintest.Pod("plain", 1)
+	claims.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
+	member.Labels[store.PodGroupLabel] = "g"
+	shipped := []string{"Ours", "DynamicResources"}
+	gangs := []string{"Ours", "Coscheduling", "DynamicResources"}
+	for _, c := range []struct {
+		name    string
+		list    []string
+		pod     *corev1.Pod
+		refused bool // before DynamicResources had its PreFilter
+		ends    bool
+	}{
+		{"no claims", shipped, plain, false, true},
+		{"claims", shipped, claims, false, false},
+		{"claims that were not looked at", shipped, claims, true, true},
+		{"no PodGroup", gangs, plain, false, true},
+		{"a PodGroup", gangs, member, false, false},
+		{"the last plugin", []string{"Other", "Ours"}, plain, false, true},
+		{"another plugin behind it", []string{"Ours", "DynamicResources", "DefaultPreemption"}, plain, false, false},
+		{"it is not there", []string{"DynamicResources"}, plain, false, false},
+	} {
+		state := framework.NewCycleState()
+		if !c.refused {
+			state.Write("DynamicResources", prefiltered{})
+		}
+		f := PostFiltersOf(listing{names: c.list}, "Ours")
+		got := f.End(state, c.pod, fwk.NewStatus(fwk.Unschedulable, "why"))
+		if (got.Code() == fwk.UnschedulableAndUnresolvable) != c.ends || got.Message() != "why" {
+			t.Errorf("%s: %s %q, want that it ends the list: %v", c.name, got.Code(), got.Message(), c.ends)
+		}
+		if got := f.End(state, c.pod, nil); !got.IsSuccess() {
+			t.Errorf("%s: success becomes %v", c.name, got)
+		}
+	}
+	if got := PostFiltersOf(struct{ fwk.Handle }{}, "Ours").End(framework.NewCycleState(), plain, fwk.NewStatus(fwk.Unschedulable)); got.Code() != fwk.Unschedulable {
+		t.Errorf("a profile that is not known: %v", got)
+	}
+}

@@ -1,0 +1,46 @@
+package framework_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestWhatAPodWithoutANodeIsTold: what QueuePreemption says is all that PostFilter says
+// of a pod without claims. DynamicResources comes behind it: it has nothing to say of
+// such a pod, and an error where its PreFilter did not run.
+func TestWhatAPodWithoutANodeIsTold(t *testing.T) {
+	lost := func(p *corev1.Pod) {
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
+		}}}
+	}
+	for name, c := range map[string]struct {
+		change func(*corev1.Pod)
+		want   string
+	}{
+		"the node is full":       {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
+		"its claim is not there": {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				c2 := start(t, options{queues: lentQueues, backoff: 1, before: func(c *cluster) { c.addNodes(1, 1) }})
+				defer c2.end()
+				c2.api.create(t, onNode(inQueue(pod(managed, "first", 0), "root.borrows", "first"), "node-000"))
+				time.Sleep(time.Second)
+				late := inQueue(pod(managed, "late", 1), "root.borrows", "late")
+				c.change(late)
+				c2.api.create(t, late)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				told := condition(c2.api.pod("default", "late"), corev1.PodScheduled)
+				if told == nil || strings.TrimSuffix(told.Message, ".") != c.want {
+					t.Errorf("told %+v\nwant %s", told, c.want)
+				}
+			})
+		})
+	}
+}
