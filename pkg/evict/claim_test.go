@@ -165,6 +165,52 @@ func TestLostRoomIsTold(t *testing.T) {
 	})
 }
 
+// TestInquire: how a pod ended that is gone for the informer is read from the API server.
+func TestInquire(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		phase          corev1.PodPhase
+		reason         string
+		other          bool // another pod has its name by now
+		want, toldThat string
+	}{
+		{"refused", corev1.PodFailed, "OutOfcpu", false, "uid-a OutOfcpu", "refused: OutOfcpu"},
+		{"refused for a device", corev1.PodFailed, "OutOfexample.com/gpu", false, "uid-a OutOfexample.com/gpu", "refused: OutOfexample.com/gpu"},
+		{"failed", corev1.PodFailed, "NodeAffinity", false, "uid-a ", ""},
+		{"succeeded", corev1.PodSucceeded, "", false, "uid-a ", ""},
+		{"runs", corev1.PodRunning, "OutOfcpu", false, "uid-a ", ""},
+		{"another pod", corev1.PodFailed, "OutOfcpu", true, "b ", ""},
+		{"gone", "", "", false, "gone ", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			story(t, []string{"a"}, func(t *testing.T, o *office) {
+				w := disruptFor("a")
+				w.Kind = store.WorkInquire
+				switch {
+				case c.other:
+					w.UID = "b"
+				case c.phase == "":
+					w.UID, w.Name = "gone", "gone"
+				}
+				o.cluster.update("a", func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = c.phase, c.reason })
+				o.books.queue(w)
+				pass(time.Second)
+				if got := o.books.found(); len(got) != 1 || got[0] != c.want {
+					t.Errorf("found %q, want %q", got, c.want)
+				}
+				entry, _ := reasons.Explain(reasons.HoldSuperseded)
+				var want []string
+				if c.toldThat != "" {
+					want = []string{"yunikorn: a Warning HoldSuperseded Preempting: " + c.toldThat + ". " + entry.Remedy}
+				}
+				if told := o.cluster.events(); !slices.Equal(told, want) {
+					t.Errorf("events %q, want %q", told, want)
+				}
+			})
+		})
+	}
+}
+
 // While its hold lasts the asker is nominated to the node. Nobody may be kept off by
 // that once the hold is over, least of all by an asker that has no cycle any more.
 func TestANominationEndsWithItsHold(t *testing.T) {

@@ -34,6 +34,9 @@ type Store interface {
 	// CallOff tells the same of an asker that can run there only, where nobody went,
 	// for one of them is being bound right now: its node stays held.
 	CallOff(asker types.UID, why reasons.Reason, now time.Time)
+	// KubeletRefused tells why the kubelet had no room for an asker that is gone; empty for
+	// another end. It returns what people are told.
+	KubeletRefused(asker types.UID, reason string, now time.Time) reasons.Reason
 	// KeepsOff returns the asker for which other schedulers are to be kept off a node,
 	// because pods are chosen to go for it; empty for none. It is false while this
 	// process does not lead as far as the store knows.
@@ -127,6 +130,8 @@ func (e *Executor) carryOut(ctx context.Context, w store.Work) {
 		e.release(ctx, w)
 	case store.WorkTell:
 		e.tellAsker(w, nil)
+	case store.WorkInquire:
+		e.inquire(ctx, w)
 	}
 }
 

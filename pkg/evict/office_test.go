@@ -38,6 +38,7 @@ type books struct {
 	calledOff []string                 // of a pod that requires its node
 	works     map[types.UID]store.Work // the last disruption of an asker
 	keepsOff  map[string][]types.UID   // askers for which a node is to be tainted
+	refused   []string                 // what was found of pods that are gone
 	learning  bool                     // it does not know the holds yet
 }
 
@@ -108,6 +109,23 @@ func (b *books) GiveUp(asker types.UID, why reasons.Reason, _ time.Time) {
 	w := b.works[asker]
 	b.mu.Unlock()
 	b.queue(release(w, reservations.GivenUp, why))
+}
+
+func (b *books) KubeletRefused(asker types.UID, reason string, _ time.Time) reasons.Reason {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refused = append(b.refused, string(asker)+" "+reason)
+	if reason == "" {
+		return reasons.Reason{}
+	}
+	return reasons.New(reasons.HoldSuperseded, "refused: %s", reason)
+}
+
+// found is what was found of pods that are gone.
+func (b *books) found() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.refused)
 }
 
 func (b *books) CallOff(asker types.UID, why reasons.Reason, _ time.Time) {

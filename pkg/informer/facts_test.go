@@ -132,7 +132,10 @@ func TestForeign(t *testing.T) {
 		if got.Foreign != want {
 			t.Errorf("profile %q: foreign = %v, want %v", name, got.Foreign, want)
 		}
-		got.Foreign = false
+		if foreign := map[bool]string{true: name}; got.Scheduler != foreign[want] {
+			t.Errorf("profile %q: its scheduler is %q", name, got.Scheduler)
+		}
+		got.Foreign, got.Scheduler = false, ""
 		if diff := cmp.Diff(Translate(pod, RequestOptions{}), got); diff != "" {
 			t.Errorf("profile %q: differs in more (-want +got)\n%s", name, diff)
 		}

@@ -26,7 +26,6 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		OptOut:        podOptOut(pod),
 		Owners:        owners(pod),
 		Controller:    controller(pod),
-		Refusal:       refusal(pod),
 		Claim:         claim(pod),
 		Health:        health(pod),
 	}

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,18 +67,6 @@ func owners(pod *corev1.Pod) []types.UID {
 func controller(pod *corev1.Pod) types.UID {
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		return c.UID
-	}
-	return ""
-}
-
-// refusedForRoom is how the status reasons begin that a kubelet gives pods which it refuses
-// because its node has no room for them: OutOfcpu, OutOfmemory, OutOfpods, and so on.
-const refusedForRoom = "OutOf"
-
-// refusal is why the kubelet refused the pod for lack of room; empty for other pods.
-func refusal(pod *corev1.Pod) string {
-	if pod.Status.Phase == corev1.PodFailed && strings.HasPrefix(pod.Status.Reason, refusedForRoom) {
-		return pod.Status.Reason
 	}
 	return ""
 }

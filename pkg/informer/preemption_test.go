@@ -192,28 +192,6 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestRefusal: a kubelet that has no room says so by the reason of a pod that failed.
-func TestRefusal(t *testing.T) {
-	for _, c := range []struct {
-		phase        corev1.PodPhase
-		reason, want string
-	}{
-		{corev1.PodFailed, "OutOfcpu", "OutOfcpu"},
-		{corev1.PodFailed, "OutOfephemeral-storage", "OutOfephemeral-storage"},
-		{corev1.PodFailed, "OutOfexample.com/gpu", "OutOfexample.com/gpu"},
-		{corev1.PodFailed, "NodeAffinity", ""},
-		{corev1.PodFailed, "Evicted", ""},
-		{corev1.PodFailed, "", ""},
-		{corev1.PodRunning, "OutOfcpu", ""},
-	} {
-		pod := podOf()
-		pod.Status.Phase, pod.Status.Reason = c.phase, c.reason
-		if got := Translate(pod, RequestOptions{}); got.Refusal != c.want || got.Terminal != (c.phase == corev1.PodFailed) {
-			t.Errorf("%s %q: refused %q, terminal %t, want %q", c.phase, c.reason, got.Refusal, got.Terminal, c.want)
-		}
-	}
-}
-
 // TestController: another pod is made by the controller, and by no other owner.
 func TestController(t *testing.T) {
 	pod := podOf()

@@ -227,6 +227,18 @@ func (a *podAPI) pod(namespace, name string) *corev1.Pod {
 	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
+// refuse has a kubelet refuse a pod. The scheduler's watch has no pods that failed: it tells
+// that the pod is gone, as it was before.
+func (a *podAPI) refuse(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := types.NamespacedName{Namespace: "default", Name: name}
+	failed := a.pods[key].DeepCopy()
+	a.put(a.pods[key].DeepCopy(), watch.Deleted)
+	failed.Status.Phase, failed.Status.Reason = corev1.PodFailed, "OutOfcpu"
+	a.pods[key] = failed
+}
+
 // watch serves one watcher from the version it names.
 func (a *podAPI) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	from := 0

@@ -127,3 +127,10 @@ func (p *probe) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
 	defer p.mu.Unlock()
 	p.notes[reason]++
 }
+
+// noted is how many events there were with a reason.
+func (p *probe) noted(reason string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.notes[reason]
+}

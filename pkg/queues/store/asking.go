@@ -93,7 +93,7 @@ func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outsid
 
 // empty tells whether it has nothing that anybody could still ask for.
 func (a *asks) empty() bool {
-	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || a.losses.placed || a.over
+	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || !a.losses.placedAt.IsZero() || a.over
 	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.hopeless || a.called
 	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
 		!a.toldAt.IsZero() || !a.decidedAt.IsZero()

@@ -35,7 +35,6 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
 		// It uses nothing and will use nothing.
 		if known {
-			s.refuseByKubelet(p, event, now)
 			s.drop(p, now)
 		}
 	case !known:
@@ -90,6 +89,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.dropForeign(p, now)
 		return
 	}
+	s.suspectRefusal(p, now)
 	node := p.on
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	switch p.state {

@@ -24,7 +24,6 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	switch {
 	case event.Terminal || event.Node == "" && !asks:
 		if p != nil {
-			s.refuseByKubelet(p, event, now)
 			s.drop(p, now)
 		}
 		return
@@ -112,6 +111,7 @@ func (s *Store) countForeign(p *pod, n int) {
 
 // dropForeign forgets a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
+	s.suspectRefusal(p, now)
 	node := p.on
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	if p.state == cooling {

@@ -152,7 +152,9 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	if s.isLost(p, &h, e) {
 		e.why, losses = s.countLoss(p, e.why, now)
 	}
-	p.asks.losses.placed = e.node == h.Node && h.Binding()
+	if e.node == h.Node && h.Binding() {
+		p.asks.losses.placedAt = now
+	}
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)
 	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since

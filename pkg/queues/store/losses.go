@@ -35,8 +35,8 @@ type losses struct {
 	// room is the decision about an asker that holds the only node it can run on, the room
 	// of which was lost last: the hold goes on, and the loss is counted once.
 	room string
-	// placed is true once the asker was placed on the node that it held, where room was made.
-	placed bool
+	// placedAt is when the asker was bound to the node that it held, where room was made.
+	placedAt time.Time
 }
 
 // The pause is doubled that often, and not beyond an hour, unless the retry interval is

@@ -139,13 +139,17 @@ func TestPause(t *testing.T) {
 func TestRefusalsAreBounded(t *testing.T) {
 	s := New(specification(t, "root\n  a"), Options{})
 	s.Start(epoch)
+	number := 0
 	refuse := func(controller, node string, now time.Time) {
-		s.rememberRefusal(refusalKey{types.UID(controller), node}, losses{count: 1, until: now.Add(15 * time.Second)}, now)
+		number++
+		p := newPod(&Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
+		p.asks.losses.placedAt = now
+		s.suspectRefusal(p, now)
+		s.KubeletRefused(p.UID, "OutOfcpu", now)
 	}
-	heirs := 0
 	inherits := func(controller, node string, now time.Time) bool {
-		heirs++
-		uid := types.UID(fmt.Sprintf("heir-%d", heirs))
+		number++
+		uid := types.UID(fmt.Sprintf("heir-%d", number))
 		s.Upsert(Pod{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 			Controller: types.UID(controller), RequiredNode: node, Foreign: node != "", Peer: node != ""}, now)
 		if err := s.Check(); err != nil {
@@ -156,6 +160,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	refuse("rs", "", epoch)
 	refuse("rs", "", epoch)
 	refuse("ds", "n1", epoch)
+	refuse("", "", epoch)
 	for _, c := range []struct {
 		controller, node string
 		after            time.Duration
@@ -178,7 +183,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if len(s.refusals) != 1 {
 		t.Errorf("%d are remembered after their pauses", len(s.refusals))
 	}
-	s.refusals[refusalKey{"nothing", ""}] = &refusal{}
+	s.refusals = append(s.refusals, &refusal{})
 	if s.Check() == nil {
 		t.Error("a refusal of no pod is not found")
 	}

@@ -70,9 +70,6 @@ type Pod struct {
 	Owners []types.UID
 	// Controller is the UID of the object that makes another pod in its place; empty for none.
 	Controller types.UID
-	// Refusal is why the kubelet of its node refused the pod for lack of room, such as
-	// OutOfcpu; empty for most.
-	Refusal string
 	// Claim is the node that the pod holds according to its condition; nil for none.
 	Claim *reservations.Claim
 	// Told is the reason that people were told for the pod's waiting, by this

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,99 +13,137 @@ import (
 )
 
 // A kubelet refuses a pod for which its node has no room (OutOfcpu, OutOfmemory, ...): another
-// scheduler bound a pod there at the same time. Where the node was held for the refused pod,
+// scheduler bound a pod there at the same time. Where room had been made for the refused pod,
 // that is a lost hold too, though it ended with a bind. The refused pod is over, so the pod
 // that its controller makes in its place has the loss, and the count of losses before it.
 //
-// What is remembered until that pod comes is bounded: it ends when the pod comes or when
-// the pause is over, and of more than mostRefusals the one that ends first is dropped.
+// The scheduler's informer has no pods that failed: it tells of a refused pod that it is gone.
+// So the executor looks how a pod ended that is gone within refusalTime of its bind:
+//
+//	gone ──► remembered, WorkInquire ──► KubeletRefused ──► the loss is that of the next pod of
+//	             │        │                    │            the controller, come or to come
+//	             │        └ not refused        └─────────────────────────────────► forgotten,
+//	             └ no answer                                                       as soon as it
+//	                                                                               has it, or the
+//	                                                                               pause is over
+//
+// What is remembered is bounded: of more than mostRefusals the oldest is forgotten.
+const (
+	mostRefusals = 1000
+	// refusalTime is within what time of its bind a kubelet refuses a pod, and the executor
+	// answers.
+	refusalTime = time.Minute
+)
 
-// refusalKey names the pods of which one takes the place of a refused pod: those of its
-// controller, and of a DaemonSet those for its node.
+// refusalKey names the pods of which one takes the place of another: those of a controller,
+// and of a DaemonSet those for one node.
 type refusalKey struct {
 	controller types.UID
 	node       string
 }
 
-func (k refusalKey) compare(o refusalKey) int {
-	return cmp.Or(cmp.Compare(k.controller, o.controller), cmp.Compare(k.node, o.node))
-}
-
-// refusal is what pods of one controller lost and no pod has taken over.
+// refusal is a pod that ended soon after it was bound to the node that was held for it.
 type refusal struct {
-	losses losses
-	pods   int // that were refused
+	Ref
+	key     refusalKey
+	hold    reservations.Hold
+	queue   string // the path of its leaf; empty for none
+	took    string // what other pods did meanwhile
+	losses  losses
+	refused bool      // the kubelet refused it; otherwise that is not known yet
+	until   time.Time // it is forgotten then
+	heir    types.UID // the pod in its place; empty while there is none
 }
 
-const mostRefusals = 1000
-
-// refuseByKubelet takes the event that a kubelet refused a pod.
-func (s *Store) refuseByKubelet(p *pod, event *Pod, now time.Time) {
+// suspectRefusal has the executor look how a pod ended that is gone.
+func (s *Store) suspectRefusal(p *pod, now time.Time) {
 	h, holds := s.holds.Of(p.UID)
-	switch {
-	case event.Refusal == "" || s.standby:
-		return
-	case p.asks.losses.placed:
-	case !holds || !h.Binding():
+	placed := p.asks.losses.placedAt
+	if holds && h.Binding() && p.Node == h.Node {
+		placed = now
+	}
+	if s.standby || p.Deleting || placed.IsZero() || now.Sub(placed) > refusalTime {
 		return
 	}
 	if !holds {
-		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: event.Node, Required: p.RequiredNode != ""}
+		h = reservations.Hold{Asker: p.UID, Namespace: p.Namespace, Name: p.Name, Node: p.Node, Required: p.RequiredNode != ""}
 	}
-	l := p.asks.losses
-	if l.until.Add(longestPause).Before(now) {
-		l.count = 0 // it has run meanwhile
+	s.forgetRefusals(now)
+	if len(s.refusals) == mostRefusals {
+		s.refusals = s.refusals[1:]
 	}
-	l.count++
-	why := reasons.New(reasons.HoldSuperseded, "the kubelet of node %s has no room for pod %s/%s (%s)", event.Node, p.Namespace, p.Name, event.Refusal)
-	if n := s.nodes[event.Node]; n != nil {
-		why.Text = fmt.Sprintf("%s; %s", s.tookNode(p, n).Text, why.Text)
+	r := &refusal{
+		Ref: p.Ref(), key: refusalKey{p.Controller, p.RequiredNode}, hold: h, queue: s.queueOf(p),
+		losses: p.asks.losses, until: now.Add(refusalTime),
 	}
-	l.set(why, "the pod that is made in its place", s.pause(l.count), now)
-	s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: l.why, Losses: l.count}, now)
-	s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: l.why})
-	if p.app != nil && p.RequiredNode == "" {
-		s.sayUntil(p, reasons.HoldGivenUp, l.until)
+	if p.on != nil {
+		r.took = s.tookNode(p, p.on).Text
 	}
-	if event.Controller != "" {
-		s.rememberRefusal(refusalKey{event.Controller, p.RequiredNode}, l, now)
-	}
+	s.refusals = append(s.refusals, r)
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkInquire, Hold: h})
 }
 
-func (s *Store) rememberRefusal(key refusalKey, l losses, now time.Time) {
-	maps.DeleteFunc(s.refusals, func(_ refusalKey, r *refusal) bool { return !now.Before(r.losses.until) })
-	r := s.refusals[key]
-	if r == nil {
-		r = &refusal{}
-		s.refusals[key] = r
-	}
-	r.pods++
-	if l.count >= r.losses.count {
-		r.losses = l
-	}
-	if len(s.refusals) > mostRefusals {
-		first := slices.MinFunc(slices.Collect(maps.Keys(s.refusals)), func(a, b refusalKey) int {
-			return cmp.Or(s.refusals[a].losses.until.Compare(s.refusals[b].losses.until), a.compare(b))
-		})
-		delete(s.refusals, first)
-	}
+func (s *Store) forgetRefusals(now time.Time) {
+	s.refusals = slices.DeleteFunc(s.refusals, func(r *refusal) bool { return !now.Before(r.until) })
 }
 
-// inherit gives a new pod the losses of a refused pod of the same controller.
+// KubeletRefused tells how a pod ended: with the reason for which the kubelet of its node had
+// no room for it, such as OutOfcpu, or in another way, which is empty. It returns what people
+// are told, if that is a loss.
+func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
+	s.lock()
+	defer s.unlock(now)
+	i := slices.IndexFunc(s.refusals, func(r *refusal) bool { return r.UID == uid && !r.refused })
+	if i < 0 {
+		return reasons.Reason{}
+	}
+	r := s.refusals[i]
+	if reason == "" {
+		s.refusals = slices.Delete(s.refusals, i, i+1)
+		return reasons.Reason{}
+	}
+	r.refused = true
+	r.losses.count++
+	pause := s.pause(r.losses.count)
+	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", r.took, r.Namespace, r.Name, reason)
+	r.losses.set(why, "the pod that is made in its place", pause, now)
+	r.until = r.losses.until
+	p := &pod{Pod: &Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}
+	s.enterStep(p, Step{Kind: StepLost, Queue: r.queue, Hold: r.hold, Reason: r.losses.why, Losses: r.losses.count}, now)
+	if heir := s.pods[r.heir]; heir != nil || r.key.controller == "" {
+		s.bequeath(r, heir)
+		s.refusals = slices.Delete(s.refusals, i, i+1)
+	}
+	return r.losses.why
+}
+
+// inherit gives a new pod the losses of a pod of its controller that was refused, now or as
+// soon as that is known.
 func (s *Store) inherit(p *pod, now time.Time) {
-	key := refusalKey{p.Controller, p.RequiredNode}
-	r := s.refusals[key]
-	if r == nil || p.Node != "" {
+	if len(s.refusals) == 0 || p.Controller == "" || p.Node != "" {
 		return
 	}
-	if now.Before(r.losses.until) {
-		p.asks.losses = losses{count: r.losses.count, until: r.losses.until, why: r.losses.why}
-		r.pods--
-	} else {
-		r.pods = 0
+	s.forgetRefusals(now)
+	key := refusalKey{p.Controller, p.RequiredNode}
+	i := slices.IndexFunc(s.refusals, func(r *refusal) bool { return r.key == key && r.heir == "" })
+	if i < 0 {
+		return
 	}
-	if r.pods == 0 {
-		delete(s.refusals, key)
+	r := s.refusals[i]
+	if r.heir = p.UID; r.refused {
+		s.bequeath(r, p)
+		s.refusals = slices.Delete(s.refusals, i, i+1)
+	}
+}
+
+// bequeath gives a pod, if there is one that waits, the losses of a refused one.
+func (s *Store) bequeath(r *refusal, heir *pod) {
+	if heir == nil || heir.state.allocated() || heir.Node != "" {
+		return
+	}
+	heir.asks.losses = losses{count: r.losses.count, until: r.losses.until, why: r.losses.why}
+	if heir.app != nil && heir.RequiredNode == "" {
+		s.sayUntil(heir, reasons.HoldGivenUp, r.losses.until)
 	}
 }
 
@@ -116,8 +152,8 @@ func (s *Store) checkRefusals() error {
 	if len(s.refusals) > mostRefusals {
 		return fmt.Errorf("refusals: %d, at most %d are remembered", len(s.refusals), mostRefusals)
 	}
-	for key, r := range s.refusals {
-		if key.controller == "" || r.pods < 1 || r.losses.count < 1 || r.losses.until.IsZero() {
+	for _, r := range s.refusals {
+		if r.UID == "" || r.until.IsZero() || r.refused && (r.key.controller == "" || r.losses.count < 1) {
 			return errors.New("refusals: one is remembered for nothing")
 		}
 	}

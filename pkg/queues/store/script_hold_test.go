@@ -126,7 +126,7 @@ func (s *script) commit(p *Pod) string {
 	return fmt.Sprintf("to go: [%s]", strings.Join(names, ", "))
 }
 
-var workNames = [...]string{"disrupt", "record", "release", "tell"}
+var workNames = [...]string{"disrupt", "record", "release", "tell", "inquire"}
 
 func (s *script) work() string {
 	var b strings.Builder

@@ -51,7 +51,7 @@ import (
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
-//	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [refused=REASON] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
+//	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	     [tier=T] [unready] [not-started]
 //	----
 //
@@ -76,6 +76,7 @@ import (
 //	failed-there NAME ...       the same of pods that require a node
 //	commit NAME ...             prints who is to be deleted
 //	disrupted NAME ...          give-up NAME ...
+//	kubelet-refused NAME ...    or ended-otherwise: what the executor finds of pods that are gone
 //	may NODE NAME ...           prints whether pods may use a node, and who is in their way
 //	work                        prints what the executor is to write
 //	keeps-off NODE              prints for which asker other schedulers are kept off
@@ -384,8 +385,6 @@ func setPod(p *Pod, word string) bool {
 		p.Foreign, p.Peer = flag, flag
 	case "controller":
 		p.Controller = types.UID(value)
-	case "refused":
-		p.Refusal, p.Terminal = value, true
 	case "scheduler":
 		p.Scheduler = value
 	case "requires":
@@ -473,6 +472,10 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Disrupted(p.UID, s.now)
 	case "give-up":
 		st.GiveUp(p.UID, reasons.New(reasons.HoldGivenUp, "the API server refused"), s.now)
+	case "kubelet-refused":
+		return st.KubeletRefused(p.UID, "OutOfcpu", s.now).String()
+	case "ended-otherwise":
+		return st.KubeletRefused(p.UID, "", s.now).String()
 	case "call-off":
 		st.CallOff(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":

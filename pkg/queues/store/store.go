@@ -120,8 +120,8 @@ type Store struct {
 	// owned counts, for each pod, the pods that it owns: those of no queue have no
 	// application by which originators are known.
 	owned    map[types.UID]int
-	refusals map[refusalKey]*refusal
-	arrivals uint32 // pods that came to a node so far; pod.arrival counts by it
+	refusals []*refusal // the oldest first
+	arrivals uint32     // pods that came to a node so far; pod.arrival counts by it
 	missed   missed
 	lost     lost
 
@@ -178,7 +178,6 @@ func New(spec *config.Spec, options Options) *Store {
 		optedOut:   map[string]bool{},
 		budgets:    newDisruptions(),
 		owned:      map[types.UID]int{},
-		refusals:   map[refusalKey]*refusal{},
 		reports:    newReports(),
 		census:     newCensus(),
 		demand:     newDemand(),

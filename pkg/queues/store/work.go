@@ -23,6 +23,8 @@ const (
 	// WorkTell is to tell people why no pod goes for the asker now (D8): again, or with the
 	// Reason, because the room that was made was lost.
 	WorkTell
+	// WorkInquire is to look how the asker ended, which is gone, and to tell KubeletRefused.
+	WorkInquire
 )
 
 // Work is something to write to the cluster about a hold. The store decides, the
