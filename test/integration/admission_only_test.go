@@ -265,6 +265,11 @@ partitions:
 	p.expectAnswer("another queue later, by the status", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.other"}}}`, "status"), belong)
 	p.expectAnswer("no queue later", patch(`{"metadata":{"labels":{"`+placement.KeyQueue+`":null}}}`), belong)
 	p.expectAnswer("something else later", patch(`{"metadata":{"labels":{"note":"x"}}}`), "")
+	for _, wrong := range []string{"team", "root.", "root. team", "rooted.team"} {
+		e.annotate(e.ns, map[string]string{"paddock.io/only-queue": wrong})
+		p.awaitPolicies(`is "`+wrong+`", which is no queue in full`, func() error { return create(p, profile, marks{markQueue: "root.team"}) })
+		p.expectAnswer("a pod that is there, with "+wrong, patch(`{"metadata":{"labels":{"note":"`+wrong[:4]+`"}}}`), "")
+	}
 	// Pods from before the annotation go on.
 	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.other"})
 	p.awaitPolicies("belong into queue root.other", func() error { return create(p, profile, nil) })

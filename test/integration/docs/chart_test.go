@@ -66,10 +66,12 @@ func TestChartValues(t *testing.T) {
 // user's own; the API server has to be what refuses them.
 func TestWrongChartValuesAreFound(t *testing.T) {
 	for values, says := range map[string]string{
-		"affinity: {podAfinity: {}}":                 "affinity.podAfinity: field not declared in schema",
-		"resources: {requests: {memory: much}}":      "quantities must match",
-		"nodeSelector: {disk: not a label}":          "spec.template.spec.nodeSelector",
-		"tolerations: [{key: a, operator: Perhaps}]": "supported values",
+		"affinity: {podAfinity: {}}":                                   "affinity.podAfinity: field not declared in schema",
+		"resources: {requests: {memory: much}}":                        "quantities must match",
+		"nodeSelector: {disk: not a label}":                            "spec.template.spec.nodeSelector",
+		"networkPolicy: {restFrom: [{ipBlock: {cidr: 10.0.0.10}}]}":    "ipBlock.cidr",
+		"networkPolicy: {restFrom: [{podSelector: {app: dashboard}}]}": "field not declared in schema",
+		"tolerations: [{key: a, operator: Perhaps}]":                   "supported values",
 	} {
 		file := filepath.Join(t.TempDir(), "values.yaml")
 		if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
