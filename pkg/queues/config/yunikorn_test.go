@@ -152,6 +152,11 @@ var limitCases = []judged{
 		"queues: [{name: b, limits: [{users: [bob], maxresources: {vcore: 6}}]}]}"), refused: "bob"},
 	{name: "more than the wildcard above", body: queueDocument(`{name: a, parent: true, limits: [{users: ["*"], maxresources: {vcore: 5}}], ` +
 		"queues: [{name: b, limits: [{users: [bob], maxresources: {vcore: 6}}]}]}"), refused: "bob"},
+	{name: "unbounded applications below a bound", body: queueDocument("{name: a, parent: true, limits: [{users: [bob], maxapplications: 2}], " +
+		"queues: [{name: b, limits: [{users: [bob], maxresources: {vcore: 4}}]}]}"), refused: "bob"},
+	{name: "more applications than above", body: queueDocument("{name: a, parent: true, limits: [{groups: [dev], maxapplications: 2}], " +
+		"queues: [{name: b, limits: [{groups: [dev], maxapplications: 3}]}]}"), refused: "dev"},
+	{name: "at root without a max", body: "  queues:\n  - {name: root, limits: [{users: [bob], maxresources: {vcore: 1000000}}]}\n"},
 	{name: "less than above", body: queueDocument("{name: a, parent: true, limits: [{users: [bob], maxresources: {vcore: 5}}], " +
 		"queues: [{name: b, limits: [{users: [bob], maxresources: {vcore: 4}}]}]}")},
 	{name: "of the partition and of root, equal", body: "  limits: [{users: [bob], maxapplications: 2}]\n  queues:\n  - {name: root, limits: [{users: [bob], maxapplications: 2}]}\n"},
