@@ -74,8 +74,8 @@ whatever revision, on a node that has one. */ -}}
 {{ toYaml $affinity }}
 {{- end -}}
 
-{{- /* The arguments of QueueSort, which are the same in all profiles. */ -}}
-{{- define "paddock.queueSort" -}}
+{{- /* Arguments of plugins that are the same in all profiles. */ -}}
+{{- define "paddock.arguments" -}}
 - name: QueueSort
   args:
     managedProfiles: [yunikorn]
@@ -87,6 +87,11 @@ whatever revision, on a node that has one. */ -}}
     {{- if ne .Values.rest.authorization "None" }}
     restAuthorization: {{ .Values.rest.authorization }}
     {{- end }}
+{{- if ne .Values.holdTaint "Auto" }}
+- name: NodeReservation
+  args:
+    holdTaint: {{ .Values.holdTaint }}
+{{- end }}
 {{- end -}}
 
 {{- /* The configuration of the scheduler. */ -}}
