@@ -77,8 +77,8 @@ type writtenTaint struct {
 
 // taintTurn lets one goroutine after the other decide about and write a node.
 type taintTurn struct {
-	sync.Mutex
-	users int
+	taken chan struct{} // has an element while one does
+	users int           // that have the turn or wait for it
 }
 
 // NewTaints makes the taints of an owner. The policy is asked at each use.
@@ -210,24 +210,35 @@ func (t *Taints) doubted(node string, now bool) bool {
 	return now && before
 }
 
-// turn waits until no other goroutine writes a node, and returns what ends the turn.
-func (t *Taints) turn(node string) (end func()) {
-	t.mu.Lock()
-	turn := t.turns[node]
-	if turn == nil {
-		turn = &taintTurn{}
-		t.turns[node] = turn
+// turn does something about a node while no other goroutine does, or fails when the
+// context ends before.
+func (t *Taints) turn(ctx context.Context, node string, do func() error) error {
+	turn := t.join(node)
+	defer t.leave(node, turn)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case turn.taken <- struct{}{}:
+		defer func() { <-turn.taken }()
 	}
-	turn.users++
-	t.mu.Unlock()
-	turn.Lock()
-	return func() {
-		turn.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if turn.users--; turn.users == 0 {
-			delete(t.turns, node)
-		}
+	return do()
+}
+
+func (t *Taints) join(node string) *taintTurn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.turns[node] == nil {
+		t.turns[node] = &taintTurn{taken: make(chan struct{}, 1)}
+	}
+	t.turns[node].users++
+	return t.turns[node]
+}
+
+func (t *Taints) leave(node string, turn *taintTurn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if turn.users--; turn.users == 0 {
+		delete(t.turns, node)
 	}
 }
 
@@ -338,7 +349,10 @@ func (e *Executor) wantedTaint(node string) (string, bool) {
 // reconcileTaint writes the taint of a node as the holds want it. A taint that is
 // there stays as it is while any hold wants one: it is for all of them.
 func (e *Executor) reconcileTaint(ctx context.Context, node string) error {
-	defer e.Taints.turn(node)()
+	return e.Taints.turn(ctx, node, func() error { return e.taintAsWanted(ctx, node) })
+}
+
+func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 	want, ready := e.wantedTaint(node)
 	if !ready {
 		return errNotLeading
