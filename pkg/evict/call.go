@@ -64,7 +64,7 @@ func anyway() error { return nil }
 
 // persist makes a call until it succeeds, fails for good, or has failed for the
 // time of patience.
-func (e *Executor) persist(ctx context.Context, patience time.Duration, do func(context.Context) error) error {
+func (e *Executor) persist(ctx context.Context, do func(context.Context) error) error {
 	began := e.Clock.Now()
 	for try := 0; ; try++ {
 		err := e.call(ctx, anyway, do)

@@ -35,7 +35,7 @@ func (e *Executor) record(ctx context.Context, w store.Work) error {
 	if written, ok := claimOn(pod); ok && covers(written, claim) {
 		return nil
 	}
-	return e.persist(ctx, patience, func(ctx context.Context) error {
+	return e.persist(ctx, func(ctx context.Context) error {
 		return e.setCondition(ctx, w.Ref, heldCondition(claim))
 	})
 }

@@ -248,7 +248,7 @@ func (e *Executor) keepOthersOff(ctx context.Context, w store.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 || e.Taints.policy() == TaintNever {
 		return nil
 	}
-	err := e.persist(ctx, patience, func(ctx context.Context) error { return e.reconcileTaint(ctx, w.Hold.Node) })
+	err := e.persist(ctx, func(ctx context.Context) error { return e.reconcileTaint(ctx, w.Hold.Node) })
 	if err == nil || !refused(err) || e.Taints.policy() == TaintAlways {
 		return err
 	}
@@ -324,7 +324,7 @@ func (e *Executor) TakeBack(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, node := range e.Taints.tainted() {
 		all.Go(func() {
-			err := e.persist(ctx, patience, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
+			err := e.persist(ctx, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
 			if err != nil && !errors.Is(err, errGone) {
 				e.Logger.Error(err, "Cannot take the taint off a node before this process ends; the next one does", "node", node)
 			}

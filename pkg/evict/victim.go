@@ -138,7 +138,7 @@ func (d *disruption) spare(ctx context.Context) {
 			continue
 		}
 		all.Go(func() {
-			err := d.persist(ctx, patience, func(ctx context.Context) error {
+			err := d.persist(ctx, func(ctx context.Context) error {
 				return d.setCondition(ctx, v.Ref, d.target(v, corev1.ConditionFalse, sparedReason,
 					"The pod stays: making room for another one was called off."))
 			})

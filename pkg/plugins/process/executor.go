@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
 // execute starts what carries out the store's decisions about holds. The caller holds p.mu.
@@ -61,17 +59,6 @@ func Drain(ctx context.Context) {
 			drain(ctx)
 		}
 	}
-}
-
-// hideTaints has the taint of held nodes hidden from all that this process reads of
-// nodes: its filters go by holds. It must be called before the informers start.
-func (p *Process) hideTaints(h fwk.Handle, profiles []string) error {
-	nodes := h.SharedInformerFactory().Core().V1().Nodes()
-	p.taints = evict.NewTaints(reservations.TaintOwner(profiles), p.taintPolicy, nodes.Lister())
-	if err := nodes.Informer().SetTransform(p.taints.Hide); err != nil {
-		return fmt.Errorf("hide the taint of held nodes: %w", err)
-	}
-	return nil
 }
 
 // taintPolicy says whether held nodes are tainted. Auto is for a scheduler beside

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -131,13 +133,10 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	for _, name := range args.ManagedProfiles {
 		managed[name] = true
 	}
-	if err := p.hideTaints(h, args.ManagedProfiles); err != nil {
-		return err
-	}
 	logger := klog.FromContext(ctx).WithName("queues")
 	announcer := newAnnouncer(h.EventRecorder(), p.Leader.Leading)
 	w := witness(s)
-	watcher, err := informer.Watch(w, h.SharedInformerFactory(), informer.Options{
+	watcher, err := p.watch(h, w, informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
 		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
 	})
@@ -176,6 +175,17 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.report(ctx, h, s, logger)
 	p.execute(ctx, h, w, audited.laws, logger)
 	return nil
+}
+
+// watch feeds the store from the informers, which hide the taint of held nodes: the
+// filters of this process go by holds. It must be called before they start.
+func (p *Process) watch(h fwk.Handle, s informer.Store, o informer.Options) (*informer.Watcher, error) {
+	nodes := h.SharedInformerFactory().Core().V1().Nodes()
+	p.taints = evict.NewTaints(reservations.TaintOwner(o.ManagedProfiles), p.taintPolicy, nodes.Lister())
+	if err := nodes.Informer().SetTransform(p.taints.Hide); err != nil {
+		return nil, fmt.Errorf("hide the taint of held nodes: %w", err)
+	}
+	return informer.Watch(s, h.SharedInformerFactory(), o)
 }
 
 func storeOptions(args *config.QueueSortArgs) store.Options {
