@@ -19,7 +19,7 @@ const refusedForRoom = "OutOf"
 // refused.
 func (e *Executor) inquire(ctx context.Context, w store.Work) {
 	var pod *corev1.Pod
-	err := e.persist(ctx, patience, func(ctx context.Context) (err error) {
+	err := e.persist(ctx, func(ctx context.Context) (err error) {
 		pod, err = e.Client.CoreV1().Pods(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 		return e.meaning(ctx, w.Ref, err)
 	})

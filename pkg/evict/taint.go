@@ -62,7 +62,7 @@ type Taints struct {
 	ending atomic.Bool
 
 	mu    sync.Mutex              // guards the rest
-	seen  map[string]string       // node to value, as the informer has it; no entry for none
+	seen  map[string]seenTaint    // by node, as the informer has it; no entry for none
 	wrote map[string]writtenTaint // what was written, until it is seen
 	turns map[string]*taintTurn   // nodes that are being written
 	doubt map[string]bool         // nodes that the last look found tainted without a hold
@@ -75,6 +75,9 @@ type writtenTaint struct {
 	sure  bool
 }
 
+// seenTaint is the taint of a node, and the version of the node that has it.
+type seenTaint struct{ value, version string }
+
 // taintTurn lets one goroutine after the other decide about and write a node.
 type taintTurn struct {
 	taken chan struct{} // has an element while one does
@@ -85,11 +88,12 @@ type taintTurn struct {
 func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
 	return &Taints{
 		owner: owner, policy: policy, nodes: nodes,
-		seen: map[string]string{}, wrote: map[string]writtenTaint{}, turns: map[string]*taintTurn{}, doubt: map[string]bool{},
+		seen: map[string]seenTaint{}, wrote: map[string]writtenTaint{}, turns: map[string]*taintTurn{}, doubt: map[string]bool{},
 	}
 }
 
-// Hide is the transform of the node informer: it returns nodes without our taint.
+// Hide is the transform of the node informer: it returns nodes without our taint. An
+// informer may give it again what it has returned.
 func (t *Taints) Hide(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -97,10 +101,10 @@ func (t *Taints) Hide(obj any) (any, error) {
 	}
 	at := slices.IndexFunc(node.Spec.Taints, t.owns)
 	if at < 0 {
-		t.sees(node.Name, "")
+		t.sees(node, "")
 		return obj, nil
 	}
-	t.sees(node.Name, node.Spec.Taints[at].Value)
+	t.sees(node, node.Spec.Taints[at].Value)
 	shown := *node
 	shown.Spec.Taints = slices.Delete(slices.Clone(node.Spec.Taints), at, at+1)
 	return &shown, nil
@@ -115,17 +119,22 @@ func isHeld(taint corev1.Taint) bool {
 	return taint.Key == reservations.HeldTaint && taint.Effect == corev1.TaintEffectNoSchedule
 }
 
-// sees notes what the informer was told of a node.
-func (t *Taints) sees(node, value string) {
+// sees notes what the informer was told of a node. A node of the version that had the
+// taint has it still: it is hidden.
+func (t *Taints) sees(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if value == "" {
-		delete(t.seen, node)
-	} else {
-		t.seen[node] = value
+	version := node.ResourceVersion
+	switch before, had := t.seen[node.Name]; {
+	case value != "":
+		t.seen[node.Name] = seenTaint{value, version}
+	case had && version != "" && version == before.version:
+		return
+	default:
+		delete(t.seen, node.Name)
 	}
-	if w, ok := t.wrote[node]; ok && w.value == value {
-		delete(t.wrote, node)
+	if w, ok := t.wrote[node.Name]; ok && w.value == value {
+		delete(t.wrote, node.Name)
 	}
 }
 
@@ -149,7 +158,7 @@ func (t *Taints) begin(node, value string) (undo func()) {
 func (t *Taints) knows(node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.seen[node] == value {
+	if t.seen[node].value == value {
 		delete(t.wrote, node)
 		return
 	}
@@ -173,7 +182,7 @@ func (t *Taints) on(node string) (value string, sure bool) {
 	if w, ok := t.wrote[node]; ok {
 		return w.value, w.sure
 	}
-	return t.seen[node], true
+	return t.seen[node].value, true
 }
 
 // forget drops what is known of a node that is gone.
@@ -189,11 +198,9 @@ func (t *Taints) forget(node string) {
 func (t *Taints) tainted() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := maps.Clone(t.seen)
-	for node := range t.wrote {
-		all[node] = ""
-	}
-	return slices.Sorted(maps.Keys(all))
+	all := slices.AppendSeq(slices.Collect(maps.Keys(t.seen)), maps.Keys(t.wrote))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // doubted notes whether a node is tainted without a hold, and tells whether it was so

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -415,5 +416,33 @@ func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
 				o.expectTaints(t, heldForA)
 			}
 		})
+	}
+}
+
+// TestANodeIsHiddenTwice: an informer may transform what it has transformed before.
+func TestANodeIsHiddenTwice(t *testing.T) {
+	taints := NewTaints("yunikorn", func() TaintPolicy { return TaintIfAllowed }, nil)
+	hide := func(node *corev1.Node) *corev1.Node {
+		shown, err := taints.Hide(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shown.(*corev1.Node)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", ResourceVersion: "7"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{
+		{Key: "gpu", Effect: corev1.TaintEffectNoSchedule},
+		{Key: reservations.HeldTaint, Value: "yunikorn.uid-a", Effect: corev1.TaintEffectNoSchedule},
+	}}}
+	shown := hide(hide(node))
+	if len(shown.Spec.Taints) != 1 || len(node.Spec.Taints) != 2 {
+		t.Errorf("shown are %v, of %v", shown.Spec.Taints, node.Spec.Taints)
+	}
+	if got := taints.On("n1"); got != heldForA {
+		t.Errorf("the taint of the node is %q", got)
+	}
+	later := shown.DeepCopy()
+	later.ResourceVersion = "8"
+	if hide(later); taints.On("n1") != "" {
+		t.Error("it is not seen that the taint is gone")
 	}
 }
