@@ -358,10 +358,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return p.reason
 	case waiting:
 		if p.heldByTwin() {
-			if !p.beyond.None() {
-				return p.beyond
-			}
-			return p.reason // it was told so, and so was one of its twins since
+			return p.stopped() // it was told so, and so was one of its twins since
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			// The verdict may be old; people want the numbers of now.
@@ -376,16 +373,10 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		if p.kept {
 			return p.mates.why()
 		}
-		if !p.beyond.None() {
-			return p.beyond
-		}
-		return p.reason
+		return p.stopped()
 	case cooling:
-		if p.asks.holds {
-			return p.reason
-		}
-		if !p.beyond.None() {
-			return p.beyond
+		if p.asks.holds || !p.beyond.None() {
+			return p.stopped()
 		}
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.failed.attempts()), p.reason.Text)
 	}

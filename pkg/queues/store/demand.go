@@ -77,6 +77,15 @@ func (s *Store) heardDemand(p *pod) {
 	s.demand.check[p.UID] = struct{}{} // a write before this event may have been refused
 }
 
+// stopped is why a pod whose cycle came to nothing waits: the quota that it is beyond, or what
+// the cycle found.
+func (p *pod) stopped() reasons.Reason {
+	if p.asks.holds || p.beyond.None() {
+		return p.reason
+	}
+	return p.beyond
+}
+
 // leaveDemand takes a pod out that has a node, or waits in no queue.
 func (s *Store) leaveDemand(p *pod) {
 	if _, known := s.demand.pods[p.UID]; !known {

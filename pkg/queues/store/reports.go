@@ -222,10 +222,7 @@ func (s *Store) code(p *pod) reasons.Code {
 		return p.reason.Code
 	case waiting:
 		if p.heldByTwin() {
-			if !p.beyond.None() {
-				return p.beyond.Code
-			}
-			return p.reason.Code
+			return p.stopped().Code
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			return v.Reason.Code
@@ -235,16 +232,10 @@ func (s *Store) code(p *pod) reasons.Code {
 		if p.kept {
 			return p.mates.code()
 		}
-		if !p.beyond.None() {
-			return p.beyond.Code
-		}
-		return p.reason.Code
+		return p.stopped().Code
 	case cooling:
-		if p.asks.holds {
-			return p.reason.Code
-		}
-		if !p.beyond.None() {
-			return p.beyond.Code
+		if p.asks.holds || !p.beyond.None() {
+			return p.stopped().Code
 		}
 		return reasons.BackingOff
 	}
