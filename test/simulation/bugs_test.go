@@ -64,6 +64,7 @@ const (
 	bugOwnMate      = "somebody goes for whom it waits at Permit"
 	bugMeek         = "some pods are taken for such that preempt nobody"
 	bugBuys         = "what scheduler and process say of demand is not corrected"
+	bugHumble       = "the order takes what waits in a queue for less important"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -110,6 +111,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
 	{bugOwnMate, "waits at Permit for the asker itself"},
 	{bugMeek, "nobody asks for pod .*: others could be made to go for it, or"},
+	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
@@ -141,6 +143,10 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 	case bugShy:
 		if p.Node != "" && p.Labels[placement.KeyQueue] == leaves[w.in.sim.seed%uint64(len(leaves))] {
 			p.Request = resources.Vector{}
+		}
+	case bugHumble:
+		if p.Node == "" && p.Labels[placement.KeyQueue] == leaves[w.in.sim.seed%uint64(len(leaves))] {
+			p.Priority -= 1000
 		}
 	case bugMeek:
 		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode == ""

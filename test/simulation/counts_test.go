@@ -20,6 +20,7 @@ const (
 	swept                     // and those that came after the scheduler's queue was swept
 	strandings                // pods of default-scheduler that may have been stranded
 	asked                     // pods that wait at rest, for whom a plan was tried
+	rooms                     // pods that were given free room, for which it was asked who should have had it
 	kindsCounted
 )
 
@@ -27,8 +28,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }

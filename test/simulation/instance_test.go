@@ -340,6 +340,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.checkQuota(pod.UID, spec)
 		w.in.witness.assumed(pod, node)
+		w.in.witness.checkRoom(pod.UID, node, spec)
 		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}
 	}
 	return status

@@ -219,7 +219,7 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 // Who asks for anything but a verdict of MayRun, Assume or Recheck finds the pod charged.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	s.lockOwing()
-	if p := s.pods[uid]; s.isClear(p) {
+	if p := s.pods[uid]; s.isClear(p) && len(s.ahead(p, node)) == 0 {
 		s.owe(p, node, now)
 		s.mu.Unlock()
 		s.wakeUp()
@@ -257,7 +257,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
-	if s.overtaken(p, now) {
+	if s.overtaken(p, now) || s.letAhead(p, node, now) {
 		s.keys.remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}

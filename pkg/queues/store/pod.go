@@ -294,6 +294,9 @@ func (s *Store) toAdmitted(p *pod, judged bool, now time.Time) {
 func (s *Store) admit(p *pod, judged bool, now time.Time) {
 	s.enter(p, admitted)
 	s.reports.hadItsTurn(p, now)
+	if p.sides = s.index.Sides(p.app.leaf, p.Request, p.arriving); p.sides != 0 {
+		s.window.below[p] = struct{}{}
+	}
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}
@@ -320,6 +323,7 @@ func (s *Store) leaveSlot(p *pod) {
 	p.asks.over = false
 	p.app.slots--
 	s.window.taken--
+	delete(s.window.below, p)
 	s.clearDeadline(p)
 	if s.asking.current == p {
 		s.asking.current = nil

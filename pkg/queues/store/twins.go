@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -167,19 +164,7 @@ func (s *Store) overtaken(p *pod, now time.Time) bool {
 	if p.state != admitted || p.asks.holds || p.hopes == s.probing.hopes || len(p.app.twins) == 0 || p.twins != nil && p.twins.failed {
 		return false
 	}
-	s.vacate(p)
-	s.toWaiting(p)
-	s.unblock()
-	for ask, ok := s.index.Next(); ok && ask != p.ask; ask, ok = s.index.Next() {
-		first := s.pods[types.UID(ask.UID())]
-		v := s.judge(first.app, first.Request, queues.OnCommitted)
-		if v.OK() {
-			return true
-		}
-		s.index.Block(ask.Group(), v)
-	}
-	s.toAdmitted(p, false, now)
-	return false
+	return s.backInOrder(p, now)
 }
 
 // checkTwins verifies that twins know their members, that one of those that

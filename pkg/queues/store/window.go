@@ -18,10 +18,12 @@ type window struct {
 	size              int // how many slots there are, leaves with work aside
 	taken             int // how many are in use
 	placed            int // pods placed in a row since the size changed
+	// below are the admitted pods that were below a guarantee when they were let through.
+	below map[*pod]struct{}
 }
 
 func newWindow(smallest, largest int) window {
-	return window{smallest: smallest, largest: largest, size: smallest}
+	return window{smallest: smallest, largest: largest, size: smallest, below: map[*pod]struct{}{}}
 }
 
 // success notes a pod placed; after as many in a row as there are slots, there

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+)
+
+// Room goes to the pod that could preempt for it. The order sees to that when a pod is
+// let through (order.CompareQueues, criterion 2). It is decided once more when a pod has
+// found a node: since it was let through, pods may have come that criterion 2 puts before
+// it, and pods that back off are out of the order. If one of them fits the node and would
+// not fit it beside the pod, the pod waits, in the order, and the others go first.
+//
+//	admitted, found a node ──── none is ahead ────► assumed
+//	   │
+//	   └── ahead fits the node ─► waiting; one that backs off goes to waiting, too
+//
+// Amounts decide here. A pod that is ahead and that the filters refuse is tried once,
+// since it backs off no more, and the pod that waited takes the room after that. Pods that
+// hold a node, that can run on one node only, and members of PodGroups do not wait here.
+
+// ahead returns the pods that go before an admitted pod that is about to run on a node.
+func (s *Store) ahead(p *pod, node string) []*pod {
+	n := s.nodes[node]
+	if n == nil || p.state != admitted || p.asks.holds || p.RequiredNode != "" || p.apart() {
+		return nil
+	}
+	room := n.room()
+	rest := room.Sub(p.Request)
+	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
+	var out []*pod
+	add := func(w *pod) bool {
+		if !w.apart() && room.Covers(w.Request) && !rest.Covers(w.Request) {
+			out = append(out, w)
+		}
+		return true
+	}
+	inOrder := func(g *order.Group) bool { return add(s.pods[types.UID(g.First().UID())]) }
+	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
+	s.lane.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
+	for w := range s.window.below {
+		if w != p && s.isAhead(w, p, sides) {
+			add(w)
+		}
+	}
+	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+	return out
+}
+
+// isAhead tells whether criterion 2 puts an admitted pod, by its sides when it was
+// admitted, before another one with other sides.
+func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
+	path, exposed := map[queues.ID]int{}, []int64{}
+	at := int64(p.Priority)
+	for q := range s.draft.Ancestors(p.app.leaf) {
+		path[q.ID] = len(path)
+		at = queues.Exposed(at, q.Policies)
+		exposed = append(exposed, at)
+	}
+	at, level := int64(w.Priority), 0
+	for q := range s.draft.Ancestors(w.app.leaf) {
+		if _, same := path[q.ID]; same {
+			return false // one of them is in the queue of the other one
+		}
+		at = queues.Exposed(at, q.Policies)
+		if above, common := path[q.Parent]; common && above > 0 {
+			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= exposed[above-1]
+			return first && w.sides.Has(level) && !sides.Has(above-1)
+		}
+		level++
+	}
+	return false
+}
+
+// letAhead puts an admitted pod that found a node back into the order if others go before
+// it, and tells whether it did.
+func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
+	ahead := s.ahead(p, node)
+	if len(ahead) == 0 {
+		return false
+	}
+	rank, inFlight := queues.Rank(s.draft, p.app.leaf, p.Priority), false
+	for _, w := range ahead {
+		switch w.state {
+		case cooling:
+			s.leaveCooling(w)
+			s.toWaiting(w)
+		case admitted: // it is tried before the pod comes again, if the scheduler's queue sorts it so
+			key, _ := s.keys.get(w.UID)
+			inFlight = inFlight || key.Rank >= rank
+		}
+	}
+	return s.backInOrder(p, now) || inFlight && s.putBack(p)
+}
+
+// putBack puts an admitted pod back into the order.
+func (s *Store) putBack(p *pod) bool {
+	s.vacate(p)
+	s.toWaiting(p)
+	return true
+}
+
+// backInOrder puts an admitted pod back into the order if another one that may run is
+// first there then.
+func (s *Store) backInOrder(p *pod, now time.Time) bool {
+	s.putBack(p)
+	s.unblock()
+	for ask, ok := s.index.Next(); ok && ask != p.ask; ask, ok = s.index.Next() {
+		first := s.pods[types.UID(ask.UID())]
+		v := s.judge(first.app, first.Request, queues.OnCommitted)
+		if v.OK() {
+			return true
+		}
+		s.index.Block(ask.Group(), v)
+	}
+	s.toAdmitted(p, false, now)
+	return false
+}

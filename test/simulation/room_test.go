@@ -1,0 +1,122 @@
+package simulation_test
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// checkRoom finds fault with a pod that was just given free room on a node if another one
+// waits that fits it, and that the laws let preempt the pod there: that one should have
+// had the room. A pod waits if its turn can come without a further event: it is in the
+// order, or let through, or backs off. Where guarantees are strict nothing is judged: what
+// is next of a queue may be too large for the guarantee then, and a smaller pod after it
+// not. The caller holds mu.
+func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec) {
+	got, known := w.pods[uid]
+	_, held := w.Holds().Of(uid)
+	if w.Preemption().StrictGuarantee || !known || held || got.Foreign || got.RequiredNode != "" || w.apart(&got) || spec != w.Spec() || !spec.PreemptionEnabled {
+		return
+	}
+	free := w.nodes[node]
+	for _, m := range w.mirror() {
+		if m.Node == node && m.UID != uid {
+			free = free.Sub(m.Request)
+		}
+	}
+	rest := free.Sub(got.Request)
+	for _, ask := range w.pods {
+		if fits(ask.Request, rest) || !fits(ask.Request, free) || !w.waitsForRoom(&ask) {
+			continue
+		}
+		hold := reservations.Hold{Node: node}
+		world, d, err := w.world(&ask, &hold, []store.Victim{{Ref: got.Ref()}}, []types.UID{uid}, spec)
+		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
+			continue
+		}
+		if err := victims.Lawful(world, d, victims.Params{}); err == nil {
+			w.in.sim.fault("%s gives the room on node %s to %s; %s (%v) waits, fits it, and may preempt it there", w.in.name, node, got.Name, ask.Name, w.Explain(ask.UID))
+		}
+	}
+	w.in.sim.count(rooms)
+}
+
+func (w *witness) apart(p *store.Pod) bool {
+	return w.in.sim.settings.groups && p.Labels[store.PodGroupLabel] != ""
+}
+
+// waitsForRoom tells whether the turn of a pod can come without a further event.
+func (w *witness) waitsForRoom(p *store.Pod) bool {
+	_, placed := w.placed[p.UID]
+	_, held := w.Holds().Of(p.UID)
+	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
+		return false
+	}
+	switch why := w.Explain(p.UID); why.Code {
+	case "", reasons.InOrder:
+		return true
+	case reasons.BackingOff: // because no node fitted; other failures wait for the end of the back-off
+		return strings.Contains(why.Text, "nodes are available")
+	}
+	return false
+}
+
+// isOwed tells whether a pod is below its guarantee in some type, below the common queue
+// with another one: criterion 2 of the order. One that waits does not have what is
+// admitted of its queues, which is let through before it.
+func (w *witness) isOwed(tree queues.View, p, other *store.Pod, waits bool) bool {
+	var theirs []string
+	if path, ok := other.Labels[placement.KeyQueue]; ok {
+		theirs = ancestors(path)
+	}
+	admitted := w.Snapshot()
+	below, reached := map[string]bool{}, map[string]bool{}
+	for _, path := range ancestors(p.Labels[placement.KeyQueue]) {
+		q, ok := findQueue(tree, path)
+		if !ok || slices.Contains(theirs, path) {
+			continue
+		}
+		used := q.Expected()
+		if waits {
+			if live, ok := admitted.Find(path); ok {
+				used = used.Add(live.Admitted)
+			}
+			if w.Explain(p.UID).None() {
+				used = used.Sub(p.Request)
+			}
+		} else {
+			used = used.Sub(p.Request)
+		}
+		for kind := range p.Request.All() {
+			if g, named := q.Guaranteed.Get(kind); named {
+				has := used.Get(kind)
+				below[kind], reached[kind] = below[kind] || has < g, reached[kind] || has >= g
+			}
+		}
+	}
+	for kind := range below {
+		if below[kind] && !reached[kind] {
+			return true
+		}
+	}
+	return false
+}
+
+func findQueue(tree queues.View, path string) (*queues.Queue, bool) {
+	switch tree := tree.(type) {
+	case *queues.Draft:
+		return tree.Find(path)
+	case *queues.Snapshot:
+		return tree.Find(path)
+	}
+	return nil, false
+}
