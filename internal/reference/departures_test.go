@@ -20,6 +20,7 @@ var marks = []struct{ row, words string }{
 	{"law 4", "(seed 003, flow 1) †"},
 	{"law 5", "not guaranteed to it †"},
 	{"law 7", "anywhere inside the policy fence †"},
+	{"originators", "created in the same second †"},
 	{"D4", "of lower or equal raw priority †"},
 }
 

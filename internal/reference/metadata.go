@@ -1,5 +1,11 @@
 package reference
 
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+)
+
 // Mark is a label or an annotation that is read.
 type Mark struct {
 	Name string
@@ -12,7 +18,7 @@ type Mark struct {
 // policies read. Of those that say the same the first wins.
 func Marks() []Mark {
 	const domain = "yunikorn.apache.org/"
-	return []Mark{
+	marks := []Mark{
 		{domain + "queue", "Pod", "label, then annotation", "The queue, by its full path, or by its name if it is right below root. Rule `provided` reads it."},
 		{"queue", "Pod", "label", "The same, in older manifests and from most operators."},
 		{domain + "app-id", "Pod", "label, then annotation", "The application, a name that is unique in the namespace. The pods of an application are in one queue."},
@@ -33,7 +39,12 @@ func Marks() []Mark {
 		{domain + "parentqueue", "Namespace", "annotation", "The queue below which that of the namespace is to be; a rule `tag` with value `namespace.parentqueue` reads it."},
 		{domain + "namespace.enableYuniKorn", "Namespace", "annotation", "`\"true\"`: the admission policies of [install](install.md#scheduler-name-and-user-by-namespace) fill in scheduler name and user. The scheduler does not read it."},
 		{"paddock.io/only-queue", "Namespace", "annotation", "The queue, in full, that pods of the namespace name, or one below it: [an admission policy](install.md#one-namespace-one-queue) refuses others. The scheduler does not read it."},
+		{informer.OriginatorAnnotation, "Pod", "annotation", "`\"true\"`: the pod is an originator of its application, such as a driver or master, and is preempted after pods that are none; `\"false\"`: it is none, whatever its role and age. See [which plan](laws.md#which-plan)."},
 	}
+	for _, r := range informer.Roles {
+		marks = append(marks, Mark{r.Label, "Pod", "label", fmt.Sprintf("`%s` makes the pod an originator (%s), where no pod of the application has the annotation with `\"true\"`.", r.Value, r.Of)})
+	}
+	return append(marks, Mark{informer.Coordinator, "Pod", "label", "Makes the pod whose `spec.hostname` it begins with an originator, likewise (JobSet: coordinator)."})
 }
 
 // Conditions are the pod conditions that the scheduler writes.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -206,6 +207,10 @@ func TestMarksAreThoseOfTheSource(t *testing.T) {
 	}
 	for _, name := range constants(t, "../../pkg/informer/preemption.go", "AllowPreemption") {
 		real[name] = true
+	}
+	real[informer.OriginatorAnnotation], real[informer.Coordinator] = true, true
+	for _, r := range informer.Roles {
+		real[r.Label] = true
 	}
 	files, err := filepath.Glob("../../manifests/admission/*/*.yaml")
 	if err != nil {

@@ -28,6 +28,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Controller:    controller(pod),
 		Claim:         claim(pod),
 		Health:        health(pod),
+		Originator:    originator(pod),
 	}
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {

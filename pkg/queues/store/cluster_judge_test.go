@@ -196,7 +196,7 @@ func (p *portrait) pod(m *mirror) *victims.Pod {
 		v.Leaf, v.App = p.leafOf(m.UID), p.appOf(m)
 		v.Originator = p.originates(m)
 	} else {
-		v.Originator = p.ownsAny(m)
+		v.Originator = p.originatesAlone(m)
 	}
 	switch {
 	case p.leaves(m):
@@ -222,33 +222,6 @@ func (p *portrait) optedOutMirror(m *mirror) bool {
 
 func (p *portrait) appOf(m *mirror) string {
 	return m.Namespace + "/" + m.Labels[placement.KeyApplicationID]
-}
-
-// originates judges by the definition of an originator.
-func (p *portrait) originates(m *mirror) bool {
-	oldest := true
-	members := 0
-	for i := range p.pods {
-		o := &p.pods[i]
-		if o.Foreign || o.Deleting || p.store.pods[o.UID].app == nil || p.store.pods[o.UID].app != p.store.pods[m.UID].app {
-			continue
-		}
-		members++
-		if slices.Contains(o.Owners, m.UID) && o.UID != m.UID {
-			return true
-		}
-		if cmp.Or(o.Created.Compare(m.Created), cmp.Compare(o.UID, m.UID)) < 0 {
-			oldest = false
-		}
-	}
-	return oldest && members > 1 && !m.Deleting
-}
-
-// ownsAny tells whether a foreign pod owns another living pod.
-func (p *portrait) ownsAny(m *mirror) bool {
-	return slices.ContainsFunc(p.pods, func(o mirror) bool {
-		return !o.Deleting && slices.Contains(o.Owners, m.UID) && (o.Foreign || p.store.pods[o.UID].app != nil)
-	})
 }
 
 // lawful judges what is left of a hold by the laws.

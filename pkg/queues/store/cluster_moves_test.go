@@ -406,7 +406,7 @@ func (c *cluster) edit(o *object, m move) {
 	case "edit": // what may change while a pod runs
 		switch m.n % 3 {
 		case 0:
-			o.OptOut = OptOut(m.b % 3)
+			o.OptOut, o.Originator = OptOut(m.b%3), Originator(m.b/3%4)
 		case 1:
 			l := clone(o.Labels)
 			l["tier"] = []string{"", "front"}[m.b%2]
@@ -449,6 +449,9 @@ func (c *cluster) create(m move) {
 		Created: c.now.Add(-time.Duration(m.b%3*m.b%20) * time.Second), NeverPreempts: m.b == 0, Gated: m.b == 1,
 		Class: []string{"", "low", "high"}[m.b%3], OptOut: OptOut(m.a % 9 / 6),
 	}}
+	if m.a%7 == 0 {
+		o.Originator = Originator(m.b % 4)
+	}
 	if m.b%8 == 0 {
 		o.Priority = int32(m.n % 3)
 	}

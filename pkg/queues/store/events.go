@@ -205,7 +205,8 @@ func looksDifferent(before, after *Pod) bool {
 // renewPod takes over what an event says of a pod, and tells its application if
 // it lives or owns others in another way than before.
 func (s *Store) renewPod(p *pod, event *Pod) {
-	same := p.app == nil || p.Deleting == event.Deleting && p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
+	same := p.app == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
+		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
 		s.live(p, false)
 	}

@@ -62,6 +62,8 @@ type Pod struct {
 	NeverPreempts bool
 	// OptOut is what the pod itself says of being preempted.
 	OptOut OptOut
+	// Originator is what it says of being an originator of its application.
+	Originator Originator
 	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
 	RequiredNode string
 	// Class is the name of the pod's PriorityClass; empty for none.
@@ -206,23 +208,6 @@ func (e *entry) Place() *int { return &e.at }
 // sooner orders entries: time, then UID.
 func sooner(a, b *entry) bool {
 	if c := a.when.Compare(b.when); c != 0 {
-		return c < 0
-	}
-	return a.pod.UID < b.pod.UID
-}
-
-// seniority is the place of a pod among those of its application that live.
-type seniority struct {
-	pod *pod
-	at  int
-}
-
-// Place serves the ranking.
-func (e *seniority) Place() *int { return &e.at }
-
-// elderFirst orders pods: creation, then UID.
-func elderFirst(a, b *seniority) bool {
-	if c := a.pod.Created.Compare(b.pod.Created); c != 0 {
 		return c < 0
 	}
 	return a.pod.UID < b.pod.UID

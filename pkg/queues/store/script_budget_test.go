@@ -36,3 +36,16 @@ func scriptBudget(t *testing.T, d *datadriven.TestData) Budget {
 	}
 	return b
 }
+
+// originators lists the pods on nodes that plans see as originators.
+func (s *script) originators() string {
+	var names []string
+	for _, n := range s.store.planningWorld().Nodes {
+		for _, p := range n.Pods {
+			if p.Originator {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return strings.Join(names, " ") + "\n"
+}

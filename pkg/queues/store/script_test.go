@@ -52,7 +52,7 @@ import (
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
-//	     [tier=T] [unready] [not-started]
+//	     [tier=T] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -92,7 +92,7 @@ import (
 //
 //	tick D                      lets time pass, Tick included; wait D leaves Tick out
 //	reports [N]                 prints what is to be told now, at most N
-//	show pods|usage|settings|window|limits|holds|gated|demand
+//	show pods|usage|settings|window|limits|holds|gated|demand|originators
 //	look                        prints which queues have lawful unmet demand now, how long
 //	                            that of others took that have none any more, and the
 //	                            sums so far
@@ -391,6 +391,10 @@ func setPod(p *Pod, word string) bool {
 		p.RequiredNode = value
 	case "owner":
 		p.Owners = []types.UID{types.UID(value)}
+	case "originator":
+		p.Originator = map[bool]Originator{true: OriginatorYes, false: OriginatorNo}[flag]
+	case "role":
+		p.Originator = OriginatorByRole
 	case "opted-out":
 		p.OptOut = OptOutYes
 	case "never":
@@ -552,6 +556,8 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return s.gated()
 	case "demand":
 		return s.demand()
+	case "originators":
+		return s.originators()
 	}
 	d.Fatalf(t, "cannot show %s", what)
 	return ""

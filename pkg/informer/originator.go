@@ -1,0 +1,55 @@
+package informer
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// OriginatorAnnotation is the annotation by which a pod says whether it is an
+// originator of its application.
+const OriginatorAnnotation = "paddock.io/originator"
+
+// Role is a label by which a controller marks a pod that an application cannot do
+// without.
+type Role struct{ Of, Label, Value string }
+
+// Roles are the roles that make a pod an originator. A label that is used for other
+// things, too, such as Flink's component, is not among them.
+var Roles = []Role{
+	{"Spark: driver", "spark-role", "driver"},
+	{"Ray: head", "ray.io/node-type", "head"},
+	{"Kubeflow Training Operator: master", "training.kubeflow.org/job-role", "master"},
+	{"Kubeflow MPI Operator: launcher", "training.kubeflow.org/job-role", "launcher"},
+	{"Kubeflow Training Operator: master", "training.kubeflow.org/replica-type", "master"},
+	{"Kubeflow Training Operator: launcher", "training.kubeflow.org/replica-type", "launcher"},
+	{"Kubeflow Training Operator: chief", "training.kubeflow.org/replica-type", "chief"},
+	{"LeaderWorkerSet: leader", "leaderworkerset.sigs.k8s.io/worker-index", "0"},
+	{"Dask: scheduler", "dask.org/component", "scheduler"},
+}
+
+// Coordinator is the label that JobSet puts on all pods of a set with
+// spec.coordinator: the name of the host of one of them, and their domain.
+const Coordinator = "jobset.sigs.k8s.io/coordinator"
+
+// originator is what the pod says of being an originator, else what its role is.
+// Other words than "true" and "false" say nothing, as with AllowPreemption.
+func originator(pod *corev1.Pod) store.Originator {
+	switch pod.Annotations[OriginatorAnnotation] {
+	case "true":
+		return store.OriginatorYes
+	case "false":
+		return store.OriginatorNo
+	}
+	for i := range Roles {
+		if pod.Labels[Roles[i].Label] == Roles[i].Value {
+			return store.OriginatorByRole
+		}
+	}
+	if host, _, _ := strings.Cut(pod.Labels[Coordinator], "."); host != "" && host == pod.Spec.Hostname {
+		return store.OriginatorByRole
+	}
+	return store.OriginatorUnsaid
+}

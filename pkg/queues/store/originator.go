@@ -1,0 +1,179 @@
+package store
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+)
+
+// Originators are the pods of an application that it cannot do without, such as a
+// driver or a master. The living pods of an application are ranked, and those of the
+// first rank that has any are its originators; see rank.
+
+// Originator is what a pod says of being an originator.
+type Originator uint8
+
+// OriginatorYes and OriginatorNo are the word of an annotation. OriginatorByRole is a
+// pod that a known controller gave the role of a driver or master.
+const (
+	OriginatorUnsaid Originator = iota
+	OriginatorNo
+	OriginatorByRole
+	OriginatorYes
+)
+
+// rank is the place of a pod among the living pods of its application.
+type rank uint8
+
+// Of the pods that are ranked by age only the oldest are originators, and only in an
+// application that has other pods.
+const (
+	bySaying rank = iota
+	byRole
+	byOwning // it owns another living pod of its application
+	byAge
+	never
+)
+
+func (p *pod) rank() rank {
+	switch {
+	case p.Originator == OriginatorYes:
+		return bySaying
+	case p.Originator == OriginatorByRole:
+		return byRole
+	case p.Originator == OriginatorNo:
+		return never
+	case p.app != nil && p.app.owned[p.UID] > 0:
+		return byOwning
+	}
+	return byAge
+}
+
+// seniority is the place of a pod among those of its application that live.
+type seniority struct {
+	pod *pod
+	at  int
+}
+
+// Place serves the ranking.
+func (e *seniority) Place() *int { return &e.at }
+
+// elderFirst orders pods: rank, creation, then UID.
+func elderFirst(a, b *seniority) bool {
+	if c := cmp.Compare(a.pod.rank(), b.pod.rank()); c != 0 {
+		return c < 0
+	}
+	if c := a.pod.Created.Compare(b.pod.Created); c != 0 {
+		return c < 0
+	}
+	return a.pod.UID < b.pod.UID
+}
+
+// lead tells which pods of an application are its originators: those that have this
+// rank and, where it is byAge, were created in this second. The API server tells
+// creation by the second, and controllers create several pods in one.
+type lead struct {
+	rank   rank
+	second int64
+	alone  bool // ranked by age, and the only pod
+}
+
+func (p *pod) lead() lead {
+	l := lead{rank: p.rank()}
+	if l.rank == byAge {
+		l.second = p.Created.Unix()
+	}
+	return l
+}
+
+func (a *app) lead() lead {
+	first, ok := a.living.First()
+	if !ok {
+		return lead{rank: never}
+	}
+	l := first.pod.lead()
+	l.alone = l.rank == byAge && a.living.Len() == 1
+	return l
+}
+
+// originator tells whether the pod is an originator of its application. A pod of no
+// queue has no application: it is one if it says so, has the role of one, or owns any
+// other pod.
+func (s *Store) originator(p *pod) bool {
+	if p.app == nil {
+		r := p.rank()
+		return r < byOwning || r == byAge && s.owned[p.UID] > 0
+	}
+	return p.elder.at != ranking.Outside && p.rank() != never && p.lead() == p.app.lead()
+}
+
+// live follows whether a pod of an application lives: it is known and not
+// about to be deleted.
+func (s *Store) live(p *pod, lives bool) {
+	a := p.app
+	if (p.elder.at != ranking.Outside) == lives {
+		return
+	}
+	before := a.lead()
+	a.living.Update(&p.elder, lives)
+	n := 1
+	if !lives {
+		n = -1
+	}
+	for _, owner := range p.Owners {
+		s.owns(a, owner, n)
+	}
+	s.touchPod(p)
+	if after := a.lead(); before != after {
+		s.touchLeads(a, before, after)
+	}
+}
+
+// touchLeads notes that plans see those pods of an application differently that lead
+// it by one of two leads.
+func (s *Store) touchLeads(a *app, before, after lead) {
+	last := before
+	if last.rank == never || after.rank != never && compareLeads(after, before) > 0 {
+		last = after
+	}
+	leads, all := a.living.Leading(func(e *seniority) bool { return compareLeads(e.pod.lead(), last) <= 0 }, mostLeads)
+	if !all {
+		leads = a.living.Items() // finding the first of so many costs more than touching all
+	}
+	for _, e := range leads {
+		s.touchPod(e.pod)
+	}
+}
+
+const mostLeads = 64
+
+func compareLeads(a, b lead) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.second, b.second))
+}
+
+// owns counts one more or less pod of an application that a pod owns.
+func (s *Store) owns(a *app, owner types.UID, n int) {
+	if a.owned == nil {
+		a.owned = map[types.UID]int{}
+	}
+	if a.owned[owner] += n; a.owned[owner] == 0 {
+		delete(a.owned, owner)
+	}
+	if o := s.pods[owner]; o != nil && o.app == a && o.elder.at != ranking.Outside {
+		a.living.Update(&o.elder, true) // its rank is another one
+	}
+	s.ownsAny(owner, n)
+}
+
+// ownsAny counts one more or less living pod, of any application or none, that a
+// pod owns.
+func (s *Store) ownsAny(owner types.UID, n int) {
+	if s.owned[owner] += n; s.owned[owner] == 0 {
+		delete(s.owned, owner)
+	}
+	if o := s.pods[owner]; o != nil {
+		s.touchPod(o)
+	}
+}
