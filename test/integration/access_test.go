@@ -50,6 +50,7 @@ func TestAccessOfScheduler(t *testing.T) {
 		{e.configNamespace(), "update", "", "configmaps", "", false},
 		{e.ns, "create", "", "pods", "", false},
 		{e.ns, "update", "", "namespaces", "", false},
+		{"", "patch", "", "nodes", "", true},
 		{e.ns, "update", "", "nodes", "", false},
 		{e.ns, "list", "", "secrets", "", false},
 	} {
