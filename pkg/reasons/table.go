@@ -98,7 +98,7 @@ const (
 	HoldSuperseded Code = "HoldSuperseded"
 	// HoldNodeGone: the held node was deleted.
 	HoldNodeGone Code = "HoldNodeGone"
-	// HoldNodeUnschedulable: the held node was cordoned.
+	// HoldNodeUnschedulable: the held node was cordoned, or cannot take the pod any more.
 	HoldNodeUnschedulable Code = "HoldNodeUnschedulable"
 	// HoldGivenUp: the room could not be made.
 	HoldGivenUp Code = "HoldGivenUp"
@@ -210,8 +210,8 @@ var table = []Entry{
 		"Nothing at first: another plan is made by itself, after retryInterval and twice as long with each loss in a row. If it happens again and again, keep the pods that the sentence names off these nodes, or let this scheduler place them."},
 	{HoldNodeGone, "The node held for the pod was deleted.",
 		"Nothing: another plan is made by itself."},
-	{HoldNodeUnschedulable, "The node held for the pod became unschedulable.",
-		"Nothing: another plan is made by itself. Uncordon the node if it should take pods."},
+	{HoldNodeUnschedulable, "The node held for the pod became unschedulable, or changed so that it cannot take the pod whichever pods go: by a taint, a label, or what it can hold.",
+		"Nothing: another plan is made by itself. Uncordon the node if it should take pods, and take away the taint that the sentence names if it should not be there."},
 	{HoldGivenUp, "Making room for the pod was given up, and pods that had not left yet stay.",
 		"Read the sentence: it says what stood in the way. If the API server refused a delete, let the scheduler's service account patch pods/status and delete pods, or correct the webhook that refused; another plan is made by itself."},
 	{Preempted, "The pod was deleted to make room for a pod of a queue that is under its guarantee, or for a DaemonSet pod that can run on this node only.",

@@ -33,6 +33,7 @@ type Plugin struct {
 	process *process.Process
 	handle  fwk.Handle
 	pods    corelisters.PodLister
+	lister  corelisters.NodeLister
 	behind  *process.PostFilters
 }
 
@@ -56,8 +57,9 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.MakesRoom(h.ProfileName())
+	core := h.SharedInformerFactory().Core().V1()
 	return &Plugin{
-		process: p, handle: h, pods: h.SharedInformerFactory().Core().V1().Pods().Lister(), behind: process.PostFiltersOf(h, Name),
+		process: p, handle: h, pods: core.Pods().Lister(), lister: core.Nodes().Lister(), behind: process.PostFiltersOf(h, Name),
 	}, nil
 }
 
@@ -236,6 +238,11 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 // is held from then on, empty for none, and what people are told.
 func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, asked bool) (string, reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
+	if h, ok := s.Holds().Of(pod.UID); ok {
+		if why := pl.refusedBy(ctx, state, pod, &h); why != "" {
+			s.NodeRefuses(pod.UID, h.Node, why, now)
+		}
+	}
 	attempt, why := s.Attempt(pod.UID, kind, process.InPermit(pl.handle), now)
 	if attempt == nil {
 		return "", why

@@ -67,11 +67,11 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 	t := &requiredTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
 	}
-	info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(a.Node.Name)
+	info, err := pl.nodeInfo(a.Node.Name)
 	if err != nil {
 		return t // it was deleted since the cycle began
 	}
-	t.info = info.Snapshot()
+	t.info = info
 	t.state.Write(reservation.PlanningKey, reservation.Planning{})
 	gone := pl.complete(a, info)
 	for i := range a.Node.Pods {

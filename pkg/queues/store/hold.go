@@ -220,6 +220,17 @@ func (s *Store) endNode(node string, end reservations.End, now time.Time) {
 	}
 }
 
+// NodeRefuses tells that the filters refuse the node that a pod holds, whichever pods go
+// from it. The hold ends, and the pod is one of those that found no node.
+func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
+	s.lock()
+	defer s.unlock(now)
+	p := s.pods[uid]
+	if h, ok := s.holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
+		s.endHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
+	}
+}
+
 // gone tells the ledger that a pod will not be waited for any more, and lets
 // through who waited for it and has room now.
 func (s *Store) gone(uid types.UID, now time.Time) {

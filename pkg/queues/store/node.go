@@ -90,7 +90,28 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	s.noteNode(kind, n)
 	s.register.changedNode(n)
 	s.touch(n)
-	s.wakeHolders(n.name, "", now)
+	s.askHolders(n, now)
+}
+
+// NodeChanged tells of a change of a node that the filters judge, such as its taints.
+func (s *Store) NodeChanged(name string, now time.Time) {
+	s.lock()
+	defer s.unlock(now)
+	if n := s.nodes[name]; n != nil {
+		s.touch(n)
+		s.askHolders(n, now)
+	}
+}
+
+// askHolders lets the holders of a node that changed through, although their victims
+// are there: the filters say whether the node can take them at all, see
+// [Store.NodeRefuses] and [Store.Settle].
+func (s *Store) askHolders(n *node, now time.Time) {
+	for _, h := range s.holds.Holders(n.name) {
+		if p := s.pods[h.Asker]; p != nil {
+			s.rest(p, now)
+		}
+	}
 }
 
 // DeleteNode tells that a node is gone. Who holds it loses it.

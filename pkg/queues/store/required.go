@@ -217,23 +217,6 @@ func (s *Store) rest(p *pod, until time.Time) {
 	}
 }
 
-// NodeChanged tells of a change of a node that the filters judge, such as its
-// taints: who holds it as the only node it can run on is to find out.
-func (s *Store) NodeChanged(name string, now time.Time) {
-	s.lock()
-	defer s.unlock(now)
-	n := s.nodes[name]
-	if n == nil {
-		return
-	}
-	s.touch(n)
-	for _, h := range s.holds.Holders(name) {
-		if p := s.pods[h.Asker]; p != nil && h.Required {
-			s.rest(p, now)
-		}
-	}
-}
-
 // supersede ends the ordinary holds of a node whose askers do not fit there any
 // more, for the sake of a pod that can run there only. Who was to go for one of
 // them may stay, and then another may not fit either.

@@ -85,6 +85,7 @@ import (
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [start-delay=D]
 //	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign]
 //	node-changed NAME           the taints of a node are others
+//	node-refuses POD...         the filters refuse node n1, which they hold, whichever pods go
 //	cordon NAME | uncordon NAME a node takes no new pods, or does again
 //	unfit [NAME ...]            nodes where filters refuse plans, whoever goes
 //
@@ -464,6 +465,8 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 		st.Failed(p.UID, "", reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), s.now)
 	case "refused":
 		st.Refused(p.UID, s.now)
+	case "node-refuses":
+		st.NodeRefuses(p.UID, "n1", "1 node(s) had untolerated taint", s.now)
 	case "put-off":
 		st.PutOff(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
 	case "failed-plan":
