@@ -32,7 +32,7 @@
 // of its pod, so that another pod of the same name is never hit. The grace period
 // of a victim is its own.
 //
-// The taint is on the node before anybody is disrupted, too (taint.go). Taints are one
+// The taint is on the node before any pod is disrupted, too (taint.go). Taints are one
 // list that several controllers write, so it is written against the version of the node
 // that was read. Each look at the nodes, every five seconds, takes taints back for which
 // there is no hold, such as those that a killed process has left.

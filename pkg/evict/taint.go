@@ -295,7 +295,8 @@ func (e *Executor) letOthersOn(ctx context.Context, node string, after time.Dura
 			case err == nil, errors.Is(err, errGone):
 				return
 			case refused(err):
-				e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time", "node", node)
+				e.Logger.Error(err, "Cannot take the taint off a node that is not held any more; trying again from time to time. "+
+					"Allow the scheduler to patch nodes, or remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
 				return
 			}
 			e.Logger.V(2).Info("Cannot take the taint off a node yet", "node", node, "err", err)
@@ -333,7 +334,8 @@ func (e *Executor) TakeBack(ctx context.Context) {
 		all.Go(func() {
 			err := e.persist(ctx, func(ctx context.Context) error { return e.reconcileTaint(ctx, node) })
 			if err != nil && !errors.Is(err, errGone) {
-				e.Logger.Error(err, "Cannot take the taint off a node before this process ends; the next one does", "node", node)
+				e.Logger.Error(err, "Cannot take the taint off a node before this process ends. The next leader does; "+
+					"if none will start, remove the taint with kubectl taint nodes", "node", node, "taint", reservations.HeldTaint)
 			}
 		})
 	}
@@ -437,5 +439,9 @@ func cannotTaint(w store.Work, err error) reasons.Reason {
 	if errors.Is(err, errGone) {
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)
 	}
-	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v", w.Hold.Node, err)
+	if errors.Is(err, errOtherTaint) {
+		return reasons.New(reasons.HoldGivenUp, "node %s: %v; if no such scheduler runs, remove taint %s from the node", w.Hold.Node, errOtherTaint, reservations.HeldTaint)
+	}
+	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v "+
+		"(allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Auto)", w.Hold.Node, err)
 }

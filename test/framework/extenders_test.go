@@ -39,9 +39,9 @@ func deviceExtender(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// TestNobodyLeavesANodeThatAnExtenderRefuses: the extender is of the configuration, and
+// TestNoPodLeavesANodeThatAnExtenderRefuses: the extender is of the configuration, and
 // answers over HTTP. Its node has the victim that does least harm.
-func TestNobodyLeavesANodeThatAnExtenderRefuses(t *testing.T) {
+func TestNoPodLeavesANodeThatAnExtenderRefuses(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(deviceExtender))
 	server.Config.SetKeepAlivesEnabled(false) // an idle connection would stop the time of the bubble
 	server.Start()

@@ -213,8 +213,8 @@ func TestExtendersAreAsked(t *testing.T) {
 	}
 }
 
-// TestExtendersKnowWhoLeaves: pods that leave anyway are among those that go.
-func TestExtendersKnowWhoLeaves(t *testing.T) {
+// TestExtendersKnowWhatLeaves: pods that leave anyway are among those that go.
+func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
 	long := int64(3600)
 	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: plugintest.Pod("x", 1).CreationTimestamp.Time}, &long

@@ -74,25 +74,25 @@ func (s *Store) isLost(p *pod, h *reservations.Hold, e ending) bool {
 // the pods of one PodGroup, what is lost during a pause was planned before it, and is not
 // another loss.
 func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
-	l, whom := &p.asks.losses, "the pod"
+	l, waits := &p.asks.losses, "the pod"
 	if p.apart() {
-		l, whom = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
+		l, waits = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
 	}
 	if !now.Before(l.until) {
 		l.count++
 	}
-	l.set(why, whom, s.pause(l.count), now)
+	l.set(why, waits, s.pause(l.count), now)
 	p.asks.refused, p.asks.triedAt = l.why, now
 	s.sayUntil(p, reasons.HoldGivenUp, l.until)
 	return l.why, l.count
 }
 
-func (l *losses) set(why reasons.Reason, whom string, pause time.Duration, now time.Time) {
+func (l *losses) set(why reasons.Reason, waits string, pause time.Duration, now time.Time) {
 	again := ""
 	if l.count > 1 {
 		again = fmt.Sprintf("this is loss %d in a row, so ", l.count)
 	}
-	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, whom, pause)
+	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, pause)
 	l.until, l.why = now.Add(pause), why
 }
 
@@ -137,13 +137,13 @@ func newcomers(pods []*pod, began uint32) string {
 
 const mostNamed = 5
 
-// tookNode says who took the room on a node that was made for a pod.
+// tookNode says which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
 	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
 	return reasons.New(reasons.HoldSuperseded, "others took the room on node %s%s", n.name, newcomers(others, p.asks.began))
 }
 
-// tookQueue says who took the room in a queue that was made for a pod.
+// tookQueue says which pods took the room in a queue that was made for a pod.
 func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	var others []*pod
 	for leaf, apps := range s.leaves {
