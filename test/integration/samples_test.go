@@ -218,11 +218,16 @@ func (e *env) runsJobSample() {
 func (e *env) runsJobSetSample() {
 	e = e.apart("jobset", 1, localcluster.NodeSpec{CPU: "4"})
 	set := e.sample("jobset.yaml", "JobSet")
+	coordinator := part[struct {
+		ReplicatedJob      string
+		JobIndex, PodIndex int
+	}](e, set, "spec", "coordinator")
+	host := fmt.Sprintf("train-%s-%d-%d", coordinator.ReplicatedJob, coordinator.JobIndex, coordinator.PodIndex)
 	for i, replicated := range []string{"driver", "worker"} {
 		template := part[batchv1.JobTemplateSpec](e, set, "spec", "replicatedJobs", i, "template")
 		e.createJob(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "train-" + replicated + "-0"}, Spec: template.Spec}, "jobset", map[string]string{
 			"jobset.sigs.k8s.io/jobset-name": "train", "jobset.sigs.k8s.io/replicatedjob-name": replicated,
-			"jobset.sigs.k8s.io/job-index": "0", "jobset.sigs.k8s.io/coordinator": "train-driver-0-0.train",
+			"jobset.sigs.k8s.io/job-index": "0", "jobset.sigs.k8s.io/coordinator": host + ".train",
 		})
 	}
 	e.expect("jobset", 4, 0, "")
