@@ -379,10 +379,10 @@ func TestACallOffTakesTheTaintBack(t *testing.T) {
 		o.cluster.setNode("v1", "")
 		w := disruptFor("a", "v1")
 		w.Hold.Required = true
-		o.books.plan(w, victimsOf("a", "v1")...)
 		o.books.committing = func() {
 			o.books.queue(store.Work{Ref: refOf("a"), Kind: store.WorkTell, Hold: disruptFor("a").Hold})
 		}
+		o.books.plan(w, victimsOf("a", "v1")...)
 		pass(time.Minute)
 		if len(o.books.calledOff) != 1 {
 			t.Errorf("called off: %v", o.books.calledOff)
