@@ -442,6 +442,9 @@ func cannotTaint(w store.Work, err error) reasons.Reason {
 	if errors.Is(err, errOtherTaint) {
 		return reasons.New(reasons.HoldGivenUp, "node %s: %v; if no such scheduler runs, remove taint %s from the node", w.Hold.Node, errOtherTaint, reservations.HeldTaint)
 	}
-	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v "+
-		"(allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Auto)", w.Hold.Node, err)
+	advice := ""
+	if refused(err) { // only with holdTaint: Always
+		advice = " (allow the scheduler to patch nodes, or set holdTaint of NodeReservation to Auto)"
+	}
+	return reasons.New(reasons.HoldGivenUp, "node %s: it cannot be tainted as held, so other schedulers could take the room: %v%s", w.Hold.Node, err, advice)
 }
