@@ -82,8 +82,8 @@ const (
 	PreemptionRefused Code = "PreemptionRefused"
 	// MakingRoom: a node is held for the pod, and others are made to leave it.
 	MakingRoom Code = "MakingRoom"
-	// WaitingForRoom: a node is held for the pod, which fits once those that are
-	// leaving anyway are gone.
+	// WaitingForRoom: the pod fits a node once pods that are leaving anyway are gone. The
+	// node is held for it if its queue is below its guarantee.
 	WaitingForRoom Code = "WaitingForRoom"
 	// RoomAwaited: the only node that a DaemonSet pod can run on is held for it, and
 	// nobody is made to leave it yet.
@@ -198,8 +198,8 @@ var table = []Entry{
 		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
 	{MakingRoom, "A node is held for the pod, and others are made to leave it: pods of queues over their guarantee, or, for a DaemonSet pod, pods of no higher priority.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
-	{WaitingForRoom, "A node is held for the pod, which fits there once pods that are leaving already are gone.",
-		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
+	{WaitingForRoom, "The pod fits a node once pods that are leaving already are gone. If its queue is below its guarantee the node is held for it; else the room is for the pod that is first in the order then.",
+		"Nothing: the room is there once they are gone. Pods that leave have their grace period."},
 	{RoomAwaited, "The pod can run on one node only, which is held for it, and no other pod is made to leave there, or not yet.",
 		"Read the sentence: it says what is waited for and counts the pods that may not go, by rule. The rules are in docs/laws.md (D1 to D8)."},
 	{RoomImpossible, "The pod can run on one node only, and would not fit there even if all other pods left that may.",

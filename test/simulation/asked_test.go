@@ -56,10 +56,10 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		n := s.api.node(name)
 		return n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !holds.MayUse(name, pod.UID, false).OK
 	}})
-	if d.Outcome == victims.Refuse {
-		return nil
+	if d.Outcome != victims.Preempt {
+		return nil // who may not preempt holds nothing for pods that leave
 	}
-	return fmt.Errorf("others could be made to go for it, or it could wait for some: %s", d)
+	return fmt.Errorf("others could be made to go for it: %s", d)
 }
 
 // unaskedThere tells the same of a pod of a DaemonSet, whose node may be held for it for as

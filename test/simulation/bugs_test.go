@@ -110,7 +110,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugNever, "makes pods go .* law 6: the asker has preemptionPolicy Never"},
 	{bugNeverThere, "makes pods go .* D2: its preemptionPolicy is Never"},
 	{bugOwnMate, "waits at Permit for the asker itself"},
-	{bugMeek, "nobody asks for pod .*: others could be made to go for it, or"},
+	{bugMeek, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }

@@ -227,7 +227,7 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	if why.Code == reasons.PodGroupIncomplete { // PreFilter has said so
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom {
+	if _, holds := s.Holds().Of(pod.UID); holds && (why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
 	// Nobody makes room for it: a nomination of earlier times means nothing.

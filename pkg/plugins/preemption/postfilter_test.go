@@ -241,6 +241,19 @@ func TestLeavingPodsAreWaitedFor(t *testing.T) {
 	c.wantChosen(t)
 }
 
+// TestLeavingPodsAreNotHeldFor: a pod of a queue without guarantee fits once a pod is gone
+// that leaves anyway, and does not hold its room.
+func TestLeavingPodsAreNotHeldFor(t *testing.T) {
+	leaving := running("v1", "n1", 200)
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{leaving})
+	asker := plugintest.Pod("asker", 100)
+	asker.Labels["queue"], asker.CreationTimestamp = "root.b", metav1.NewTime(time.Now().Add(-time.Hour))
+	on, status := c.answer(t, asker)
+	wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once the pods that are leaving are gone")
+	c.wantChosen(t)
+}
+
 // TestHoldersShareANode: a plan may join who holds a node, for it counts what
 // they wait for; and they do not stand in each other's way when their turn comes.
 func TestHoldersShareANode(t *testing.T) {
