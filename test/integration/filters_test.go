@@ -4,9 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
@@ -54,38 +52,4 @@ func TestPreemptionForOtherThanRoom(t *testing.T) {
 		}
 	}
 	e.expectBooks()
-}
-
-// TestPreemptionAndBudgets checks that pods whose disruption budget is used up
-// stay as long as others will do, and that the budget is no guarantee either.
-func TestPreemptionAndBudgets(t *testing.T) {
-	e := setup(t, preemptionQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("free", 2, inQueue("root.borrows"))
-	// They are the youngest, which would be the first to go.
-	e.createLater(e.pod("guarded-0", "guarded", inQueue("root.borrows")))
-	e.createPod(e.pod("guarded-1", "guarded", inQueue("root.borrows")))
-	e.expect("guarded", 2, 0, "")
-	both := intstr.FromInt32(2)
-	budgets := suite.client.PolicyV1().PodDisruptionBudgets(e.ns)
-	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "guard"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &both, Selector: e.selector("guarded")},
-	}, metav1.CreateOptions{})
-	e.ok(err)
-	eventually(t, patience, "the budget is counted", func() (bool, string) {
-		b, err := budgets.Get(t.Context(), "guard", metav1.GetOptions{})
-		e.ok(err)
-		return b.Status.ExpectedPods == 2 && b.Status.CurrentHealthy == 2 && b.Status.DisruptionsAllowed == 0, b.Status.String()
-	})
-	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
-	c.expectEvicted("free", 2)
-	c.awaitPlaced(first)
-	if seen := c.evictedByNow("guarded"); len(seen) > 0 {
-		t.Errorf("others would have done, and these were evicted: %s", names(seen))
-	}
-	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
-	c.expectEvicted("guarded", 1)
-	c.awaitPlaced(second)
 }

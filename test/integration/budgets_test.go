@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// guard makes a PodDisruptionBudget for a group of pods, and waits until the
+// disruption controller has counted them and allows so many disruptions.
+func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*policyv1.PodDisruptionBudget)) {
+	e.Helper()
+	least := intstr.FromInt32(minAvailable)
+	b := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: of},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: e.selector(of)},
+	}
+	for _, o := range options {
+		o(b)
+	}
+	budgets := suite.client.PolicyV1().PodDisruptionBudgets(e.ns)
+	_, err := budgets.Create(e.Context(), b, metav1.CreateOptions{})
+	e.ok(err)
+	eventually(e, patience, "budget "+of+" is counted", func() (bool, string) {
+		now, err := budgets.Get(e.Context(), of, metav1.GetOptions{})
+		e.ok(err)
+		s := now.Status
+		return s.ObservedGeneration == now.Generation && s.ExpectedPods > 0 && s.DesiredHealthy == minAvailable && s.DisruptionsAllowed == allowed, s.String()
+	})
+}
+
+// TestPreemptionAndBudgets checks that pods whose disruption budget is used up
+// stay as long as others will do, and that the budget is no guarantee either.
+func TestPreemptionAndBudgets(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("free", 2, inQueue("root.borrows"))
+	// They are the youngest, which would be the first to go.
+	e.createLater(e.pod("guarded-0", "guarded", inQueue("root.borrows")))
+	e.createPod(e.pod("guarded-1", "guarded", inQueue("root.borrows")))
+	e.expect("guarded", 2, 0, "")
+	e.guard("guarded", 2, 0)
+	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
+	c.expectEvicted("free", 2)
+	c.awaitPlaced(first)
+	if seen := c.evictedByNow("guarded"); len(seen) > 0 {
+		t.Errorf("others would have done, and these were evicted: %s", names(seen))
+	}
+	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
+	c.expectEvicted("guarded", 1)
+	c.awaitPlaced(second)
+}
+
+// TestBudgetsOfAskersAtOnce checks that askers which preempt at the same moment
+// share what a budget allows, though its status knows of no victim yet.
+func TestBudgetsOfAskersAtOnce(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "10"})
+	c := e.keepChronicle()
+	e.fill("free", 5, inQueue("root.borrows"))
+	// They are the youngest, which would be the first to go.
+	e.createLater(e.pod("guarded-first", "guarded", inQueue("root.borrows"), stopsAfter(2*time.Second)))
+	e.ok(e.createAtOnce("guarded", 0, 4, inQueue("root.borrows"), stopsAfter(2*time.Second)))
+	e.expect("guarded", 5, 0, "")
+	e.guard("guarded", 4, 1)
+	e.ok(e.createAtOnce("asker", 0, 4, inQueue("root.owed")))
+	c.expectEvicted("guarded", 1)
+	c.expectEvicted("free", 3)
+	e.expect("asker", 4, 0, "")
+	c.expectNoMore(time.Second, 4, "guarded", "free")
+	e.expectBooks()
+}
+
+// TestUnhealthyPodEvictionPolicy checks that pods which run and are not ready go
+// before the ready ones of another budget, where their own budget lets them.
+func TestUnhealthyPodEvictionPolicy(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.fill("sick", 2, inQueue("root.borrows"), unready)
+	always := policyv1.AlwaysAllow
+	e.guard("sick", 1, 0, func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &always })
+	// They are the youngest, which would be the first to go.
+	e.createLater(e.pod("well-0", "well", inQueue("root.borrows")))
+	e.createPod(e.pod("well-1", "well", inQueue("root.borrows")))
+	e.expect("well", 2, 0, "")
+	e.guard("well", 2, 0)
+	e.ok(e.createAtOnce("asker", 0, 2, inQueue("root.owed")))
+	c.expectEvicted("sick", 2)
+	e.expect("asker", 2, 0, "")
+	if seen := c.evictedByNow("well"); len(seen) > 0 {
+		t.Errorf("ready pods were evicted: %s", names(seen))
+	}
+}
+
+// unready keeps a pod that runs from being ready.
+func unready(p *corev1.Pod) {
+	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/never"}}
+}
