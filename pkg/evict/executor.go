@@ -3,6 +3,7 @@ package evict
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -159,6 +160,9 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.String())
 		return
 	}
+	if !claims(w, going) {
+		return // it was decided anew meanwhile: the work of that writes its claim, and the taint, first
+	}
 	d := newDisruption(e, w, going)
 	switch err := d.run(ctx); {
 	case e.stopped(ctx, err):
@@ -173,6 +177,11 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	default:
 		e.giveUp(w, d.failure(err))
 	}
+}
+
+// claims tells whether the claim that a piece of work wrote has all pods that are to go.
+func claims(w store.Work, going []store.Victim) bool {
+	return !slices.ContainsFunc(going, func(v store.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
 }
 
 // made tells the store and people that all victims of a plan have been sent away. A

@@ -256,6 +256,27 @@ func TestWorkOfOneAskerInOrder(t *testing.T) {
 	})
 }
 
+// TestWorkThatIsOvertaken: while the claim of a hold without victims is written, pods are
+// chosen for it. They go by the work that has them in its claim.
+func TestWorkThatIsOvertaken(t *testing.T) {
+	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
+		first, second := disruptFor("a"), disruptFor("a", "v1")
+		second.Hold.Since = first.Hold.Since
+		o.books.committing = func() {
+			o.books.committing = nil
+			o.books.plan(second, victimsOf("a", "v1")...)
+		}
+		o.books.plan(first)
+		pass(time.Second)
+		want := []string{"patch a paddock.io/NodeHeld=True WaitingForRoom", "patch a paddock.io/NodeHeld=True MakingRoom", "patch v1 DisruptionTarget=True PreemptionByScheduler", "delete v1"}
+		if diff := cmp.Diff(want, o.cluster.story()); diff != "" {
+			t.Errorf("calls (-want +got)\n%s", diff)
+		}
+		o.expectGone(t, "v1")
+		o.expect(t, "committed [uid-a uid-a], disrupted [uid-a], given up 0")
+	})
+}
+
 // TestWorkQueuedAnew takes the place of what waits.
 func TestWorkQueuedAnew(t *testing.T) {
 	l := &lane{}
