@@ -56,7 +56,8 @@ type cacher struct {
 func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
 	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 		other := *condition
-		other.Reason, other.Message = events.DemandReason(c.why)
+		other.Reason, _ = events.DemandReason(c.why)
+		other.Message += "; no node is asked for: " + c.why.Text // what the cycle found stays
 		condition = &other
 	}
 	if c.APICacher != nil {
