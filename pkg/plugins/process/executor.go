@@ -36,8 +36,11 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws
 	done := make(chan struct{})
 	p.drain = func(ctx context.Context) {
 		stop()
-		<-done
-		executor.TakeBack(ctx)
+		select {
+		case <-done:
+			executor.TakeBack(ctx)
+		case <-ctx.Done(): // a call hangs, and the lease is to be released
+		}
 	}
 	go func() {
 		defer close(done)
@@ -46,7 +49,8 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws
 }
 
 // Drain ends the executors of all schedulers of this program and takes back the taints
-// of held nodes. It is for a program that was told to end and leads still.
+// of held nodes. It is for a program that was told to end and leads still. It returns
+// when the context ends, also where a call hangs: the next leader takes back what is left.
 func Drain(ctx context.Context) {
 	processesMu.Lock()
 	all := slices.Collect(maps.Values(processes))

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +42,44 @@ func TestTheExecutorTellsTheAuditor(t *testing.T) {
 	clock.Step(time.Minute)
 	if err := deaf.Check(); err == nil || !strings.Contains(err.Error(), "1 violations") || !strings.Contains(err.Error(), "law "+audit.LawNamed+": pod ns/v") {
 		t.Errorf("the auditor was not told who is let go: %v", err)
+	}
+}
+
+// hangs is a store that does not answer the executor.
+type hangs struct {
+	*store.Store
+	called chan<- struct{}
+	answer <-chan struct{}
+}
+
+func (h hangs) TakeWork() []store.Work {
+	h.called <- struct{}{}
+	<-h.answer
+	return nil
+}
+
+// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain.
+func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
+	before := witness
+	called, answer := make(chan struct{}, 1), make(chan struct{})
+	SetWitness(func(s *store.Store) Witness { return hangs{s, called, answer} })
+	t.Cleanup(func() { SetWitness(before) })
+	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
+	t.Cleanup(func() { close(answer) })
+	p := configured(t, h, plugintest.Args())
+	h.Start(t)
+	waitStarted(t, p)
+	<-called
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		Drain(ctx)
+	}()
+	select {
+	case <-drained:
+	case <-time.After(10 * time.Second):
+		t.Error("the drain goes on after its time is over")
 	}
 }
