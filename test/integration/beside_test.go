@@ -152,8 +152,8 @@ func TestBesideKubeScheduler(t *testing.T) {
 			t.Errorf("%s runs on %s, and held %s", asker.Name, now.Spec.NodeName, claim.Node)
 		}
 	}
-	if running, _ := e.podsOf("plain"); len(running) > 0 {
-		t.Errorf("upstream's scheduler placed %d pods, the first is %s on %s", len(running), running[0].Name, running[0].Spec.NodeName)
+	if bound := c.boundByNow("plain"); len(bound) > 0 {
+		t.Errorf("upstream's scheduler placed %d pods, the first is %s on %s", len(bound), bound[0].pod.Name, bound[0].pod.Spec.NodeName)
 	}
 	e.expectNoTaint()
 	writes := 0
@@ -167,6 +167,9 @@ func TestBesideKubeScheduler(t *testing.T) {
 	}
 	t.Logf("%d writes of nodes", writes)
 	e.othersTakeRoom()
+	if bound := c.boundByNow("plain"); len(bound) != 1 {
+		t.Errorf("then %d pods of upstream's scheduler were bound, not one: %s", len(bound), names(bound))
+	}
 	checkRights(t, shipped, "holds")
 }
 

@@ -74,6 +74,24 @@ func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
 	return "", time.Time{}
 }
 
+// boundByNow returns the pods of a group that were bound, with all that has happened by
+// now, as they were when that was first seen. Pods that are gone since are among them.
+func (c *chronicle) boundByNow(of string) []sight {
+	c.env.Helper()
+	c.tail.catchUp(c.env.Context(), c.env)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []sight
+	for _, sights := range c.sights {
+		i := slices.IndexFunc(sights, func(s sight) bool { return s.pod.Spec.NodeName != "" })
+		if i >= 0 && sights[i].pod.Labels[group] == of {
+			out = append(out, sights[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b sight) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.pod.Name, b.pod.Name)) })
+	return out
+}
+
 // evicted returns the pods of some groups that somebody let go after they were
 // bound, as they were when that was first seen, in that order.
 func (c *chronicle) evicted(groups ...string) []sight {
