@@ -109,6 +109,15 @@ func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	return s.planFrom(p)
 }
 
+// roomLost says what became of the room on a node, or in a queue, that was made for a pod.
+// Where no pod came, as when the asker or the quota changed, it blames none.
+func roomLost(where, newcomers string) reasons.Reason {
+	if newcomers == "" {
+		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
+	}
+	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, newcomers)
+}
+
 // newcomers names the pods that came to a node, or into a queue, after a hold began, the
 // first ones first, with their scheduler if that is another one; empty if none are known,
 // as after a restart.
@@ -129,10 +138,7 @@ func newcomers(pods []*pod, began uint32) string {
 		}
 		names = append(names, name)
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(names, ", ")
+	return strings.Join(names, ", ")
 }
 
 const mostNamed = 5
@@ -140,7 +146,7 @@ const mostNamed = 5
 // tookNode says which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
 	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
-	return reasons.New(reasons.HoldSuperseded, "others took the room on node %s%s", n.name, newcomers(others, p.asks.began))
+	return roomLost("on node "+n.name, newcomers(others, p.asks.began))
 }
 
 // tookQueue says which pods took the room in a queue that was made for a pod.
@@ -162,5 +168,5 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return reasons.New(reasons.HoldSuperseded, "others took the room in queue %s%s", s.path(id), newcomers(others, p.asks.began))
+	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.began))
 }
