@@ -17,7 +17,8 @@ func newHolds(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "holds",
 		Short: "Show which nodes are held for whom, and until when",
-		Long: `Shows the nodes that are held for pods, whom these wait for, and until when.
+		Long: `Shows the nodes that are held for pods, which pods these wait for, until when, and
+whether the node has the taint that keeps other schedulers off.
 With --ended, the last holds that are over, and why they ended.`,
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,14 +50,18 @@ func printHolds(w io.Writer, list []rest.Hold) error {
 		_, err := fmt.Fprintln(w, "No node is held.")
 		return err
 	}
-	t := newTable("NODE", "POD", "QUEUE", "KIND", "STATE", "SINCE", "UNTIL", "WAITS FOR")
+	t := newTable("NODE", "POD", "QUEUE", "KIND", "STATE", "SINCE", "UNTIL", "TAINT", "WAITS FOR")
 	for i := range list {
 		h := &list[i]
 		until := "-"
 		if h.Until != nil {
 			until = moment(*h.Until)
 		}
-		t.add(h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), h.State, moment(h.Since), until, waitsFor(h))
+		taint := "-"
+		if h.Taint != "" {
+			taint = "yes"
+		}
+		t.add(h.Node, named(h.Asker), orDash(h.Queue), string(h.Kind), h.State, moment(h.Since), until, taint, waitsFor(h))
 	}
 	return t.write(w)
 }

@@ -68,7 +68,13 @@ func preempts(t *testing.T, stage string) http.Handler {
 	p.require("ds")
 	p.makeRoom(stage)
 	decided.Take()
-	return rest.NewServer(rest.Options{Inventory: inventory.New(p.Store), Record: decided}).Handler()
+	tainted := func(node string) string {
+		if node == "n1" {
+			return "held=of-n1"
+		}
+		return ""
+	}
+	return rest.NewServer(rest.Options{Inventory: inventory.New(p.Store), Record: decided, Taint: tainted}).Handler()
 }
 
 // makeRoom makes room for ns/a as far as a stage says.
