@@ -253,8 +253,9 @@ type NodeReservationArgs struct {
 	// take the room. Auto taints where no profile of this process is
 	// default-scheduler; where the API server refuses the taint, room is made
 	// without it. Always taints whatever the profiles are; where the taint is
-	// refused, no pod is preempted. Never taints nothing. Default: Auto. Bounds:
-	// Auto, Always or Never.
+	// refused, no pod is preempted: so in place of kube-scheduler Always needs the
+	// right to patch nodes, which overlay replace-default does not give. Never
+	// taints nothing. Default: Auto. Bounds: Auto, Always or Never.
 	// +optional
 	HoldTaint HoldTaint `json:"holdTaint,omitempty"`
 }
