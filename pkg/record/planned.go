@@ -19,7 +19,11 @@ func Planned(asker store.Ref, queue string, d *victims.Decision, r *required.Dec
 		step.Kind, step.Reason = store.StepRefused, reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 	}
 	if r != nil && (r.Outcome == required.NoHold || r.Outcome == victims.Refuse) {
-		step.Kind, step.Reason = store.StepRefused, reasons.New(reasons.RoomImpossible, "%s", r.Sentence())
+		code := reasons.RoomImpossible
+		if r.Stopped == victims.RuleExtender {
+			code = reasons.PreemptionRefused
+		}
+		step.Kind, step.Reason = store.StepRefused, reasons.New(code, "%s", r.Sentence())
 	}
 	if r != nil {
 		step.Hold = reservations.Hold{Node: r.Node, Required: true}

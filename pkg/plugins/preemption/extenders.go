@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // extenders asks the scheduler's extenders about one pod, for one plan. They are asked
@@ -26,9 +26,16 @@ type extenders struct {
 	// list are those that are interested in the pod and can refuse a node.
 	list []fwk.Extender
 	// refused is what they said against nodes, in the order in which they were asked.
-	refused []string
+	refused []objection
 	// failed is the error of an extender that must answer. No plan is made then.
 	failed error
+}
+
+// objection is what an extender said against a node.
+type objection struct{ extender, node, why string }
+
+func (o objection) String() string {
+	return fmt.Sprintf("extender %s refuses node %s: %s", o.extender, o.node, o.why)
 }
 
 func newExtenders(handle fwk.Handle, pod *corev1.Pod) *extenders {
@@ -73,7 +80,7 @@ func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) vict
 		case err != nil:
 			x.failed = fmt.Errorf("extender %s: %w", e.Name(), err)
 		case fit != victims.Passes:
-			x.refused = append(x.refused, fmt.Sprintf("extender %s refuses node %s: %s", e.Name(), info.Node().Name, why))
+			x.refused = append(x.refused, objection{e.Name(), info.Node().Name, why})
 			return fit
 		}
 	}
@@ -94,8 +101,8 @@ func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (victims.
 	return victims.Passes, "", nil
 }
 
-// askPreemption asks what is left of a plan with these pods. Only the same pods are a
-// consent: the laws chose them, and each of them is needed.
+// askPreemption asks what is left of a plan with these pods. A part of them is a consent,
+// too: the extender needs no more to go. The laws and the filters say which of them stay.
 func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (victims.Fit, string, error) {
 	plan := map[string]*extenderv1.Victims{node: {Pods: gone.pods, NumPDBViolations: gone.violations}}
 	left, err := e.ProcessPreemption(x.pod, plan, x.nodes)
@@ -110,22 +117,23 @@ func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (vict
 		return victims.Fails, "it named no pods that would go", nil
 	case v == nil || len(v.Pods) == 0:
 		return victims.Never, "", errors.New("expected at least one victim pod on node " + node)
-	case !samePods(v.Pods, gone.pods):
-		return victims.Never, "it would have other pods go than the laws allow", nil
+	}
+	if other := beyond(v.Pods, gone.pods); other != "" {
+		return victims.Fails, "pod " + other + " would have to go, too, and the plan does not name it", nil
 	}
 	return victims.Passes, "", nil
 }
 
-func samePods(a, b []*corev1.Pod) bool {
-	uids := func(pods []*corev1.Pod) []types.UID {
-		out := make([]types.UID, 0, len(pods))
-		for _, p := range pods {
-			out = append(out, p.UID)
+// beyond is the first of the pods, by name, that is not proposed; empty for none.
+func beyond(pods, proposed []*corev1.Pod) string {
+	first := ""
+	for _, p := range pods {
+		name := p.Namespace + "/" + p.Name
+		if (first == "" || name < first) && !slices.ContainsFunc(proposed, func(o *corev1.Pod) bool { return o.UID == p.UID }) {
+			first = name
 		}
-		slices.Sort(out)
-		return slices.Compact(out)
 	}
-	return slices.Equal(uids(a), uids(b))
+	return first
 }
 
 // askFilter asks the filter verb. Where the extender has no other, its refusal holds
@@ -161,10 +169,14 @@ const mostObjections = 3
 
 // objections is what the extenders said against nodes; empty for nothing.
 func (x *extenders) objections() string {
-	if len(x.refused) > mostObjections {
-		return fmt.Sprintf("%s; and %d more like it", strings.Join(x.refused[:mostObjections], "; "), len(x.refused)-mostObjections)
+	var texts []string
+	for _, o := range x.refused[:min(len(x.refused), mostObjections)] {
+		texts = append(texts, o.String())
 	}
-	return strings.Join(x.refused, "; ")
+	if more := len(x.refused) - mostObjections; more > 0 {
+		return fmt.Sprintf("%s; and %d more like it", strings.Join(texts, "; "), more)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // silence says that an extender did not answer, and what helps; empty if all did.
@@ -173,6 +185,18 @@ func (x *extenders) silence() string {
 		return ""
 	}
 	return fmt.Sprintf("%v; no pod is preempted until the extender answers (see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
+}
+
+// judgedThere is judged for a pod that can run on one node only.
+func (x *extenders) judgedThere(d required.Decision) required.Decision {
+	if x.failed == nil {
+		d.Objections = x.objections()
+		return d
+	}
+	return required.Decision{
+		Ask: d.Ask, Node: d.Node, Need: d.Need, Outcome: victims.Refuse, Stopped: victims.RuleExtender,
+		Objections: x.silence(), FitsCalls: d.FitsCalls,
+	}
 }
 
 // judged is the decision with what the extenders said. Where one that must answer did

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -31,6 +33,13 @@ type httpExtender struct {
 
 	mu    sync.Mutex
 	asked []string // verb, node, pods that would go
+}
+
+// set changes what status it answers with.
+func (e *httpExtender) set(status int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = status
 }
 
 func (e *httpExtender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -174,8 +183,7 @@ func TestExtendersAreAsked(t *testing.T) {
 			node: "n2", chosen: on2, asked: "preempt n2 v2 v3", times: 1},
 		"refuses all": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: refusing("n1", "n2")}},
 			text: "refuses node n1: the pods that would go do not make room there"},
-		"has fewer go": {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: instead}},
-			text: "refuses node n2: it would have other pods go than the laws allow"},
+		"has fewer go":          {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: instead}}, node: "n2", chosen: on2},
 		"names none":            {extenders: []*httpExtender{{Extender: preempting(ownCache), preempt: none}}, text: "expected at least one victim pod on node n1"},
 		"names none, ignorable": {extenders: []*httpExtender{{Extender: preempting(ignorable), preempt: none}}, text: "it named no pods that would go"},
 		"fails": {extenders: []*httpExtender{{Extender: preempting(ownCache), status: http.StatusInternalServerError}},
@@ -213,6 +221,94 @@ func TestExtendersAreAsked(t *testing.T) {
 	}
 }
 
+// naming has the pods go, and no others, from the nodes in what is proposed.
+func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
+	return func(plan map[string]*extenderv1.MetaVictims) {
+		for _, v := range plan {
+			v.Pods = nil
+			for _, name := range pods {
+				v.Pods = append(v.Pods, &extenderv1.MetaPod{UID: "uid-" + name})
+			}
+		}
+	}
+}
+
+// TestExtendersNameOtherPods: an extender that would have fewer pods go agrees, and one
+// that would have others go is asked about more pods. The laws say which may go.
+func TestExtendersNameOtherPods(t *testing.T) {
+	mates := func(name string) *corev1.Pod { // of the asker's queue
+		p := running(name, "n1", 100)
+		p.Labels["queue"] = "root.a"
+		return p
+	}
+	for name, c := range map[string]struct {
+		named  []string
+		pods   []*corev1.Pod
+		asker  *corev1.Pod
+		chosen []string
+		text   string
+	}{
+		"all candidates are proposed": {named: []string{"v2"}, asker: withPort(plugintest.Pod("asker", 50), 80), chosen: []string{"v2"},
+			pods: []*corev1.Pod{running("v1", "n1", 10), withPort(running("v2", "n1", 10), 80), running("v3", "n1", 10)}},
+		"not the one of least harm": {named: []string{"v2"}, asker: prioritized(plugintest.Pod("asker", 100), 5), chosen: []string{"v2"},
+			pods: []*corev1.Pod{running("v1", "n1", 100), prioritized(running("v2", "n1", 100), 1)}},
+		"no law lets it go": {named: []string{"v1", "kept"}, asker: plugintest.Pod("asker", 100),
+			pods: []*corev1.Pod{running("v1", "n1", 100), mates("kept")}, text: "pod ns/kept would have to go, too, and the plan does not name it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: naming(c.named...)}
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, c.pods, withExtenders(t, e))
+			on, status := cl.answer(t, c.asker)
+			if c.text == "" {
+				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			} else if on != "" || !strings.Contains(status.Message(), c.text) {
+				t.Errorf("node %q, %q; want none, %q", on, status.Message(), c.text)
+			}
+			cl.wantChosen(t, c.chosen...)
+		})
+	}
+}
+
+// TestTheOnlyNodeIsAskedAboutAgain: while an extender does not answer, a hold of the node
+// stays, the decision is on record, and the pod comes back after the retry interval.
+func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
+	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
+		t.Run(profile, func(t *testing.T) {
+			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, e))
+			cl.store.OpenJournal()
+			asker := daemon("asker", "n1", 50)
+			asker.Spec.SchedulerName = profile
+			_, status := cl.answer(t, asker)
+			steps, _ := cl.store.TakeSteps()
+			if len(steps) != 1 || steps[0].Kind != store.StepRefused || steps[0].Required == nil || steps[0].Reason.String() != status.Message() {
+				t.Errorf("on record: %+v, want %q", steps, status.Message())
+			}
+			cl.store.TakeActivations()
+			cl.queue.handed.Store(0)
+			cl.now = cl.now.Add(14 * time.Second)
+			if cl.store.Tick(cl.now); cl.cameBack() {
+				t.Error("it came back before the retry interval was over")
+			}
+			cl.now = cl.now.Add(2 * time.Second)
+			if cl.store.Tick(cl.now); !cl.cameBack() {
+				t.Error("it did not come back after the retry interval")
+			}
+			e.set(0)
+			on, status := cl.answer(t, asker)
+			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
+			e.set(http.StatusInternalServerError)
+			cl.answer(t, asker)
+			if !cl.store.Holds().Held() {
+				t.Error("the hold ended")
+			}
+			if err := cl.store.Check(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestExtendersKnowWhatLeaves: pods that leave anyway are among those that go.
 func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
@@ -237,13 +333,14 @@ func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 	}{
 		"agrees":           {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, ""},
 		"refuses":          {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("n1")}, "node n1 is not held: extender"},
-		"fails":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "no pod is preempted until the extender answers"},
+		"fails":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, "PreemptionRefused: extender "},
+		"fewer":            {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: naming("v1")}, ""},
 		"fails, ignorable": {&httpExtender{Extender: preempting(schedulerconfig.Extender{Ignorable: true}), status: http.StatusInternalServerError}, ""},
 		"filters only":     {&httpExtender{filter: passing(false, "n1")}, "it has no preemptVerb"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, c.extender))
-			on, status := cl.answer(t, daemon("asker", "n1", 50))
+			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 400)}, []*corev1.Pod{withPort(running("v1", "n1", 200), 80), running("v2", "n1", 100)}, withExtenders(t, c.extender))
+			on, status := cl.answer(t, withPort(daemon("asker", "n1", 50), 80))
 			if c.text == "" {
 				wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
 				cl.wantWentFor(t, "v1")
@@ -269,7 +366,7 @@ func TestPreviewAsksExtenders(t *testing.T) {
 		text     string
 	}{
 		"a node that fits":       {&httpExtender{filter: passing(false)}, 1000, rest.PreviewFits, "would fit on 1 of 2 nodes"},
-		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, "an extender of the scheduler refuses"},
+		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, ": no device"},
 		"agrees with a plan":     {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, rest.PreviewPreempts, "would make others leave"},
 		"refuses a plan":         {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, rest.PreviewWaits, "do not make room there"},
 		"does not answer a plan": {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, rest.PreviewWaits, "until the extender answers"},

@@ -216,8 +216,6 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
 		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
-	case why.Code == reasons.BackingOff: // no event of the cluster tells that it answers again
-		s.PutOff(pod.UID, why, now)
 	case !asked || quotas[why.Code]:
 		s.Refused(pod.UID, now)
 	default:

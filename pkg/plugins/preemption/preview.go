@@ -218,10 +218,12 @@ func (x *rehearsing) askExtenders(ctx context.Context) {
 			return false
 		case asked.failed != nil:
 			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, asked.silence()))
-		case fit == victims.Never:
-			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "an extender of the scheduler refuses"))
 		default:
-			x.refuse(name, fwk.NewStatus(fwk.Unschedulable, "an extender of the scheduler refuses"))
+			code, o := fwk.Unschedulable, asked.refused[len(asked.refused)-1]
+			if fit == victims.Never {
+				code = fwk.UnschedulableAndUnresolvable
+			}
+			x.refuse(name, fwk.NewStatus(code, fmt.Sprintf("extender %s: %s", o.extender, o.why)))
 		}
 		return true
 	})
@@ -317,11 +319,7 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	t := pl.newRequiredTrial(ctx, x.state, x.pod, a)
 	params := a.Params
 	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
-	d := required.Plan(a.Node, a.Ask, params)
-	if d.Objections = t.extenders.objections(); t.extenders.failed != nil {
-		x.waits(x.obstacle(), reasons.New(reasons.BackingOff, "%s", t.extenders.silence()))
-		return
-	}
+	d := t.extenders.judgedThere(required.Plan(a.Node, a.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch {
@@ -335,6 +333,9 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 		x.waits(reasons.New(reasons.RoomAwaited, "%s", d.Sentence()))
 	case d.Outcome == required.Fits:
 		x.waits(x.obstacle())
+	case d.Stopped == victims.RuleExtender:
+		x.out.Node = ""
+		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
 	default:
 		x.out.Node = ""
 		x.waits(x.obstacle(), reasons.New(reasons.RoomImpossible, "%s", d.Sentence()))

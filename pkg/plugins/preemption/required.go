@@ -33,13 +33,9 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	params := attempt.Params
 	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := required.Plan(attempt.Node, attempt.Ask, params)
-	d.Objections = t.extenders.objections()
+	d := t.extenders.judgedThere(required.Plan(attempt.Node, attempt.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
-	if silence := t.extenders.silence(); silence != "" {
-		return "", reasons.New(reasons.BackingOff, "%s", silence)
-	}
 	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
 	if !held {
 		return "", why

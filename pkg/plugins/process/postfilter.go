@@ -5,10 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
@@ -73,5 +75,16 @@ func mayDeallocate(state fwk.CycleState, pod *corev1.Pod) bool {
 	if _, err := state.Read(names.DynamicResources); err != nil {
 		return false
 	}
-	return len(pod.Spec.ResourceClaims) > 0 || utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource)
+	return len(pod.Spec.ResourceClaims) > 0 || utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) && mayBeDevices(pod)
+}
+
+// mayBeDevices tells whether the pod requests extended resources, of which claims may be
+// made. Whether a DeviceClass has one of them only DynamicResources knows.
+func mayBeDevices(pod *corev1.Pod) bool {
+	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+		if !amount.IsZero() && schedutil.IsDRAExtendedResourceName(name) {
+			return true
+		}
+	}
+	return false
 }

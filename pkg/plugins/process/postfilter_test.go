@@ -4,7 +4,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -64,6 +68,17 @@ func TestWhoEndsPostFilter(t *testing.T) {
 		}
 		if got := f.End(state, c.pod, nil); !got.IsSuccess() {
 			t.Errorf("%s: success becomes %v", c.name, got)
+		}
+	}
+	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{features.DRAExtendedResource: true})
+	state := framework.NewCycleState()
+	state.Write("DynamicResources", prefiltered{})
+	for name, ends := range map[corev1.ResourceName]bool{"memory": true, "example.com/gpu": false, "deviceclass.resource.kubernetes.io/gpu": false} {
+		pod := plugintest.Pod("requests", 1)
+		pod.Spec.Containers[0].Resources.Requests[name] = resource.MustParse("1")
+		got := PostFiltersOf(listing{names: shipped}, "Ours").End(state, pod, fwk.NewStatus(fwk.Unschedulable))
+		if (got.Code() == fwk.UnschedulableAndUnresolvable) != ends {
+			t.Errorf("with claims for extended resources, a pod that requests %s: %s, want that it ends the list: %v", name, got.Code(), ends)
 		}
 	}
 	if got := PostFiltersOf(struct{ fwk.Handle }{}, "Ours").End(framework.NewCycleState(), plain, fwk.NewStatus(fwk.Unschedulable)); got.Code() != fwk.Unschedulable {

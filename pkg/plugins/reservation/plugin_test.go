@@ -271,4 +271,7 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	wantStatus(t, "Permit", s.permit(t, pod), fwk.UnschedulableAndUnresolvable, "NodeHeld: node n1 is held for pod ns/asker")
 	s.unreserve(t, pod)
 	s.allocated(t, 0)
+	if why := s.store.Explain(pod.UID).String(); !strings.Contains(why, "node n1 was held for pod ns/asker") {
+		t.Errorf("explained as %q", why)
+	}
 }

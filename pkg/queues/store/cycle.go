@@ -182,7 +182,11 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		s.arm(p, p.asks.retryAt)
 	}
 	if p.RequiredNode != "" {
-		if from, _ := s.planFrom(p); from.After(now) {
+		from, _ := s.planFrom(p)
+		if p.asks.refused.Code == reasons.PreemptionRefused { // an extender did not answer
+			from = latest(from, p.asks.retryAt)
+		}
+		if from.After(now) {
 			s.cool(p, from)
 		}
 		s.recheckNode(p)

@@ -254,13 +254,17 @@ func (g *podGroup) why() reasons.Reason {
 }
 
 // whyForgotten says why a pod that had a node is not bound there. A member of a PodGroup
-// gives its place back when another one finds none.
+// gives its place back when another one finds none, and no pod is bound on a node that is
+// held for others by then.
 func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
 	if p.apart() {
 		if m := p.mates.withoutPlace(p); m != nil {
 			return reasons.New(reasons.PodGroupIncomplete, "PodGroup %s: the pod gave back its place on node %s, because pod %s found no node: %s",
 				p.mates.name, node, m.Name, m.reason.Text)
 		}
+	}
+	if pass := s.holds.MayUse(node, p.UID, p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
 }

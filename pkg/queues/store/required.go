@@ -257,6 +257,8 @@ func (s *Store) declinedReason(p *pod, d *required.Decision) reasons.Reason {
 			return v.Reason
 		}
 		return reasons.New(reasons.OverMax, "%s", d.Sentence())
+	case victims.RuleExtender:
+		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
 	case victims.RuleNeverPreempt:
 		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
 	}

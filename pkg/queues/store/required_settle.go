@@ -58,9 +58,18 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Reason {
 	n := s.nodes[d.Node]
 	why := s.declinedReason(p, d)
-	s.endHold(p, reservations.GivenUp, why, now)
+	silent := d.Stopped == victims.RuleExtender // nothing is known of the node then
+	if !silent {
+		s.endHold(p, reservations.GivenUp, why, now)
+	}
 	p.asks.refused = why
 	s.awaitNode(p, n)
+	if silent { // no event tells that it answers again
+		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+		if p.Foreign {
+			s.rest(p, p.asks.retryAt)
+		}
+	}
 	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // filters may think otherwise at any time, amounts do not
 	return why
 }

@@ -36,7 +36,10 @@ func (d Decision) Sentence() string {
 		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
 			d.Node, d.short(), d.hopeless(), d.excluded())
 	}
-	if d.Stopped == RuleMax {
+	switch d.Stopped {
+	case victims.RuleExtender:
+		return d.Objections
+	case RuleMax:
 		return fmt.Sprintf("node %s is not held: with the pod queue %s would be over its max (D2); raise it, or wait until the queue uses less", d.Node, d.Ask.OverMax)
 	}
 	return fmt.Sprintf("node %s is not held: %s, and with preemptionPolicy Never nobody goes for it (D2)", d.Node, d.short())
