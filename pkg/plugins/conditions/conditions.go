@@ -25,14 +25,20 @@ type FailureHandler = func(context.Context, framework.Framework, *framework.Queu
 
 // Correct returns the failure handler of a scheduler, changed so that it writes, on pods that
 // are beyond a quota, what no autoscaler adds a node for. Everything else is as it was.
-func Correct(next FailureHandler, client kubernetes.Interface, beyond BeyondQuota) FailureHandler {
+func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuota) FailureHandler {
 	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		why := beyond(pod.Pod.UID)
+		why := refused(pod.Pod.UID)
 		if !why.None() {
 			f = corrected{Framework: f, cacher: cacher{APICacher: f.APICacher(), client: client, why: why}}
 		}
 		next(ctx, f, pod, status, nominating, start)
 	}
+}
+
+// beyond is added to what the cycle found. It has no amounts: a message that follows what
+// others use would be a write, and an event, for each cycle of each pod that waits.
+func beyond(why reasons.Reason) string {
+	return "; no node is asked for: " + string(why.Code) + ", see condition " + reasons.AdmittedCondition
 }
 
 // corrected is the framework of one failed cycle of a pod that is beyond a quota.
@@ -57,7 +63,7 @@ func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, 
 	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 		other := *condition
 		other.Reason, _ = events.DemandReason(c.why)
-		other.Message += "; no node is asked for: " + c.why.Text // what the cycle found stays
+		other.Message += beyond(c.why)
 		condition = &other
 	}
 	if c.APICacher != nil {
