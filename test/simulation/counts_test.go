@@ -21,6 +21,7 @@ const (
 	strandings                // pods of default-scheduler that may have been stranded
 	asked                     // pods that wait at rest, for whom a plan was tried
 	rooms                     // pods that were given free room, for which it was asked who should have had it
+	outOfTurn                 // rooms that a pod in the scheduler's queue should have had
 	kindsCounted
 )
 
@@ -28,8 +29,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times a pod that was let through too",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[outOfTurn])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -52,6 +53,7 @@ var shares = []struct {
 	{"decisions were judged", func(c *counts) (int64, int64) { return c[decided], c[decided] + c[undecided] }, 75},
 	{"binds were judged in full", func(c *counts) (int64, int64) { return c[bound], c[bound] + c[unbound] }, 55},
 	{"looks at everything were at rest", func(c *counts) (int64, int64) { return c[rests] - c[restless], c[rests] }, 95},
+	{"rooms were given in turn", func(c *counts) (int64, int64) { return c[rooms] - c[outOfTurn], c[rooms] }, 99},
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
@@ -69,11 +71,11 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed has histories of which just enough was judged, and then one
 // thing less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 100, outOfTurn: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}
-	for _, worse := range []counted{undecided, unbound, restless, swept} {
+	for _, worse := range []counted{undecided, unbound, restless, swept, outOfTurn} {
 		c := enough
 		if c[worse]++; c.tooFew() == nil {
 			t.Errorf("nobody noticed: %v", c)

@@ -330,6 +330,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 	w.in.witness.mu.Lock()
 	defer w.in.witness.mu.Unlock()
 	holds, spec := w.in.witness.Holds(), w.in.witness.Spec()
+	waited := w.in.witness.waitForRoom()
 	var status *fwk.Status
 	if w.in.sim.bug == bugHeldNodes {
 		w.in.witness.Assume(pod.UID, node, time.Now())
@@ -340,7 +341,7 @@ func (w *watchedReservation) Reserve(ctx context.Context, state fwk.CycleState, 
 		w.in.witness.checkReserve(holds, pod, node)
 		w.in.witness.checkQuota(pod.UID, spec)
 		w.in.witness.assumed(pod, node)
-		w.in.witness.checkRoom(pod.UID, node, spec)
+		w.in.witness.checkRoom(pod.UID, node, spec, waited)
 		w.in.witness.lodged[pod.UID] = lodging{node, request(pod)}
 	}
 	return status
