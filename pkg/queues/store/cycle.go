@@ -337,7 +337,8 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.window.failure()
 	s.toParked(p, s.whyForgotten(p, node), now)
 	p.erred, p.asks.retryAt = true, latest(p.asks.retryAt, p.notUntil) // not tried before its back-off is over
-	s.cool(p, p.notUntil) // no event need bring it back: it comes by itself
+	s.cool(p, p.notUntil)                                              // no event need bring it back: it comes by itself
+	s.heardDemand(p)                                                   // what PodScheduled says was written before the pod had a node
 	s.keepAsking(p)
 	s.dueAnew = s.dueAnew || p.asks.holds
 	s.gone(uid, now)
