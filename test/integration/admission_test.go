@@ -373,16 +373,21 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 		byName(d)
 		d.Spec.Template.Annotations[placement.KeyUserInfo] = bobInfo
 	}), "")
+	// Without a version, or the status that the controller writes meanwhile would conflict.
+	write := func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
+		d.ResourceVersion = ""
+		return deployments.Update(p.Context(), d, metav1.UpdateOptions{})
+	}
 	// The annotation goes, and the label that stood beside it is alone.
 	byName(d)
 	d.Spec.Template.Annotations[placement.KeyUserInfo] = aliceInfo
-	if d, err = deployments.Update(p.Context(), d, metav1.UpdateOptions{}); err != nil {
+	if d, err = write(d); err != nil {
 		p.Fatal(err)
 	}
 	p.expectAnswer("the label is left alone", update(anybody, byName), "leaves out the groups")
 	// As it was before the policies.
 	byName(d)
-	if d, err = deployments.Update(p.Context(), d, metav1.UpdateOptions{}); err != nil {
+	if d, err = write(d); err != nil {
 		p.Fatal(err)
 	}
 	p.expectAnswer("alone as before", update(anybody, func(d *appsv1.Deployment) { d.Spec.Paused = true }), "")

@@ -51,6 +51,13 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 	return set
 }
 
+// toleratesHolds lets the DaemonSet controller make pods on a node that is held,
+// which has a taint while pods go. DaemonSets of a cluster mostly tolerate
+// everything.
+func toleratesHolds(p *corev1.Pod) {
+	p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: reservations.HeldTaint, Operator: corev1.TolerationOpExists})
+}
+
 // daemonsInDefault is the shipped configuration with the DaemonSet rules for
 // default-scheduler.
 func daemonsInDefault(s *settings) { s.shipped = manifests.TwoProfilesDaemonSets }
@@ -136,7 +143,7 @@ func TestTwoDaemonSetsOnANode(t *testing.T) {
 	first := e.awaitWaiting("first", 1)[0]
 	c.expectEvicted("filler", 2)
 	// It never preempts, and is before the other one all the same.
-	e.createDaemonSet("urgent", ofPriority(e.id+"-urgent"))
+	e.createDaemonSet("urgent", ofPriority(e.id+"-urgent"), toleratesHolds)
 	urgent := e.awaitWaiting("urgent", 1)[0]
 	c.awaitPlaced(urgent)
 	c.awaitPlaced(first)

@@ -103,7 +103,7 @@ func TestBackOffIsExplained(t *testing.T) {
 // makes room again: those who are to go take an hour to stop.
 func TestSupersededHoldIsExplained(t *testing.T) {
 	h := makeHalf(t, time.Hour, stopsAfter(time.Hour))
-	h.createDaemonSet("agent", inQueue("root.other"))
+	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)
 	h.expect("agent", 1, 0, "")
 	h.endAtOnce(h.slow)
 	h.awaitExplained(h.asker, reasons.HoldSuperseded, asHoldEnd)

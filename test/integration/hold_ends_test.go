@@ -69,7 +69,7 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 // it takes the room that was made, the asker is told, and makes room anew.
 func TestHoldSuperseded(t *testing.T) {
 	h := makeHalf(t, 4*time.Second)
-	h.createDaemonSet("agent", inQueue("root.other"))
+	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)
 	h.expect("agent", 1, 0, "")
 	h.roomWasTaken("a pod that can run on node " + h.node + " only takes the room")
 }
@@ -130,6 +130,31 @@ func TestHoldOfANodeThatIsCordoned(t *testing.T) {
 		t.Errorf("the asker runs on %s, which is cordoned", node)
 	}
 	h.setNode(h.node, `{"spec":{"unschedulable":false}}`)
+	h.awaitRunning(h.asker)
+	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
+	h.expectBooks()
+}
+
+// TestHoldOfANodeThatRefuses checks that a hold ends at once, while a victim is
+// there, when a label of its node changes so that the filters refuse it whichever
+// pods go, that no further pod goes, and that the asker gets the room when the label
+// is back.
+func TestHoldOfANodeThatRefuses(t *testing.T) {
+	const leaves = 8 * time.Second
+	h := makeHalf(t, leaves)
+	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:"other"}}}`, pool))
+	h.awaitEnd(reasons.HoldNodeUnschedulable, "cannot take the pod any more")
+	h.awaitGone(h.slow)
+	gone := h.c.first(h.slow.UID, func(s sight) bool { return s.gone || s.pod.Status.Phase == corev1.PodFailed })
+	over := h.c.first(h.asker.UID, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionFalse) })
+	if gone == nil || over == nil || over.at.After(gone.at) {
+		t.Errorf("the hold ended when the victim had gone, not with the label")
+	}
+	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
+	if node := h.get(h.asker).Spec.NodeName; node != "" {
+		t.Errorf("the asker runs on %s, where it may not", node)
+	}
+	h.setNode(h.node, fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, pool, h.nodePool))
 	h.awaitRunning(h.asker)
 	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
 	h.expectBooks()

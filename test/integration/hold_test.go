@@ -7,8 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -98,24 +96,22 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 }
 
 // TestHoldTimesOut checks what becomes of a node that was cleared for an asker
-// that cannot use it any more: it stays held for the time-out, counted from the
-// end of the last victim, and then it is everybody's; the asker is told why, and
-// nobody else goes for it.
+// that a pod which cannot go keeps off it meanwhile: it stays held for the time-out,
+// counted from the end of the last victim, and is then free for all pods; the asker is
+// told why, and no further pod goes for it, though its pause is short.
 func TestHoldTimesOut(t *testing.T) {
 	// If it were counted from the claim, it would be over when the victims are gone.
 	const stops, timeout, early, late = 15 * time.Second, 5 * time.Second, 4 * time.Second, 8 * time.Second
-	const disk = "integration/disk"
-	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()))
+	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()), preemption("retryInterval", "1s"))
 	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
-	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
-	e.labelNode(node, disk, "fast")
+	node := e.useNodes(1, localcluster.NodeSpec{CPU: "5"})[0]
 	c := e.keepChronicle()
+	guest := e.createPod(e.pod("guest", "guest", ofProfile(corev1.DefaultSchedulerName))) // of no queue: it makes no room
+	e.awaitRunning(guest)
 	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(stops))
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"), func(p *corev1.Pod) {
-		p.Spec.NodeSelector[disk] = "fast"
-	}))
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"), apartFrom("unwanted")))
 	c.expectEvicted("victim", 2)
-	e.labelNode(node, disk, "slow")
+	e.patch(guest, fmt.Sprintf(`{"metadata":{"labels":{%q:"unwanted"}}}`, group))
 	high := ofPriority(e.id + "-high")
 	plain := e.create("plain", 1, ofProfile(corev1.DefaultSchedulerName), high)[0]
 	third := e.create("third", 1, inQueue("root.other"), high)[0]
@@ -148,12 +144,4 @@ func TestHoldTimesOut(t *testing.T) {
 		t.Errorf("the asker runs on %s, where it may not", node)
 	}
 	e.expectBooks()
-}
-
-// labelNode sets a label of a node.
-func (e *env) labelNode(name, key, value string) {
-	e.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)
-	_, err := suite.client.CoreV1().Nodes().Patch(e.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	e.ok(err)
 }
