@@ -229,19 +229,7 @@ func (b *budget) left(inForce bool) (ready, unready int64) {
 
 // check compares the sums with the pods.
 func (d *disruptions) check(pods iter.Seq[guarded]) []error {
-	sums := map[*budget][2]int64{}
-	for p := range pods {
-		for _, b := range d.of[p.namespace] {
-			if p.part != inNoSum && b.covers(p.labels) && !b.Disrupted[p.name] {
-				sum := sums[b]
-				sum[0]++
-				if p.part == isChosen {
-					sum[1]++
-				}
-				sums[b] = sum
-			}
-		}
-	}
+	sums := d.sums(pods)
 	var errs []error
 	for key, b := range d.budgets {
 		if got := [2]int64{b.healthy, b.chosen}; !b.uncounted && got != sums[b] {
@@ -252,4 +240,23 @@ func (d *disruptions) check(pods iter.Seq[guarded]) []error {
 		}
 	}
 	return errs
+}
+
+// sums counts the healthy and the chosen pods of each budget from nothing.
+func (d *disruptions) sums(pods iter.Seq[guarded]) map[*budget][2]int64 {
+	sums := map[*budget][2]int64{}
+	for p := range pods {
+		for _, b := range d.of[p.namespace] {
+			if p.part == inNoSum || !b.covers(p.labels) || b.Disrupted[p.name] {
+				continue
+			}
+			sum := sums[b]
+			sum[0]++
+			if p.part == isChosen {
+				sum[1]++
+			}
+			sums[b] = sum
+		}
+	}
+	return sums
 }

@@ -149,7 +149,7 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	}
 	s.holdsChanged()
 	losses := 0
-	if s.isLost(p, &h, e) {
+	if s.isLost(&h, e) {
 		e.why, losses = s.countLoss(p, e.why, now)
 	}
 	if e.node == h.Node && h.Binding() {
@@ -172,16 +172,23 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	if e.node != h.Node {
 		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
-	if (p.app != nil || p.Foreign) && !p.state.allocated() {
-		if p.state == parked || p.state == cooling && h.Required {
-			p.reason = e.why
-			s.rest(p, now.Add(s.backoff(1)))
-		}
-		from, _ := s.planFrom(p)
-		p.asks.retryAt = latest(from, now.Add(atMostEvery))
-		s.arm(p, p.asks.retryAt)
-	}
+	s.retryWithoutHold(p, &h, e.why, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.end, Reason: e.why})
+}
+
+// retryWithoutHold sets when a pod that lost its hold, and still needs a node, is tried
+// again, and when a plan may be made for it again.
+func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
+	if p.app == nil && !p.Foreign || p.state.allocated() {
+		return
+	}
+	if p.state == parked || p.state == cooling && h.Required {
+		p.reason = why
+		s.rest(p, now.Add(s.backoff(1)))
+	}
+	from, _ := s.planFrom(p)
+	p.asks.retryAt = latest(from, now.Add(atMostEvery))
+	s.arm(p, p.asks.retryAt)
 }
 
 // goOnWithoutHold: a pod that was let through for the node it held goes on as one of

@@ -63,7 +63,7 @@ func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 }
 
 // isLost tells whether a hold that ends is lost. A process that stands by cannot tell.
-func (s *Store) isLost(p *pod, h *reservations.Hold, e ending) bool {
+func (s *Store) isLost(h *reservations.Hold, e ending) bool {
 	if s.standby || e.node != "" || e.end == reservations.Bound || e.end == reservations.Deleted {
 		return false
 	}
@@ -153,11 +153,7 @@ func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
 func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	var others []*pod
 	for leaf, apps := range s.leaves {
-		below := false
-		for q := range s.draft.Ancestors(leaf) {
-			below = below || q.ID == id
-		}
-		if !below {
+		if !s.isBelow(leaf, id) {
 			continue
 		}
 		for _, a := range apps {
@@ -169,4 +165,14 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 		}
 	}
 	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.began))
+}
+
+// isBelow tells whether a leaf is the queue, or is below it.
+func (s *Store) isBelow(leaf, id queues.ID) bool {
+	for q := range s.draft.Ancestors(leaf) {
+		if q.ID == id {
+			return true
+		}
+	}
+	return false
 }
