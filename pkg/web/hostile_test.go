@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	texttemplate "text/template"
+	"time"
 
 	"golang.org/x/net/html"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,10 +48,12 @@ partitions:
       properties: {preemption.delay: 10s}
 `)
 	for i, name := range nasty {
+		older := map[string]time.Duration{"waiting": -time.Second} // then the running pod is no originator
 		w.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
 		add := func(kind, queue, node string) {
 			w.Add(store.Pod{
 				UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name, Node: node, Foreign: kind == "foreign",
+				Created:     w.Now.Add(older[kind]),
 				Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
 				Annotations: map[string]string{placement.KeyUserInfo: fmt.Sprintf(`{"user":%q,"groups":[%q]}`, name, name)},
 				Request:     w.Amounts("vcore=1 pods=1 <script>alert(1)</script>=1"),
