@@ -50,6 +50,8 @@ type apiServer struct {
 	// preempted are the names of pods of which upstream's preemption has said that they go:
 	// it knows them by name, and another one may have come under it since.
 	preempted map[types.NamespacedName]bool
+	// boundAt is the version at which a pod got its node.
+	boundAt map[types.UID]int64
 	// vacant is, for each namespace, which pod went last, and when.
 	vacant map[string]vacancy
 }
@@ -74,11 +76,12 @@ type kind struct {
 // it was created.
 type happened struct {
 	rv       int64
+	at       time.Time
 	old, new object
 }
 
 func newAPIServer() *apiServer {
-	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, vacant: map[string]vacancy{}}
+	a := &apiServer{now: time.Now, kinds: map[string]*kind{}, more: make(chan struct{}), touched: map[string]map[*instance]int64{}, preempted: map[types.NamespacedName]bool{}, boundAt: map[types.UID]int64{}, vacant: map[string]vacancy{}}
 	add := a.define
 	a.pods = add("", "pods", func() runtime.Object { return &corev1.PodList{} })
 	a.nodes = add("", "nodes", func() runtime.Object { return &corev1.NodeList{} })
@@ -105,6 +108,9 @@ func nameOf(o object) types.NamespacedName {
 func (a *apiServer) put(k *kind, o object) {
 	old := k.objects[nameOf(o)]
 	a.rv++
+	if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" && a.boundAt[pod.UID] == 0 {
+		a.boundAt[pod.UID] = a.rv
+	}
 	o.SetResourceVersion(strconv.FormatInt(a.rv, 10))
 	k.objects[nameOf(o)] = o
 	a.note(k, happened{rv: a.rv, old: old, new: o})
@@ -117,12 +123,14 @@ func (a *apiServer) drop(k *kind, o object) {
 	last.SetResourceVersion(strconv.FormatInt(a.rv, 10))
 	delete(k.objects, nameOf(o))
 	if k == a.pods {
+		delete(a.boundAt, o.GetUID())
 		a.vacant[o.GetNamespace()] = vacancy{name: nameOf(o), since: a.rv}
 	}
 	a.note(k, happened{rv: a.rv, old: last})
 }
 
 func (a *apiServer) note(k *kind, h happened) {
+	h.at = a.now()
 	k.events = append(k.events, h)
 	a.writes++
 	a.wake()

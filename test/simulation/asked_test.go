@@ -54,7 +54,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	holds := w.Holds()
 	d = victims.Plan(world, d.Ask, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
-		return n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 || !holds.MayUse(name, pod.UID, false).OK
+		return n == nil || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
 	}})
 	if d.Outcome != victims.Preempt {
 		return nil // who may not preempt holds nothing for pods that leave
@@ -66,7 +66,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 // long as nobody there can be made to go. The callers hold both locks.
 func (s *simulation) unaskedThere(in *instance, ask *store.Pod) error {
 	w, n := in.witness, s.api.node(ask.RequiredNode)
-	if n == nil || n.Spec.Unschedulable || len(n.Spec.Taints) > 0 {
+	if n == nil || n.Spec.Unschedulable || dirty(n) {
 		return nil
 	}
 	for _, h := range w.Holds().All() {

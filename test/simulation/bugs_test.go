@@ -65,6 +65,12 @@ const (
 	bugMeek         = "some pods are taken for such that preempt nobody"
 	bugBuys         = "what scheduler and process say of demand is not corrected"
 	bugHumble       = "the order takes what waits in a queue for less important"
+	bugBudgets      = "a budget is as it was before the plans in force"
+	bugBlindFilters = "nobody minds who is nominated where room is made"
+	bugUntainted    = "the taint of a node that is held is not written"
+	bugBlind        = "the other scheduler does not mind the taint of nodes that are held"
+	bugTaintStays   = "the taint of a node that was held stays"
+	bugHurried      = "room is made again at once for who lost it"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -112,6 +118,12 @@ var bugs = []struct{ name, complaint string }{
 	{bugOwnMate, "waits at Permit for the asker itself"},
 	{bugMeek, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
+	{bugBudgets, "earlier plans take [1-9]"},
+	{bugBlindFilters, "it has none beside what is nominated there"},
+	{bugUntainted, "has no taint that keeps others off"},
+	{bugBlind, "the neighbour gives .*: it sees no taint"},
+	{bugTaintStays, "has a taint that keeps others off, and no hold wants it"},
+	{bugHurried, "after it lost its room, which is less than the retry interval"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
@@ -246,13 +258,50 @@ func (s *simulation) bindWrongly(node string) string {
 	return node
 }
 
+// suit has settings in which a planted bug has an occasion.
+func (s *simulation) suit() {
+	switch s.bug {
+	case bugUntainted, bugTaintStays:
+		s.settings.taints = true
+	case bugBlind:
+		s.settings.taints, s.settings.beside = true, true
+	case bugHurried:
+		s.settings.taints, s.settings.beside, s.settings.groups = false, true, false
+	}
+}
+
 // configured is what schedulers are told of the settings.
 func (s *simulation) configured() arguments {
 	told := s.settings
 	if s.bug == bugHasty {
 		s.settings.startDelay, told.startDelay = 2, 0
 	}
+	told.hurried = s.bug == bugHurried
 	return told
+}
+
+// taintWrongly tells whether a taint is not written, or not taken back.
+func (s *simulation) taintWrongly(before, after *corev1.Node) bool {
+	if adds := slices.ContainsFunc(after.Spec.Taints, keepsOff); adds != slices.ContainsFunc(before.Spec.Taints, keepsOff) {
+		return s.bug == bugUntainted && adds || s.bug == bugTaintStays && !adds
+	}
+	return false
+}
+
+// budgetsWrongly has the store take budgets for what they were before the plans in force.
+// The callers hold both locks.
+func (w *witness) budgetsWrongly() {
+	if w.in.sim.bug != bugBudgets {
+		return
+	}
+	for _, b := range w.budgets {
+		for uid := range w.onTheirWay(&claimed{}) {
+			if p := w.pods[uid]; p.Namespace == b.Namespace && b.Matches != nil && b.Matches(p.Labels) {
+				b.Allowed, b.Desired = b.Allowed+1, b.Desired-1
+			}
+		}
+		w.Store.UpsertBudget(b, time.Now())
+	}
 }
 
 // patchWrongly lets a pod stay nominated.

@@ -95,6 +95,7 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	if _, decided := w.due[pod.UID]; !decided && pod.DeletionTimestamp == nil {
 		s.fault("%s deletes %s, about which nobody decided", in.name, pod.Name)
 	}
+	w.judgeTaint(pod)
 }
 
 // judgeByName finds fault with a delete that names no UID and is not upstream's, which says
@@ -218,7 +219,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	required := informer.RequiredNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {
-		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", len(n.Spec.Taints) > 0:
+		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", dirty(n):
 		case !in.store().Holds().MayUse(n.Name, pod.UID, required == n.Name).OK:
 		case !fits(request(pod), informer.Allocatable(n).Sub(s.api.usedOn(n.Name))):
 		default:

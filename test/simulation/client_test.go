@@ -253,6 +253,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 	}
 	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption names none
 	c.in.mayWrite(ours, "delete", name)
+	over := false // it had ended before
 	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
 		if ours && *o.Preconditions.UID != pod.UID {
 			return apierrors.NewConflict(c.kind.resource, name, errors.New("the UID in the precondition is another one"))
@@ -264,10 +265,11 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 			c.in.sim.logf("upstream's preemption in %s deletes %s", c.in.name, pod.Name)
 		}
 		c.in.sim.logf("%s deletes %s", c.in.name, pod.Name)
+		over = ended(pod)
 		c.in.api.deletePod(pod)
 		return nil
 	})
-	if !ours && apierrors.IsNotFound(err) {
+	if !ours && (over || apierrors.IsNotFound(err)) {
 		c.in.strand()
 	}
 	return err

@@ -1,18 +1,17 @@
 package simulation_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -53,7 +52,7 @@ func (s *simulation) configure(d document) {
 	if d.spec != nil {
 		s.lastValid, s.validAt = d, s.api.rv+1
 		for _, leaf := range leaves {
-			if _, ok := maxOf(d.spec, leaf); !ok {
+			if q := queueOf(d.spec, leaf); q == nil || !q.Leaf {
 				s.removed[leaf], s.removed[placement.RecoveryQueue] = true, true
 			}
 		}
@@ -71,7 +70,7 @@ const touchedConfig = "the configuration"
 func (s *simulation) putNode(name string, m move) {
 	n := s.api.node(name)
 	if n == nil {
-		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), Labels: map[string]string{corev1.LabelHostname: name}}}
+		n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(fmt.Sprint(name, "-", s.api.rv)), CreationTimestamp: metav1.Now(), Labels: map[string]string{corev1.LabelHostname: name}}}
 	}
 	n = n.DeepCopy()
 	n.Status.Allocatable = corev1.ResourceList{
@@ -109,7 +108,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		queue = leaves[[]int{1, 2, 3, 3, 4, 3, 2, 1}[m.a%8]]
 	}
 	grace, priority := int64(m.b%4*m.n), int32(0)
-	if m.b%6 == 0 {
+	if m.b%6 == 0 || profile == plain { // of which upstream's preemption has to have some
 		priority = int32(m.n % 3)
 	}
 	pod := &corev1.Pod{
@@ -228,15 +227,40 @@ func (a *apiServer) usedBelow(queue string) resources.Vector {
 
 // maxOf finds the max of a queue; false for a queue that is not configured.
 func maxOf(spec *config.Spec, path string) (resources.Limit, bool) {
+	if q := queueOf(spec, path); q != nil {
+		return q.Max, true
+	}
+	return resources.Limit{}, false
+}
+
+// queueOf finds a queue; nil for one that is not configured.
+func queueOf(spec *config.Spec, path string) *config.Queue {
 	q := spec.Root
 	for _, name := range strings.Split(path, ".")[1:] {
 		i := slices.IndexFunc(q.Children, func(c *config.Queue) bool { return c.Name == name })
 		if i < 0 {
-			return resources.Limit{}, false
+			return nil
 		}
 		q = q.Children[i]
 	}
-	return q.Max, true
+	return q
+}
+
+// turn makes a parent of a queue that pods name, or a leaf of it again. The caller holds
+// the lock.
+func (s *simulation) turn() {
+	switch {
+	case !s.settings.turns:
+	case s.unturned.spec != nil:
+		s.logf("queue c is a leaf again")
+		back := s.unturned
+		s.unturned = document{}
+		s.configure(back)
+	default:
+		s.logf("queue c is a parent now")
+		s.unturned = s.lastValid
+		s.configure(s.unturned.turned())
+	}
 }
 
 // kubelets start pods, or refuse those that do not fit, and let deleted ones end.
@@ -244,7 +268,10 @@ func (s *simulation) kubelets() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	now := time.Now()
-	for _, pod := range s.api.allPods() {
+	pods := s.api.allPods()
+	// A kubelet is told of pods in the order in which they were bound.
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(s.api.boundAt[a.UID], s.api.boundAt[b.UID]) })
+	for _, pod := range pods {
 		node := pod.Spec.NodeName
 		switch {
 		case node == "":
@@ -280,17 +307,9 @@ func (s *simulation) admit(pod *corev1.Pod) {
 		phase = corev1.PodFailed
 		s.logf("the kubelet of %s refuses %s", pod.Spec.NodeName, pod.Name)
 	}
-	s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = phase })
-}
-
-// putBudget makes a PodDisruptionBudget. The caller holds the lock.
-func (s *simulation) putBudget(m move) {
-	one := intstr.FromInt32(1)
-	s.api.put(s.api.budgets, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespaces[m.b%2], Name: "budget", UID: types.UID("budget-" + namespaces[m.b%2]), Generation: int64(s.step)},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": []string{"front", "back"}[m.a%2]}},
-		},
-		Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(m.n % 2)},
+	s.api.editPod(pod, func(p *corev1.Pod) {
+		if p.Status.Phase = phase; phase == corev1.PodRunning {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+		}
 	})
 }

@@ -10,18 +10,23 @@ import (
 type counted int
 
 const (
-	cycles     counted = iota // of scheduling
-	decided                   // decisions that were judged
-	undecided                 // and those that could not be
-	bound                     // binds whose node and queues were judged
-	unbound                   // and those where others had touched one of them
-	rests                     // looks at everything
-	restless                  // those among them where PodGroups never came to rest
-	swept                     // and those that came after the scheduler's queue was swept
-	strandings                // pods of default-scheduler that may have been stranded
-	asked                     // pods that wait at rest, for whom a plan was tried
-	rooms                     // pods that were given free room, for which it was asked who should have had it
-	outOfTurn                 // rooms that a pod in the scheduler's queue should have had
+	cycles          counted = iota // of scheduling
+	decided                        // decisions that were judged
+	undecided                      // and those that could not be
+	bound                          // binds whose node and queues were judged
+	unbound                        // and those where others had touched one of them
+	rests                          // looks at everything
+	restless                       // those among them where PodGroups never came to rest
+	swept                          // and those that came after the scheduler's queue was swept
+	strandings                     // pods of default-scheduler that may have been stranded
+	guarded                        // plans that were judged by a budget
+	unguarded                      // and those whose budget had changed
+	besideNominated                // plans that were judged beside pods that are nominated
+	lost                           // rooms that were made and lost
+	besideBound                    // pods that the neighbour bound
+	asked                          // pods that wait at rest, for whom a plan was tried
+	rooms                          // pods that were given free room, for which it was asked who should have had it
+	outOfTurn                      // rooms that a pod in the scheduler's queue should have had
 	kindsCounted
 )
 
@@ -29,8 +34,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times a pod that was let through too",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[outOfTurn])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times a pod that was let through too; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[outOfTurn], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }

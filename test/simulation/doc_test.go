@@ -7,6 +7,9 @@
 //	moves_test.go        the moves
 //	settings_test.go     arguments of plugins, configurations of queues
 //	cluster_test.go      pods, nodes, kubelets
+//	neighbour_test.go    the second scheduler; taints_test.go the room that it may take
+//	budgets_test.go      PodDisruptionBudgets and what writes their status
+//	nominated_test.go    room of pods that upstream's preemption nominates
 //	api_test.go          the API server; watch_test.go its watches, client_test.go
 //	                     how schedulers speak to it, lease_test.go the lease
 //	transport_test.go    how what reads PodGroups speaks to it

@@ -70,6 +70,8 @@ type instance struct {
 	gaps  int // times it missed what happened to pods
 	began map[types.UID]map[*kind]int64
 	held  map[types.UID]bool // whether the pod held a node then
+	// reservedThen is for whom of the other profile room was kept on nodes then.
+	reservedThen map[types.UID]map[string][]*corev1.Pod
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
 	tried    map[types.UID]time.Time // when the latest cycle of each pod began
@@ -80,7 +82,7 @@ func (s *simulation) launch() (*instance, error) {
 	s.launched++
 	in := &instance{
 		sim: s, api: s.api, name: fmt.Sprintf("scheduler-%d", s.launched), gate: leader.NewGate(), done: make(chan struct{}), buried: make(chan struct{}), reads: make(chan struct{}),
-		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{},
+		missed: s.document.spec == nil, deaf: map[*kind]bool{}, known: map[*kind]int64{}, began: map[types.UID]map[*kind]int64{}, held: map[types.UID]bool{}, reservedThen: map[types.UID]map[string][]*corev1.Pod{}, stranded: map[types.UID]bool{}, tried: map[types.UID]time.Time{},
 	}
 	if !s.elects || s.bug == bugNoGate {
 		in.gate.Open()
@@ -251,6 +253,9 @@ func (in *instance) registry() frameworkruntime.Registry {
 		},
 		preemption.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 			in.nominated = h.NominatedPodsForNode
+			if in.sim.bug == bugBlindFilters {
+				h = blindHandle{h}
+			}
 			return preemption.New(ctx, args, h)
 		},
 		reservation.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
@@ -285,9 +290,10 @@ func (*probe) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	_, holds := p.in.store().Holds().Of(pod.UID)
+	reserved := p.in.reserved(p.in.nodeNames(), *pod.Spec.Priority)
 	p.in.api.locked(func() {
 		p.in.began[pod.UID], p.in.held[pod.UID] = p.in.known, holds
-		p.in.tried[pod.UID] = time.Now()
+		p.in.tried[pod.UID], p.in.reservedThen[pod.UID] = time.Now(), reserved
 		delete(p.in.stranded, pod.UID)
 	})
 	p.in.sim.count(cycles)

@@ -23,10 +23,10 @@ var moveKinds = func() []string {
 		kind   string
 		weight int
 	}{
-		{"create", 14}, {"plain", 3}, {"settled", 8}, {"daemon", 4}, {"steal", 1}, {"wait", 16},
+		{"create", 14}, {"crowd", 1}, {"plain", 3}, {"settled", 8}, {"daemon", 4}, {"steal", 1}, {"wait", 16},
 		{"gang", 3}, {"group", 1},
 		{"finish", 5}, {"delete", 5}, {"reap", 4}, {"resize", 3}, {"ungate", 2}, {"opt out", 1}, {"relabel", 1},
-		{"class", 1}, {"budget", 1}, {"node", 2}, {"cordon", 2}, {"taint", 1}, {"lose node", 1}, {"configure", 2}, {"misconfigure", 1},
+		{"class", 1}, {"budget", 2}, {"evict", 1}, {"node", 2}, {"cordon", 2}, {"taint", 1}, {"lose node", 1}, {"configure", 2}, {"misconfigure", 1}, {"turn", 2},
 		{"trouble", 3}, {"late", 3}, {"on time", 4}, {"again", 2}, {"cut", 1}, {"gap", 2},
 		{"crash", 1}, {"kill", 1}, {"stand by", 1}, {"isolate", 1}, {"rejoin", 2},
 	} {
@@ -86,6 +86,12 @@ const mostPods = 45
 func (s *simulation) movePod(m move) bool {
 	full := len(s.api.pods.objects) >= mostPods
 	switch m.kind {
+	case "crowd": // which may ask all at once
+		for range 3 {
+			if len(s.api.pods.objects) < mostPods {
+				s.create(s.newPod(managed, move{kind: "create", a: m.a, b: m.b, n: m.n}))
+			}
+		}
 	case "create", "plain":
 		profile := managed
 		if m.kind == "plain" {
@@ -142,6 +148,7 @@ func (s *simulation) changePod(m move) bool {
 		},
 		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
 		"opt out": runs,
+		"evict":   runs,
 		"relabel": func(p *corev1.Pod) bool { return !ended(p) },
 	}[m.kind]
 	if can == nil {
@@ -161,6 +168,8 @@ func (s *simulation) changePod(m move) bool {
 		s.api.editPod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	case "delete":
 		s.api.deletePod(pod)
+	case "evict":
+		s.evict(pod, m)
 	case "reap":
 		s.api.drop(s.api.pods, pod)
 	case "resize":
@@ -265,10 +274,10 @@ func (s *simulation) moveRest(m move) {
 		n = n.DeepCopy()
 		if m.kind == "cordon" {
 			n.Spec.Unschedulable = !n.Spec.Unschedulable
-		} else if len(n.Spec.Taints) > 0 {
-			n.Spec.Taints = nil
+		} else if dirty(n) {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, isDirt)
 		} else {
-			n.Spec.Taints = []corev1.Taint{{Key: "dirty", Effect: corev1.TaintEffectNoSchedule}}
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "dirty", Effect: corev1.TaintEffectNoSchedule})
 		}
 		s.logf("%s node %s: %v, %v", m.kind, name, n.Spec.Unschedulable, n.Spec.Taints)
 		s.api.put(s.api.nodes, n)
@@ -287,7 +296,10 @@ func (s *simulation) moveRest(m move) {
 		s.putBudget(m)
 	case "configure":
 		s.logf("a new configuration")
+		s.unturned = document{}
 		s.configure(newChance(s.seed + uint64(s.step)*1_000_003).valid())
+	case "turn":
+		s.turn()
 	case "misconfigure":
 		s.logf("a configuration that cannot be used")
 		s.configure(newChance(s.seed + uint64(s.step)).invalid())
@@ -295,6 +307,11 @@ func (s *simulation) moveRest(m move) {
 		s.setTrouble([]int{0, 0, 5, 20, 60}[m.a%5])
 	}
 }
+
+// dirty tells whether people keep pods off a node by a taint.
+func dirty(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isDirt) }
+
+func isDirt(t corev1.Taint) bool { return t.Key == "dirty" }
 
 // moveProcess does something to a process.
 func (s *simulation) moveProcess(m move) bool {

@@ -17,6 +17,7 @@ func (s *simulation) calm() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	s.onTime()
+	s.neighbour.keepQuiet(true)
 	for _, in := range s.instances {
 		in.isolated, in.crashIn = false, 0
 	}
@@ -195,6 +196,7 @@ func (s *simulation) complaints() []complaint {
 	all = append(all, s.claims(leader)...)
 	all = append(all, s.nominations(leader)...)
 	all = append(all, s.overDemand()...)
+	all = append(all, s.taints(leader)...)
 	for _, pod := range s.api.allPods() {
 		if err := s.unasked(leader, pod); err != nil {
 			err = fmt.Errorf("%s: nobody asks for pod %s (%v): %w", leader.name, pod.Name, leader.store().Explain(pod.UID), err)

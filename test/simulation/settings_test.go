@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,18 @@ func (r chance) valid() document {
 	}
 }
 
+// turned is a configuration with queue c as the parent of another one.
+func (d document) turned() document {
+	text := queueC.ReplaceAllString(d.text, "${1}      queues:\n      - name: z\n")
+	spec, err := config.Parse([]byte(text))
+	if err != nil || text == d.text {
+		panic(fmt.Sprintf("queue c is written in a way that is not known here: %v\n%s", err, text))
+	}
+	return document{text: text, spec: spec}
+}
+
+var queueC = regexp.MustCompile(`(- name: c\n(?: *resources: .*\n)? *properties: .*\n)`)
+
 // invalid is a document that cannot be used.
 func (r chance) invalid() document {
 	return document{text: pick(r, "partitions: 7", "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: a\n      resources: {max: {vcore: -1}}\n", "{{")}
@@ -120,12 +133,18 @@ type arguments struct {
 	// one that found no room is not tried again.
 	groups       bool
 	groupBackoff int
+	// beside tells whether there is a second scheduler.
+	beside bool
+	// taints tells whether held nodes are tainted; hurried is for a planted bug.
+	taints, hurried bool
+	// turns tells whether a queue that pods name is a parent now and then.
+	turns bool
 }
 
 func (r chance) arguments() arguments {
 	return arguments{
 		window: pick(r, 1, 2, 8), maxVictims: pick(r, 0, 0, 1, 3), startDelay: pick(r, 0, 0, 2), strict: r.of(3), foreign: r.of(3),
-		asksInPlain: r.of(2), groups: r.of(4), groupBackoff: pick(r, 0, 0, 3),
+		asksInPlain: r.of(2), groups: r.of(4), groupBackoff: pick(r, 0, 0, 3), beside: r.of(3), taints: r.of(2), turns: r.of(10),
 	}
 }
 
@@ -163,7 +182,7 @@ profiles:
   - name: QueuePreemption
     args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
   - name: NodeReservation
-    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t}
+    args: {reservationTimeout: %[9]ds, preemptionStartDelay: %[4]ds, preemptForeign: %[5]t, holdTaint: %[13]s}
   - name: Coscheduling
     args: {permitWaitingTimeSeconds: %[11]d, podGroupRejectPercentage: 0, podGroupBackoffSeconds: %[12]d}
 - schedulerName: yunikorn
@@ -203,8 +222,15 @@ func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfigur
 	if a.groups {
 		together = ", {name: Coscheduling}"
 	}
-	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retryInterval, reservationTimeout,
-		together, permitWaiting, a.groupBackoff)
+	retry, taint := retryInterval, "Never"
+	if a.hurried {
+		retry = 1
+	}
+	if a.taints {
+		taint = "Always"
+	}
+	text := fmt.Sprintf(profilesDocument, a.window, a.strict, a.maxVictims, a.startDelay, a.foreign, preFilter, postFilter, retry, reservationTimeout,
+		together, permitWaiting, a.groupBackoff, taint)
 	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -53,8 +53,13 @@ type simulation struct {
 	document  document
 	lastValid document
 	validAt   int64                // the version since which it is there
-	removed   map[string]bool      // queues that were not configured once
+	unturned  document             // what the last turn made another one of; empty for none
+	removed   map[string]bool      // queues that were not configured once, or not as leaves
 	lostNodes map[string]time.Time // since when
+	neighbour *neighbour           // nil for none
+	guard     *guard
+	kept      map[types.UID]kept // by asker; guarded by api.mu
+	ends      chan struct{}      // closed when the history ends
 
 	counts [kindsCounted]atomic.Int64
 
@@ -114,12 +119,13 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s := &simulation{
 		t: t, seed: seed, chance: newChance(seed), bug: bug, api: newAPIServer(), began: time.Now(), lostNodes: map[string]time.Time{},
-		removed: map[string]bool{}, tries: map[string]int{},
+		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{},
 	}
 	s.settings = s.chance.arguments()
 	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate
+	s.suit()
 	s.profiles = configuration(t, s.configured())
-	s.elects = s.chance.of(3) || bug == bugNoGate || bug == bugVacant
+	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant
 	// As with-podgroups has it, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
 	if s.settings.groups {
@@ -128,6 +134,9 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		})
 	}
 	s.build()
+	s.moveIn()
+	s.guard = newGuard(s)
+	go s.beside(s.ends)
 	return s
 }
 
@@ -156,6 +165,7 @@ func (s *simulation) run(steps int) error {
 
 // end stops everybody.
 func (s *simulation) end() {
+	close(s.ends)
 	for _, in := range s.instances {
 		in.stop()
 	}
@@ -167,6 +177,7 @@ func (s *simulation) end() {
 // makeStep makes a random move, lets everybody do what follows, and looks for what
 // is wrong.
 func (s *simulation) makeStep() error {
+	s.api.locked(func() { s.neighbour.keepQuiet(false) })
 	m := s.draw()
 	s.move(m)
 	s.breathe(time.Duration(m.n*m.n) * 5 * time.Millisecond)
@@ -190,7 +201,7 @@ func (s *simulation) learn() {
 	defer s.api.mu.Unlock()
 	for _, in := range s.instances {
 		known := make(map[*kind]int64, 4)
-		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.configs, s.api.groups} {
+		for _, k := range []*kind{s.api.pods, s.api.nodes, s.api.budgets, s.api.configs, s.api.groups} {
 			if k != nil {
 				known[k] = max(in.known[k], s.api.knows(in, k)) // 0 while a watch is down
 			}

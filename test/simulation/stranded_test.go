@@ -12,11 +12,11 @@ import (
 )
 
 // A pod that upstream's preemption makes room for is stranded when its last victim is
-// found to be gone already: while the calls go on, its end brings the pod back in vain,
+// found to be gone already, or to have ended: while the calls go on, its end brings the pod back in vain,
 // and no other end comes (kubernetes/kubernetes#141694). It is nominated to the node until
 // the queue is swept, and filters keep the room for it.
 //
-//	         a call for a victim is answered "not found"
+//	         a call for a victim is answered "not found", or deletes one that had ended
 //	nominated ─────────────────────────────────────────► perhaps stranded
 //	    ▲                                                       │
 //	    └───────────────────────────────────────────────────────┘
@@ -30,14 +30,9 @@ import (
 // that it was seen there, or was seen on another, or ended unseen. The scheduler's queue
 // is not told of that room. The store brings back whom it knows, which are pods of queues.
 
-// strand is told that a call of upstream's preemption found no victim.
+// strand is told that a call of upstream's preemption found no victim that runs.
 func (in *instance) strand() {
-	var nodes []string
-	in.api.locked(func() {
-		for _, n := range in.api.allNodes() {
-			nodes = append(nodes, n.Name)
-		}
-	})
+	nodes := in.nodeNames()
 	var stranded []types.UID
 	for _, node := range nodes {
 		for _, nominated := range in.nominated(node) {
@@ -54,6 +49,16 @@ func (in *instance) strand() {
 			in.stranded[uid] = true
 		}
 	})
+}
+
+// nodeNames are the names of all nodes.
+func (in *instance) nodeNames() (names []string) {
+	in.api.locked(func() {
+		for _, n := range in.api.allNodes() {
+			names = append(names, n.Name)
+		}
+	})
+	return names
 }
 
 // lodging is what a cycle gave a pod.

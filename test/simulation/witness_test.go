@@ -48,6 +48,11 @@ type witness struct {
 	// not since somebody asked.
 	gaveBack time.Time
 
+	claimed []claimed               // plans as they were made
+	budgets map[string]store.Budget // as they were told
+	// lost is when an asker last lost room that pods had been deleted for.
+	lost map[types.UID]time.Time
+
 	planted // what a planted bug has to remember
 }
 
@@ -56,7 +61,7 @@ var _ process.Witness = &witness{}
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
 		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, budgets: map[string]store.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
@@ -133,9 +138,37 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 	w.Store.DeleteNode(name, now)
 }
 
+// UpsertBudget passes on what is said of a PodDisruptionBudget.
+func (w *witness) UpsertBudget(b store.Budget, now time.Time) {
+	w.in.api.mu.Lock()
+	defer w.in.api.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.budgets[b.Namespace+"/"+b.Name] = b
+	w.Store.UpsertBudget(b, now)
+	w.budgetsWrongly()
+}
+
+// DeleteBudget passes on that a PodDisruptionBudget is gone.
+func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.budgets, namespace+"/"+name)
+	w.Store.DeleteBudget(namespace, name, now)
+}
+
 // TakeWork hands out what is to be written.
 func (w *witness) TakeWork() []store.Work {
 	work := w.Store.TakeWork()
+	for i := range work {
+		switch work[i].Kind {
+		case store.WorkRelease:
+			w.noteLoss(&work[i])
+		case store.WorkDisrupt:
+			w.judgeNominated(&work[i])
+			w.judgeBudgets(&work[i])
+		}
+	}
 	if w.in.sim.bug == bugHoldLeaks {
 		work = slices.DeleteFunc(work, func(w store.Work) bool { return w.Kind == store.WorkRelease })
 	}
@@ -165,6 +198,9 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 		if err := w.judge(asker, &after, going, inPermit, spec); err != nil {
 			w.in.sim.fault("%s makes pods go for %s on node %s: %v", w.in.name, w.in.sim.podName(asker), after.Node, err)
 		}
+	}
+	if len(going) > 0 {
+		w.judgeRetry(asker, &after)
 	}
 	for _, v := range going {
 		w.due[v.UID] = asker

@@ -1,0 +1,235 @@
+package simulation_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// guard is what the cluster's disruption controller does: it writes into the status of
+// each PodDisruptionBudget how many disruptions it allows. It is told of pods late. Its
+// fields are guarded by the lock of the API server.
+type guard struct {
+	sim           *simulation
+	pods, budgets feed
+	// healthy are the pods that the status of a budget counts, by the version of the
+	// budget that has the status.
+	healthy map[string]map[types.UID]bool
+}
+
+func newGuard(s *simulation) *guard {
+	r := newChance(s.seed + 2_000_000_011)
+	late := time.Duration(pick(r, 100, 2000, 8000)) * time.Millisecond
+	return &guard{sim: s, pods: feed{kind: s.api.pods, late: late}, budgets: feed{kind: s.api.budgets}, healthy: map[string]map[types.UID]bool{}}
+}
+
+// act brings the status of all budgets up to what is known of pods. The caller holds the
+// lock.
+func (g *guard) act() {
+	now := time.Now()
+	told := g.pods.catchUp(now)
+	if !g.budgets.catchUp(now) && !told {
+		return
+	}
+	for _, o := range g.sim.api.budgets.sorted() {
+		g.update(o.(*policyv1.PodDisruptionBudget), now)
+	}
+}
+
+// update writes the status of a budget, if it is another one.
+func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
+	counted, disrupted, expected := map[types.UID]bool{}, map[string]metav1.Time{}, int32(0)
+	for _, o := range g.pods.objects {
+		pod := o.(*corev1.Pod)
+		if !covers(budget, pod) || ended(pod) {
+			continue
+		}
+		expected++
+		at, evicted := budget.Status.DisruptedPods[pod.Name]
+		switch evicted = evicted && now.Sub(at.Time) < 2*time.Minute; {
+		case pod.DeletionTimestamp != nil:
+		case evicted:
+			disrupted[pod.Name] = at
+		case pod.Status.Phase == corev1.PodRunning:
+			counted[pod.UID] = true
+		}
+	}
+	status := policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: budget.Generation, DisruptedPods: disrupted, ExpectedPods: expected,
+		CurrentHealthy: int32(len(counted)), DesiredHealthy: budget.Spec.MinAvailable.IntVal,
+	}
+	status.DisruptionsAllowed = max(0, status.CurrentHealthy-status.DesiredHealthy)
+	old := &budget.Status
+	same := old.ObservedGeneration == status.ObservedGeneration && old.CurrentHealthy == status.CurrentHealthy && old.DisruptionsAllowed == status.DisruptionsAllowed &&
+		old.ExpectedPods == status.ExpectedPods && maps.EqualFunc(old.DisruptedPods, disrupted, func(a, b metav1.Time) bool { return a.Equal(&b) })
+	if before := g.healthy[budget.ResourceVersion]; same && maps.Equal(before, counted) {
+		return
+	}
+	if !same {
+		budget = budget.DeepCopy()
+		budget.Status = status
+		g.sim.api.put(g.sim.api.budgets, budget)
+		g.sim.logf("%s/%s allows %d of %d, %d evicted", budget.Namespace, budget.Name, status.DisruptionsAllowed, status.CurrentHealthy, len(disrupted))
+	}
+	g.healthy[budget.ResourceVersion] = counted
+}
+
+// covers tells whether a budget is one for a pod.
+func covers(budget *policyv1.PodDisruptionBudget, pod metav1.Object) bool {
+	tier := budget.Spec.Selector.MatchLabels["tier"]
+	return budget.Namespace == pod.GetNamespace() && tier == pod.GetLabels()["tier"]
+}
+
+// putBudget makes a PodDisruptionBudget, or another one of it. The caller holds the lock.
+func (s *simulation) putBudget(m move) {
+	namespace, name := namespaces[m.b%2], []string{"budget", "other"}[m.a/50]
+	least := intstr.FromInt32(0)
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name + "-" + namespace)},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": []string{"front", "back"}[m.a%2]}},
+		},
+	}
+	if old, ok := s.api.budgets.objects[nameOf(budget)].(*policyv1.PodDisruptionBudget); ok {
+		if m.a%5 == 0 {
+			s.logf("budget %s/%s is gone", namespace, name)
+			s.api.drop(s.api.budgets, old)
+			return
+		}
+		budget.Status = *old.Status.DeepCopy()
+	}
+	for _, pod := range s.api.allPods() {
+		if covers(budget, pod) && runs(pod) {
+			least.IntVal++
+		}
+	}
+	least.IntVal = max(0, least.IntVal-int32(m.n%3))
+	budget.Generation = int64(s.step)
+	s.logf("budget %s/%s: %d of %v are to stay", namespace, name, least.IntVal, budget.Spec.Selector.MatchLabels)
+	s.api.put(s.api.budgets, budget)
+}
+
+// evict is what people do who clear a node: the eviction is counted by the budgets of the
+// pod, and then the pod is deleted, or that fails.
+func (s *simulation) evict(pod *corev1.Pod, m move) {
+	var covering []*policyv1.PodDisruptionBudget
+	for _, o := range s.api.budgets.sorted() {
+		if budget := o.(*policyv1.PodDisruptionBudget); covers(budget, pod) {
+			covering = append(covering, budget)
+		}
+	}
+	exhausted := func(b *policyv1.PodDisruptionBudget) bool {
+		return b.Status.DisruptionsAllowed <= 0 || b.Status.ObservedGeneration < b.Generation
+	}
+	if len(covering) > 1 || slices.ContainsFunc(covering, exhausted) {
+		return // as the API server answers
+	}
+	for _, budget := range covering {
+		budget = budget.DeepCopy()
+		budget.Status.DisruptionsAllowed--
+		if budget.Status.DisruptedPods == nil {
+			budget.Status.DisruptedPods = map[string]metav1.Time{}
+		}
+		budget.Status.DisruptedPods[pod.Name] = metav1.NewTime(time.Now().Truncate(time.Second))
+		s.api.put(s.api.budgets, budget)
+	}
+	if m.n < 7 {
+		s.api.deletePod(pod)
+	}
+}
+
+// claimed is a plan as it was claimed.
+type claimed struct {
+	asker   types.UID
+	since   time.Time
+	victims []types.UID
+}
+
+// judgeBudgets finds fault with a plan that takes more pods of a budget than the budget
+// allows beside the earlier plans in force, and does not say so. It is judged by the
+// status that the process knew when the cycle of the asker began, where the budget has
+// still that status, and a pod counts if that status counts it as healthy. A disruption
+// of an earlier plan counts as long as it is in force, or has deleted the pod.
+func (w *witness) judgeBudgets(item *store.Work) {
+	d := item.Decision
+	if d == nil || d.Outcome != victims.Preempt || len(d.Victims) == 0 {
+		return
+	}
+	s := w.in.sim
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	plan := claimed{asker: item.UID, since: item.Hold.Since}
+	for _, v := range d.Victims {
+		plan.victims = append(plan.victims, types.UID(v.UID))
+	}
+	earlier := w.onTheirWay(&plan)
+	w.claimed = append(w.claimed, plan)
+	w.budgetsWrongly()
+	knew := w.in.began[item.UID][s.api.budgets]
+	for _, o := range s.api.budgets.sorted() {
+		budget := o.(*policyv1.PodDisruptionBudget)
+		version, _ := strconv.ParseInt(budget.ResourceVersion, 10, 64)
+		counted := s.guard.healthy[budget.ResourceVersion]
+		taken, before := 0, 0
+		for uid := range counted {
+			switch {
+			case slices.Contains(plan.victims, uid):
+				taken++
+			case earlier[uid]:
+				before++
+			}
+		}
+		if taken == 0 {
+			continue
+		}
+		if version > knew || budget.Status.ObservedGeneration != budget.Generation {
+			s.count(unguarded)
+			continue
+		}
+		s.count(guarded)
+		beyond := min(taken, max(0, before+taken-int(budget.Status.DisruptionsAllowed)))
+		if int64(beyond) > d.Violations {
+			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, and the plan says that it violates %d",
+				w.in.name, taken, item.Name, budget.Namespace, budget.Name, budget.Status.DisruptionsAllowed, before, d.Violations)
+		}
+	}
+}
+
+// onTheirWay are the victims of earlier plans that are in force, or have deleted them. The
+// callers hold both locks.
+func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
+	out := map[types.UID]bool{}
+	there := map[types.UID]*corev1.Pod{}
+	for _, pod := range w.in.api.allPods() {
+		there[pod.UID] = pod
+	}
+	holds := w.Holds()
+	for _, c := range w.claimed {
+		if c.asker == plan.asker && c.since.Equal(plan.since) {
+			continue
+		}
+		h, held := holds.Of(c.asker)
+		inForce := held && h.Since.Equal(c.since)
+		for _, uid := range c.victims {
+			pod := there[uid]
+			_, due := w.due[uid]
+			gone := pod == nil || pod.DeletionTimestamp != nil
+			if inForce && slices.Contains(h.Chosen, uid) || due && gone {
+				out[uid] = true
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,99 @@
+package simulation_test
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// A pod that upstream's preemption has nominated to a node has its room there before pods
+// of no higher priority. Pods that make room beside it have to leave enough for both.
+
+// reserved are the pods of the other profile that are nominated to each node and go
+// before a pod of some priority. The caller does not hold the lock of the API server:
+// the scheduler's queue is asked.
+func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev1.Pod {
+	out := map[string][]*corev1.Pod{}
+	for _, node := range nodes {
+		for _, n := range in.nominated(node) {
+			if pod := n.GetPod(); pod.Spec.SchedulerName == plain && *pod.Spec.Priority >= priority {
+				out[node] = append(out[node], pod)
+			}
+		}
+	}
+	return out
+}
+
+// judgeNominated finds fault with a plan that makes too little room for the asker beside
+// those that were nominated to the node when the cycle of the asker began, and are still.
+// Only pods count of which the process knew then that they are there.
+func (w *witness) judgeNominated(item *store.Work) {
+	d := item.Decision
+	if d == nil || d.Outcome != victims.Preempt {
+		return
+	}
+	s, in := w.in.sim, w.in
+	now := in.reserved([]string{item.Hold.Node}, item.Hold.Priority)[item.Hold.Node]
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	began, asker := in.began[item.UID], s.api.pod(types.NamespacedName{Namespace: item.Namespace, Name: item.Name})
+	node := s.api.node(item.Hold.Node)
+	knew := min(began[s.api.pods], began[s.api.nodes])
+	if node == nil || asker == nil || asker.UID != item.UID || s.api.surprised(in, item.Hold.Node, knew) || s.api.surprised(in, asker.Name, knew) {
+		return
+	}
+	free := informer.Allocatable(node).Sub(request(asker))
+	names := ""
+	for _, then := range in.reservedThen[item.UID][item.Hold.Node] {
+		pod := s.api.pod(nameOf(then))
+		still := slices.ContainsFunc(now, func(p *corev1.Pod) bool { return p.UID == then.UID })
+		if still && pod != nil && pod.UID == then.UID && pending(pod) && !s.api.surprised(in, pod.Name, knew) {
+			free, names = free.Sub(request(pod)), names+" "+pod.Name
+		}
+	}
+	if names == "" {
+		return
+	}
+	s.count(besideNominated)
+	leaving := w.chosen()
+	for _, pod := range s.api.allPods() {
+		going := slices.ContainsFunc(d.Victims, func(v victims.Victim) bool { return v.UID == string(pod.UID) })
+		if pod.Spec.NodeName != node.Name || ended(pod) || pod.DeletionTimestamp != nil || going || leaving[pod.UID] || s.api.boundAt[pod.UID] > knew {
+			continue
+		}
+		if !s.api.surprised(in, pod.Name, knew) {
+			free = free.Sub(request(pod))
+		}
+	}
+	for kind, amount := range free.All() {
+		if amount < 0 {
+			s.fault("%s makes room on %s for %s, and it has none beside what is nominated there:%s; %s lacks %v", in.name, node.Name, item.Name, names, kind, -amount)
+			return
+		}
+	}
+}
+
+// chosen are the pods that go for holds in force.
+func (w *witness) chosen() map[types.UID]bool {
+	out := map[types.UID]bool{}
+	for _, h := range w.Holds().All() {
+		for _, uid := range h.Chosen {
+			out[uid] = true
+		}
+	}
+	return out
+}
+
+// blindHandle runs the filters without nominated pods.
+type blindHandle struct{ fwk.Handle }
+
+func (b blindHandle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, info fwk.NodeInfo) *fwk.Status {
+	return b.RunFilterPlugins(ctx, state, pod, info)
+}
