@@ -26,7 +26,7 @@ const (
 	besideBound                    // pods that the neighbour bound
 	asked                          // pods that wait at rest, for whom a plan was tried
 	rooms                          // pods that were given free room, for which it was asked who should have had it
-	outOfTurn                      // rooms that a pod in the scheduler's queue should have had
+	outOfTurn                      // rooms that another pod should have had
 	kindsCounted
 )
 
@@ -34,7 +34,7 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times a pod that was let through too; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times another one; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
 		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[outOfTurn], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
 }
 
