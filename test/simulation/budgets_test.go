@@ -176,7 +176,6 @@ func (w *witness) judgeBudgets(item *store.Work) {
 	}
 	earlier := w.onTheirWay(&plan)
 	w.claimed = append(w.claimed, plan)
-	w.budgetsWrongly()
 	knew := w.in.began[item.UID][s.api.budgets]
 	for _, o := range s.api.budgets.sorted() {
 		budget := o.(*policyv1.PodDisruptionBudget)

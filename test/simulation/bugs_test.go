@@ -65,7 +65,6 @@ const (
 	bugMeek         = "some pods are taken for such that preempt nobody"
 	bugBuys         = "what scheduler and process say of demand is not corrected"
 	bugHumble       = "the order takes what waits in a queue for less important"
-	bugBudgets      = "a budget is as it was before the plans in force"
 	bugBlindFilters = "nobody minds who is nominated where room is made"
 	bugUntainted    = "the taint of a node that is held is not written"
 	bugBlind        = "the other scheduler does not mind the taint of nodes that are held"
@@ -118,7 +117,6 @@ var bugs = []struct{ name, complaint string }{
 	{bugOwnMate, "waits at Permit for the asker itself"},
 	{bugMeek, "nobody asks for pod .*: others could be made to go for it: "},
 	{bugHumble, "gives the room on node .* waits, fits it, and may preempt it there"},
-	{bugBudgets, "earlier plans take [1-9]"},
 	{bugBlindFilters, "it has none beside what is nominated there"},
 	{bugUntainted, "has no taint that keeps others off"},
 	{bugBlind, "the neighbour gives .*: it sees no taint"},
@@ -286,22 +284,6 @@ func (s *simulation) taintWrongly(before, after *corev1.Node) bool {
 		return s.bug == bugUntainted && adds || s.bug == bugTaintStays && !adds
 	}
 	return false
-}
-
-// budgetsWrongly has the store take budgets for what they were before the plans in force.
-// The callers hold both locks.
-func (w *witness) budgetsWrongly() {
-	if w.in.sim.bug != bugBudgets {
-		return
-	}
-	for _, b := range w.budgets {
-		for uid := range w.onTheirWay(&claimed{}) {
-			if p := w.pods[uid]; p.Namespace == b.Namespace && b.Matches != nil && b.Matches(p.Labels) {
-				b.Allowed, b.Desired = b.Allowed+1, b.Desired-1
-			}
-		}
-		w.Store.UpsertBudget(b, time.Now())
-	}
 }
 
 // patchWrongly lets a pod stay nominated.

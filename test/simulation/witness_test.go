@@ -146,7 +146,6 @@ func (w *witness) UpsertBudget(b store.Budget, now time.Time) {
 	defer w.mu.Unlock()
 	w.budgets[b.Namespace+"/"+b.Name] = b
 	w.Store.UpsertBudget(b, now)
-	w.budgetsWrongly()
 }
 
 // DeleteBudget passes on that a PodDisruptionBudget is gone.
