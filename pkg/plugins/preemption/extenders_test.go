@@ -19,8 +19,10 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // httpExtender is an extender that upstream's client calls over HTTP.
@@ -276,14 +278,10 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			e := &httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}
 			cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)}, withExtenders(t, e))
-			cl.store.OpenJournal()
 			asker := daemon("asker", "n1", 50)
 			asker.Spec.SchedulerName = profile
 			_, status := cl.answer(t, asker)
-			steps, _ := cl.store.TakeSteps()
-			if len(steps) != 1 || steps[0].Kind != store.StepRefused || steps[0].Required == nil || steps[0].Reason.String() != status.Message() {
-				t.Errorf("on record: %+v, want %q", steps, status.Message())
-			}
+			cl.wantRefusalOnRecord(t, status.Message())
 			cl.store.TakeActivations()
 			cl.queue.handed.Store(0)
 			cl.now = cl.now.Add(14 * time.Second)
@@ -306,6 +304,22 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// wantRefusalOnRecord waits until the process's own recorder has written down one
+// refusal of a node-bound pod with the message. The recorder is another goroutine.
+func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
+	t.Helper()
+	var got []*record.Decision
+	for range 1000 {
+		if got = process.For(t.Context(), c.Framework).Record().Decisions(record.Query{}); len(got) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != victims.Refuse || !strings.HasSuffix(message, got[0].Message) {
+		t.Errorf("on record: %+v, want one refusal with %q", got, message)
 	}
 }
 
