@@ -17,6 +17,8 @@ const (
 
 	// RequestTooLarge: the pod requests more than the books can hold.
 	RequestTooLarge Code = "RequestTooLarge"
+	// TooManyResourceTypes: the pod names more types of resources than the books take.
+	TooManyResourceTypes Code = "TooManyResourceTypes"
 	// NoPlacementRuleMatched: no rule gave a usable queue.
 	NoPlacementRuleMatched Code = "NoPlacementRuleMatched"
 	// PlacementRuleFailed: a rule gave something that cannot be a queue.
@@ -140,6 +142,8 @@ var table = []Entry{
 		"Look at spec.schedulingGates of the pod and at who put them there."},
 	{RequestTooLarge, "The pod requests so much of a resource that no cluster could hold it.",
 		"Correct the request; a unit such as Ei in place of Mi is the usual cause."},
+	{TooManyResourceTypes, "The pod requests more types of resources than a pod may, which is 64.",
+		"Remove types from spec.containers[].resources.requests and limits that the pod does not need; extended resources count with each name."},
 	{NoPlacementRuleMatched, "None of the placement rules gave a queue for the pod, and there is no root.default.",
 		"Name an existing leaf queue in label yunikorn.apache.org/queue, or add a placement rule with create: true."},
 	{PlacementRuleFailed, "A placement rule gave a result that cannot hold the pod.",

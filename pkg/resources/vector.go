@@ -100,6 +100,18 @@ func (v Vector) Floor0() Vector {
 	return v
 }
 
+// Split returns the entries of the types for which in is true, and the others.
+func (v Vector) Split(in func(name string) bool) (with, without Vector) {
+	for _, e := range v.entries {
+		if in(e.Name) {
+			with.entries = append(with.entries, e)
+		} else {
+			without.entries = append(without.entries, e)
+		}
+	}
+	return with, without
+}
+
 // Cap returns v with every amount at most the given one, which is above 0.
 func (v Vector) Cap(most Amount) Vector {
 	for _, e := range v.entries {

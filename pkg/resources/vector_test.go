@@ -207,6 +207,20 @@ func TestVectorAddIsMonotone(t *testing.T) {
 	prove(t, triples(extreme), law(Vector.Add), law(wrapping))
 }
 
+func TestVectorSplit(t *testing.T) {
+	v := VectorOf(Entry{"a", 1}, Entry{"b", -2}, Entry{"c", 3})
+	for _, c := range []struct{ in, with, without string }{
+		{"", "0", "a=1 b=-2 c=3"},
+		{"b", "b=-2", "a=1 c=3"},
+		{"abc", "a=1 b=-2 c=3", "0"},
+	} {
+		with, without := v.Split(func(name string) bool { return strings.Contains(c.in, name) })
+		if with.String() != c.with || without.String() != c.without || !with.Add(without).Equal(v) {
+			t.Errorf("%q: got %v and %v, want %s and %s", c.in, with, without, c.with, c.without)
+		}
+	}
+}
+
 func TestVectorFloor0(t *testing.T) {
 	law := func(floor func(Vector) Vector) func(triple) error {
 		return func(c triple) error {

@@ -199,6 +199,7 @@ func explainCases(id string) []explainCase {
 	return []explainCase{
 		{reasons.SchedulingGated, asReason, []podOption{inQueue("root.free"), gated}},
 		{reasons.RequestTooLarge, asReason, []podOption{inQueue("root.free"), requests("memory", "7Ei")}},
+		{reasons.TooManyResourceTypes, asReason, []podOption{inQueue("root.free"), ofTypes(65)}},
 		{reasons.NoPlacementRuleMatched, asReason, nil},
 		{reasons.QueueNotFound, asReason, []podOption{inQueue("root.nowhere")}},
 		{reasons.QueueNotLeaf, asReason, []podOption{inQueue("root.parent")}},

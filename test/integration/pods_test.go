@@ -73,6 +73,18 @@ func requests(list ...string) podOption {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = amounts(list...) }
 }
 
+// ofTypes requests one of each of n types of resources that no node offers.
+func ofTypes(n int) podOption {
+	list := make([]string, 0, 2*n)
+	for i := range n {
+		list = append(list, fmt.Sprintf("example.com/t%d", i), "1")
+	}
+	return func(p *corev1.Pod) {
+		r := &p.Spec.Containers[0].Resources
+		r.Requests, r.Limits = amounts(list...), amounts(list...)
+	}
+}
+
 func ofUser(name string, groups ...string) podOption {
 	list := ""
 	for i, g := range groups {

@@ -36,7 +36,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
 	var out []*pod
 	add := func(w *pod) bool {
-		if !w.apart() && room.Covers(w.Request) && !rest.Covers(w.Request) {
+		if !w.apart() && w.fits(room) && !w.fits(rest) {
 			out = append(out, w)
 		}
 		return true

@@ -27,7 +27,7 @@ func (x *annex) push(s *Store, p *pod) *order.Ask {
 		in = x.index.NewApp(p.app.leaf, p.app.name.String(), p.app.submitted, s.class(p.app))
 		x.apps[p.app] = in
 	}
-	ask := x.index.Push(in, p.askKey(), p.Request)
+	ask := x.index.PushKind(in, p.askKey(), p.Request, p.apartKind())
 	x.tell(s.draft, p.app)
 	return ask
 }

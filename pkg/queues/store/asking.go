@@ -183,7 +183,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	switch {
 	case again.After(now):
 		s.arm(p, again)
-	case !s.spec.PreemptionEnabled: // until the next configuration
+	case !s.spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until they count
 	case !s.mayAsk(p):
 		s.watch(p, s.pathOf(p))
 	case p.apart():

@@ -83,7 +83,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 	case !s.spec.PreemptionEnabled:
 		return reasons.New(reasons.PreemptionDisabled, "queues do not preempt: the partition has preemption.enabled: false")
 	}
-	return reasons.Reason{}
+	return notOffered(p.Pod)
 }
 
 // gate says why no plan is made for a pod now, and when one may be; zero where

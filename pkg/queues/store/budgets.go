@@ -110,6 +110,7 @@ func (s *Store) takeOver(p *pod, event *Pod) {
 		before = s.budgetsFor(p)
 	}
 	s.recounted(p, func() { p.say(event) })
+	s.resourceTypes.note(p)
 	if health != event.Health && !slices.Equal(before, s.budgetsFor(p)) {
 		s.touchPod(p)
 	}

@@ -42,7 +42,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkCensus()...)
 	errs = append(errs, s.budgets.check(s.guardedPods())...)
-	errs = append(errs, s.checkCapacity(), s.checkRefusals())
+	errs = append(errs, s.checkCapacity(), s.checkRefusals(), s.resourceTypes.check(s.pods))
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}
@@ -209,6 +209,7 @@ func (s *Store) Recount(listed []Pod) error {
 	for i := range listed {
 		l := listed[i]
 		l.normalize()
+		s.resourceTypes.split(&l)
 		if !l.Terminal && (!l.Deleting || l.Node != "") {
 			seen[l.UID] = true
 			if err := s.compare(&l); err != nil {

@@ -107,7 +107,7 @@ func (s *Store) checkAsks(p *pod) error {
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
 	case waiting, parked, cooling:
-		return s.spec.PreemptionEnabled && !p.NeverPreempts && !p.asks.holds && p.RequiredNode == ""
+		return s.spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.holds && p.RequiredNode == ""
 	}
 	return false
 }

@@ -42,6 +42,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	}
 	s.touchAll()
 	s.touchAllGroups()
+	s.countTypes(typesOf(spec), now)
 	if s.started {
 		s.placeAll(now)
 	}
@@ -72,6 +73,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 		return errs
 	}
 	s.reapplyNamespace(name)
+	s.countTypes(typesOfQuota(ns.quota), now)
 	if s.started {
 		s.placeAll(now)
 	}

@@ -27,7 +27,7 @@ func Differs(r *PodRecord, listed *Pod) string {
 	switch {
 	case r.Node != l.Node:
 		return fmt.Sprintf("it runs on node %s, the store says %s", l.Node, orNone(r.Node))
-	case !r.Request.Equal(l.Request):
+	case !r.Request.Add(r.Pod.Uncounted).Equal(l.Request):
 		return fmt.Sprintf("it requests %v, the store charges %v", l.Request, r.Request)
 	case r.Priority != l.Priority:
 		return fmt.Sprintf("its priority is %d, the store says %d", l.Priority, r.Priority)

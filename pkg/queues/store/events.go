@@ -21,6 +21,7 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 	s.lock()
 	defer s.unlock(now)
 	event.normalize()
+	s.resourceTypes.split(&event)
 	s.foretell(&event)
 	s.upsert(&event, now)
 }
@@ -69,6 +70,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 func (s *Store) add(event *Pod, now time.Time) {
 	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
+	s.resourceTypes.note(p)
 	s.budgets.count(p.guarded(), 1)
 	s.unplaced[p.UID] = p
 	s.tally(p)
@@ -114,6 +116,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.keys.remove(p.UID)
 	s.budgets.count(p.guarded(), -1)
 	delete(s.pods, p.UID)
+	s.resourceTypes.forget(p)
 	delete(s.unplaced, p.UID)
 	s.census.untally(p)
 	s.reports.forget(p)
@@ -234,7 +237,7 @@ func (s *Store) withdraw(p *pod) {
 // change takes an event of a pending pod.
 func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	s.ownAsks(p) // before the start an event that is late may take the node from a pod
-	same := p.Request.Equal(event.Request) && p.Priority == event.Priority && p.Gated == event.Gated &&
+	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
 	if same {
 		s.renewPod(p, event)

@@ -31,6 +31,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 		p = newPod(event, s.shared)
 		p.state = parked
 		s.pods[p.UID] = p
+		s.resourceTypes.note(p)
 		s.inherit(p, now)
 		s.budgets.count(p.guarded(), 1)
 	case !p.Foreign:
@@ -121,6 +122,7 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.countForeign(p, -1)
 	s.budgets.count(p.guarded(), -1)
 	delete(s.pods, p.UID)
+	s.resourceTypes.forget(p)
 	if node != nil {
 		s.noteForeign(ForeignWent, p)
 	}

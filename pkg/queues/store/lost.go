@@ -83,7 +83,7 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.drop(p, now)
 	switch {
 	case on != nil:
-		s.lose(LostPod{UID: uid, Node: on.name, Request: uses, When: now})
+		s.lose(LostPod{UID: uid, Node: on.name, Request: uses.Add(p.Uncounted), When: now})
 	case foreign:
 		s.lose(LostPod{UID: uid, When: now})
 	}
@@ -102,7 +102,7 @@ func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
 	had := p.had()
 	p.outgrown = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
-		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: had, When: now})
+		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}
 }
 

@@ -90,6 +90,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	s.noteNode(kind, n)
 	s.register.changedNode(n)
 	s.touch(n)
+	s.countTypes(typesIn(allocatable), now)
 	s.askHolders(n, now)
 }
 

@@ -41,7 +41,7 @@ func (s *Store) place(p *pod, now time.Time) {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
 		return
 	}
-	if why := tooLarge(p.Request); !why.None() && p.Node == "" {
+	if why := unbearable(p.Pod); !why.None() && p.Node == "" {
 		s.refuse(p, why)
 		return
 	}
@@ -66,6 +66,14 @@ func (s *Store) place(p *pod, now time.Time) {
 	case p.Labels[PodGroupLabel] != "" && !s.together.follows:
 		s.reports.warn(p, reasons.PodGroupIgnored, now)
 	}
+}
+
+// unbearable says why what a pod requests is not put into the books; none if it is.
+func unbearable(p *Pod) reasons.Reason {
+	if why := tooManyTypes(p); !why.None() {
+		return why
+	}
+	return tooLarge(p.Request)
 }
 
 // tooLarge says what a pod requests too much of; none if nothing.

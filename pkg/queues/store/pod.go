@@ -31,9 +31,10 @@ type Pod struct {
 	Namespace, Name string
 	// Labels and Annotations are read and not changed. Records of the pod keep them, too.
 	Labels, Annotations map[string]string
-	// Request is what the pod requests, pods: 1 included.
-	Request resources.Vector
-	Created time.Time
+	// Request is what the pod requests, pods: 1 included. Uncounted is set by the store:
+	// what it requests of types that do not count, see resourceTypes; not part of Request.
+	Request, Uncounted resources.Vector
+	Created            time.Time
 	// Scheduled is when the pod was bound; zero while it is not, or not known.
 	Scheduled time.Time
 	// Node is the name of the pod's node, empty while it is pending.
@@ -225,6 +226,23 @@ func (p *pod) askKey() order.AskKey {
 	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
 }
 
+// askKind tells asks that request the same apart: those of twins, and those that request
+// something that does not count.
+func (p *pod) askKind() string {
+	if p.twins != nil {
+		return p.twins.name()
+	}
+	return p.apartKind()
+}
+
+// apartKind is the same for an order that knows no twins.
+func (p *pod) apartKind() string {
+	if !p.Uncounted.IsZero() {
+		return "uncounted"
+	}
+	return ""
+}
+
 // Key is the frozen place of an admitted pod in the scheduler's queue: higher
 // Rank first, then earlier Time, then lower Seq. It does not change while the
 // pod is in that queue.
@@ -258,7 +276,7 @@ func (s *Store) KeyOf(item any, uid types.UID) (Key, bool) {
 // toWaiting: unplaced, parked, cooling or admitted to waiting.
 func (s *Store) toWaiting(p *pod) {
 	s.enter(p, waiting)
-	p.ask = s.index.PushKind(p.app.ordered, p.askKey(), p.Request, p.twins.name())
+	p.ask = s.index.PushKind(p.app.ordered, p.askKey(), p.Request, p.askKind())
 }
 
 // leaveOrder takes a waiting pod out of the order.

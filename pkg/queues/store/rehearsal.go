@@ -82,7 +82,7 @@ func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.normalize()
 	event.Created = now
-	r := &Rehearsal{Assumed: map[types.UID]string{}, Request: event.Request}
+	r := &Rehearsal{Assumed: map[types.UID]string{}}
 	p := newPod(&event, newShared())
 	s.lock()
 	s.rehearsePlace(r, p)
@@ -118,7 +118,9 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 		r.Unplaced = s.notStarted()
 		return
 	}
-	if r.Unplaced = tooLarge(p.Request); !r.Unplaced.None() {
+	s.resourceTypes.split(p.Pod)
+	r.Request = p.Request
+	if r.Unplaced = unbearable(p.Pod); !r.Unplaced.None() {
 		return
 	}
 	if r.Identity, r.Unplaced = placement.Identify(p.placement(), s.options.Placement); !r.Unplaced.None() {

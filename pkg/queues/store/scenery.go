@@ -32,7 +32,7 @@ func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 			}
 			t = len(w.types)
 			w.typeOf[name] = t
-			w.types = append(w.types[:t:t], name) // plans have the list before
+			w.types = append(w.types, name) // plans have the list as it was: nothing they see is written
 		}
 		for len(out) <= t {
 			out = append(out, 0)

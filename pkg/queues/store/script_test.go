@@ -50,7 +50,7 @@ import (
 //
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
-//	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT]
+//	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT] [types=N]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
 //	     [tier=T] [unready] [not-started] [originator] [!originator] [role]
 //	----
@@ -322,7 +322,13 @@ func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *Pod 
 	next.Labels, next.Annotations = clone(p.Labels), clone(p.Annotations)
 	amounts := []string{"pods=1"}
 	for _, word := range words[1:] {
-		if !setPod(&next, word) {
+		if n, ok := strings.CutPrefix(word, "types="); ok {
+			var many int
+			_, _ = fmt.Sscan(n, &many)
+			for i := range many {
+				amounts = append(amounts, fmt.Sprintf("example.com/t%d=1", i))
+			}
+		} else if !setPod(&next, word) {
 			amounts = append(amounts, word)
 		}
 	}

@@ -104,15 +104,16 @@ type Store struct {
 	heldAnew   bool                              // holds changed since
 	// early are the holds that are written on pods, until Start takes them up: other
 	// profiles schedule before, and keep off these nodes. Nil from then on.
-	early    *reservations.Ledger
-	due      time.Time // when the first of holds times out
-	dueAnew  bool      // that has to be looked up again
-	scenery  scenery
-	asking   asking
-	pace     pace
-	work     work
-	optedOut map[string]bool // PriorityClasses whose pods are
-	budgets  disruptions
+	early         *reservations.Ledger
+	due           time.Time // when the first of holds times out
+	dueAnew       bool      // that has to be looked up again
+	scenery       scenery
+	resourceTypes resourceTypes
+	asking        asking
+	pace          pace
+	work          work
+	optedOut      map[string]bool // PriorityClasses whose pods are
+	budgets       disruptions
 	// waitingInPermit are pods that a Permit plugin holds back, as they may go for who
 	// asked last.
 	waitingInPermit map[types.UID]bool
@@ -181,7 +182,10 @@ func New(spec *config.Spec, options Options) *Store {
 		reports:    newReports(),
 		census:     newCensus(),
 		demand:     newDemand(),
+
+		resourceTypes: newResourceTypes(),
 	}
+	s.resourceTypes.add(typesOf(spec))
 	s.heldView.Store(s.holds.View())
 	s.indexQueues()
 	s.current()
