@@ -9,6 +9,7 @@ import (
 type found struct {
 	in       [bound + 1]int
 	kept     int
+	holding  int
 	members  int
 	admitted int // of those that hold no node
 	twins    int // are twins of others
@@ -47,6 +48,9 @@ func (c *found) count(p *pod) {
 	if p.kept {
 		c.kept++
 	}
+	if p.awaitsHeldNode() {
+		c.holding++
+	}
 	if p.state == admitted && !p.asks.holds {
 		c.admitted++
 	}
@@ -60,8 +64,8 @@ func (s *Store) checkGroup(g *podGroup, c *found) error {
 	_, line := s.together.line[g]
 	_, touched := s.together.touched[g]
 	switch {
-	case c.in != g.in || c.kept != g.kept || c.members != len(g.members):
-		return fmt.Errorf("counts %v, %d kept, of %d; there are %+v", g.in, g.kept, len(g.members), *c)
+	case c.in != g.in || c.kept != g.kept || c.holding != g.holding || c.members != len(g.members):
+		return fmt.Errorf("counts %v, %d kept, %d holding, of %d; there are %+v", g.in, g.kept, g.holding, len(g.members), *c)
 	case refused == g.refusal.OK() || line != g.inLine:
 		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
 	case !s.started || s.returning || touched: // it is about to be looked at

@@ -46,7 +46,8 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 		s.choose(s.pods[uid], p)
 	}
 	s.disarm(p)
-	p.asks.holds, p.asks.missed, p.asks.began = true, 0, s.arrivals
+	p.asks.missed, p.asks.began = 0, s.arrivals
+	s.setHolds(p, true)
 	s.park(p)
 	s.leaveTwins(p)
 	s.weigh(p)
@@ -157,7 +158,8 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	}
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)
-	p.asks.holds, p.asks.decision, p.asks.required, p.asks.ended = false, nil, nil, h.Since
+	p.asks.decision, p.asks.required, p.asks.ended = nil, nil, h.Since
+	s.setHolds(p, false)
 	s.leaveNode(p)
 	for _, uid := range h.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID {

@@ -26,6 +26,8 @@ import (
 //
 // A member that no node took is parked as any pod is, and does not count among those
 // that can go on. So the scheduler's hints, which bring it back, bring its group back.
+// A member that holds a node counts as one that has a place: the plan for the next
+// member is made at once, while the victims of the first one are still leaving.
 // One group is placed at a time: two that take half of the nodes each would never end.
 // Others wait for it as long as they would for a pod that is not heard of: how long it
 // keeps its places, while nothing happens, is for whoever made it to say.
@@ -51,6 +53,7 @@ type podGroup struct {
 	members map[types.UID]*pod
 	in      [bound + 1]int // the members, by state
 	kept    int            // of those parked: they could go on without the others
+	holding int            // of those parked or cooling: they hold a node
 	refusal queues.Verdict // of the quota that has no room for the rest; else granted
 	inLine  bool           // it waits until another one is placed
 	shares  []share        // what the members request that are missing; nil if not known
@@ -84,7 +87,10 @@ func newTogether() together {
 func (g *podGroup) placed() int { return g.in[assumed] + g.in[bound] }
 
 // missing is how many members have to be let through for the group to be complete.
-func (g *podGroup) missing() int { return g.min - g.placed() - g.in[admitted] }
+func (g *podGroup) missing() int { return g.min - g.coming() }
+
+// coming counts the members that have a node, hold one, or were let through.
+func (g *podGroup) coming() int { return g.placed() + g.in[admitted] + g.holding }
 
 // complete tells whether members need not care for each other any more.
 func (g *podGroup) complete() bool { return g.min > 0 && g.placed() >= g.min }
@@ -183,10 +189,9 @@ func (s *Store) joinMates(p *pod) {
 		return
 	}
 	g := s.podGroup(name)
-	s.recountMates(g, func() {
+	s.recountMate(g, p, func() {
 		p.mates = g
 		g.members[p.UID] = p
-		g.in[p.state]++
 	})
 }
 
@@ -196,37 +201,48 @@ func (s *Store) leaveMates(p *pod) {
 	if g == nil {
 		return
 	}
-	s.recountMates(g, func() {
-		g.in[p.state]--
-		if p.kept {
-			g.kept--
-		}
+	s.recountMate(g, p, func() {
 		p.mates, p.kept = nil, false
 		delete(g.members, p.UID)
 	})
 	s.dropPodGroup(g)
 }
 
-// moveMember gives a member another state.
-func (s *Store) moveMember(p *pod, to state, kept bool) {
-	g := p.mates
-	s.recountMates(g, func() {
-		g.in[p.state]--
-		if p.kept {
-			g.kept--
-		}
-		p.state, p.kept = to, kept
-		g.in[to]++
-		if kept {
-			g.kept++
-		}
-	})
+// count adds a member to the counts of its group, or takes it out.
+func (g *podGroup) count(p *pod, by int) {
+	if p.mates != g {
+		return
+	}
+	g.in[p.state] += by
+	if p.kept {
+		g.kept += by
+	}
+	if p.awaitsHeldNode() {
+		g.holding += by
+	}
 }
 
-// recountMates notes if a change lets members go on, or makes it pointless.
-func (s *Store) recountMates(g *podGroup, change func()) {
+// awaitsHeldNode tells whether a pod holds a node and was not let through for it yet.
+func (p *pod) awaitsHeldNode() bool {
+	return p.asks.holds && p.state != admitted && !p.state.allocated()
+}
+
+// setHolds notes that a pod holds a node, or does no more.
+func (s *Store) setHolds(p *pod, holds bool) {
+	s.recountMate(p.mates, p, func() { p.asks.holds = holds })
+}
+
+// recountMate changes a member of a group, and notes if that lets members go on, or makes
+// it pointless. The group may be nil.
+func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
+	if g == nil {
+		change()
+		return
+	}
 	able, complete, led := g.able(), g.complete(), g.led()
+	g.count(p, -1)
 	change()
+	g.count(p, 1)
 	g.shares = nil
 	if g.complete() {
 		s.planAnew(g)
@@ -243,8 +259,8 @@ func (g *podGroup) why() reasons.Reason {
 		return reasons.New(reasons.PodGroupIncomplete, "the pod names PodGroup %s in label %s, and there is none", g.name, PodGroupLabel)
 	case !g.able():
 		return reasons.New(reasons.PodGroupIncomplete,
-			"PodGroup %s starts when %d of its pods can: %d run or have a place, %d can go on, %d found no node or are about to be tried again, %d have no queue",
-			g.name, g.min, g.placed()+g.in[admitted], g.in[waiting]+g.kept, g.in[parked]-g.kept+g.in[cooling], g.in[unplaced])
+			"PodGroup %s starts when %d of its pods can: %d run, have a place or hold a node, %d can go on, %d found no node or are about to be tried again, %d have no queue",
+			g.name, g.min, g.coming(), g.in[waiting]+g.kept, g.in[parked]+g.in[cooling]-g.kept-g.holding, g.in[unplaced])
 	case !g.refusal.OK():
 		return g.refusal.Reason
 	case g.inLine:

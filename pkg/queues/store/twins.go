@@ -70,10 +70,7 @@ func (s *Store) enter(p *pod, to state) { s.enterAs(p, to, false) }
 // enterAs does so; kept is for a pod that is parked because of its mates only.
 func (s *Store) enterAs(p *pod, to state, kept bool) {
 	from := p.state
-	if p.mates != nil {
-		s.moveMember(p, to, kept)
-	}
-	p.state = to
+	s.recountMate(p.mates, p, func() { p.state, p.kept = to, kept })
 	if to == parked || to == cooling {
 		p.outgrown = nil // its cycle is over
 	}
