@@ -159,28 +159,46 @@ func (l *Ledger) EndNode(node string) []Hold {
 	return ended
 }
 
-// Overdue returns the holds that have been clear for the time-out, the longest
-// first, but for those of askers that are busy. It does not end them.
-func (l *Ledger) Overdue(now time.Time, timeout time.Duration, busy func(asker types.UID) bool) []Hold {
+// From says from when the time-out of a clear hold counts: no earlier than from when the
+// hold is clear. It is false while the hold has time.
+type From func(asker types.UID, clear time.Time) (time.Time, bool)
+
+// Overdue returns the holds for which the time-out is over, the longest clear first. It
+// does not end them.
+func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold {
 	var out []Hold
 	for _, h := range l.due {
 		if now.Sub(h.ClearSince) < timeout {
 			break
 		}
-		if !busy(h.Asker) {
+		if at, ok := from(h.Asker, h.ClearSince); ok && now.Sub(at) >= timeout {
 			out = append(out, h.copy())
 		}
 	}
 	return out
 }
 
-// NextDue returns when the next hold times out, and false when none will as
-// things are. Askers that are busy have time.
-func (l *Ledger) NextDue(timeout time.Duration, busy func(asker types.UID) bool) (time.Time, bool) {
+// NextDue returns when the next hold times out, and false when none will as things are.
+func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, found bool) {
 	for _, h := range l.due {
-		if !busy(h.Asker) {
-			return h.ClearSince.Add(timeout), true
+		if found && !h.ClearSince.Before(first) {
+			break
 		}
+		if at, ok := from(h.Asker, h.ClearSince); ok && (!found || at.Before(first)) {
+			first, found = at, true
+		}
+	}
+	if !found {
+		return time.Time{}, false
+	}
+	return first.Add(timeout), true
+}
+
+// ClearSince returns from when the hold of an asker is clear, zero while it is not, and
+// whether the asker has one.
+func (l *Ledger) ClearSince(asker types.UID) (time.Time, bool) {
+	if h := l.of(asker); h != nil {
+		return h.ClearSince, true
 	}
 	return time.Time{}, false
 }

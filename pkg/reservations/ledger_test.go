@@ -19,8 +19,10 @@ func hold(asker, node string, victims ...types.UID) Hold {
 	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims}
 }
 
-// nobody is busy.
-func nobody(types.UID) bool { return false }
+// but counts each time-out from when the hold is clear, and gives some askers time.
+func but(busy ...types.UID) From {
+	return func(asker types.UID, clear time.Time) (time.Time, bool) { return clear, !slices.Contains(busy, asker) }
+}
 
 func required(h Hold, priority int32, created time.Time) Hold {
 	h.Required, h.Priority, h.Created = true, priority, created
@@ -79,17 +81,17 @@ func TestAHoldIsClearWhenItsLastVictimIsGone(t *testing.T) {
 func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("slow", "n1", "v"), hold("clear", "n2"))
-	if due, ok := l.NextDue(time.Minute, nobody); !ok || !due.Equal(start.Add(time.Minute)) {
+	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("next due %v, %v; want a minute after the start", due, ok)
 	}
-	if over := l.Overdue(start.Add(time.Hour), time.Minute, nobody); len(over) != 1 || over[0].Asker != "clear" {
+	if over := l.Overdue(start.Add(time.Hour), time.Minute, but()); len(over) != 1 || over[0].Asker != "clear" {
 		t.Errorf("overdue %v; want the clear hold only, however old the other is", over)
 	}
 	l.VictimGone("v", start.Add(time.Hour))
-	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute, nobody); len(over) != 1 {
+	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute, but()); len(over) != 1 {
 		t.Errorf("overdue %v before a minute after the last victim", over)
 	}
-	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, nobody); len(over) != 2 {
+	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, but()); len(over) != 2 {
 		t.Errorf("overdue %v; want both", over)
 	}
 }
@@ -241,6 +243,28 @@ func sameAs(v *View, l *Ledger) error {
 	return nil
 }
 
+// A time-out may count from later than when its own hold was clear.
+func TestATimeOutMayCountFromLater(t *testing.T) {
+	l := NewLedger()
+	place(t, l, hold("a", "n1"), hold("b", "n2"), hold("c", "n3", "v"))
+	l.VictimGone("v", start.Add(time.Second))
+	from := func(asker types.UID, clear time.Time) (time.Time, bool) {
+		if asker == "a" {
+			clear = start.Add(time.Hour)
+		}
+		return clear, asker != "b"
+	}
+	if due, ok := l.NextDue(time.Minute, from); !ok || !due.Equal(start.Add(time.Minute+time.Second)) {
+		t.Errorf("next due %v, %v; want a minute after c is clear", due, ok)
+	}
+	if over := l.Overdue(start.Add(2*time.Minute), time.Minute, from); len(over) != 1 || over[0].Asker != "c" {
+		t.Errorf("overdue %v; want c", over)
+	}
+	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, from); len(over) != 2 || over[0].Asker != "a" {
+		t.Errorf("overdue %v; want a and c", over)
+	}
+}
+
 // A later decision keeps the beginning of a hold and its place, and the time-out
 // counts from when nobody is waited for any more.
 func TestChooseAnew(t *testing.T) {
@@ -250,7 +274,7 @@ func TestChooseAnew(t *testing.T) {
 	if !l.Choose("first", Hold{Patient: true, Note: "it waits"}, later) || l.Choose("nobody", Hold{}, later) {
 		t.Error("choose must work for who holds, and for nobody else")
 	}
-	if _, due := l.NextDue(time.Minute, func(a types.UID) bool { return a == "second" }); due {
+	if _, due := l.NextDue(time.Minute, but("second")); due {
 		t.Error("a patient hold times out")
 	}
 	l.Choose("first", Hold{Victims: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
@@ -260,7 +284,7 @@ func TestChooseAnew(t *testing.T) {
 	}
 	l.VictimGone("v", later.Add(time.Minute))
 	l.Choose("first", Hold{Chosen: []types.UID{"v"}}, later.Add(time.Hour))
-	if due, _ := l.NextDue(time.Minute, func(a types.UID) bool { return a == "second" }); !due.Equal(later.Add(2 * time.Minute)) {
+	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(later.Add(2 * time.Minute)) {
 		t.Errorf("due %v", due)
 	}
 	if got := l.Holders("n1"); got[0].Asker != "first" {

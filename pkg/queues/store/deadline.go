@@ -157,7 +157,7 @@ func (s *Store) holdsDue() time.Time {
 	}
 	if s.dueAnew {
 		s.dueAnew = false
-		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.isPlaced)
+		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.dueFrom())
 	}
 	return s.due
 }
@@ -169,40 +169,71 @@ func (s *Store) isPlaced(asker types.UID) bool {
 	return p != nil && p.state.allocated()
 }
 
-// timeOutHolds ends the holds that nobody made use of.
+// dueFrom says from when the time-outs of holds count. The holds of a PodGroup that has not
+// started have one time-out for all: it counts from when the last of them is clear. Else
+// the first member would lose its node while room is made for the last one; and as long as
+// one of them holds a node, another one whose hold ended would be given that node again, for
+// it fits beside it, and the group would keep the node from all others without a start. For
+// the same reason the loss is one of the whole group.
+//
+// A pod that is at Permit keeps its hold as long as it is there, but the others do not have
+// theirs for it: members that come to Permit by turns would keep a node for ever.
+func (s *Store) dueFrom() reservations.From {
+	known := map[*podGroup]time.Time{} // zero: it has time
+	return func(asker types.UID, clear time.Time) (time.Time, bool) {
+		p := s.pods[asker]
+		switch {
+		case p == nil:
+			return clear, true
+		case p.state.allocated():
+			return time.Time{}, false
+		case !p.apart() || p.RequiredNode != "":
+			return clear, true
+		}
+		from, ok := known[p.mates]
+		if !ok {
+			from = s.lastClear(p.mates)
+			known[p.mates] = from
+		}
+		return from, !from.IsZero()
+	}
+}
+
+// lastClear is when the last hold of a group became clear; zero while one waits for victims.
+func (s *Store) lastClear(g *podGroup) time.Time {
+	var last time.Time
+	for _, m := range g.members {
+		since, holds := s.holds.ClearSince(m.UID)
+		switch {
+		case !holds || m.RequiredNode != "":
+		case since.IsZero():
+			return time.Time{}
+		default:
+			last = latest(last, since)
+		}
+	}
+	return last
+}
+
+// timeOutHolds ends the holds that no pod made use of.
 func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.isPlaced) {
+	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.dueFrom()) {
 		if p := s.pods[h.Asker]; p != nil {
-			s.endHold(p, reservations.TimedOut, reasons.New(reasons.HoldTimedOut,
-				"node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout), now)
-			s.timeOutMates(p, now)
+			s.endHold(p, reservations.TimedOut, s.timedOut(p, &h), now)
 		}
 	}
 	s.dueAnew = true
 }
 
-// timeOutMates ends the holds of the others of a PodGroup that did not start in time,
-// except of those that wait for victims. As long as one of them held a node, the others
-// would be given it again as soon as their time was over, for they fit beside it: the
-// group would keep the node from all others, and not start. For the same reason the loss is
-// one of the whole group: two groups that each keep from the other the place that it lacks
-// would have theirs again at once, and neither would ever start.
-//
-// A pod that is at Permit keeps its hold as long as it is there, and not those of the
-// others: members that come to Permit by turns would keep a node for ever.
-func (s *Store) timeOutMates(p *pod, now time.Time) {
-	if !p.apart() {
-		return
+// timedOut says what became of a hold that its pod did not make use of.
+func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
+	if p.apart() {
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.name, s.preemption.HoldTimeout)
 	}
-	why := reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start while a node was clear for %v for one of its pods", p.mates.name, s.preemption.HoldTimeout)
-	for _, m := range p.mates.sorted(func(m *pod) bool { return !m.state.allocated() && m.RequiredNode == "" }) {
-		if h, ok := s.holds.Of(m.UID); ok && h.Clear() {
-			s.endHold(m, reservations.TimedOut, why, now)
-		}
-	}
+	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout)
 }
 
 // planAnew has plans made for the members of a PodGroup whatever became of those before:

@@ -151,7 +151,7 @@ func (s *Store) setPodGroup(name groupName, minMember int) {
 	if g.min != minMember {
 		s.planAnew(g)
 	}
-	g.min, g.shares = minMember, nil
+	g.min, g.shares, s.dueAnew = minMember, nil, true
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -240,6 +240,7 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 		return
 	}
 	able, complete, led := g.able(), g.complete(), g.led()
+	s.dueAnew = s.dueAnew || p.asks.holds
 	g.count(p, -1)
 	change()
 	g.count(p, 1)
@@ -247,6 +248,7 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 	if g.complete() {
 		s.planAnew(g)
 	}
+	s.dueAnew = s.dueAnew || complete != g.complete()
 	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}
 	}
