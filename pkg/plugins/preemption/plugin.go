@@ -88,9 +88,6 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, nil
 	}
-	if s.MayRun(pod.UID) {
-		return nil, nil
-	}
 	_, verdict, _ := s.Judge(pod.UID)
 	if verdict.OK() {
 		return nil, nil

@@ -119,6 +119,6 @@ func (s *Store) backInOrder(p *pod, now time.Time) bool {
 		}
 		s.index.Block(ask.Group(), v)
 	}
-	s.toAdmitted(p, false, now)
+	s.toAdmitted(p, now)
 	return false
 }

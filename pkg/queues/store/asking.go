@@ -295,6 +295,6 @@ func (s *Store) letThrough(p *pod, now time.Time) {
 		return
 	}
 	s.withdraw(p)
-	s.admit(p, false, now)
+	s.admit(p, now)
 	s.activate = append(s.activate, p.Ref())
 }

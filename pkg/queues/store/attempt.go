@@ -23,7 +23,7 @@ type Attempt struct {
 // Permit plugin: they may be victims though they are not bound. Kind is as in
 // [Store.Failed].
 func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
@@ -186,7 +186,7 @@ func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 
 // Decline tells that a plan came to nothing. It returns what people are told.
 func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, over := s.planned(uid)
 	if !over.None() {
@@ -215,7 +215,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 // order, which a hold would pass over: the pod is tried again in its turn, and planned
 // for if others have the room by then. It returns what people are told.
 func (s *Store) Forgo(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.asking.during = nil
 	p, over := s.planned(uid)

@@ -86,11 +86,9 @@ func BenchmarkEvent(b *testing.B) {
 	phases := []phase{
 		{"create", func(s *Store, p *Pod) { s.Upsert(*p, epoch) }},
 		{"gate", func(s *Store, p *Pod) { s.Gate(p.UID, epoch) }},
-		{"may run", func(s *Store, p *Pod) { s.MayRun(p.UID) }},
 		{"judge", func(s *Store, p *Pod) { s.Judge(p.UID) }},
 		{"assume", func(s *Store, p *Pod) { s.Assume(p.UID, "n1", epoch) }},
 		{"recheck", func(s *Store, p *Pod) { s.Recheck(p.UID) }},
-		{"charge", func(s *Store, _ *Pod) { s.NextDeadline() }}, // the first one charges all
 		{"confirm", bind},
 		{"delete", func(s *Store, p *Pod) { s.Delete(p.UID, epoch) }},
 	}
@@ -134,7 +132,7 @@ func BenchmarkLife(b *testing.B) {
 		s.TakeActivations()
 		s.Gate(p.UID, epoch)
 		s.Key(p.UID)
-		s.MayRun(p.UID)
+		s.Judge(p.UID)
 		s.Assume(p.UID, "n1", epoch)
 		s.Recheck(p.UID)
 		p.Node = "n1"

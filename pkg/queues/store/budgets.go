@@ -20,7 +20,7 @@ const (
 
 // UpsertBudget tells of a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b Budget, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if s.budgets.upsert(b) {
 		s.touchNamespace(b.Namespace)
@@ -29,7 +29,7 @@ func (s *Store) UpsertBudget(b Budget, now time.Time) {
 
 // DeleteBudget tells that a PodDisruptionBudget is gone.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if s.budgets.remove(namespace, name) {
 		s.touchNamespace(namespace)

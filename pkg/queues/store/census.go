@@ -100,7 +100,7 @@ func (c *census) add(t tallied, n int) {
 // the reason. Those that wait a moment before they are tried again are one number,
 // whether they hold a node or not. What it costs does not grow with the cluster.
 func (s *Store) Gated() map[reasons.Code]int {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[reasons.Code]int{}
 	add := func(code reasons.Code, n int) {

@@ -9,8 +9,6 @@ import (
 // its owner; amounts may be negative.
 type charge struct {
 	allocated, admitted, pending, leaving, arriving resources.Vector
-	// judged is set where a verdict on what is committed allowed what grows.
-	judged bool
 }
 
 func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
@@ -30,9 +28,6 @@ func (s *Store) charge(a *app, c charge) {
 	s.register.apps.add(a)
 	s.draft.Update(a.leaf, add)
 	s.stirQueues(a.leaf, &c)
-	if !c.allocated.IsZero() {
-		s.allocatedChanges++
-	}
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {
 		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
 			u.Allocated = u.Allocated.Add(c.allocated)
@@ -43,9 +38,6 @@ func (s *Store) charge(a *app, c charge) {
 	more := c.allocated.Add(c.admitted).Add(c.arriving)
 	if more.IsZero() && c.leaving.IsZero() {
 		return // the order looks at the sum of the three, and at the part that leaves
-	}
-	if !c.judged && more.HasPositive() {
-		s.unjudged++
 	}
 	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {

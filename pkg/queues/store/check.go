@@ -16,7 +16,7 @@ import (
 // pod has what its state says. It looks at everything, and holds the lock for it:
 // for tests. Package audit has what can be asked while pods are scheduled.
 func (s *Store) Check() error {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	for _, p := range s.sortedPods() {
@@ -32,8 +32,6 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.checkKeys()...)
-	errs = append(errs, s.checkGranted()...)
-	errs = append(errs, s.checkOwed()...)
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)
@@ -190,7 +188,7 @@ func sameUsage(a, b queues.Usage) bool {
 // OwnersUse returns what users and groups are charged, and how many are in all. The
 // lock is held for as long as it takes to look them up: ask for a few hundred.
 func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range of {
 		usage = append(usage, s.ledger.Usage(k.Queue, k.Group, k.Name))
@@ -202,7 +200,7 @@ func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all i
 // the API server has them at a quiet moment: every pod that uses something is
 // known, with that request and node, and no other pod is.
 func (s *Store) Recount(listed []Pod) error {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	seen := make(map[types.UID]bool, len(listed))

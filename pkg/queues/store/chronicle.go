@@ -126,7 +126,7 @@ type chronicle struct {
 
 // KeepChronicle has the chronicle kept from Start on. Call it before.
 func (s *Store) KeepChronicle() {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chronicle.wanted = true
 }
@@ -134,7 +134,7 @@ func (s *Store) KeepChronicle() {
 // TakeChronicle returns what happened since the last call, and goes on with the
 // buffers of an empty chronicle. It is for one reader.
 func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := &s.chronicle
 	if j.stamp < len(j.now.Happenings) { // a step without an end of its own

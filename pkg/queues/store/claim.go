@@ -19,7 +19,7 @@ import (
 // count as leaving, what it requests as arriving, and the executor has work. The
 // reason is none, or says what came in between.
 func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.asking.during = nil
 	p, known := s.pods[uid]
@@ -126,7 +126,7 @@ func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
 // why. InPermit are the pods that wait for a Permit plugin now: one that left it
 // since the plan was made is being bound, and never a victim.
 func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[asker]
 	s.setInPermit(p, inPermit)
@@ -248,7 +248,7 @@ func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }
 
 // Disrupted tells that all victims of an asker have been deleted.
 func (s *Store) Disrupted(asker types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
 		h, ok := s.holds.Of(asker)
@@ -265,7 +265,7 @@ func (s *Store) Disrupted(asker types.UID, now time.Time) {
 // GiveUp ends a plan that cannot be carried out. Victims that were not deleted
 // stay.
 func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
 		s.finishHold(p, ending{end: reservations.GivenUp, node: p.Node, why: why, failed: true}, now)

@@ -20,7 +20,7 @@ type namespace struct {
 // Configure replaces the queue configuration. Nothing that runs is touched;
 // what waits without a queue is placed again.
 func (s *Store) Configure(spec *config.Spec, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.spec = spec
 	s.demand.stale = true
@@ -50,7 +50,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 
 // Spec returns the current configuration.
 func (s *Store) Spec() *config.Spec {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spec
 }
@@ -65,7 +65,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 			Guaranteed: quota.Guaranteed, Max: quota.Max, MaxApplications: quota.MaxApplications,
 		}
 	}
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	old, known := s.namespaces[name]
 	s.namespaces[name] = ns
@@ -82,7 +82,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 
 // DeleteNamespace tells that a namespace is gone.
 func (s *Store) DeleteNamespace(name string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	delete(s.namespaces, name)
 }

@@ -21,7 +21,7 @@ import (
 // There is no gate for pods of no queue, but for one: who waits for victims on the
 // only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	p, known := s.pods[uid]
 	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.called {
 		s.mu.Unlock()
@@ -82,19 +82,11 @@ type Ask struct {
 	Request resources.Vector
 }
 
-// MayRun tells whether Judge would let a pending pod run, where that can be told without
-// looking at the books; false says nothing. It waits for nobody who does more.
-func (s *Store) MayRun(uid types.UID) bool {
-	s.lockOwing()
-	defer s.mu.Unlock()
-	return s.isClear(s.pods[uid])
-}
-
 // Judge gives the verdict on a pending pod at the beginning of its cycle: max, and
 // limits of users and groups. ok is false when the pod is not known or has no
 // queue; the verdict then says why.
 func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
 	switch {
@@ -113,9 +105,6 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	if v = queues.Admit(s.draft, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
 		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
 	}
-	if v.OK() {
-		s.grant(p.app, p.Request)
-	}
 	return ask, v, true
 }
 
@@ -124,7 +113,7 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 // has more room. A pod that was let through to have a plan made is not refused
 // before Refused is called again, after the plan.
 func (s *Store) Refused(uid types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {
@@ -158,7 +147,7 @@ func (s *Store) refused(p *pod) {
 // filters see of the pod; it makes the pod one of its twins. A pod of kind ""
 // has none.
 func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.app == nil || p.state.allocated() {
@@ -197,7 +186,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 // PutOff tells that a cycle of the pod ended because another plugin refused to try
 // it now. What that waits for is not known here, so the pod comes back by itself.
 func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.app == nil || p.state.allocated() {
@@ -215,21 +204,11 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	s.keepAsking(p)
 }
 
-// Assume charges a pod as allocated on a node, or says why not: this verdict,
-// on the live state, is the binding one. It admits nobody in the pod's place: that
-// is as much work as the rest, and the scheduler waits for this.
-// [Store.TakeActivations], which has to be called before it hears of anybody, does.
-//
-// Who asks for anything but a verdict of MayRun, Assume or Recheck finds the pod charged.
+// Assume charges a pod as allocated on a node, or says why not. This verdict, on the
+// live state, is the binding one. The slot of the pod is given to the next one by
+// [Store.TakeActivations], because the scheduling cycle waits for Assume.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
-	s.lockOwing()
-	if p := s.pods[uid]; s.isClear(p) && len(s.ahead(p, node)) == 0 {
-		s.owe(p, node, now)
-		s.mu.Unlock()
-		s.wakeUp()
-		return queues.Granted
-	}
-	s.pay(all)
+	s.mu.Lock()
 	defer func() {
 		s.rouse(now)
 		s.unfilled, s.unfilledAt = true, now
@@ -245,7 +224,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		return queues.Granted // it was bound while its cycle ran; the bind will tell
 	}
 	v := s.alone(p)
-	if v.OK() && !s.stillGranted(p) {
+	if v.OK() {
 		v = s.judge(p.app, p.Request, queues.OnAllocated)
 	}
 	if !v.OK() {
@@ -287,13 +266,12 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 // it may unless queues or limits were changed meanwhile so that it does not fit any
 // more. Its application runs already, so maxapplications is not judged.
 func (s *Store) Recheck(uid types.UID) queues.Verdict {
-	s.lockOwing()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
-	if !known || p.owes || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
-		return queues.Granted // who changes queues has those charged first that are not yet
+	if !known || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
+		return queues.Granted
 	}
-	s.pay(all)
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.held), p.held) {
 			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
@@ -322,7 +300,7 @@ func (s *Store) recheckLimits(p *pod) queues.Verdict {
 // Forget takes back what Assume did: the pod is not bound. It changes nothing
 // for a pod that is not assumed, so it may be called again, and late.
 func (s *Store) Forget(uid types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	if !known || p.state != assumed {
@@ -399,7 +377,7 @@ func times(n int) string {
 // Explain says why a pending pod does not run; none when it was let through,
 // runs, or is not known.
 func (s *Store) Explain(uid types.UID) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, known := s.pods[uid]; known {
 		return s.explain(p)

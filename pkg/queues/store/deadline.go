@@ -64,7 +64,7 @@ func (s *Store) nextChore() (time.Time, bool) {
 
 // NextDeadline returns when Tick has something to do, and false when it has not.
 func (s *Store) NextDeadline() (time.Time, bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	next, ok := s.next()
 	s.told = next
@@ -74,7 +74,7 @@ func (s *Store) NextDeadline() (time.Time, bool) {
 // Tick does what is due by now: pods whose back-off ended come back into the
 // order, slots whose lease ended are taken back, queues that stayed empty go.
 func (s *Store) Tick(now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.told = time.Time{}
 	s.tickCapacity(now)
@@ -111,7 +111,7 @@ func (s *Store) Tick(now time.Time) {
 // leads again, also if nobody led meanwhile, what there is to write of holds is
 // there to be taken anew.
 func (s *Store) SetStandby(standby bool, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	switch {
 	case standby:

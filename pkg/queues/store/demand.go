@@ -227,7 +227,7 @@ func (x *trial) place(ask *order.Ask) {
 // BeyondQuota says which quota keeps a pod that found no node from running even if a node
 // came; none if it would run then, or is not known.
 func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p, known := s.demand.pods[uid]; known {
 		return p.beyond

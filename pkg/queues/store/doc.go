@@ -42,8 +42,7 @@
 // scheduler has finished. An admitted pod for which Gate is asked twice is back
 // from a cycle that ended with an error; it has failed. Nor does Assume admit
 // anybody in the place of the pod that goes to a node: the scheduler waits for it.
-// The next event does, or TakeActivations. Nor is the pod charged by Assume itself, if
-// that needs no look at the books; see owed.go.
+// The next event does, or TakeActivations.
 //
 // Of pods that are alike, one that found no node speaks for all; see twins.go.
 // Of the pods of a gang, one that asks for a Hard one does; see gang.go. Those of a

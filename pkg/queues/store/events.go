@@ -18,7 +18,7 @@ import (
 // that has a node. It may be called again with the same content, late, and
 // without an earlier call for the pod.
 func (s *Store) Upsert(event Pod, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	event.normalize()
 	s.resourceTypes.split(&event)
@@ -58,7 +58,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 
 // Delete tells that a pod is gone.
 func (s *Store) Delete(uid types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.foretell(&Pod{UID: uid})
 	if p, known := s.pods[uid]; known {

@@ -81,7 +81,7 @@ type Room struct {
 // Explanation returns what is known of a pod, and whether anything is. It looks at
 // a bounded number of things: the lock is held for some tens of microseconds.
 func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
 	if !known {

@@ -11,7 +11,7 @@ import (
 
 // UpsertPriorityClass tells whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if s.optedOut[name] == optOut {
 		return

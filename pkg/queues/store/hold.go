@@ -232,7 +232,7 @@ func (s *Store) endNode(node string, end reservations.End, now time.Time) {
 // NodeRefuses tells that the filters refuse the node that a pod holds, whichever pods go
 // from it. The hold ends, and the pod is one of those that found no node.
 func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[uid]
 	if h, ok := s.holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {

@@ -90,7 +90,7 @@ type journal struct {
 // OpenJournal begins the journal: there is no step of what was before. Call it
 // once, and take the steps from then on.
 func (s *Store) OpenJournal() {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.journal.open = true
 }
@@ -101,7 +101,7 @@ func (s *Store) Steps() <-chan struct{} { return s.journal.ready }
 // TakeSteps returns what happened since the last call, in order, and how many
 // steps were lost because nobody came.
 func (s *Store) TakeSteps() (steps []Step, lost int) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	steps, lost = s.journal.steps, s.journal.lost
 	s.journal.steps, s.journal.lost = nil, 0

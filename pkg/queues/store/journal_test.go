@@ -109,7 +109,7 @@ func BenchmarkStep(b *testing.B) {
 		if i%1000 == 0 {
 			s.TakeSteps()
 		}
-		s.lock()
+		s.mu.Lock()
 		s.enterStep(p, Step{Kind: StepRefused, Decision: d}, epoch)
 		s.mu.Unlock()
 	}

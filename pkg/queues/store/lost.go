@@ -71,7 +71,7 @@ const lostFor = 5 * time.Minute
 // Lost tells that a pod is gone, and that the informer had last seen it without a
 // node. It may be of no queue. Who waits for room on a node is brought back.
 func (s *Store) Lost(uid types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.foretell(&Pod{UID: uid})
 	p, known := s.pods[uid]
@@ -117,7 +117,7 @@ func (s *Store) lose(l LostPod) {
 // LostPods are those that a cycle which found no node is to look for, the first one
 // first; empty nearly always.
 func (s *Store) LostPods(now time.Time) []LostPod {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool { return !now.Before(l.When.Add(lostFor)) })
 	return slices.Clone(s.lost.pods)
@@ -126,7 +126,7 @@ func (s *Store) LostPods(now time.Time) []LostPod {
 // Vanished tells that a cycle knew that these pods are not there: their room was there for
 // it, and nobody need be brought back for them again.
 func (s *Store) Vanished(pods []LostPod) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lost.pods = slices.DeleteFunc(s.lost.pods, func(l LostPod) bool {
 		return slices.ContainsFunc(pods, func(v LostPod) bool { return v.UID == l.UID && v.Node == l.Node && v.When.Equal(l.When) })
@@ -136,7 +136,7 @@ func (s *Store) Vanished(pods []LostPod) {
 // ComeBack brings a pod back whose cycle found no node while a pod that is gone was on
 // one still. It does nothing to a pod that is not parked.
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if p, known := s.pods[uid]; known && p.state == parked && !p.kept {
 		s.cool(p, latest(p.notUntil, now.Add(atMostEvery))) // not by the lane: nothing has happened

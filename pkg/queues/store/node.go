@@ -75,7 +75,7 @@ func (s *Store) touchAll() {
 
 // UpsertNode tells what a node can hold, all of it, in use or not.
 func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	n := s.nodeOf(name)
 	if n.known && n.allocatable.Equal(allocatable) {
@@ -96,7 +96,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 
 // NodeChanged tells of a change of a node that the filters judge, such as its taints.
 func (s *Store) NodeChanged(name string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if n := s.nodes[name]; n != nil {
 		s.touch(n)
@@ -117,7 +117,7 @@ func (s *Store) askHolders(n *node, now time.Time) {
 
 // DeleteNode tells that a node is gone. Who holds it loses it.
 func (s *Store) DeleteNode(name string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	n := s.nodes[name]
 	if n == nil {
@@ -137,7 +137,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 // SetNodeSchedulable tells whether new pods may go to a node. Who holds one that
 // was cordoned loses it.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	n := s.nodeOf(name)
 	if n.cordoned != !schedulable {

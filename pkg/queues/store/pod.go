@@ -137,7 +137,6 @@ type pod struct {
 	entered  bool   // it passed the gate since it was admitted
 	asked    bool   // it came into its application without a node
 	kept     bool   // parked because of its mates only
-	owes     bool   // it is in Store.owed
 	seat     int32  // in on.pods
 	arrival  uint32 // Store.arrivals when it came to that node
 
@@ -285,16 +284,15 @@ func (s *Store) leaveOrder(p *pod) {
 	p.ask = nil
 }
 
-// toAdmitted: waiting to admitted. A pod is judged if a verdict on what is committed
-// let it through.
-func (s *Store) toAdmitted(p *pod, judged bool, now time.Time) {
+// toAdmitted: waiting to admitted.
+func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.leaveOrder(p)
-	s.admit(p, judged, now)
+	s.admit(p, now)
 }
 
 // admit: a pod out of the order becomes admitted. An asker with a hold is
 // charged as arriving and therefore not as admitted.
-func (s *Store) admit(p *pod, judged bool, now time.Time) {
+func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, admitted)
 	s.reports.hadItsTurn(p, now)
 	if p.sides = s.index.Sides(p.app.leaf, p.Request, p.arriving); p.sides != 0 {
@@ -303,11 +301,7 @@ func (s *Store) admit(p *pod, judged bool, now time.Time) {
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}
-	s.charge(p.app, charge{admitted: p.slot, judged: judged})
-	p.cleared = 0
-	if judged {
-		p.cleared = s.clearance()
-	}
+	s.charge(p.app, charge{admitted: p.slot})
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++

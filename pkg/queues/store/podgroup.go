@@ -115,7 +115,7 @@ func (p *pod) lacksMates() bool { return p.apart() && (p.mates.min == 0 || p.mat
 // FollowPodGroups gives the label of PodGroups its meaning. It is called before
 // Start, if at all.
 func (s *Store) FollowPodGroups() {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.together.follows = true
 	for _, p := range s.pods {
@@ -125,14 +125,14 @@ func (s *Store) FollowPodGroups() {
 
 // UpsertPodGroup tells how many pods of a PodGroup start together.
 func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.setPodGroup(groupName{namespace, name}, max(minMember, 1))
 }
 
 // DeletePodGroup tells that a PodGroup is gone. Its members that wait go on waiting.
 func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	s.setPodGroup(groupName{namespace, name}, 0)
 }
@@ -140,7 +140,7 @@ func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
 // Gathered tells whether as many members of a pod's PodGroup have a place as are to
 // start together. It is false for a pod that is not known, or has no PodGroup.
 func (s *Store) Gathered(uid types.UID) bool {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pods[uid]
 	return p != nil && p.mates != nil && p.mates.complete()

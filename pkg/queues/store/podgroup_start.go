@@ -45,7 +45,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 		if m.kept {
 			s.toWaiting(m)
 		}
-		s.toAdmitted(m, false, now)
+		s.toAdmitted(m, now)
 		s.activate = append(s.activate, m.Ref())
 	}
 	s.letMatesGo(g)

@@ -36,7 +36,7 @@ const atMostEvery = time.Second
 
 // SetPreemption replaces the options.
 func (s *Store) SetPreemption(o PreemptionOptions) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.preemption.IgnorePodOptOut != o.IgnorePodOptOut {
 		s.touchAll()
@@ -52,7 +52,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 
 // Preemption returns the options in force.
 func (s *Store) Preemption() PreemptionOptions {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.preemption
 }

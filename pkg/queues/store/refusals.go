@@ -91,7 +91,7 @@ func (s *Store) forgetRefusals(now time.Time) {
 // no room for it, such as OutOfcpu, or in another way, which is empty. It returns what people
 // are told, if that is a loss.
 func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	i := slices.IndexFunc(s.refusals, func(r *refusal) bool { return r.UID == uid && !r.refused })
 	if i < 0 {

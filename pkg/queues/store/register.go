@@ -179,7 +179,7 @@ type Rest struct {
 // is for one reader, who calls it until there is a Rest: the lock is held for a
 // bite at a time.
 func (s *Store) TakeChanges(limit int) Changes {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.register
 	var c Changes

@@ -84,7 +84,7 @@ func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}}
 	p := newPod(&event, newShared())
-	s.lock()
+	s.mu.Lock()
 	s.rehearsePlace(r, p)
 	path, made := r.Placement.Path, r.Placement.Create
 	spec := s.spec
@@ -97,7 +97,7 @@ func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	if made {
 		scratch = queues.NewDraftFrom(spec) // takes long for many queues, so it is done without the lock
 	}
-	s.lock()
+	s.mu.Lock()
 	same := r.tree == s.draft.TreeGeneration()
 	if same {
 		s.rehearseQuota(r, p, path, scratch)
@@ -228,7 +228,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	var nodes []*victims.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
-		s.lock()
+		s.mu.Lock()
 		s.onStage(&own, func() {
 			for _, name := range names[:n] {
 				if node := s.nodes[name]; node != nil && node.known {
@@ -240,7 +240,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 		s.mu.Unlock()
 		names = names[n:]
 	}
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.tree != s.draft.TreeGeneration() {
 		return false

@@ -142,7 +142,7 @@ func (r *reports) look(t *report, at time.Time) {
 // refuse, but not for new amounts only. It is told again from time to time while
 // nothing changes.
 func (s *Store) NextReports(now time.Time, limit int) []Report {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.takeDemand(limit, now) // autoscalers buy nodes by it, so it comes first
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {

@@ -50,7 +50,7 @@ type RequiredAttempt struct {
 // that its node did not take, or that a quota refused, and on what; else why not.
 // InPermit as in [Store.Attempt].
 func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {

@@ -44,7 +44,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 // that was to go cannot right now: it is being bound. The node stays held, and
 // another decision is made a second after the last one.
 func (s *Store) CallOff(asker types.UID, why reasons.Reason, now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[asker]
 	if h, ok := s.holds.Of(asker); p != nil && ok && h.Required {

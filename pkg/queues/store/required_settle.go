@@ -16,7 +16,7 @@ import (
 // whether the node is held for it from now on, and what people are told. If not,
 // its cycle is still to be ended, by [Store.Failed] or [Store.Refused].
 func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held bool, why reasons.Reason) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
 	switch {

@@ -80,23 +80,18 @@ type Store struct {
 	leaving    map[types.UID]*pod // that are charged as such
 	gangs      map[appName]*hardGang
 	together   together
-	granted    granted
-	owed       []owed // not charged yet; lock charges them
-	unjudged   uint64 // how often what is committed grew without a verdict, see clearance
-	// allocatedChanges counts the changes of what any queue or owner has allocated.
-	allocatedChanges uint64
-	namespaces       map[string]namespace
-	nodes            map[string]*node
-	stale            []*node // that plans see differently since the last world
-	roused           []*node // that changed and have askers
-	capacity         capacity
-	window           window
-	probing          probing
-	deadlines        ranking.Heap[*pod]
-	told             time.Time // the next deadline as the caller knows it
-	emptied          map[queues.ID]time.Time
-	sweepAt          time.Time // when the first of emptied may go
-	reconsider       map[queues.ID]struct{}
+	namespaces map[string]namespace
+	nodes      map[string]*node
+	stale      []*node // that plans see differently since the last world
+	roused     []*node // that changed and have askers
+	capacity   capacity
+	window     window
+	probing    probing
+	deadlines  ranking.Heap[*pod]
+	told       time.Time // the next deadline as the caller knows it
+	emptied    map[queues.ID]time.Time
+	sweepAt    time.Time // when the first of emptied may go
+	reconsider map[queues.ID]struct{}
 
 	preemption PreemptionOptions
 	holds      *reservations.Ledger
@@ -198,7 +193,7 @@ func (s *Store) Snapshot() *queues.Snapshot {
 	if !s.unshown.Load() {
 		return s.snapshot.Load()
 	}
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current()
 }
@@ -211,7 +206,7 @@ func (s *Store) Wake() <-chan struct{} { return s.wake }
 // TakeActivations. The scheduler's queue may be about to bring more of them: one
 // event, such as a pod that ends, makes it move many, in no order.
 func (s *Store) Returning() bool {
-	s.lockOwing()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.returning
 }
@@ -221,8 +216,7 @@ func (s *Store) Returning() bool {
 // that have the slot of one that was assumed, are admitted here: call it when all
 // that one event moved are there.
 func (s *Store) TakeActivations() []Ref {
-	s.payInBites()
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.returning || s.unfilled {
 		s.returning = false
@@ -238,7 +232,7 @@ func (s *Store) TakeActivations() []Ref {
 // seen so far are placed, the running ones first, the oldest first, and the
 // first ones are admitted.
 func (s *Store) Start(now time.Time) {
-	s.lock()
+	s.mu.Lock()
 	defer s.unlock(now)
 	if s.started {
 		return
@@ -255,7 +249,7 @@ func (s *Store) Start(now time.Time) {
 
 // Hold says why the store cannot be started yet. Pods that wait are told so.
 func (s *Store) Hold(why reasons.Reason) {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = why
 }
@@ -273,7 +267,7 @@ func (s *Store) Ready() bool { return s.ready.Load() }
 
 // Started tells whether Start was called.
 func (s *Store) Started() bool {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started
 }
@@ -302,15 +296,10 @@ func (s *Store) unlockUnfilled(now time.Time) {
 		}
 	}
 	if wake {
-		s.wakeUp()
-	}
-}
-
-// wakeUp wakes the goroutine that takes activations.
-func (s *Store) wakeUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it is awake, or will be
+		select {
+		case s.wake <- struct{}{}:
+		default: // the goroutine that takes activations is awake, or will be
+		}
 	}
 }
 

@@ -33,7 +33,6 @@ type turn struct {
 	erred    bool           // it failed for another reason than that no node fits
 	notUntil time.Time      // end of its back-off
 	treeGen  uint64         // of the tree it was assumed on
-	cleared  uint64         // the clearance when it was let through by a verdict, see isClear
 	late     *Pod           // the latest event while it is assumed
 	tallied  tallied        // what it counts as in the census
 

@@ -61,7 +61,7 @@ func (s *Store) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 }
 
 func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Time) []reasons.Code {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, leaf := range leaves {
 		q, there := s.draft.Find(leaf.Path) // its ID may be another queue's by now

@@ -26,7 +26,7 @@ func (s *Store) Whys(uids []types.UID) []reasons.Reason {
 }
 
 func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	told := map[*order.Group]reasons.Reason{} // a quota says the same to all of a group
 	for _, uid := range uids {

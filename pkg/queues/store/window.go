@@ -79,7 +79,7 @@ func (s *Store) fillInOrder(now time.Time) {
 			s.startTogether(p, now)
 			continue
 		}
-		s.toAdmitted(p, true, now)
+		s.toAdmitted(p, now)
 		s.activate = append(s.activate, p.Ref())
 	}
 }

@@ -66,7 +66,7 @@ func (s *Store) Work() <-chan struct{} { return s.work.ready }
 // TakeWork returns what there is to write to the cluster, in the order in which
 // it has to be written, as far as it is about one asker.
 func (s *Store) TakeWork() []Work {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.work.items
 	s.work.items = nil
@@ -85,7 +85,7 @@ func (s *Store) toWrite(w Work) {
 // it may have left room, and who is not tried again waits for a hold that is
 // over, and not for the events that would help.
 func (s *Store) TakeVacated() []string {
-	s.lock()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.vacated
 	s.vacated = nil
@@ -96,7 +96,7 @@ func (s *Store) TakeVacated() []string {
 // first of its holders for which pods were chosen to go; empty for none. It is false
 // while this process does not lead, and so does not know what is held.
 func (s *Store) KeepsOff(node string) (asker types.UID, ready bool) {
-	s.lockOwing()
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.started || s.standby {
 		return "", false
