@@ -102,14 +102,11 @@ func (pl *Plugin) Less(a, b fwk.QueuedPodInfo) bool {
 	return a.GetPodInfo().GetPod().UID < b.GetPodInfo().GetPod().UID
 }
 
-// key is found by the item of the heap where it was found by the pod before, which is
-// further away.
+// key returns the key that the store gave the pod, and for a pod without one its priority
+// and the time at which it entered the queue.
 func key(s *store.Store, q fwk.QueuedPodInfo) store.Key {
-	if k, ok := s.KeyOfItem(q); ok {
-		return k
-	}
 	pod := q.GetPodInfo().GetPod()
-	if k, ok := s.KeyOf(q, pod.UID); ok {
+	if k, ok := s.Key(pod.UID); ok {
 		return k
 	}
 	var rank int64

@@ -31,7 +31,7 @@ func (s *Store) Check() error {
 	}
 	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
-	errs = append(errs, s.checkKeys()...)
+	errs = append(errs, s.keys.check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
 	errs = append(errs, s.checkTwins()...)
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)

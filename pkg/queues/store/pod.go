@@ -255,20 +255,6 @@ type Key struct {
 // It takes no lock.
 func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.get(uid) }
 
-// KeyOfItem returns the sort key of the pod that an item of the scheduler's heap is
-// for, if KeyOf was called for it since the pod was admitted, and mostly then; else
-// false. An item is a pointer. It takes no lock.
-func (s *Store) KeyOfItem(item any) (Key, bool) { return s.keys.items.get(item) }
-
-// KeyOf returns the same as Key, and lets KeyOfItem find it. It waits for no lock.
-func (s *Store) KeyOf(item any, uid types.UID) (Key, bool) {
-	key, ok := s.keys.get(uid)
-	if ok {
-		s.keys.items.learn(item, uid, s.keys.get)
-	}
-	return key, ok
-}
-
 // the transitions. Each takes the pod from the named state and leaves the books
 // right; callers hold the lock.
 

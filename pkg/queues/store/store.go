@@ -56,7 +56,7 @@ type Store struct {
 	snapshot atomic.Pointer[queues.Snapshot] // of the queues as they were when somebody last asked
 	unshown  atomic.Bool                     // the queues changed since; written under mu
 	ready    atomic.Bool                     // it was started
-	keys     *keys                           // of admitted pods; written under mu, read without
+	keys     keys                            // of admitted pods; written under mu, read without
 	wake     chan struct{}
 
 	// mu guards all fields below, and everything they lead to. It is taken by lock.
@@ -143,7 +143,6 @@ func New(spec *config.Spec, options Options) *Store {
 	options.setDefaults()
 	s := &Store{
 		options:    options,
-		keys:       newKeys(),
 		wake:       make(chan struct{}, 1),
 		spec:       spec,
 		draft:      queues.NewDraftFrom(spec),
