@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -69,7 +73,87 @@ the numbers that each law was asked about.`,
 	output = addOutput(cmd)
 	which.addFlags(cmd, "decisions")
 	cmd.Flags().StringVar(&which.victim, "victim", "", "only decisions by which the pod of this name or UID was to go")
+	cmd.AddCommand(newVerify(conn))
 	return cmd
+}
+
+func newVerify(conn *connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [FILE]",
+		Short: "Judge recorded decisions again by laws 2 to 7 and D7",
+		Long: `Judges each decision by which pods were to go, from the numbers that it was made
+with: those that the scheduler remembers, or those in FILE, which "decisions -o
+yaml" or "-o json" wrote. "-" is the standard input. With FILE no cluster is needed.
+
+Not judged, because the record has no numbers for it: law 1 (least harm), fences and
+policies of law 7, and what the filters said.
+
+Exit codes: 0 all are lawful, 1 one breaks a law (a defect of the scheduler: please
+report it with the decision), 2 the decisions could not be read.`,
+		Example: "  kubectl paddock decisions verify\n" +
+			"  kubectl paddock decisions --limit 1000 -o yaml > decisions.yaml\n" +
+			"  kubectl paddock decisions verify decisions.yaml",
+		Args: arguments(0, 1, "no arguments, or one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			list, err := recorded(cmd, conn, args)
+			if err != nil {
+				return err
+			}
+			return verify(cmd.OutOrStdout(), list)
+		},
+	}
+}
+
+// recorded reads decisions from a file, or from the scheduler.
+func recorded(cmd *cobra.Command, conn *connection, args []string) (*rest.Decisions, error) {
+	var list rest.Decisions
+	if len(args) == 0 {
+		if err := conn.read(cmd.Context(), decisionsPath, url.Values{"limit": {strconv.Itoa(math.MaxInt32)}}, &list); err != nil {
+			return nil, err
+		}
+		conn.caution(cmd.ErrOrStderr())
+		return &list, nil
+	}
+	text, err := readFile(args[0], cmd.InOrStdin(), maxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	err = yaml.Unmarshal(text, &list)
+	if err == nil && (list.Decisions == nil || slices.Contains(list.Decisions, nil)) {
+		err = errors.New("it has no list of decisions")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no record of decisions: %w; record one with: kubectl paddock decisions -o yaml", args[0], err)
+	}
+	return &list, nil
+}
+
+// verify prints what each decision breaks, and how many were judged.
+func verify(w io.Writer, list *rest.Decisions) error {
+	var lawful, unlawful, without int
+	var b strings.Builder
+	for _, d := range list.Decisions {
+		broken, judged := d.Verify()
+		for _, what := range broken {
+			fmt.Fprintf(&b, "%s\n", printable(fmt.Sprintf("%s: %s: %s", d.ID, named(d.Asker), what)))
+		}
+		switch {
+		case !judged:
+			without++
+		case len(broken) > 0:
+			unlawful++
+		default:
+			lawful++
+		}
+	}
+	fmt.Fprintf(&b, "%d lawful, %d break a law, %d without victims or numbers\n", lawful, unlawful, without)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if unlawful > 0 {
+		return errFound
+	}
+	return nil
 }
 
 func printDecisions(w io.Writer, list *rest.Decisions) error {

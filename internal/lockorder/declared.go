@@ -32,7 +32,6 @@ const UpstreamQueue = "upstream's queue lock"
 // Simulated are the orders that the simulation sees, all of them within 2,000 steps.
 var Simulated = []Order{
 	{UpstreamQueue, "store.Store.mu"},
-	{"audit.Laws.mu", "record.Record.mu"},
 	{"inventory.Inventory.mu", "store.Store.mu"},
 	{"process.Process.mu", "store.Store.mu"},
 	{"process.follower.mu", "store.Store.mu"},

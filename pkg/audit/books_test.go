@@ -34,6 +34,8 @@ func office(t *testing.T) *store.Store {
 	return s
 }
 
+var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 func TestBooksThatAreRight(t *testing.T) {
 	s := office(t)
 	if _, all := s.OwnersUse(nil); all == 0 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
@@ -330,30 +328,6 @@ func TestAPodInPermitIsTurnedAway(t *testing.T) {
 		o.expect(t, done)
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Type != "" || len(o.cluster.events()) != 3 {
 			t.Errorf("v1: %+v, events %q", c, o.cluster.events())
-		}
-	}, oneAtATime, func(o *office) { o.cluster.setNode("v1", "") })
-}
-
-// TestWhoIsLetGoIsTold: before each delete and each rejection, with the asker, and
-// nobody else.
-func TestWhoIsLetGoIsTold(t *testing.T) {
-	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
-		var mu sync.Mutex
-		var told []string
-		o.LetGo = func(asker, pod store.Ref) {
-			mu.Lock()
-			defer mu.Unlock()
-			there := o.cluster.get(pod.Name) != nil
-			told = append(told, fmt.Sprintf("%s for %s, there %t", pod.UID, asker.UID, there))
-		}
-		o.Reject = func(uid types.UID, _ string) bool { return uid == "uid-v1" }
-		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
-		pass(time.Second)
-		mu.Lock()
-		defer mu.Unlock()
-		slices.Sort(told)
-		if !slices.Equal(told, []string{"uid-v1 for uid-a, there true", "uid-v2 for uid-a, there true"}) {
-			t.Errorf("told %q", told)
 		}
 	}, oneAtATime, func(o *office) { o.cluster.setNode("v1", "") })
 }

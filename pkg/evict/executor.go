@@ -57,9 +57,6 @@ type Executor struct {
 	// false, and nothing happened, if the pod does not wait there. Nil means that
 	// no pod does.
 	Reject func(pod types.UID, message string) bool
-	// LetGo is told of every pod that is deleted, or turned away, for an asker, before
-	// that happens. Nil for nobody.
-	LetGo func(asker, pod store.Ref)
 	// InPermit lists the pods that wait in Permit. Nil means that no pod does.
 	InPermit func() []types.UID
 	// Note makes a text fit for an event, Advice a reason with what to do about it.

@@ -61,7 +61,6 @@ func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
 	}
 	var rejected bool
 	err := d.step(ctx, func(context.Context) error {
-		d.announce(v)
 		if rejected = d.Reject != nil && d.Reject(v.UID, v.Note); !rejected {
 			return errBinding
 		}
@@ -85,19 +84,11 @@ func (d *disruption) mark(ctx context.Context, v *victim) error {
 	})
 }
 
-// announce tells that a victim is let go now.
-func (d *disruption) announce(v *victim) {
-	if d.LetGo != nil {
-		d.LetGo(d.work.Ref, v.Ref)
-	}
-}
-
 // delete deletes a victim, and tells on it for whom.
 func (d *disruption) delete(ctx context.Context, v *victim) error {
 	var begun bool
 	err := d.step(ctx, func(ctx context.Context) error {
 		begun = true
-		d.announce(v)
 		return d.remove(ctx, v.Ref)
 	})
 	if err == nil || errors.Is(err, errGone) && v.sent {

@@ -1,13 +1,9 @@
 package metrics
 
 var (
-	lawsBroken = newCounters(lawViolations)
-	drifts     = newCounters(storeDrift)
-	lost       = newCounter(stepsLost)
+	drifts = newCounters(storeDrift)
+	lost   = newCounter(stepsLost)
 )
-
-// LawBroken notes that a decision that was carried out breaks a law.
-func LawBroken(law string) { lawsBroken.WithLabelValues(law).Inc() }
 
 // StepsLost notes that nobody will know of so many steps of decisions.
 func StepsLost(steps int) { lost.Add(float64(steps)) }
@@ -15,13 +11,10 @@ func StepsLost(steps int) { lost.Add(float64(steps)) }
 // Drifted notes that a thing of a kind is otherwise in the books than in the API server.
 func Drifted(kind string) { drifts.WithLabelValues(kind).Inc() }
 
-// Audited shows the laws and kinds of things that are looked after before anything
-// is found, so that the first finding is an increase.
-func Audited(laws, kinds []string) {
+// Audited shows the kinds of things that are looked after before anything is found,
+// so that the first finding is an increase.
+func Audited(kinds []string) {
 	Register()
-	for _, law := range laws {
-		lawsBroken.WithLabelValues(law)
-	}
 	for _, kind := range kinds {
 		drifts.WithLabelValues(kind)
 	}

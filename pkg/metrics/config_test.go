@@ -20,7 +20,6 @@ var names = []string{
 	"paddock_hold_duration_seconds",
 	"paddock_holds",
 	"paddock_holds_lost_total",
-	"paddock_law_violations_total",
 	"paddock_longest_clear_hold_timestamp_seconds",
 	"paddock_preemption_decisions_total",
 	"paddock_preemption_plan_duration_seconds",

@@ -17,7 +17,7 @@ var (
 // Register makes the metrics known; it may be called more than once.
 func Register() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(reloadSuccess, reloadTimestamp, reloadFailures, timeToGuaranteeSeconds, decided, rejected, held, lostHolds, planned, lawsBroken, lost, drifts)
+		legacyregistry.MustRegister(reloadSuccess, reloadTimestamp, reloadFailures, timeToGuaranteeSeconds, decided, rejected, held, lostHolds, planned, lost, drifts)
 		legacyregistry.CustomMustRegister(cluster)
 	})
 }

@@ -55,7 +55,6 @@ const (
 	reloadOK           = "config_last_reload_success"
 	reloadTime         = "config_last_reload_success_timestamp_seconds"
 	reloadsFailed      = "config_reload_failures_total"
-	lawViolations      = "law_violations_total"
 	stepsLost          = "decision_steps_lost_total"
 	storeDrift         = "store_drift_total"
 )
@@ -84,8 +83,7 @@ var table = []Entry{
 	{reloadOK, Gauge, nil, "Whether the last read of the queue configuration gave a usable one (1) or not (0)."},
 	{reloadTime, Gauge, nil, "When the queue configuration in force was read, in seconds since 1970."},
 	{reloadsFailed, Counter, nil, "How often the queue configuration was read and could not be used."},
-	{lawViolations, Counter, []string{"law"}, "How often a decision that was carried out was found to break a law of preemption; anything above 0 is a mistake of the scheduler."},
-	{stepsLost, Counter, nil, "Steps of decisions that were neither recorded nor judged again, because there were too many at a time."},
+	{stepsLost, Counter, nil, "Steps of decisions that were not recorded, because there were too many at a time."},
 	{storeDrift, Counter, []string{"kind"}, "How often the scheduler's books were found to differ from what the API server says; anything above 0 is a mistake of the scheduler."},
 }
 

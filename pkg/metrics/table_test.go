@@ -26,7 +26,7 @@ func everything(t *testing.T) map[string]*dto.MetricFamily {
 	s.UpsertNode("n1", queuestest.Vector("vcore=1 memory=64 pods=9"), now)
 	add(s, "running", "root.a", "vcore=1", "n1")
 	add(s, "over", "root.a", "vcore=1", "")
-	Audited([]string{"2", "D4"}, []string{"pod"})
+	Audited([]string{"pod"})
 	c := NewDecisions()
 	for _, step := range steps() {
 		c.Count(&step)

@@ -6,10 +6,13 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -136,6 +139,10 @@ func (o *oracle) facts(d victims.Decision) error {
 	c := o.price(node, set)
 	if int64(d.OptedOut) != c.optedOut || d.Violations != c.violations {
 		return fmt.Errorf("said are %d opted out and %d violations, want %d and %d", d.OptedOut, d.Violations, c.optedOut, c.violations)
+	}
+	planned := record.Planned(store.Ref{}, "", &d, nil, o.types, time.Time{})
+	if broken, judged := planned.Verify(); len(broken) > 0 || judged != (len(set) > 0) {
+		return fmt.Errorf("judged by its own numbers, %t: %q", judged, broken)
 	}
 	return o.compareNumbers(d, node, set)
 }

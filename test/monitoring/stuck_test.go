@@ -70,7 +70,6 @@ func TestHoldStuck(t *testing.T) {
 // scraped at 0 first says nothing, so those series are there from the start.
 func TestCountersThatAlert(t *testing.T) {
 	const (
-		laws  = `paddock_law_violations_total{job="p",instance="a",law="4"} `
 		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
 		lost  = `paddock_decision_steps_lost_total{job="p",instance="a"} `
 		taken = `paddock_holds_lost_total{job="p",instance="a",kind="queue",reason="HoldSuperseded"} `
@@ -84,14 +83,11 @@ func TestCountersThatAlert(t *testing.T) {
 		after               time.Duration
 		want                string
 	}{
-		{"no law broken", "PaddockLawViolated", laws + "0x90", time.Hour, ""},
-		{"a law broken once", "PaddockLawViolated", laws + "0x10 1x80", time.Hour, `{job="p",law="4"} 1`},
-		{"a law broken long ago", "PaddockLawViolated", laws + "0x10 1x200", 3 * time.Hour, ""},
 		{"no drift", "PaddockStoreDrift", drift + "0x90", time.Hour, ""},
 		{"books that differ", "PaddockStoreDrift", drift + "0x10 3x80", time.Hour, `{job="p",kind="pods"} 3`},
 		{"books that differed long ago", "PaddockStoreDrift", drift + "0x10 3x200", 3 * time.Hour, ""},
-		{"no step lost", "PaddockDecisionsNotJudged", lost + "0x90", time.Hour, ""},
-		{"steps lost", "PaddockDecisionsNotJudged", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
+		{"no step lost", "PaddockDecisionsNotRecorded", lost + "0x90", time.Hour, ""},
+		{"steps lost", "PaddockDecisionsNotRecorded", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
 		{"no room lost", "PaddockPreemptionGivenUp", taken + "0x90", time.Hour, ""},
 		{"a room lost now and then", "PaddockPreemptionGivenUp", taken + "0x30 1x10 2x10 3x40", time.Hour, ""},
 		// Losses of one pod at 0, 15, 45, 105, 225 and 465 s, and what it loses after that.

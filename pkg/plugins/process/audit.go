@@ -1,8 +1,6 @@
 package process
 
 import (
-	"context"
-
 	"k8s.io/klog/v2"
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
@@ -16,16 +14,13 @@ import (
 
 // auditors look whether the scheduler does what it says.
 type auditors struct {
-	laws  *audit.Laws
 	books *audit.Books
 	drift *audit.Drift
 }
 
-// audit makes them; run starts them.
+// audit makes them. The caller starts drift.
 func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
 	logger = logger.WithName("audit")
-	laws := &audit.Laws{Clock: p.Clock, Logger: logger, Count: metrics.LawBroken, Lost: decided.Lost}
-	decided.Follow(laws.Hear)
 	decided.Missing(metrics.StepsLost)
 	drift := &audit.Drift{
 		Inventory: books, Truth: w, Clock: p.Clock, Logger: logger,
@@ -35,13 +30,8 @@ func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.In
 	for _, kind := range audit.Kinds {
 		kinds = append(kinds, string(kind))
 	}
-	metrics.Audited(audit.AllLaws(), kinds)
-	return auditors{laws, &audit.Books{Inventory: books, Owners: s.OwnersUse}, drift}
-}
-
-func (a auditors) run(ctx context.Context) {
-	go a.laws.Run(ctx)
-	go a.drift.Run(ctx)
+	metrics.Audited(kinds)
+	return auditors{&audit.Books{Inventory: books, Owners: s.OwnersUse}, drift}
 }
 
 // checks are what the health check runs. None holds the lock of the store for longer
@@ -50,7 +40,6 @@ func (a auditors) checks() []rest.Check {
 	return []rest.Check{
 		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: a.books.Check},
 		{Name: "Pods", Description: "the pods in the books are those of the API server now", Look: a.drift.Now},
-		{Name: "Laws", Description: "every decision by which pods had to go kept the laws of preemption, judged again when it was carried out", Run: a.laws.Check},
 		{Name: "Drift", Description: "pods, nodes and queues in the books are what the API server says, looked at twice in a while", Run: a.drift.Check},
 	}
 }

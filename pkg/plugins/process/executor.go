@@ -12,13 +12,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 )
 
 // execute starts what carries out the store's decisions about holds. The caller holds p.mu.
-func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws *audit.Laws, logger klog.Logger) {
+func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
 		return // a framework without an API server, as tests make it
 	}
@@ -28,7 +27,6 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, laws
 		Leading:  p.Leader.Leading,
 		Reject:   func(uid types.UID, message string) bool { return reject(h, uid, message) },
 		InPermit: func() []types.UID { return InPermit(h) },
-		LetGo:    laws.LetGo,
 		Taints:   p.taints,
 		Note:     events.Note, Advice: events.Advice, Clock: p.Clock, Logger: logger.WithName("executor"),
 	}

@@ -165,7 +165,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	p.args = args
 	p.applyToStore()
 	go decided.Run(ctx)
-	audited.run(ctx)
+	go audited.drift.Run(ctx)
 	go source.Run(ctx)
 	go watcher.Run(ctx)
 	go announcer.run(ctx, p.Clock)
@@ -173,7 +173,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	go p.see(ctx, watcher)
 	go p.start(ctx, s, follower, logger)
 	p.report(ctx, h, s, logger)
-	p.execute(ctx, h, w, audited.laws, logger)
+	p.execute(ctx, h, w, logger)
 	return nil
 }
 

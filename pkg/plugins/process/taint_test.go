@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 func TestTaintPolicy(t *testing.T) {
@@ -87,6 +88,30 @@ func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	plugintest.Eventually(t, func() error {
 		if len(taints()) != 1 {
 			return errors.New("the hold is over and the taint is still there")
+		}
+		return nil
+	})
+}
+
+// takeBack has the pod preempt another one, and waits until that is gone.
+func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
+	t.Helper()
+	s := p.Store()
+	plugintest.Eventually(t, func() error {
+		attempt, why := s.Attempt(asker.UID, "", nil, p.Clock.Now())
+		if attempt == nil {
+			return fmt.Errorf("no attempt: %v", why)
+		}
+		d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+		if why := s.Claim(asker.UID, &d, p.Clock.Now()); !why.None() {
+			return fmt.Errorf("no claim: %v", why)
+		}
+		return nil
+	})
+	plugintest.Eventually(t, func() error {
+		hold, ok := s.Holds().Of(asker.UID)
+		if !ok || !hold.Binding() || !hold.Clear() {
+			return fmt.Errorf("the hold is %v, %+v", ok, hold)
 		}
 		return nil
 	})

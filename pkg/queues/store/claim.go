@@ -159,7 +159,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h)})
 		s.noteSaid(Chosen, v, out[len(out)-1].Note)
 	}
-	s.enterStep(p, Step{Kind: StepCommitted, Going: out, Case: s.queueCase(p, &h, left)}, now)
+	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
 	return out, reasons.Reason{}
 }
 

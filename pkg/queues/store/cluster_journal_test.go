@@ -84,7 +84,6 @@ func (ch *chapter) read(s *Step) error {
 		if !held || slices.ContainsFunc(s.Going, func(v Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
 			return fmt.Errorf("held %t: %v go, %v were chosen", held, s.Going, s.Hold.Chosen)
 		}
-		return retry(s)
 	case StepCalledOff, StepDisrupted:
 		if !held {
 			return errors.New("it has no hold")
@@ -114,19 +113,5 @@ func (ch *chapter) begin(s *Step, held bool) error {
 		return fmt.Errorf("the decision is %s, the hold %+v", s.Decision, s.Hold)
 	}
 	ch.holds[s.UID] = s.Hold
-	return nil
-}
-
-// retry judges again what was committed.
-func retry(s *Step) error {
-	if (s.Case == nil) != (len(s.Going) == 0) {
-		return fmt.Errorf("%d go, and the case is %v", len(s.Going), s.Case)
-	}
-	if s.Case == nil {
-		return nil
-	}
-	if found := s.Case.Judge(); len(found) > 0 {
-		return fmt.Errorf("judged again: %v", found)
-	}
 	return nil
 }

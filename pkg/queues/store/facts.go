@@ -38,15 +38,9 @@ func (s *Store) isOptedOut(p *pod) bool {
 
 // protection says why a pod is never a victim.
 func (s *Store) protection(p *pod) victims.Protection {
-	if p.leaves() {
-		return victims.Leaving
-	}
-	return s.ownProtection(p)
-}
-
-// ownProtection says the same of a pod that does not leave.
-func (s *Store) ownProtection(p *pod) victims.Protection {
 	switch {
+	case p.leaves():
+		return victims.Leaving
 	case p.Static:
 		return victims.Static
 	case p.RequiredNode != "":

@@ -7,11 +7,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
-	"github.com/paddock-scheduler/paddock/pkg/victims/retrial"
 )
 
 // Every decision about an asker, and what becomes of it, passes through the
-// journal: people want to read it, count it and judge it, and none of that is to
+// journal: people want to read it and count it, and none of that is to
 // happen while the lock is held. A step costs a place in a list; one goroutine
 // takes the list and makes of it what others want.
 
@@ -66,8 +65,6 @@ type Step struct {
 	Types    []string
 	// Going are the victims that are let go, of StepCommitted.
 	Going []Victim
-	// Case is what they are judged on again; nil where there are none.
-	Case *retrial.Case
 	// Ended says how the hold ended, and Node where the asker was placed, if it was
 	// (StepEnded).
 	Ended reservations.End

@@ -19,7 +19,7 @@ import (
 // made at once.
 func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]Victim, reasons.Reason) {
 	left := s.left(h)
-	d, err := s.rejudgeRequired(p, left, now)
+	err := s.rejudgeRequired(p, left, now)
 	if err != nil {
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
 		s.callOff(p, h, left, now)
@@ -36,7 +36,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h)})
 		s.noteSaid(Chosen, v, out[len(out)-1].Note)
 	}
-	s.enterStep(p, Step{Kind: StepCommitted, Going: out, Case: s.requiredCase(p, left, d, now)}, now)
+	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
 	return out, reasons.Reason{}
 }
 
@@ -69,26 +69,25 @@ func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time
 }
 
 // rejudgeRequired asks the rules about what is left of a decision, as if nothing
-// of it had been decided yet. It returns what is left; nil for nothing.
-func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) (*required.Decision, error) {
+// of it had been decided yet.
+func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 	if len(left) == 0 {
-		return nil, nil
+		return nil
 	}
 	if p.state.allocated() {
-		return nil, fmt.Errorf("the pod has node %s", p.Node)
+		return fmt.Errorf("the pod has node %s", p.Node)
 	}
 	for _, v := range left {
 		s.chosen(v, "")
 		s.weigh(v)
 	}
 	a := s.requirement(p, now)
-	d := s.remaining(p, a, left)
-	err := required.Judge(a.Node, a.Ask, a.Params, d)
+	err := required.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
 	for _, v := range left {
 		s.chosen(v, p.UID)
 		s.weigh(v)
 	}
-	return &d, err
+	return err
 }
 
 // remaining is what is left of a decision. After a restart it is not known why
