@@ -218,15 +218,13 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "Document not read", err.Error())
 		return
 	}
-	done, ok := s.validations.pass(r.Context())
-	if !ok {
+	if !takeTurn(r.Context(), s.validations) {
 		tooManyDrafts(w)
 		return
 	}
 	var spec *config.Spec
 	away(r.Context(), func() {
-		began := s.clock.Now()
-		defer func() { done(s.clock.Since(began)) }()
+		defer s.validations.Release(1)
 		spec, err = config.Parse(document)
 	})
 	if err != nil {

@@ -14,6 +14,6 @@
 //     what the last one uses.
 //   - events.go and stream.go show what happened, from the log of package eventlog.
 //   - page.go writes JSON as it is made, pods.go what there are many of.
-//   - desk.go bounds how many answers are made at a time, and compresses them;
-//     shelf.go keeps large ones for a moment.
+//   - inflight.go bounds how many answers are made at a time, and compresses them;
+//     cache.go keeps large ones for a moment.
 package rest

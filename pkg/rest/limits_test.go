@@ -11,11 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -154,12 +157,12 @@ func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) h
 }
 
 func TestReaderThatReadsNothingHoldsUpNobody(t *testing.T) {
-	if err := others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.desk.wrap(h) }); err != nil {
+	if err := others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.inFlight.wrap(h) }); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestReaderThatReadsNothingHoldsUpWhoStaysAtTheDesk(t *testing.T) {
+func TestReaderThatReadsNothingHoldsUpOthersWhereWritingCounts(t *testing.T) {
 	seat := make(chan struct{}, 1)
 	err := others(t, 3*time.Second, func(_ *Server, h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -176,24 +179,70 @@ func TestReaderThatReadsNothingHoldsUpWhoStaysAtTheDesk(t *testing.T) {
 	}
 }
 
+// free tells whether no answer is being made.
+func (f inFlight) free() bool {
+	most := int64(max(1, runtime.GOMAXPROCS(0)/4))
+	if !f.TryAcquire(most) {
+		return false
+	}
+	f.Release(most)
+	return true
+}
+
+// TestTooManyRequests: a request that gets no turn in time is answered with 503, and
+// every turn is given back.
 func TestTooManyRequests(t *testing.T) {
-	d := newDesk()
-	for range cap(d.seats) {
-		d.sit()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	w := httptest.NewRecorder()
-	d.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-	for range cap(d.seats) {
-		d.stand()
-	}
-	if d.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil)); len(d.seats) != 0 {
-		t.Error("a seat is taken after the answer")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := inFlight{semaphore.NewWeighted(1)}
+		ask := func() *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			f.wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			return w
+		}
+		f.enter()
+		began := time.Now()
+		if w := ask(); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || time.Since(began) != patience {
+			t.Errorf("%d %v after %v", w.Code, w.Header(), time.Since(began))
+		}
+		f.leave()
+		if w := ask(); w.Code != http.StatusNotFound || !f.TryAcquire(1) {
+			t.Errorf("%d, or its turn is not given back", w.Code)
+		}
+	})
+}
+
+// TestLargeDocumentsHoldUpNoOtherPage: one document is looked at at a time, and a
+// request that waits for that holds up no other page.
+func TestLargeDocumentsHoldUpNoOtherPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := NewServer(Options{})
+		handler := server.Handler()
+		ask := func(method, path, body string) int {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+			return w.Code
+		}
+		validate := func() int { return ask(http.MethodPost, "/ws/v1/validate-conf", "partitions: []") }
+		if !server.validations.TryAcquire(1) { // another document is looked at
+			t.Fatal("no turn")
+		}
+		answered := make(chan int)
+		go func() { answered <- validate() }()
+		synctest.Wait()
+		if code := ask(http.MethodGet, "/ws/v1/nothing", ""); code != http.StatusNotFound {
+			t.Errorf("another page is answered with %d", code)
+		}
+		server.validations.Release(1)
+		if code := <-answered; code != http.StatusOK {
+			t.Errorf("the next document: %d", code)
+		}
+		if !server.validations.TryAcquire(1) {
+			t.Fatal("the turn is not given back")
+		}
+		if code := validate(); code != http.StatusServiceUnavailable {
+			t.Errorf("a document that waited too long: %d", code)
+		}
+	})
 }
 
 func TestSlowRequestsAreCut(t *testing.T) {

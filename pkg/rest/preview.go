@@ -146,14 +146,13 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "Manifest not read", err.Error())
 		return
 	}
-	done, ok := s.turnstile.pass(r.Context())
-	if !ok {
+	if !takeTurn(r.Context(), s.previews) {
 		w.Header().Set("Retry-After", "10")
 		problem(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
 	var answered *Preview
-	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest, done) })
+	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest) })
 	var bad *ManifestError
 	switch {
 	case errors.As(err, &bad):
@@ -171,13 +170,12 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 // lookAhead makes a preview and gives the turn back, whatever happens: the filters
 // are upstream's or somebody else's, and may panic on a pod that nobody foresaw.
 // Then that pod has no preview and all others still have.
-func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte, done func(took time.Duration)) (answered *Preview, err error) {
-	began := s.clock.Now()
+func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *Preview, err error) {
+	defer s.previews.Release(1)
 	defer func() {
 		if broken := recover(); broken != nil {
 			answered, err = nil, fmt.Errorf("a filter of the profile panicked on this pod: %v; please report it with the manifest", broken)
 		}
-		done(s.clock.Since(began))
 	}()
 	ctx, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -61,13 +62,14 @@ type Options struct {
 
 // Server answers requests from views.
 type Server struct {
-	inventory   *inventory.Inventory
-	record      *record.Record
-	explainer   Explainer
-	previewer   func() Previewer
-	leading     func() bool
-	turnstile   *turnstile // of previews
-	validations *turnstile
+	inventory *inventory.Inventory
+	record    *record.Record
+	explainer Explainer
+	previewer func() Previewer
+	leading   func() bool
+	// One preview is made at a time, and one document is validated.
+	previews    *semaphore.Weighted
+	validations *semaphore.Weighted
 	drafts      atomic.Int32 // documents to validate that are in memory
 	health      health
 	history     history
@@ -77,8 +79,8 @@ type Server struct {
 	started     time.Time
 	nodeLabels  func(name string) map[string]string
 	limits      limits
-	desk        *desk
-	shelf       *shelf
+	inFlight    inFlight
+	cache       *pageCache
 	tls         *tls.Config
 	guard       Guard
 	events      *eventlog.Log
@@ -97,10 +99,10 @@ func NewServer(o Options) *Server {
 		o.Taint = func(string) string { return "" }
 	}
 	s := &Server{
-		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, turnstile: newTurnstile(o.Clock), validations: newTurnstile(o.Clock),
+		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), nodeLabels: o.NodeLabels, taint: o.Taint, build: o.Build,
-		limits: defaultLimits(), desk: newDesk(), shelf: newShelf(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
+		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,
@@ -109,12 +111,12 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Handler answers the requests. Streams are never finished, so they are not made at
-// the desk as a whole, and not compressed.
+// Handler answers the requests. Streams are never finished, so only the making
+// of their lines counts, and they are not compressed.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, http.MethodGet, streamPath, s.marked(http.HandlerFunc(s.eventStream)))
-	mux.Handle("/", s.shelf.wrap(s.desk.wrap(compressed(s.marked(s.mux())))))
+	mux.Handle("/", s.cache.wrap(s.inFlight.wrap(compressed(s.marked(s.mux())))))
 	return guarded(mux, s.guard)
 }
 

@@ -227,7 +227,7 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	} else {
 		_ = r.Body.Close()
 	}
-	eventually(t, "a stream keeps its seat", func() bool { return len(c.server.desk.seats) == 0 })
+	eventually(t, "a stream counts as an answer", func() bool { return c.server.inFlight.free() })
 }
 
 // TestNobodyIsCutWithoutALimit is why the readers above are cut: who has an hour has it,
@@ -259,12 +259,12 @@ func TestReadersThatAreOvertakenAreCut(t *testing.T) {
 	s := serveCluster(t, c, quietly)
 	stream := s.stream(t, "")
 	stream.line(t)
-	c.server.desk.sit() // it cannot write its next lines before all has happened
+	c.server.inFlight.enter() // it cannot write its next lines before all has happened
 	for range 4 {
 		c.foreign(t, 1000)
 		c.server.events.Collect()
 	}
-	c.server.desk.stand()
+	c.server.inFlight.leave()
 	_ = stream.SetReadDeadline(time.Now().Add(patient))
 	rest, err := io.ReadAll(stream.lines) // it ends
 	lines := strings.SplitAfter(string(rest), "\n")

@@ -150,10 +150,6 @@ func benchmarkPage(b *testing.B, url, body, coding string) {
 		size = ask(b, url, body, fmt.Sprintf("%s, x-%d", coding, len(took)))
 		took = append(took, time.Since(began))
 		used += processorTime(b) - usedBefore
-		// The desk rests, four times as long for what is made by turns.
-		b.StopTimer()
-		time.Sleep(5 * took[len(took)-1])
-		b.StartTimer()
 	}
 	slices.Sort(took)
 	ms := func(t time.Duration) float64 { return float64(t.Microseconds()) / 1000 }

@@ -28,36 +28,36 @@ func noise(size int) []byte {
 	return out
 }
 
-// shelved is a page that counts how often it is made.
-type shelved struct {
-	*shelf
+// counted is a page that counts how often it is made.
+type counted struct {
+	*pageCache
 	clock *clocktesting.FakePassiveClock
 	made  int
 	page  http.HandlerFunc
 }
 
-func newShelved(page http.HandlerFunc) *shelved {
+func newCounted(page http.HandlerFunc) *counted {
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	return &shelved{shelf: newShelf(c), clock: c, page: page}
+	return &counted{pageCache: newPageCache(c), clock: c, page: page}
 }
 
-func (s *shelved) ask(method, path, encoding string) *httptest.ResponseRecorder {
+func (s *counted) ask(method, path, encoding string) *httptest.ResponseRecorder {
 	w, r := httptest.NewRecorder(), httptest.NewRequest(method, path, nil)
 	r.Header.Set("Accept-Encoding", encoding)
 	s.askBy(w, r)
 	return w
 }
 
-func (s *shelved) askBy(w http.ResponseWriter, r *http.Request) {
+func (s *counted) askBy(w http.ResponseWriter, r *http.Request) {
 	s.wrap(compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.made++
 		s.page(w, r)
 	}))).ServeHTTP(w, r)
 }
 
-func TestShelf(t *testing.T) {
+func TestPageCache(t *testing.T) {
 	body := noise(100 << 10)
-	s := newShelved(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
+	s := newCounted(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
 	for _, step := range []struct {
 		after          time.Duration
 		path, encoding string
@@ -105,7 +105,7 @@ func TestNotKept(t *testing.T) {
 		page := noise(size)
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }
 	}
-	var s *shelved
+	var s *counted
 	for name, ask := range map[string]func(){
 		"a small one": func() { s.page = write(keepAbove / 2); s.ask("GET", "/", "gzip") },
 		"POST":        func() { s.page = write(keepAbove * 2); s.ask("POST", "/", "gzip") },
@@ -130,99 +130,60 @@ func TestNotKept(t *testing.T) {
 			}
 			s.ask("GET", "/", "gzip")
 		},
-		"one larger than the shelf": func() { s.page = write(shelfSize + 1<<20); s.ask("GET", "/", "gzip") },
+		"one that is too large": func() { s.page = write(cacheSize + 1<<20); s.ask("GET", "/", "gzip") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s = newShelved(nil)
+			s = newCounted(nil)
 			ask()
-			if len(s.kept) != 0 || s.size != 0 || s.made != 1 {
-				t.Errorf("%d pages of %d bytes are kept; %d made", len(s.kept), s.size, s.made)
+			if len(s.pages) != 0 || s.copier != nil || s.size != 0 || s.made != 1 {
+				t.Errorf("%d pages of %d bytes are kept; %d made", len(s.pages), s.size, s.made)
 			}
 		})
 	}
 }
 
-// TestNothingIsCopiedInVain: an answer that is not kept is in no memory as a whole.
-func TestNothingIsCopiedInVain(t *testing.T) {
-	for coding, copied := range map[string]bool{"": false, "gzip": true} {
-		s := newShelved(nil)
-		w := &copyingWriter{ResponseWriter: httptest.NewRecorder(), shelf: s.shelf, until: s.clock.Now().Add(keepAtMost)}
-		w.Header().Set("Content-Encoding", coding)
-		if _, err := w.Write(noise(keepAbove)); err != nil {
-			t.Fatal(err)
+// TestOneCopyAtATime: beside an answer that is copied no other is, however many readers
+// there are, until the reader takes longer than anything is kept.
+func TestOneCopyAtATime(t *testing.T) {
+	s, page := newCounted(nil), noise(keepAbove*2)
+	s.page = func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(page)
+		slow := s.copier
+		s.page = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }
+		if s.ask("GET", "/beside", "gzip"); s.copier != slow || len(s.copy) == 0 || len(s.pages) != 0 {
+			t.Errorf("the copy of %d bytes is another one: %t; %d pages are kept", len(s.copy), s.copier != slow, len(s.pages))
 		}
-		if (s.copied > 0) != copied || (len(w.whole()) > 0) != copied {
-			t.Errorf("coding %q: %d bytes of memory, %d to keep", coding, s.copied, len(w.whole()))
+		s.clock.SetTime(s.clock.Now().Add(keepAtMost))
+		if s.ask("GET", "/late", "gzip"); s.copier != nil || s.copy != nil || len(s.pages) != 1 {
+			t.Errorf("%d bytes are copied, %d pages are kept", len(s.copy), len(s.pages))
 		}
+	}
+	s.ask("GET", "/slow", "gzip")
+	if len(s.pages) != 1 {
+		t.Errorf("%d pages are kept, want that of /late", len(s.pages))
 	}
 }
 
-// TestCopiesAreBounded: readers that take their answers slowly, all at once, hold no
-// more than the shelf has room for, and nothing when their time is over or they left.
-func TestCopiesAreBounded(t *testing.T) {
-	const readers, size = 16, shelfSize / 4
-	s, page := newShelved(nil), noise(size)
-	memory := func() (sum int) {
-		for w := range s.copies {
-			for _, bite := range w.copy {
-				sum += cap(bite)
-			}
-		}
-		return sum
-	}
-	var ask func(reader int)
-	ask = func(reader int) {
-		s.page = func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(page)
-			if reader < readers { // the others come before this one has ended
-				ask(reader + 1)
-				return
-			}
-			if got := memory(); got != s.copied || got > shelfSize || got < shelfSize-size || len(s.copies) == readers {
-				t.Errorf("%d readers hold %d bytes in %d copies, %d are counted", readers, got, len(s.copies), s.copied)
-			}
-			s.clock.SetTime(s.clock.Now().Add(keepAtMost))
-			s.page = func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = w.Write(page)
-				if got := memory(); len(s.copies) != 1 || got != s.copied || got > size+2*copyBite {
-					t.Errorf("when their time is over %d copies of %d bytes are left, %d are counted; want that of the new reader", len(s.copies), got, s.copied)
-				}
-			}
-			s.ask("GET", "/late", "gzip")
-		}
-		s.ask("GET", fmt.Sprintf("/%d", reader), "gzip")
-	}
-	ask(1)
-	if len(s.copies) != 0 || s.copied != 0 || len(s.kept) != 1 || s.size < size {
-		t.Errorf("in the end there are %d copies of %d bytes, and %d answers of %d bytes are kept; want the last reader's", len(s.copies), s.copied, len(s.kept), s.size)
-	}
-}
-
-func TestShelfIsBounded(t *testing.T) {
+func TestPageCacheIsBounded(t *testing.T) {
 	page := noise(1 << 20)
-	s := newShelved(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
-	for i := range 3 * shelfSize >> 20 {
-		s.clock.SetTime(s.clock.Now().Add(time.Millisecond))
+	s := newCounted(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
+	for i := range 3 * cacheSize >> 20 {
 		s.ask("GET", fmt.Sprintf("/%d", i), "gzip")
 		sum := 0
-		for _, a := range s.kept {
-			sum += len(a.body)
+		for _, kept := range s.pages {
+			sum += len(kept.body)
 		}
-		if s.size != sum || sum > shelfSize || sum < min(i, shelfSize>>20-1)<<20 {
-			t.Fatalf("after %d: %d bytes are counted, %d kept", i+1, s.size, sum)
-		}
-		if _, there := s.kept[fmt.Sprintf("/%d\ngzip\n", i)]; !there {
-			t.Errorf("the last of %d is not kept", i+1)
+		if _, there := s.pages[fmt.Sprintf("/%d\ngzip\n", i)]; s.size != sum || sum > cacheSize || !there {
+			t.Fatalf("after %d: %d bytes are counted, %d kept; the last one: %t", i+1, s.size, sum, there)
 		}
 	}
 	s.clock.SetTime(s.clock.Now().Add(keepAtMost))
-	s.ask("GET", "/other", "gzip")
-	if len(s.kept) != 1 {
-		t.Errorf("%d pages are kept, though the time of all but one is over", len(s.kept))
+	if s.ask("GET", "/other", "gzip"); len(s.pages) != 1 {
+		t.Errorf("%d pages are kept, though the time of all but one is over", len(s.pages))
 	}
 }
 
-// TestLargePagesAreKept: the pages of the server go through the shelf.
+// TestLargePagesAreKept: the pages of the server go through the cache.
 func TestLargePagesAreKept(t *testing.T) {
 	document := "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n"
 	for i := range 3000 {

@@ -1,0 +1,113 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// compressAbove is the size in bytes from which an answer is compressed, as YuniKorn has it.
+	compressAbove = 1400
+	// patience is how long a request waits for its turn.
+	patience = 10 * time.Second
+)
+
+// inFlight bounds how many answers are made at a time, so that cores are left for the
+// scheduler. A request that waits for the network, in either direction, does not
+// count, so a reader that reads slowly holds up no other reader.
+type inFlight struct{ *semaphore.Weighted }
+
+func newInFlight() inFlight {
+	return inFlight{semaphore.NewWeighted(int64(max(1, runtime.GOMAXPROCS(0)/4)))}
+}
+
+func (f inFlight) enter() { _ = f.Acquire(context.Background(), 1) } // fails only with its context
+func (f inFlight) leave() { f.Release(1) }
+
+// wrap has the handler make its answers within the bound.
+func (f inFlight) wrap(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !acquire(r.Context(), f.Weighted) {
+			w.Header().Set("Retry-After", "10")
+			problem(w, http.StatusServiceUnavailable, "Too many requests", "others are being answered; try again in a moment")
+			return
+		}
+		defer f.leave()
+		r = r.Clone(context.WithValue(r.Context(), inFlightKey{}, f))
+		r.Body = &absentReader{ReadCloser: r.Body, inFlight: f}
+		handler.ServeHTTP(&absentWriter{ResponseWriter: w, inFlight: f}, r)
+	})
+}
+
+type inFlightKey struct{}
+
+// away does something that does not count as making an answer.
+func (f inFlight) away(do func()) {
+	f.leave()
+	defer f.enter()
+	do()
+}
+
+// away does something for a request that does not count as making its answer.
+func away(ctx context.Context, do func()) {
+	if f, ok := ctx.Value(inFlightKey{}).(inFlight); ok {
+		f.away(do)
+		return
+	}
+	do()
+}
+
+// acquire waits for a turn, for no longer than patience.
+func acquire(ctx context.Context, s *semaphore.Weighted) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.Acquire(ctx, 1) == nil
+}
+
+// takeTurn waits for a turn without counting as an answer meanwhile.
+func takeTurn(ctx context.Context, s *semaphore.Weighted) (ok bool) {
+	away(ctx, func() { ok = acquire(ctx, s) })
+	return ok
+}
+
+// absentWriter does not count while it writes to the network.
+type absentWriter struct {
+	http.ResponseWriter
+	inFlight inFlight
+}
+
+func (w *absentWriter) Write(b []byte) (n int, err error) {
+	w.inFlight.away(func() { n, err = w.ResponseWriter.Write(b) })
+	return n, err
+}
+
+// Unwrap serves http.ResponseController.
+func (w *absentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// absentReader does not count while it reads from the network.
+type absentReader struct {
+	io.ReadCloser
+	inFlight inFlight
+}
+
+func (r *absentReader) Read(b []byte) (n int, err error) {
+	r.inFlight.away(func() { n, err = r.ReadCloser.Read(b) })
+	return n, err
+}
+
+// compressed compresses answers for who accepts gzip. Only that: browsers would like
+// other codings more.
+func compressed(handler http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressAbove), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))
+	if err != nil {
+		panic("rest: options of gzhttp: " + err.Error()) // they are constants
+	}
+	return wrap(handler)
+}
