@@ -66,6 +66,7 @@ func applicationDiffers(a *inventory.Application) string {
 func added(u queues.Usage, a *inventory.Application) queues.Usage {
 	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(a.Usage.Allocated), u.Admitted.Add(a.Usage.Admitted), u.Pending.Add(a.Usage.Pending)
 	u.Leaving, u.Arriving = u.Leaving.Add(a.Usage.Leaving), u.Arriving.Add(a.Usage.Arriving)
+	u.Preempted = u.Preempted.Add(a.Usage.Preempted)
 	u.Applications++
 	if a.Counted {
 		u.Running++
@@ -80,7 +81,8 @@ func usageDiffers(got, want queues.Usage) string {
 	}
 	return cmp.Or(
 		charged("allocated", got.Allocated, want.Allocated), charged("admitted", got.Admitted, want.Admitted), charged("pending", got.Pending, want.Pending),
-		charged("leaving", got.Leaving, want.Leaving), charged("arriving", got.Arriving, want.Arriving), counts)
+		charged("leaving", got.Leaving, want.Leaving), charged("arriving", got.Arriving, want.Arriving),
+		charged("preempted", got.Preempted, want.Preempted), counts)
 }
 
 func charged(what string, got, want resources.Vector) string {

@@ -110,6 +110,7 @@ func TestBooksThatAreWrong(t *testing.T) {
 		{"allocated", usage(func(u *queues.Usage) { u.Allocated = u.Allocated.Add(one) }), "queue root.a: it is charged pods=2 vcore=3000 as allocated, its pods make pods=2 vcore=2000"},
 		{"admitted", usage(func(u *queues.Usage) { u.Admitted = u.Admitted.Add(one) }), "as admitted"},
 		{"pending", usage(func(u *queues.Usage) { u.Pending = u.Pending.Add(one) }), "as pending"},
+		{"preempted", usage(func(u *queues.Usage) { u.Preempted = u.Preempted.Add(one) }), "as preempted"},
 		{"leaving", usage(func(u *queues.Usage) { u.Leaving = u.Leaving.Add(one) }), "as leaving"},
 		{"arriving", usage(func(u *queues.Usage) { u.Arriving = u.Arriving.Add(one) }), "as arriving"},
 		{"applications", usage(func(u *queues.Usage) { u.Applications++ }), "queue root.a: it is charged 3 applications, 2 of them running, and has 2 and 2"},
@@ -131,12 +132,14 @@ func TestBooksThatAreWrong(t *testing.T) {
 func add(u *queues.Usage, w queues.Usage) {
 	u.Allocated, u.Admitted, u.Pending = u.Allocated.Add(w.Allocated), u.Admitted.Add(w.Admitted), u.Pending.Add(w.Pending)
 	u.Leaving, u.Arriving = u.Leaving.Add(w.Leaving), u.Arriving.Add(w.Arriving)
+	u.Preempted = u.Preempted.Add(w.Preempted)
 	u.Applications, u.Running = u.Applications+w.Applications, u.Running+w.Running
 }
 
 func less(u, w queues.Usage) queues.Usage {
 	u.Allocated, u.Admitted, u.Pending = u.Allocated.Sub(w.Allocated), u.Admitted.Sub(w.Admitted), u.Pending.Sub(w.Pending)
 	u.Leaving, u.Arriving = u.Leaving.Sub(w.Leaving), u.Arriving.Sub(w.Arriving)
+	u.Preempted = u.Preempted.Sub(w.Preempted)
 	u.Applications, u.Running = u.Applications-w.Applications, u.Running-w.Running
 	return u
 }

@@ -80,6 +80,8 @@ type Usage struct {
 	// not gone yet, or chosen as victims. Arriving is requested by askers that
 	// have a hold or a plan in flight and no node yet.
 	Leaving, Arriving resources.Vector
+	// Preempted is the part of Leaving whose pods leave because a plan chose them.
+	Preempted resources.Vector
 	// Admitted is requested by asks that were let through the gate and have no node yet.
 	Admitted resources.Vector
 	// Pending is requested by all asks, admitted or not.
@@ -104,10 +106,18 @@ type Queue struct {
 // asker with a hold is arriving, not admitted.
 func (q *Queue) Committed() resources.Vector { return q.Allocated.Add(q.Admitted).Add(q.Arriving) }
 
-// Staying is the part of Committed that does not leave.
-func (q *Queue) Staying() resources.Vector { return q.Committed().Sub(q.Leaving) }
+// CommittedKept is the part of Committed that no plan takes.
+func (q *Queue) CommittedKept() resources.Vector { return q.Committed().Sub(q.Preempted) }
 
-// Expected is what is used and stays, with what is arriving (laws 2, 4 and 7).
+// Kept is the part of Allocated that no plan takes. Pods that leave by their owner's hand
+// are in it until they are gone.
+func (q *Queue) Kept() resources.Vector { return q.Allocated.Sub(q.Preempted) }
+
+// Has is what counts where the queue asks: what it keeps, with what is arriving (law 4,
+// and law 2 on the asker's side).
+func (q *Queue) Has() resources.Vector { return q.Kept().Add(q.Arriving) }
+
+// Expected is what is used and stays, with what is arriving (laws 2 and 7).
 func (q *Queue) Expected() resources.Vector { return q.Used().Add(q.Arriving) }
 
 // Used is what is allocated and stays: allocated without what is leaving.

@@ -62,9 +62,9 @@ func queueQuota(s *queues.Snapshot, q *queues.Queue, request resources.Vector, j
 	if !judged || q.IsRoot() {
 		return out
 	}
-	expected := q.Expected()
+	has := q.Has()
 	for name, least := range q.Guaranteed.All() {
-		if request.Get(name) > 0 && expected.Get(name) < least {
+		if request.Get(name) > 0 && has.Get(name) < least {
 			out.UnderGuarantee = append(out.UnderGuarantee, name)
 		}
 	}

@@ -138,6 +138,7 @@ func (g *generator) whoRuns() {
 		}
 		if g.chance(5) && !g.crowded {
 			p.protection = victims.Protection(g.between(1, 5))
+			p.preempted = p.created%2 == 0 // of those that leave
 		}
 		for b := range m.budgets {
 			if g.chance(40) {
@@ -165,6 +166,9 @@ func (g *generator) whoRuns() {
 			g.crowd(p)
 		}
 		m.pods = append(m.pods, p)
+	}
+	if last := len(m.pods) - 1; last%9 == 5 && !g.crowded { // the asker's queue deletes a pod of its own
+		m.pods[last].queue, m.pods[last].protection, m.pods[last].preempted = m.ask.queue, victims.Leaving, false
 	}
 }
 

@@ -219,7 +219,7 @@ func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 				continue
 			}
 			some = true
-			has := q.Used().Get(t).Add(q.Arriving.Get(t))
+			has := q.Allocated.Get(t).Sub(q.Preempted.Get(t)).Add(q.Arriving.Get(t))
 			if j.p.StrictGuarantee && has.Add(j.ask.Get(t)) > g || !j.p.StrictGuarantee && has >= g {
 				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s", q.Path, has, g, t)
 			}
@@ -286,7 +286,7 @@ func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 		if _, common := taken[q.ID]; common {
 			break
 		}
-		has := q.Used().Add(q.Arriving)
+		has := q.Allocated.Sub(q.Preempted).Add(q.Arriving)
 		gained = gained.Add(q.Guaranteed.Missing(has).Sub(q.Guaranteed.Missing(has.Add(j.ask))))
 	}
 	var errs []error

@@ -105,9 +105,9 @@ func (s *scene) mayAsk(contested []int) []bool {
 
 func (s *scene) underGuarantee(a *account, t int) bool {
 	if s.params.StrictGuarantee {
-		return plus(a.has(t), s.ask.Request.at(t)) <= a.guaranteed[t]
+		return plus(a.has[t], s.ask.Request.at(t)) <= a.guaranteed[t]
 	}
-	return a.has(t) < a.guaranteed[t]
+	return a.has[t] < a.guaranteed[t]
 }
 
 // outlook is what a stance says of the pods of one leaf.
@@ -212,7 +212,7 @@ func (s *scene) gains() [][]int64 {
 		a := s.path[d]
 		for t := range sum {
 			if a.named[t] {
-				has := a.has(t)
+				has := a.has[t]
 				gain := min(plus(has, s.ask.Request.at(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
 				sum[t] = plus(sum[t], gain)
 			}
@@ -285,8 +285,8 @@ func (st *stance) take(a *account) []int64 {
 		switch {
 		case !a.named[t]:
 		case a.depth >= 0:
-			has := a.has(t)
-			out[t] = minus(plus(has, st.ask.Request.at(t)), min(a.guaranteed[t], has))
+			expected := a.expected[t]
+			out[t] = minus(plus(expected, st.ask.Request.at(t)), min(a.guaranteed[t], expected))
 		case st.isIn[t] || a.used[t] >= a.guaranteed[t]:
 			out[t] = max(minus(a.used[t], a.guaranteed[t]), 0)
 		}

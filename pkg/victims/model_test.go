@@ -57,6 +57,7 @@ type mpod struct {
 	optedOut   bool
 	originator bool
 	protection victims.Protection
+	preempted  bool // of one that leaves: a plan chose it
 	budgets    []int
 }
 
@@ -254,6 +255,9 @@ func (m *model) view(ids []int) view {
 			q.Allocated = q.Allocated.Add(request)
 			if p.protection == victims.Leaving {
 				q.Leaving = q.Leaving.Add(request)
+				if p.preempted {
+					q.Preempted = q.Preempted.Add(request)
+				}
 			}
 		})
 	}

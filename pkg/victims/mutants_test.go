@@ -31,6 +31,7 @@ var mutants = []struct {
 	{[]string{"max"}, 40}, // law 7, the implicit fence
 	{[]string{"P3"}, 40},
 	{[]string{"arriving"}, 4},
+	{[]string{"own deletes"}, 4},
 	{[]string{"priority fence"}, 10},
 	{[]string{"priority offset"}, 10},
 	{[]string{"disabled"}, 10},

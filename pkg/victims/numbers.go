@@ -34,9 +34,17 @@ func (s *scene) change(a *account, t int, taken int64) Change {
 	c := Change{Queue: a.queue.Path, Type: s.world.Types[t], Used: resources.Amount(a.used[t]),
 		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
 	if c.Ask {
-		c.Used = resources.Amount(a.has(t))
+		c.Used = resources.Amount(a.expected[t])
 		c.Asked = resources.Amount(s.ask.Request.at(t))
 	}
+	return c
+}
+
+// standing is what the asker's queue has and is guaranteed, where that decides whether it
+// may ask (law 4).
+func (s *scene) standing(a *account, t int) Change {
+	c := s.change(a, t, 0)
+	c.Used = resources.Amount(a.has[t])
 	return c
 }
 
@@ -83,7 +91,7 @@ func (pl *planner) asks(p *plan) []Change {
 	for _, a := range pl.path[lowest:] {
 		for _, t := range p.stance.contested {
 			if a.named[t] {
-				out = append(out, pl.change(a, t, 0))
+				out = append(out, pl.standing(a, t))
 			}
 		}
 	}
@@ -114,7 +122,7 @@ func (pl *planner) excesses(p *plan) []Excess {
 	for _, g := range pl.over {
 		a := pl.path[g.depth]
 		most, _ := a.queue.Max.Get(pl.world.Types[g.typ])
-		x := Excess{Queue: a.queue.Path, Type: pl.world.Types[g.typ], Used: resources.Amount(a.has(g.typ)),
+		x := Excess{Queue: a.queue.Path, Type: pl.world.Types[g.typ], Used: resources.Amount(a.expected[g.typ]),
 			Asked: resources.Amount(pl.ask.Request.at(g.typ)), Max: most}
 		if p != nil {
 			x.Taken = resources.Amount(p.takenFrom(a, g.typ))
@@ -141,11 +149,11 @@ func (pl *planner) explain(d *Decision) {
 	}
 	switch d.Stopped {
 	case Law2:
-		d.Changes = pl.stopped((*stance).protecting)
+		d.Changes = pl.stopped((*stance).protecting, pl.unchanged)
 	case Law4:
-		d.Asks = pl.stopped((*stance).reached)
+		d.Asks = pl.stopped((*stance).reached, pl.standing)
 	case Law5:
-		d.Loses = pl.stopped((*stance).notOver)
+		d.Loses = pl.stopped((*stance).notOver, pl.unchanged)
 	case Law6:
 		d.Higher = pl.higher
 	}
@@ -162,11 +170,14 @@ func (pl *planner) explain(d *Decision) {
 	d.Named = slices.Compact(d.Named)
 }
 
+// unchanged is what a queue has that nothing is taken from.
+func (pl *planner) unchanged(a *account, t int) Change { return pl.change(a, t, 0) }
+
 // stopped lists what stands in the way of an asker, each once.
-func (pl *planner) stopped(by func(*stance, func(*account, int))) []Change {
+func (pl *planner) stopped(by func(*stance, func(*account, int)), say func(*account, int) Change) []Change {
 	var out []Change
 	for _, st := range pl.stances {
-		by(st, func(a *account, t int) { out = append(out, pl.change(a, t, 0)) })
+		by(st, func(a *account, t int) { out = append(out, say(a, t)) })
 	}
 	return slices.Compact(sorted(out))
 }

@@ -30,7 +30,7 @@ func (o *oracle) numbers(d *victims.Decision, node int, set []int) {
 		for t := range o.types {
 			g := o.queues[q].guaranteed[t]
 			if s[t] && asks[q] && g != unnamed {
-				d.Asks = append(d.Asks, o.change(q, t, 0))
+				d.Asks = append(d.Asks, o.standing(q, t))
 			}
 			if s[t] && loses[q] && o.used[q][t] > max(g, 0) && taken[q][t] > 0 {
 				d.Loses = append(d.Loses, o.change(q, t, taken[q][t]))
@@ -80,6 +80,13 @@ func (o *oracle) change(q, t int, taken int64) victims.Change {
 		c.Used += resources.Amount(o.arriving[q][t])
 		c.Asked, c.Ask = resources.Amount(o.ask.request[t]), true
 	}
+	return c
+}
+
+// standing is what decides whether a queue may ask.
+func (o *oracle) standing(q, t int) victims.Change {
+	c := o.change(q, t, 0)
+	c.Used += resources.Amount(o.departing[q][t])
 	return c
 }
 
@@ -271,7 +278,7 @@ func (o *oracle) stoppedByLaw4() []victims.Change {
 				only := slices.Repeat([]bool{false}, len(s))
 				only[t] = s[t]
 				if s[t] && g != unnamed && !o.mayAsk([]int{q}, only) {
-					out = append(out, o.change(q, t, 0))
+					out = append(out, o.standing(q, t))
 				}
 			}
 		}

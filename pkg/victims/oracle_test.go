@@ -21,6 +21,7 @@ type oracle struct {
 	chains        [][]int
 	used          [][]int64
 	arriving      [][]int64
+	departing     [][]int64 // of pods that leave and that no plan chose
 	lacks         [][]int64 // by node and type
 	overs         [][]int64 // by queue and type
 	sums          [][]int64
@@ -49,13 +50,17 @@ func newOracle(m *model, bugs ...string) *oracle {
 		o.onPath = append(o.onPath, slices.Contains(o.path, q))
 		o.used = append(o.used, make([]int64, len(m.types)))
 		o.arriving = append(o.arriving, make([]int64, len(m.types)))
+		o.departing = append(o.departing, make([]int64, len(m.types)))
 		o.sums = append(o.sums, make([]int64, len(m.types)))
 	}
 	for t := range m.types {
 		for _, p := range m.pods {
 			for _, q := range o.chain(p.queue) {
-				if p.protection != victims.Leaving {
+				switch {
+				case p.protection != victims.Leaving:
 					o.used[q][t] += p.request[t]
+				case !p.preempted && !o.without["own deletes"]:
+					o.departing[q][t] += p.request[t]
 				}
 			}
 		}
@@ -288,9 +293,9 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 				continue
 			}
 			named = true
-			has := o.used[q][t] + o.arriving[q][t]
+			has := o.used[q][t] + o.departing[q][t] + o.arriving[q][t]
 			if o.without["arriving"] {
-				has = o.used[q][t]
+				has -= o.arriving[q][t]
 			}
 			if has >= g || (o.strict || o.wide["law 4 after"]) && has+o.ask.request[t] > g {
 				return false
@@ -374,7 +379,7 @@ func (o *oracle) lessShort(taken [][]int64, t int) int64 {
 			break
 		}
 		if g := o.queues[i].guaranteed[t]; g != unnamed {
-			has := o.used[i][t] + o.arriving[i][t]
+			has := o.used[i][t] + o.departing[i][t] + o.arriving[i][t]
 			sum += max(g-has, 0) - max(g-has-o.ask.request[t], 0)
 		}
 	}

@@ -91,7 +91,7 @@ func (s *scene) findOver() {
 			if !limited {
 				continue
 			}
-			if over := minus(plus(a.has(t), s.ask.Request.at(t)), int64(most)); over > 0 {
+			if over := minus(plus(a.expected[t], s.ask.Request.at(t)), int64(most)); over > 0 {
 				s.over = append(s.over, goal{t, over, d})
 			}
 		}
@@ -128,14 +128,12 @@ type account struct {
 	index      int // in scene.accounts
 	depth      int // on the ask's path; -1 elsewhere
 	used       []int64
-	arriving   []int64
+	expected   []int64 // used and arriving
+	has        []int64 // what counts where it asks, see queues.Queue.Has
 	guaranteed []int64
 	named      []bool // types the queue guarantees, with 0 or more
 	tight      []bool // types in which it kept a set of victims from growing (law 2)
 }
-
-// has is what the queue uses or is about to use of a type.
-func (a *account) has(t int) int64 { return plus(a.used[t], a.arriving[t]) }
 
 // isOver tells whether the queue uses more of a type than it is guaranteed.
 func (a *account) isOver(t int) bool { return a.used[t] > a.guaranteed[t] }
@@ -151,11 +149,11 @@ func (s *scene) account(q *queues.Queue) *account {
 	a := s.slabs.accounts.one()
 	*a = account{
 		queue: q, index: len(s.accounts), depth: -1,
-		used: amounts.list(n), arriving: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),
+		used: amounts.list(n), expected: amounts.list(n), has: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),
 	}
-	used := q.Used()
+	used, expected, has := q.Used(), q.Expected(), q.Has()
 	for t, name := range s.world.Types {
-		a.used[t], a.arriving[t] = int64(used.Get(name)), int64(q.Arriving.Get(name))
+		a.used[t], a.expected[t], a.has[t] = int64(used.Get(name)), int64(expected.Get(name)), int64(has.Get(name))
 		if g, ok := q.Guaranteed.Get(name); ok {
 			a.guaranteed[t], a.named[t] = int64(g), true
 		}

@@ -154,6 +154,9 @@ func (p *portrait) charge(asker types.UID) bool {
 			if p.leaves(&m) {
 				u.Leaving = u.Leaving.Add(m.Request)
 			}
+			if p.leaving[m.UID] || m.Deleting && m.Preempted {
+				u.Preempted = u.Preempted.Add(m.Request)
+			}
 		})
 	}
 	return true

@@ -106,7 +106,7 @@ func (w *witness) isOwed(tree queues.View, p, other *store.Pod, waits bool) bool
 		if !ok || slices.Contains(theirs, path) {
 			continue
 		}
-		used := q.Expected()
+		used := q.Has()
 		if waits {
 			if live, ok := admitted.Find(path); ok {
 				used = used.Add(live.Admitted)

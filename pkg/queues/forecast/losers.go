@@ -116,7 +116,7 @@ func climb(tree *queues.Snapshot, leaf *queues.Queue, out map[place]*gathering) 
 	for q := leaf; !q.IsRoot(); q = tree.Queue(q.Parent) {
 		for name, guaranteed := range q.Guaranteed.All() {
 			under, seen := short[name]
-			short[name] = (under || !seen) && q.Expected().Get(name) < guaranteed
+			short[name] = (under || !seen) && q.Has().Get(name) < guaranteed
 		}
 		if q.Policies.Preemption == config.PreemptionFence {
 			return

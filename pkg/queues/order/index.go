@@ -27,7 +27,7 @@ type node struct {
 	settings *queues.Settings
 	parent   *node
 	used     resources.Vector
-	stays    resources.Vector // the part of used that does not leave
+	stays    resources.Vector // the part of used that no plan takes
 
 	key      QueueKey
 	next     next

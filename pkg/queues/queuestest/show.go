@@ -81,6 +81,7 @@ func ShowUsage(tree Shown) string {
 			{"allocated", Amounts(q.Allocated.All())},
 			{"admitted", Amounts(q.Admitted.All())},
 			{"leaving", Amounts(q.Leaving.All())},
+			{"leaving-by-hand", Amounts(q.Leaving.Sub(q.Preempted).All())},
 			{"arriving", Amounts(q.Arriving.All())},
 			{"pending", Amounts(q.Pending.All())},
 		} {

@@ -12,7 +12,7 @@ import (
 type annex struct {
 	index *order.Index
 	apps  map[*app]*order.App
-	// used is what counts as used in this order, stays the part of it that does not leave.
+	// used is what counts as used in this order, stays the part of it that no plan takes.
 	used, stays func(*queues.Queue) resources.Vector
 }
 
@@ -65,7 +65,7 @@ func (s *Store) indexQueue(q *queues.Queue) {
 		return
 	}
 	s.index.SetQueue(q.ID, q.Settings)
-	s.index.SetUsed(q.ID, q.Committed(), q.Staying())
+	s.index.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	s.lane.setQueue(q)
 	s.asking.order.setQueue(q)
 }

@@ -47,7 +47,7 @@ type asking struct {
 
 func newAsking() asking {
 	return asking{
-		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected, (*queues.Queue).Expected),
+		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected, (*queues.Queue).Has),
 		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
 		toil: toil{perNode: perNode, turns: fewTurns},
 	}
@@ -230,13 +230,13 @@ func (s *Store) mayAsk(p *pod) bool {
 		if q.IsRoot() {
 			break
 		}
-		expected := q.Expected()
+		has := q.Has()
 		for t, g := range q.Guaranteed.All() {
 			want := p.Request.Get(t)
 			if want <= 0 {
 				continue
 			}
-			if s.preemption.StrictGuarantee && expected.Get(t).Add(want) <= g || !s.preemption.StrictGuarantee && expected.Get(t) < g {
+			if s.preemption.StrictGuarantee && has.Get(t).Add(want) <= g || !s.preemption.StrictGuarantee && has.Get(t) < g {
 				return true
 			}
 		}

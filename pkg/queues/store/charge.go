@@ -8,7 +8,7 @@ import (
 // charge is what is added to the usage of an application, of its queues and of
 // its owner; amounts may be negative.
 type charge struct {
-	allocated, admitted, pending, leaving, arriving resources.Vector
+	allocated, admitted, pending, leaving, arriving, preempted resources.Vector
 }
 
 func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
@@ -21,6 +21,7 @@ func (s *Store) charge(a *app, c charge) {
 		u.Pending = u.Pending.Add(c.pending)
 		u.Leaving = u.Leaving.Add(c.leaving)
 		u.Arriving = u.Arriving.Add(c.arriving)
+		u.Preempted = u.Preempted.Add(c.preempted)
 	}
 	add(&a.used)
 	s.demand.stale = true
@@ -36,12 +37,12 @@ func (s *Store) charge(a *app, c charge) {
 	}
 	s.asking.order.tell(s.draft, a)
 	more := c.allocated.Add(c.admitted).Add(c.arriving)
-	if more.IsZero() && c.leaving.IsZero() {
-		return // the order looks at the sum of the three, and at the part that leaves
+	if more.IsZero() && c.leaving.IsZero() && c.preempted.IsZero() {
+		return // the order looks at the sum of the three, and at the part that plans take
 	}
 	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {
-		s.index.SetUsed(q.ID, q.Committed(), q.Staying())
+		s.index.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
 	s.lane.tell(s.draft, a)
 }
@@ -58,28 +59,40 @@ func (s *Store) weigh(p *pod) {
 	if p.app == nil {
 		return
 	}
-	var leaving, arriving resources.Vector
+	var w weight
 	switch {
 	case p.leaves():
-		leaving = p.held
+		w.leaving = p.held
+		if p.chosenBy != "" || p.Preempted {
+			w.preempted = p.held
+		}
 	case !p.state.allocated() && p.asks.holds:
-		arriving = p.held
+		w.arriving = p.held
 	}
-	s.weighAs(p, leaving, arriving)
+	s.weighAs(p, w)
 }
 
-func (s *Store) weighAs(p *pod, leaving, arriving resources.Vector) {
-	if p.leaving.Equal(leaving) && p.arriving.Equal(arriving) {
+// weight is what a pod is charged as leaving, of that as preempted, and as arriving.
+type weight struct{ leaving, preempted, arriving resources.Vector }
+
+func (w weight) equal(o weight) bool {
+	return w.leaving.Equal(o.leaving) && w.preempted.Equal(o.preempted) && w.arriving.Equal(o.arriving)
+}
+
+func (s *Store) weighAs(p *pod, w weight) {
+	if p.weight.equal(w) {
 		return
 	}
-	s.charge(p.app, charge{leaving: leaving.Sub(p.leaving), arriving: arriving.Sub(p.arriving)})
+	s.charge(p.app, charge{
+		leaving: w.leaving.Sub(p.leaving), preempted: w.preempted.Sub(p.preempted), arriving: w.arriving.Sub(p.arriving),
+	})
 	if !p.arriving.IsZero() {
 		s.release(p.app.leaf)
 	}
 	next := *p.prospect
-	next.leaving, next.arriving = leaving, arriving
+	next.weight = w
 	s.foresee(p, next)
-	if leaving.IsZero() {
+	if w.leaving.IsZero() {
 		delete(s.leaving, p.UID)
 	} else {
 		s.leaving[p.UID] = p

@@ -144,6 +144,9 @@ func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
 		switch {
 		case p.leaves():
 			u.Leaving = u.Leaving.Add(p.part(assumed, bound))
+			if p.chosenBy != "" || p.Preempted {
+				u.Preempted = u.Preempted.Add(p.part(assumed, bound))
+			}
 		case p.asks.holds:
 			u.Arriving = u.Arriving.Add(p.part(waiting, admitted, parked, cooling))
 		}
@@ -181,7 +184,7 @@ func (s *Store) checkBooks() []error {
 
 func sameUsage(a, b queues.Usage) bool {
 	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
-		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) &&
+		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) && a.Preempted.Equal(b.Preempted) &&
 		a.Applications == b.Applications && a.Running == b.Running
 }
 

@@ -132,6 +132,9 @@ func (p *portrait) charge() {
 			if p.leaves(m) {
 				u.Leaving = u.Leaving.Add(m.uses)
 			}
+			if p.chosen[m.UID] {
+				u.Preempted = u.Preempted.Add(m.uses)
+			}
 		})
 	}
 	for _, h := range p.others {

@@ -203,7 +203,7 @@ func (x *trial) addPath(id queues.ID) {
 	x.addPath(q.Parent)
 	x.below[id] = resources.Vector{}
 	x.index.SetQueue(id, q.Settings)
-	x.index.SetUsed(id, q.Committed(), q.Staying())
+	x.index.SetUsed(id, q.Committed(), q.CommittedKept())
 }
 
 // place takes an ask out of the order, as if its pod ran.
@@ -220,7 +220,7 @@ func (x *trial) place(ask *order.Ask) {
 	for q := range x.s.draft.Ancestors(a.leaf) {
 		more := x.below[q.ID].Add(p.Request)
 		x.below[q.ID] = more
-		x.index.SetUsed(q.ID, q.Committed().Add(more), q.Staying().Add(more))
+		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))
 	}
 }
 

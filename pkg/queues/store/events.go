@@ -277,7 +277,7 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
 	s.withdraw(p)
 	s.disarm(p)
-	s.weighAs(p, resources.Vector{}, resources.Vector{})
+	s.weighAs(p, weight{})
 	s.charge(p.app, charge{pending: minus(p.held)})
 	s.leaveTwins(p)
 	s.leaveDemand(p)

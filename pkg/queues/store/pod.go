@@ -42,6 +42,8 @@ type Pod struct {
 	Priority int32
 	// Deleting is true once the pod has a deletion timestamp.
 	Deleting bool
+	// Preempted is true once a scheduler has written on the pod that it goes to make room.
+	Preempted bool
 	// Terminal is true once the pod succeeded or failed; it uses nothing then.
 	Terminal bool
 	// Health is what it is to the disruption budgets that cover it.
@@ -369,7 +371,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 func (s *Store) leaveAllocated(p *pod) {
 	s.notePod(Released, p)
 	s.chosen(p, "")
-	s.weighAs(p, resources.Vector{}, resources.Vector{})
+	s.weighAs(p, weight{})
 	s.settleOn(p, "", resources.Vector{})
 	s.charge(p.app, charge{allocated: minus(p.held)})
 	s.register.counts.Released++

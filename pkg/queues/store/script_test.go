@@ -52,7 +52,7 @@ import (
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT] [types=N]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
-//	     [tier=T] [unready] [not-started] [originator] [!originator] [role]
+//	     [tier=T] [preempted] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -374,6 +374,8 @@ func setPod(p *Pod, word string) bool {
 		p.Node, p.Health = value, Ready
 	case "tier":
 		p.Labels["tier"] = value
+	case "preempted":
+		p.Preempted = flag
 	case "unready":
 		p.Health = map[bool]Health{true: Unready, false: Ready}[flag]
 	case "not-started":

@@ -148,7 +148,7 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
-		lane:       newAnnex((*queues.Queue).Committed, (*queues.Queue).Staying),
+		lane:       newAnnex((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
 		shared:     newShared(),
 		apps:       map[appName][]*app{},

@@ -54,14 +54,13 @@ func (t *turn) over() bool {
 // prospect is what is about to become of a pod. It is never written: what changes is
 // another one, see [Store.foresee].
 type prospect struct {
-	leaving  resources.Vector // what it is charged as leaving
-	arriving resources.Vector // what it is charged as arriving
-	chosenBy types.UID        // the asker it is to go for; empty for none
-	counted  []types.UID      // of a foreign pod: the owners that it is counted for
+	weight
+	chosenBy types.UID   // the asker it is to go for; empty for none
+	counted  []types.UID // of a foreign pod: the owners that it is counted for
 }
 
 func (p *prospect) isEmpty() bool {
-	return p.leaving.IsZero() && p.arriving.IsZero() && p.chosenBy == "" && len(p.counted) == 0
+	return p.weight.equal(weight{}) && p.chosenBy == "" && len(p.counted) == 0
 }
 
 // shared is what all pods have that have none of their own. It stays empty.

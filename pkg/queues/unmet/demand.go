@@ -96,7 +96,7 @@ func underGuarantee(s *queues.Snapshot, leaf *queues.Queue) []queues.ID {
 		}
 		for q := range s.Ancestors(leaf.ID) {
 			guaranteed, guarantees := q.Guaranteed.Get(name)
-			if q.IsRoot() || guarantees && q.Used().Get(name) >= guaranteed {
+			if q.IsRoot() || guarantees && q.Kept().Get(name) >= guaranteed {
 				break
 			}
 			if guarantees && !slices.Contains(under, q.ID) {

@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// tree is queues with what is used and waited for: "root.a used=vcore=2 leaving=vcore=1 pending=vcore=3".
+// tree is queues with what is used and waited for: "root.a used=vcore=2 preempted=vcore=1 pending=vcore=3".
 func tree(tb testing.TB, settings string, usage ...string) *queues.Snapshot {
 	tb.Helper()
 	d := queues.NewDraftFrom(queuestest.MustTree(tb, settings))
@@ -33,6 +33,8 @@ func tree(tb testing.TB, settings string, usage ...string) *queues.Snapshot {
 				switch what {
 				case "used":
 					u.Allocated = u.Allocated.Add(v)
+				case "preempted":
+					u.Leaving, u.Preempted = u.Leaving.Add(v), u.Preempted.Add(v)
 				case "leaving":
 					u.Leaving = u.Leaving.Add(v)
 				case "pending":
@@ -76,7 +78,8 @@ func TestFind(t *testing.T) {
 		{"the leaf has its own, so it may not ask for its parent", []string{"root.a.x used=vcore=4 pending=vcore=1"}, nil},
 		{"its sibling may", []string{"root.a.x used=vcore=4 pending=vcore=1", "root.a.y pending=vcore=1"}, []string{"root.a"}},
 		{"the parent has its own: the leaf may ask its sibling", []string{"root.a.y used=vcore=10", "root.a.x pending=vcore=1"}, []string{"root.a.x"}},
-		{"what leaves is not used", []string{"root.b used=memory=8 leaving=memory=1 pending=memory=1"}, []string{"root.b"}},
+		{"what plans take is not used", []string{"root.b used=memory=8 preempted=memory=1 pending=memory=1"}, []string{"root.b"}},
+		{"what leaves by itself is used", []string{"root.b used=memory=8 leaving=memory=1 pending=memory=1"}, nil},
 		{"exactly the guarantee", []string{"root.b used=memory=8 pending=memory=1"}, nil},
 	} {
 		if diff := cmp.Diff(c.want, names(Find(tree(t, settings, c.usage...), inOrder))); diff != "" {
@@ -131,7 +134,7 @@ func random(tb testing.TB, r *rand.Rand) *queues.Snapshot {
 		settings += fmt.Sprintf("\n  p%d parent%s", i, guarantee())
 		for j := range 1 + r.IntN(3) {
 			settings += fmt.Sprintf("\n    l%d%s", j, guarantee())
-			usage = append(usage, fmt.Sprintf("root.p%d.l%d used=%s leaving=%s pending=%s", i, j, amounts(), amounts(), amounts()))
+			usage = append(usage, fmt.Sprintf("root.p%d.l%d used=%s preempted=%s pending=%s", i, j, amounts(), amounts(), amounts()))
 		}
 	}
 	return tree(tb, settings, usage...)
@@ -144,7 +147,7 @@ func defined(s *queues.Snapshot) map[string]bool {
 		for name, guaranteed := range q.Guaranteed.All() {
 			for leaf := range s.All() {
 				if !q.IsRoot() && leaf.Leaf && strings.HasPrefix(leaf.Path+".", q.Path+".") && leaf.Pending.Get(name) > 0 &&
-					q.Used().Get(name) < guaranteed && allUnder(s, leaf, q, name) {
+					q.Kept().Get(name) < guaranteed && allUnder(s, leaf, q, name) {
 					out[q.Path] = true
 				}
 			}
@@ -157,7 +160,7 @@ func defined(s *queues.Snapshot) map[string]bool {
 // their guarantee, where they have one.
 func allUnder(s *queues.Snapshot, leaf, top *queues.Queue, name string) bool {
 	for q := range s.Ancestors(leaf.ID) {
-		if g, is := q.Guaranteed.Get(name); is && q.Used().Get(name) >= g {
+		if g, is := q.Guaranteed.Get(name); is && q.Kept().Get(name) >= g {
 			return false
 		}
 		if q.ID == top.ID {
@@ -215,13 +218,13 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	atLeast := func(used, guaranteed resources.Amount) bool { return used >= guaranteed }
 	more := func(used, guaranteed resources.Amount) bool { return used > guaranteed }
 	allocated := func(q *queues.Queue) resources.Vector { return q.Allocated }
-	if d := differs(t, planted((*queues.Queue).Used, atLeast, false)); d != "" {
+	if d := differs(t, planted((*queues.Queue).Kept, atLeast, false)); d != "" {
 		t.Errorf("without a bug: %s", d)
 	}
 	for name, bug := range map[string]func(*queues.Snapshot) []string{
-		"leaving pods count as used":                    planted(allocated, atLeast, false),
-		"a queue with all it is guaranteed is under it": planted((*queues.Queue).Used, more, false),
-		"a queue that has its own asks for its parent":  planted((*queues.Queue).Used, atLeast, true),
+		"preempted pods count as used":                  planted(allocated, atLeast, false),
+		"a queue with all it is guaranteed is under it": planted((*queues.Queue).Kept, more, false),
+		"a queue that has its own asks for its parent":  planted((*queues.Queue).Kept, atLeast, true),
 	} {
 		if differs(t, bug) == "" {
 			t.Errorf("not found: %s", name)
