@@ -28,6 +28,16 @@ const (
 	HoldTaintNever HoldTaint = "Never"
 )
 
+// DaemonSetOwner says which pods are pods of DaemonSets.
+type DaemonSetOwner string
+
+const (
+	// DaemonSetOwnerVerified are pods with a DaemonSet as owner that is there.
+	DaemonSetOwnerVerified DaemonSetOwner = "Verified"
+	// DaemonSetOwnerClaimed are pods that name an owner of that kind.
+	DaemonSetOwnerClaimed DaemonSetOwner = "Claimed"
+)
+
 // ClassOrder is the order in which the classes of victims of a DaemonSet pod
 // are tried.
 type ClassOrder string
@@ -89,6 +99,8 @@ type QueueSortArgs struct {
 	// GenerateUniqueAppID gives pods without an application one of their own
 	// instead of one for the namespace.
 	GenerateUniqueAppID bool
+	// DaemonSetOwner says which pods are pods of DaemonSets.
+	DaemonSetOwner DaemonSetOwner
 	// PodInitialBackoff is the wait after the first failed attempt.
 	PodInitialBackoff metav1.Duration
 	// PodMaxBackoff is the longest wait after failed attempts.

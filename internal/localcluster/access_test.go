@@ -31,6 +31,7 @@ func TestSchedulerAccess(t *testing.T) {
 		"Namespace /yunikorn", "ServiceAccount yunikorn/paddock-scheduler",
 		"ClusterRoleBinding /paddock-scheduler", "ClusterRoleBinding /paddock-scheduler-volumes",
 		"ClusterRole /paddock-scheduler-priorityclasses", "ClusterRoleBinding /paddock-scheduler-priorityclasses",
+		"ClusterRole /paddock-scheduler-daemonsets", "ClusterRoleBinding /paddock-scheduler-daemonsets",
 		"ClusterRole /paddock-scheduler-holds", "ClusterRoleBinding /paddock-scheduler-holds",
 		"Role kube-system/paddock-scheduler-lease", "RoleBinding kube-system/paddock-scheduler-lease",
 		"RoleBinding kube-system/paddock-scheduler-authentication",

@@ -22,6 +22,8 @@ var marks = []struct{ row, words string }{
 	{"law 5", "not guaranteed to it †"},
 	{"law 7", "anywhere inside the policy fence †"},
 	{"originators", "created in the same second †"},
+	{"D1", "with that name and UID †"},
+	{"never victims", "is never static †"},
 	{"D4", "of lower or equal raw priority †"},
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Translate is what the store needs to know of a pod. Whether it is foreign
-// depends on more than the pod: that is left to Options.Translate.
+// Translate is what the store needs to know of a pod. Whether it is foreign, static or
+// of a DaemonSet depends on more than the pod: that is left to Options.Translate.
 func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 	p := store.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
@@ -19,8 +19,6 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Deleting:      pod.DeletionTimestamp != nil,
 		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Gated:         len(pod.Spec.SchedulingGates) > 0,
-		Static:        static(pod),
-		RequiredNode:  RequiredNode(pod),
 		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
 		Class:         pod.Spec.PriorityClassName,
 		OptOut:        podOptOut(pod),
@@ -80,5 +78,7 @@ func (o *Options) Translate(pod *corev1.Pod) store.Pod {
 	if p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod); p.Foreign {
 		p.Scheduler = pod.Spec.SchedulerName
 	}
+	p.Static = o.static(pod)
+	p.RequiredNode, p.MaybeDaemon = o.requiredNode(pod)
 	return p
 }

@@ -38,17 +38,19 @@ func podOptOut(pod *corev1.Pod) store.OptOut {
 }
 
 // static tells whether the pod belongs to its node: a kubelet mirrors it from a
-// file, or the node owns it.
-func static(pod *corev1.Pod) bool {
+// file, or the node owns it. That counts for pods of other schedulers only: a static pod
+// never passes a scheduler, and the maker of any other pod can write the same.
+func (o *Options) static(pod *corev1.Pod) bool {
+	node := pod.Spec.NodeName
+	if node == "" || o.Managed(pod) {
+		return false
+	}
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return true
 	}
-	for i := range pod.OwnerReferences {
-		if pod.OwnerReferences[i].Kind == "Node" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return r.APIVersion == "v1" && r.Kind == "Node" && r.Name == node
+	})
 }
 
 // owners lists the UIDs of the pods that own the pod, such as the driver of a
@@ -71,21 +73,11 @@ func controller(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// daemonSetOwned tells whether a pod is a DaemonSet's: an owner of kind DaemonSet is
-// enough, it need not be the controller. That is YuniKorn's rule. Both law D1 and the
-// protection of DaemonSet pods as victims go by it.
-func daemonSetOwned(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" })
-}
-
-// RequiredNode is the only node on which a DaemonSet's pod can
-// run; empty for every other pod. Terms are alternatives, so all of them have to
+// onlyNode is the only node on which a pod can run by its node affinity; empty for
+// every other pod. Terms are alternatives, so all of them have to
 // name that node, but for those that are empty: these match no node.
-func RequiredNode(pod *corev1.Pod) string {
+func onlyNode(pod *corev1.Pod) string {
 	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return ""
-	}
-	if !daemonSetOwned(pod) {
 		return ""
 	}
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms

@@ -92,7 +92,7 @@ func TestRequiredNode(t *testing.T) {
 		{"the controller comes second", owned(owner("Job", "j", nil), owner("DaemonSet", "ds", ptr.To(true))), "n1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Translate(c.pod, RequestOptions{}).RequiredNode; got != c.want {
+			if got := (&Options{ClaimedOwners: true}).Translate(c.pod).RequiredNode; got != c.want {
 				t.Errorf("required node %q, want %q", got, c.want)
 			}
 		})
@@ -100,23 +100,39 @@ func TestRequiredNode(t *testing.T) {
 }
 
 func TestStatic(t *testing.T) {
+	ofNode := func(change func(*metav1.OwnerReference)) []metav1.OwnerReference {
+		o := owner("Node", "n", nil)
+		o.Name = "n1"
+		if change != nil {
+			change(&o)
+		}
+		return []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), o}
+	}
+	mirror := map[string]string{"kubernetes.io/config.mirror": ""}
 	for _, c := range []struct {
 		name        string
+		scheduler   string
+		node        string
 		annotations map[string]string
 		owners      []metav1.OwnerReference
 		want        bool
 	}{
-		{"ordinary", map[string]string{"a": "b"}, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true))}, false},
-		{"mirror", map[string]string{"kubernetes.io/config.mirror": "6d5f"}, nil, true},
-		{"mirror of nothing", map[string]string{"kubernetes.io/config.mirror": ""}, nil, true},
-		{"another annotation of kubelets", map[string]string{"kubernetes.io/config.source": "api"}, nil, false},
-		{"the node's", nil, []metav1.OwnerReference{owner("Node", "n", ptr.To(true))}, true},
-		{"the node's, not as controller", nil, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true)), owner("Node", "n", nil)}, true},
-		{"a DaemonSet's", nil, []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}, false},
+		{"ordinary", "other", "n1", map[string]string{"a": "b"}, []metav1.OwnerReference{owner("ReplicaSet", "rs", ptr.To(true))}, false},
+		{"mirror", "other", "n1", mirror, nil, true},
+		{"another annotation of kubelets", "other", "n1", map[string]string{"kubernetes.io/config.source": "api"}, nil, false},
+		{"the node's", "other", "n1", nil, ofNode(nil), true},
+		{"another node's", "other", "n2", nil, ofNode(nil), false},
+		{"of no node", "other", "", mirror, ofNode(nil), false},
+		{"another kind of that name", "other", "n1", nil, ofNode(func(o *metav1.OwnerReference) { o.APIVersion = "fake.example/v1" }), false},
+		{"a DaemonSet's", "other", "n1", nil, []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}, false},
+		{"managed, the node's", profile, "n1", nil, ofNode(nil), false},
+		{"managed, mirror", profile, "n1", mirror, nil, false},
 	} {
 		pod := podOf()
+		pod.Spec.SchedulerName, pod.Spec.NodeName = c.scheduler, c.node
 		pod.Annotations, pod.OwnerReferences = c.annotations, c.owners
-		if got := Translate(pod, RequestOptions{}).Static; got != c.want {
+		o := Options{ManagedProfiles: []string{profile}}
+		if got := o.Translate(pod).Static; got != c.want {
 			t.Errorf("%s: static = %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -247,11 +263,12 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	pod.OwnerReferences = append(pod.OwnerReferences, owner("Pod", "driver", nil))
 	pod.UID, pod.Annotations = "u1", map[string]string{corev1.MirrorPodAnnotationKey: "x", AllowPreemption: "false"}
 	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
+	pod.Spec.NodeName, pod.Spec.SchedulerName = "n1", "other"
 	want := store.Pod{
 		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
+		Node: "n1", Foreign: true, Scheduler: "other", NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
 	}
-	if diff := cmp.Diff(want, Translate(pod, RequestOptions{})); diff != "" {
+	if diff := cmp.Diff(want, (&Options{ClaimedOwners: true}).Translate(pod)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

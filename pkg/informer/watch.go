@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -54,9 +55,13 @@ type Options struct {
 	// understood; none where there is nothing wrong, or the namespace is gone. It
 	// may be told the same again. Nil for nobody.
 	Namespace func(ns *corev1.Namespace, wrong []error)
-	// Client reads the PriorityClasses. Nil where there are none to read: then only
-	// pods themselves opt out of being preempted.
+	// Client reads PriorityClasses and DaemonSets. Nil where there are none to read: then
+	// only pods themselves opt out of being preempted, and no room is made for DaemonSets.
 	Client kubernetes.Interface
+	// ClaimedOwners takes what a pod says of its DaemonSet for true; nothing is looked up.
+	ClaimedOwners bool
+
+	daemons *daemonSets // nil with ClaimedOwners, and without a client
 }
 
 // Managed tells whether the pod belongs to a queue.
@@ -77,12 +82,12 @@ type Watcher struct {
 	pods       corelisters.PodLister
 	nodes      corelisters.NodeLister
 	registered []cache.ResourceEventHandlerRegistration
-	classes    *priorityClasses // nil without a client
+	classes    *optional // nil without a client
 }
 
 // Watch registers the handlers that feed the store with pods, nodes, namespaces,
-// PodDisruptionBudgets and PriorityClasses. It starts nothing: the factory is
-// for the caller, PriorityClasses for Run.
+// PodDisruptionBudgets, PriorityClasses and DaemonSets. It starts nothing: the factory is
+// for the caller, PriorityClasses and DaemonSets are for Run.
 func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
 	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister(), nodes: factory.Core().V1().Nodes().Lister()}
 	for _, r := range []struct {
@@ -105,21 +110,44 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 		return w, nil
 	}
 	var err error
+	if !o.ClaimedOwners {
+		if w.options.daemons, err = watchDaemonSets(o.Client, w, o.Logger); err != nil {
+			return nil, err
+		}
+	}
 	w.classes, err = watchPriorityClasses(o.Client, handler(w.priorityClass, w.priorityClassGone), o.Logger)
 	return w, err
 }
 
-// Run follows the PriorityClasses until the context ends.
+// daemonSetsInterval is how often Run looks whether all DaemonSets have been seen.
+const daemonSetsInterval = 10 * time.Millisecond
+
+// Run follows the PriorityClasses and the DaemonSets until the context ends.
 func (w *Watcher) Run(ctx context.Context) {
+	var running wait.Group
+	defer running.Wait()
 	if w.classes != nil {
-		w.classes.informer.RunWithContext(ctx)
+		running.StartWithContext(ctx, w.classes.informer.RunWithContext)
+	}
+	d := w.options.daemons
+	if d == nil {
+		return
+	}
+	running.StartWithContext(ctx, d.informer.RunWithContext)
+	synced := func(context.Context) (bool, error) { return d.registered.HasSynced(), nil }
+	if wait.PollUntilContextCancel(ctx, daemonSetsInterval, true, synced) == nil {
+		w.daemonSetsKnown()
 	}
 }
 
 // HasSynced tells whether everything that existed when the informers started
-// has reached the store; PriorityClasses only if the scheduler may read them.
+// has reached the store; PriorityClasses and DaemonSets only if the scheduler may
+// read them.
 func (w *Watcher) HasSynced() bool {
 	if w.classes != nil && !w.classes.settled() {
+		return false
+	}
+	if d := w.options.daemons; d != nil && !d.told.Load() && !d.refused.Load() {
 		return false
 	}
 	for _, r := range w.registered {
@@ -152,7 +180,21 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 		// The delete in between was missed.
 		w.podGone(old)
 	}
+	if w.namesAnyDaemonSet(pod) || w.namesAnyDaemonSet(old) {
+		d := w.options.daemons
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.remember(old, pod)
+	}
+	w.tellPod(old, pod)
+}
+
+// tellPod tells the store of a pod. Whether it matters may have changed with its owner.
+func (w *Watcher) tellPod(old, pod *corev1.Pod) {
 	if !w.matters(pod) {
+		if w.mayMatter(pod) {
+			w.store.Delete(pod.UID, w.options.Clock.Now())
+		}
 		return
 	}
 	p := w.options.Translate(pod)
@@ -163,7 +205,8 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 }
 
 func (w *Watcher) podGone(pod *corev1.Pod) {
-	if w.matters(pod) {
+	w.forget(pod)
+	if w.matters(pod) || w.mayMatter(pod) {
 		w.store.Delete(pod.UID, w.options.Clock.Now())
 	}
 }
@@ -181,6 +224,7 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 		switch pod, _ := obj.(*corev1.Pod); {
 		case pod == nil:
 		case missed && pod.Spec.NodeName == "":
+			w.forget(pod)
 			w.store.Lost(pod.UID, w.options.Clock.Now())
 		default:
 			w.podGone(pod)
@@ -189,10 +233,30 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 	return h
 }
 
+// forget ends that a pod is told of again when its DaemonSet comes or goes.
+func (w *Watcher) forget(pod *corev1.Pod) {
+	if !w.namesAnyDaemonSet(pod) {
+		return
+	}
+	d := w.options.daemons
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.remember(pod, nil)
+}
+
+// RequiredNode is the only node on which a pod of a DaemonSet can run; empty for every
+// other pod.
+func (w *Watcher) RequiredNode(pod *corev1.Pod) string { return w.options.RequiredNode(pod) }
+
 // matters tells whether the store is told of the pod: it belongs to a queue, uses
 // a node, or may have room made on the only one it can run on.
 func (w *Watcher) matters(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && RequiredNode(pod) != ""
+	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && w.options.RequiredNode(pod) != ""
+}
+
+// mayMatter tells whether a pod matters, or did, by what is known of its DaemonSet.
+func (w *Watcher) mayMatter(pod *corev1.Pod) bool {
+	return w.options.peer(pod) && onlyNode(pod) != ""
 }
 
 // checkClaim logs that what the pod says of the node it holds cannot be read,

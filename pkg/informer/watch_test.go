@@ -97,7 +97,7 @@ func (s *scene) start(t *testing.T) {
 		if !s.watcher.HasSynced() {
 			return errors.New("not synced")
 		}
-		return watched(s.client, "pods", "nodes", "namespaces", "poddisruptionbudgets", "priorityclasses")
+		return watched(s.client, "pods", "nodes", "namespaces", "poddisruptionbudgets", "priorityclasses", "daemonsets")
 	})
 	s.store.Start(time.Now())
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,10 +99,13 @@ type cluster struct {
 	queuesFile string
 }
 
+// theDaemonSet is the owner of all DaemonSet pods of these tests.
+var theDaemonSet = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", UID: "uid-of-daemonset"}}
+
 // start runs a scheduler with both profiles until the end of the test.
 func start(t testing.TB, o options) *cluster {
 	t.Helper()
-	client := fake.NewSimpleClientset()
+	client := fake.NewSimpleClientset(theDaemonSet)
 	c := &cluster{t: t, client: client, api: newPodAPI(client), probe: newProbe()}
 	c.probe.disturb = o.disturb
 	cfg, file := configuration(t, o)

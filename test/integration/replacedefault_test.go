@@ -111,8 +111,8 @@ func TestReplaceDefault(t *testing.T) {
 	a := newApplier(t)
 	overlay := installed(t, "replace-default.yaml")
 	ours, upstream := boundRoles(t, overlay)
-	if len(ours) != 2 || len(upstream) != 0 {
-		t.Fatalf("the overlay binds %v and %q, want two roles of ours", ours, upstream)
+	if len(ours) != 3 || len(upstream) != 0 {
+		t.Fatalf("the overlay binds %v and %q, want three roles of ours", ours, upstream)
 	}
 	t.Cleanup(func() { forgetLease(t) })
 	withoutBindings(t, a)
@@ -122,7 +122,7 @@ func TestReplaceDefault(t *testing.T) {
 	e := setup(t, "", asStaticPod(t), func(s *settings) { s.refused = true })
 	t.Cleanup(e.deleteConfigMapOfAccount)
 	e.configure(installLife)
-	for _, what := range []string{"configmaps", "priorityclasses"} {
+	for _, what := range []string{"configmaps", "priorityclasses", "daemonsets"} {
 		eventually(t, patience, "the log says that "+what+" are forbidden", func() (bool, string) {
 			line, _ := e.logLine("forbidden")
 			return len(e.logLines("forbidden", what)) > 0, line

@@ -216,7 +216,7 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if backsOff && s.outOfStep(types.NamespacedName{}) && in.lately(pod) {
 		return nil
 	}
-	required := informer.RequiredNode(pod)
+	required := owners.RequiredNode(pod)
 	for _, n := range s.api.allNodes() {
 		switch {
 		case required != "" && n.Name != required, n.Spec.Unschedulable && required == "", dirty(n):

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -41,7 +40,7 @@ func (s *simulation) overDemand() []complaint {
 
 // wantsNode tells whether autoscalers add a node for a pod of a queue.
 func (s *simulation) wantsNode(pod *corev1.Pod) bool {
-	if pod.Spec.SchedulerName != managed || !pending(pod) || pod.Status.NominatedNodeName != "" || informer.RequiredNode(pod) != "" {
+	if pod.Spec.SchedulerName != managed || !pending(pod) || pod.Status.NominatedNodeName != "" || owners.RequiredNode(pod) != "" {
 		return false
 	}
 	for _, c := range pod.Status.Conditions {

@@ -14,6 +14,7 @@ import (
 	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme" // arguments of Coscheduling
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
@@ -154,6 +155,9 @@ const (
 	permitWaiting      = 10 // seconds
 )
 
+// owners reads pods as the schedulers do: there are no DaemonSets here, only their pods.
+var owners = informer.Options{ClaimedOwners: true}
+
 // profiles are the two that are shipped, in haste, and the probe.
 const profilesDocument = `
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -179,6 +183,7 @@ profiles:
       window: %[1]d
       maxWindow: 64
       slotLease: 15s
+      daemonSetOwner: Claimed
   - name: QueuePreemption
     args: {strictGuarantee: %[2]t, maxVictimsPerRound: %[3]d, retryInterval: %[8]ds}
   - name: NodeReservation

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -254,7 +253,7 @@ func (w *witness) mirror() []mirrored {
 
 // checkReserve finds fault with a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
-	if pass := holds.MayUse(node, pod.UID, informer.RequiredNode(pod) == node); !pass.OK {
+	if pass := holds.MayUse(node, pod.UID, owners.RequiredNode(pod) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }

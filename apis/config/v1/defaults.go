@@ -39,6 +39,9 @@ func SetDefaults_QueueSortArgs(args *QueueSortArgs) {
 	setDefault(&args.MetricsQueues, defaultMetricsQueues)
 	setDefault(&args.SlotLease, metav1.Duration{Duration: defaultSlotLease})
 	setDefault(&args.GenerateUniqueAppID, false)
+	if args.DaemonSetOwner == "" {
+		args.DaemonSetOwner = DaemonSetOwnerVerified
+	}
 	setDefault(&args.PodInitialBackoff, metav1.Duration{Duration: defaultPodInitialBackoff})
 	setDefault(&args.PodMaxBackoff, metav1.Duration{Duration: defaultPodMaxBackoff})
 	setDefault(&args.RESTAddress, defaultRESTAddress)

@@ -28,6 +28,16 @@ const (
 	HoldTaintNever HoldTaint = "Never"
 )
 
+// DaemonSetOwner says which pods are pods of DaemonSets.
+type DaemonSetOwner string
+
+const (
+	// DaemonSetOwnerVerified are pods with a DaemonSet as owner that is there.
+	DaemonSetOwnerVerified DaemonSetOwner = "Verified"
+	// DaemonSetOwnerClaimed are pods that name an owner of that kind.
+	DaemonSetOwnerClaimed DaemonSetOwner = "Claimed"
+)
+
 // ClassOrder is the order in which the classes of victims of a DaemonSet pod
 // are tried.
 type ClassOrder string
@@ -117,6 +127,16 @@ type QueueSortArgs struct {
 	// one.
 	// +optional
 	GenerateUniqueAppID *bool `json:"generateUniqueAppId,omitempty"`
+
+	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
+	// their node, and they are never preempted. Verified: a DaemonSet of apps/v1 with the
+	// name and UID of an owner of the pod exists in its namespace. Claimed: an owner of
+	// the pod has kind DaemonSet, as with YuniKorn; whoever may make pods can write that,
+	// and take room of queues with a guarantee, so it is for clusters of one tenant.
+	// Verified needs leave to list and watch daemonsets. Default: Verified. Bounds:
+	// Verified or Claimed.
+	// +optional
+	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`
 
 	// PodInitialBackoff is the wait of a managed pod after its first failed
 	// attempt, as a duration. Must equal podInitialBackoffSeconds of the

@@ -167,6 +167,7 @@ func autoConvert_v1_QueueSortArgs_To_config_QueueSortArgs(in *QueueSortArgs, out
 	if err := metav1.Convert_Pointer_bool_To_bool(&in.GenerateUniqueAppID, &out.GenerateUniqueAppID, s); err != nil {
 		return err
 	}
+	out.DaemonSetOwner = config.DaemonSetOwner(in.DaemonSetOwner)
 	if err := metav1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.PodInitialBackoff, &out.PodInitialBackoff, s); err != nil {
 		return err
 	}
@@ -214,6 +215,7 @@ func autoConvert_config_QueueSortArgs_To_v1_QueueSortArgs(in *config.QueueSortAr
 	if err := metav1.Convert_bool_To_Pointer_bool(&in.GenerateUniqueAppID, &out.GenerateUniqueAppID, s); err != nil {
 		return err
 	}
+	out.DaemonSetOwner = DaemonSetOwner(in.DaemonSetOwner)
 	if err := metav1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.PodInitialBackoff, &out.PodInitialBackoff, s); err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ const (
 	maxSlotLease     = time.Hour
 )
 
+var daemonSetOwners = []config.DaemonSetOwner{config.DaemonSetOwnerVerified, config.DaemonSetOwnerClaimed}
+
 // ValidateQueueSortArgs returns nil, or one error that lists every mistake in
 // args. The path is put before the names of the fields; nil means none.
 func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
@@ -27,6 +29,9 @@ func ValidateQueueSortArgs(path *field.Path, args *config.QueueSortArgs) error {
 	errs = append(errs, validateManagedProfiles(path.Child("managedProfiles"), args.ManagedProfiles)...)
 	errs = append(errs, validateWindow(path, args)...)
 	errs = append(errs, between(path.Child("slotLease"), args.SlotLease, minSlotLease, maxSlotLease)...)
+	if !slices.Contains(daemonSetOwners, args.DaemonSetOwner) {
+		errs = append(errs, field.NotSupported(path.Child("daemonSetOwner"), args.DaemonSetOwner, daemonSetOwners))
+	}
 	errs = append(errs, validateBackoff(path, args)...)
 	errs = append(errs, validateAddress(path.Child("restAddress"), args.RESTAddress)...)
 	errs = append(errs, validateRESTAccess(path, args)...)

@@ -78,7 +78,8 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 		pod.Annotations[allowPreemption] = "false"
 	}
 	switch p.Protection {
-	case victims.Static:
+	case victims.Static: // pods of queues are never static
+		pod.Spec.SchedulerName = s.Other
 		pod.Annotations[corev1.MirrorPodAnnotationKey] = "story"
 	case victims.Foreign:
 		pod.Spec.SchedulerName = s.Other

@@ -165,8 +165,11 @@ func (c *cluster) cameBack() bool {
 	return len(c.store.TakeActivations())+int(c.queue.handed.Swap(0)) > 0
 }
 
+// owners reads pods: DaemonSets are not looked up in these tests.
+var owners = informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
+
 func (c *cluster) translate(p *corev1.Pod) store.Pod {
-	t := informer.Translate(p, informer.RequestOptions{})
+	t := owners.Translate(p)
 	t.Foreign = p.Spec.SchedulerName != plugintest.Profile
 	t.Peer = p.Spec.SchedulerName == corev1.DefaultSchedulerName
 	return t
@@ -188,7 +191,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if node := informer.RequiredNode(pod); node != "" { // upstream looks at no other
+	if node := owners.RequiredNode(pod); node != "" { // upstream looks at no other
 		infos = slices.DeleteFunc(slices.Clone(infos), func(n fwk.NodeInfo) bool { return n.Node().Name != node })
 	}
 	statuses := framework.NewDefaultNodeToStatus()

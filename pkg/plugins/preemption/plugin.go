@@ -140,7 +140,7 @@ func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *cor
 }
 
 func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	requires := informer.RequiredNode(pod) != ""
+	requires := pl.process.RequiredNode(pod) != ""
 	if pl.process.Store() == nil || !requires && !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}

@@ -104,6 +104,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Previe
 		out.NotLookedAt = append(out.NotLookedAt, "plugin "+name+", which cannot be asked about a pod that is not there")
 	}
 	event := informer.Translate(pod, pv.process.Requests())
+	event.RequiredNode = pv.process.RequiredNode(pod)
 	out.Priority = event.Priority
 	x := &rehearsing{
 		Previewer: pv, stage: s, pod: pod, out: out, state: framework.NewCycleState(), statuses: map[string]*fwk.Status{},

@@ -17,7 +17,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
@@ -132,7 +131,7 @@ func (n *nominations) list() map[nomination]bool {
 // so holds are read after that.
 func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	profile := pod.Spec.SchedulerName
-	if !n.process.Managed(profile) && !(n.process.peer(profile) && informer.RequiredNode(pod) != "") {
+	if !n.process.Managed(profile) && !(n.process.peer(profile) && n.process.RequiredNode(pod) != "") {
 		return false
 	}
 	h, held := n.store.Holds().Of(pod.UID)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	clientevents "k8s.io/client-go/tools/events"
@@ -139,6 +140,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	watcher, err := p.watch(h, w, informer.Options{
 		ManagedProfiles: args.ManagedProfiles, Requests: requestOptions(), Clock: p.Clock, Logger: logger,
 		Namespace: announcer.namespace, Client: h.ClientSet(), Peer: p.peer,
+		ClaimedOwners: args.DaemonSetOwner == config.DaemonSetOwnerClaimed,
 	})
 	if err != nil {
 		return err
@@ -209,6 +211,15 @@ func requestOptions() informer.RequestOptions {
 		PodLevelResources: utilfeature.DefaultFeatureGate.Enabled(features.PodLevelResources),
 		PodLevelResize:    utilfeature.DefaultFeatureGate.Enabled(features.InPlacePodLevelResourcesVerticalScaling),
 	}
+}
+
+// RequiredNode is the only node on which a pod of a DaemonSet can run; empty for every
+// other pod, and before Configure.
+func (p *Process) RequiredNode(pod *corev1.Pod) string {
+	if w := p.watcher.Load(); w != nil {
+		return w.RequiredNode(pod)
+	}
+	return ""
 }
 
 // Requests says how requests of pods are read.

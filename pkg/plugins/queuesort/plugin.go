@@ -10,7 +10,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -73,7 +72,7 @@ func (pl *Plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 // be there.
 func (pl *Plugin) foreign(pod *corev1.Pod) *fwk.Status {
 	s := pl.process.Store()
-	if s == nil || informer.RequiredNode(pod) == "" {
+	if s == nil || pl.process.RequiredNode(pod) == "" {
 		return nil
 	}
 	if why := s.Gate(pod.UID, pl.process.Clock.Now()); why.Code == reasons.MakingRoom {

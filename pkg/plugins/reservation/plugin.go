@@ -11,7 +11,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
-	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -97,7 +96,7 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 }
 
 func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
-	requires := informer.RequiredNode(pod) == node
+	requires := pl.process.RequiredNode(pod) == node
 	pass := holds.MayUse(node, pod.UID, requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {

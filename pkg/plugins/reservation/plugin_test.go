@@ -246,7 +246,8 @@ func TestRest(t *testing.T) {
 
 // listed is what a listing shows of a pod.
 func listed(pod *corev1.Pod) []store.Pod {
-	return []store.Pod{informer.Translate(pod, informer.RequestOptions{})}
+	o := informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
+	return []store.Pod{o.Translate(pod)}
 }
 
 // TestPermitLooksAtTheHoldsOfNow: a node may be held for another pod by the time that

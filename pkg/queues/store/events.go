@@ -200,7 +200,7 @@ func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 // looksDifferent tells whether plans see a running pod differently after an
 // event. What it uses, and whether it leaves, is told otherwise.
 func looksDifferent(before, after *Pod) bool {
-	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode ||
+	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
 		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
 		!maps.Equal(before.Labels, after.Labels)
 }
@@ -237,7 +237,7 @@ func (s *Store) withdraw(p *pod) {
 // change takes an event of a pending pod.
 func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	s.ownAsks(p) // before the start an event that is late may take the node from a pod
-	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated &&
+	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
 	if same {
 		s.renewPod(p, event)

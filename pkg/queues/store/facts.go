@@ -43,7 +43,7 @@ func (s *Store) protection(p *pod) victims.Protection {
 		return victims.Leaving
 	case p.Static:
 		return victims.Static
-	case p.RequiredNode != "":
+	case p.RequiredNode != "" || p.MaybeDaemon:
 		return victims.DaemonSet
 	case p.state == assumed && !s.waitingInPermit[p.UID]:
 		return victims.Binding

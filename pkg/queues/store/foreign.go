@@ -41,7 +41,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 		s.changeForeign(p, event, now)
 		return
 	}
-	left := !p.leaves() && event.Deleting
+	touched := !p.leaves() && event.Deleting || looksDifferent(p.Pod, event)
 	if p.state != bound {
 		s.park(p)
 		s.disarm(p)
@@ -49,7 +49,7 @@ func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	}
 	s.renewForeign(p, event)
 	s.moveForeign(p, event.Node)
-	if left {
+	if touched {
 		s.touchPod(p)
 	}
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)

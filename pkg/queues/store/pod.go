@@ -58,8 +58,8 @@ type Pod struct {
 	Peer bool
 	// Scheduler is the scheduler of a foreign pod.
 	Scheduler string
-	// Static is true for a pod that belongs to its node: a mirror pod, or one whose
-	// owner is the node.
+	// Static is true for a pod of another scheduler that belongs to its node: a mirror
+	// pod, or one whose owner is the node.
 	Static bool
 	// NeverPreempts is true for a pod with preemptionPolicy Never.
 	NeverPreempts bool
@@ -69,6 +69,9 @@ type Pod struct {
 	Originator Originator
 	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
 	RequiredNode string
+	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
+	// cannot be read: it is never a victim, and may not ask as one either.
+	MaybeDaemon bool
 	// Class is the name of the pod's PriorityClass; empty for none.
 	Class string
 	// Owners are the UIDs of the pods that own it.

@@ -292,7 +292,8 @@ func TestOverlays(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ClusterRole paddock-scheduler-priorityclasses", "ClusterRoleBinding paddock-scheduler-priorityclasses",
+		"ClusterRole paddock-scheduler-daemonsets", "ClusterRole paddock-scheduler-priorityclasses",
+		"ClusterRoleBinding paddock-scheduler-daemonsets", "ClusterRoleBinding paddock-scheduler-priorityclasses",
 		"Namespace yunikorn", "Role paddock-scheduler-queues", "RoleBinding paddock-scheduler-queues",
 	}
 	if diff := cmp.Diff(want, kinds("overlays/replace-default")); diff != "" {

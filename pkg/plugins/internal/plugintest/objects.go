@@ -24,6 +24,7 @@ const (
 func Args() *config.QueueSortArgs {
 	return &config.QueueSortArgs{
 		ConfigNamespace: Namespace, ManagedProfiles: []string{Profile}, Window: 64, MaxWindow: 1024, MetricsQueues: 1000, RESTAuthorization: config.RESTAuthorizationNone,
+		DaemonSetOwner:    config.DaemonSetOwnerClaimed,
 		SlotLease:         metav1.Duration{Duration: 30 * time.Second},
 		PodInitialBackoff: metav1.Duration{Duration: time.Second}, PodMaxBackoff: metav1.Duration{Duration: 10 * time.Second},
 	}

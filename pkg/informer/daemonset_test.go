@@ -1,0 +1,269 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// heard remembers what the store was told of pods last; a pod that was deleted is not in it.
+type heard struct {
+	*recorder
+
+	pods map[types.UID]store.Pod // guarded by recorder.mu
+}
+
+func (r *heard) Upsert(pod store.Pod, now time.Time) {
+	r.mu.Lock()
+	r.pods[pod.UID] = pod
+	r.mu.Unlock()
+	r.recorder.Upsert(pod, now)
+}
+
+func (r *heard) Delete(uid types.UID, now time.Time) {
+	r.mu.Lock()
+	delete(r.pods, uid)
+	r.mu.Unlock()
+	r.recorder.Delete(uid, now)
+}
+
+// says is what was told of the pod: "absent", "ordinary", "maybe" or "daemon".
+func (r *heard) says(uid types.UID) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pod, known := r.pods[uid]
+	switch {
+	case !known:
+		return "absent"
+	case pod.RequiredNode != "":
+		return "daemon"
+	case pod.MaybeDaemon:
+		return "maybe"
+	}
+	return "ordinary"
+}
+
+// daemonScene is a store fed from a fake API server, by Options that can be changed.
+func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*scene, *heard) {
+	t.Helper()
+	s := newScene(t, client)
+	r := &heard{recorder: s.store, pods: map[types.UID]store.Pod{}}
+	logger, log := logged(t)
+	o := Options{
+		ManagedProfiles: []string{profile}, Peer: func(name string) bool { return name == "peer" },
+		Clock: clocktesting.NewFakePassiveClock(time.Now()), Logger: logger, Client: client,
+	}
+	if change != nil {
+		change(&o)
+	}
+	s.factory, s.log = informers.NewSharedInformerFactory(client, 0), log
+	var err error
+	if s.watcher, err = Watch(r, s.factory, o); err != nil {
+		t.Fatal(err)
+	}
+	return s, r
+}
+
+// daemonPod is a pod that says it is of a DaemonSet, and can run on one node only.
+func daemonPod(uid types.UID, scheduler, node string, owners ...metav1.OwnerReference) *corev1.Pod {
+	pod := requiring(term(in("n1")))
+	pod.Namespace, pod.Name, pod.UID = "ns", string(uid), uid
+	pod.Spec.SchedulerName, pod.Spec.NodeName, pod.OwnerReferences = scheduler, node, owners
+	return pod
+}
+
+func ownedBy(version, kind, name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}
+}
+
+func set(namespace, name string, uid types.UID) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: uid}}
+}
+
+func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		if got := r.says(uid); got != want {
+			return fmt.Errorf("pod %s is told of as %s, want %s", uid, got, want)
+		}
+		return nil
+	})
+}
+
+// TestOwnersAreVerified: a pod is of a DaemonSet if that is there, in the pod's namespace,
+// with that name and UID.
+func TestOwnersAreVerified(t *testing.T) {
+	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
+	notController := mine
+	notController.Controller = nil
+	for _, c := range []struct {
+		name, want, claimed string
+		owners              []metav1.OwnerReference
+	}{
+		{"its DaemonSet", "daemon", "daemon", []metav1.OwnerReference{mine}},
+		{"not as controller", "daemon", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "ReplicaSet", "r", "r"), notController}},
+		{"another UID", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "agent", "u2")}},
+		{"another name", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "agents", "u1")}},
+		{"of another namespace", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("apps/v1", "DaemonSet", "proxy", "u9")}},
+		{"a made-up group", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("fake.example/v1", "DaemonSet", "agent", "u1")}},
+		{"an old version", "ordinary", "daemon", []metav1.OwnerReference{ownedBy("extensions/v1beta1", "DaemonSet", "agent", "u1")}},
+		{"another kind", "ordinary", "ordinary", []metav1.OwnerReference{ownedBy("apps/v1", "ReplicaSet", "agent", "u1")}},
+		{"nothing", "ordinary", "ordinary", nil},
+	} {
+		for _, claims := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, claimed %t", c.name, claims), func(t *testing.T) {
+				client := fake.NewClientset(set("ns", "agent", "u1"), set("kube-system", "proxy", "u9"),
+					daemonPod("p", profile, "", c.owners...), daemonPod("q", profile, "n1", c.owners...))
+				s, r := daemonScene(t, client, func(o *Options) { o.ClaimedOwners = claims })
+				s.run(t)
+				eventually(t, func() error {
+					if !s.watcher.HasSynced() {
+						return errors.New("not synced")
+					}
+					return nil
+				})
+				want := c.want
+				if claims {
+					want = c.claimed
+				}
+				for _, uid := range []types.UID{"p", "q"} {
+					if got := r.says(uid); got != want {
+						t.Errorf("pod %s is told of as %s, want %s", uid, got, want)
+					}
+				}
+				if claims == watchesDaemonSets(client) {
+					t.Errorf("with claimed owners %t, DaemonSets are read: %t", claims, !claims)
+				}
+			})
+		}
+	}
+}
+
+func watchesDaemonSets(client *fake.Clientset) bool {
+	for _, a := range client.Actions() {
+		if a.GetResource().Resource == "daemonsets" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestDaemonSetSeenLater: the event of a pod may come before the one of its DaemonSet, and
+// the DaemonSet may go, or be made anew under its name, while the pod stays.
+func TestDaemonSetSeenLater(t *testing.T) {
+	client := fake.NewClientset()
+	s, r := daemonScene(t, client, nil)
+	s.run(t)
+	eventually(t, func() error {
+		if !s.watcher.HasSynced() {
+			return errors.New("not synced")
+		}
+		return watched(client, "pods", "daemonsets")
+	})
+	ctx, sets := t.Context(), client.AppsV1().DaemonSets("ns")
+	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
+	pods := []*corev1.Pod{daemonPod("waits", profile, "", mine), daemonPod("runs", profile, "n1", mine), daemonPod("peer", "peer", "", mine), daemonPod("gone", profile, "", mine)}
+	create := func(pod *corev1.Pod) {
+		t.Helper()
+		if _, err := client.CoreV1().Pods("ns").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pod := range pods {
+		create(pod)
+	}
+	all := func(managed, peer string) {
+		t.Helper()
+		r.eventually(t, "waits", managed)
+		r.eventually(t, "runs", managed)
+		r.eventually(t, "peer", peer)
+	}
+	all("ordinary", "absent")
+	r.eventually(t, "gone", "ordinary")
+	if err := client.CoreV1().Pods("ns").Delete(ctx, "gone", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, "gone", "absent")
+
+	make := func(uid types.UID) {
+		t.Helper()
+		if _, err := sets.Create(ctx, set("ns", "agent", uid), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func() {
+		t.Helper()
+		if err := sets.Delete(ctx, "agent", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	make("u1")
+	all("daemon", "daemon")
+	if got := r.says("gone"); got != "absent" {
+		t.Errorf("a pod that is gone is told of as %s", got)
+	}
+	remove()
+	all("ordinary", "absent")
+	make("u2")
+	create(daemonPod("next", "peer", "", ownedBy("apps/v1", "DaemonSet", "agent", "u2")))
+	r.eventually(t, "next", "daemon")
+	all("ordinary", "absent")
+
+	// The pod goes at the same time as its DaemonSet.
+	remove()
+	if err := client.CoreV1().Pods("ns").Delete(ctx, "next", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(t, "next", "absent")
+}
+
+// TestDaemonSetsMayBeForbidden: where DaemonSets cannot be read, that is said, the
+// scheduler starts, and a pod that names one neither has room made nor is a victim.
+// Once they can be read, each pod is what it is.
+func TestDaemonSetsMayBeForbidden(t *testing.T) {
+	client := fake.NewClientset(set("ns", "agent", "u1"),
+		daemonPod("real", profile, "n1", ownedBy("apps/v1", "DaemonSet", "agent", "u1")),
+		daemonPod("forged", profile, "n1", ownedBy("apps/v1", "DaemonSet", "none", "u7")),
+		daemonPod("other", profile, "n1", ownedBy("fake.example/v1", "DaemonSet", "agent", "u1")))
+	var allowed atomic.Bool
+	client.PrependReactor("list", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return !allowed.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "daemonsets"}, "", errors.New("no role"))
+	})
+	s, r := daemonScene(t, client, nil)
+	s.run(t)
+	eventually(t, func() error {
+		if !s.watcher.HasSynced() {
+			return errors.New("not synced")
+		}
+		return nil
+	})
+	r.eventually(t, "real", "maybe")
+	r.eventually(t, "forged", "maybe")
+	r.eventually(t, "other", "ordinary")
+	for _, want := range []string{"DaemonSets cannot be read", "daemonsets of API group apps", "manifests/rbac/second-scheduler.yaml", "daemonSetOwner: Claimed"} {
+		if !strings.Contains(s.log(), want) {
+			t.Errorf("the log lacks %q: %s", want, s.log())
+		}
+	}
+	allowed.Store(true)
+	r.eventually(t, "real", "daemon")
+	r.eventually(t, "forged", "ordinary")
+}

@@ -1,0 +1,98 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	schedulinginformers "k8s.io/client-go/informers/scheduling/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+)
+
+// optional is an informer of objects that the role of the scheduler may not let it
+// read: upstream's role for schedulers has neither PriorityClasses nor DaemonSets, and a
+// scheduler does not start before every informer of its factory has synced. So it is
+// outside of the factory, and nothing waits for it once the API server has refused.
+type optional struct {
+	informer   cache.SharedIndexInformer
+	registered cache.ResourceEventHandlerRegistration
+	refused    atomic.Bool // the API server does not let us, or did not at first
+	logger     klog.Logger
+	without    string // what is logged when it refuses: what does not work, and what to do
+}
+
+// watchOptional registers the handler. The informer runs once the caller starts it.
+func watchOptional(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler, logger klog.Logger, without string) (*optional, error) {
+	o := &optional{informer: informer, logger: logger, without: without}
+	var err error
+	if err = o.informer.SetWatchErrorHandlerWithContext(o.failed); err != nil {
+		return nil, err
+	}
+	o.registered, err = o.informer.AddEventHandler(handler)
+	return o, err
+}
+
+// settled tells whether there is nothing to wait for: the objects that existed have
+// reached the handler, or none will for now. The informer goes on trying.
+func (o *optional) settled() bool { return o.refused.Load() || o.registered.HasSynced() }
+
+// failed takes an error of the informer, which tries again later, less and less
+// often. That a role is missing is told once.
+func (o *optional) failed(ctx context.Context, r *cache.Reflector, err error) {
+	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		return
+	}
+	if !o.refused.Swap(true) {
+		o.logger.Error(err, o.without)
+	}
+}
+
+// withoutPriorityClasses is what is logged where PriorityClasses cannot be read.
+const withoutPriorityClasses = "PriorityClasses cannot be read, so their annotation " + AllowPreemption + " does not protect pods from " +
+	"preemption; only the one on pods does. Let the scheduler's service account list and watch priorityclasses of " +
+	"API group scheduling.k8s.io, as manifests/rbac/second-scheduler.yaml does; a restart is not needed then"
+
+func watchPriorityClasses(client kubernetes.Interface, handler cache.ResourceEventHandler, logger klog.Logger) (*optional, error) {
+	o, err := watchOptional(schedulinginformers.NewPriorityClassInformer(client, 0, cache.Indexers{}), handler, logger, withoutPriorityClasses)
+	if err != nil {
+		return nil, fmt.Errorf("watch priority classes: %w", err)
+	}
+	return o, nil
+}
+
+func (w *Watcher) priorityClass(_, class *schedulingv1.PriorityClass) {
+	optOut := optOutOf(class.Annotations[AllowPreemption]) == store.OptOutYes
+	w.store.UpsertPriorityClass(class.Name, optOut, w.options.Clock.Now())
+}
+
+func (w *Watcher) priorityClassGone(class *schedulingv1.PriorityClass) {
+	w.store.DeletePriorityClass(class.Name, w.options.Clock.Now())
+}
+
+// PriorityClass returns the class of a name or, without a name, the one that is
+// the default; nil for none. It is false where the classes cannot be read.
+func (w *Watcher) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
+	if w.classes == nil || !w.classes.registered.HasSynced() {
+		return nil, false
+	}
+	if name != "" {
+		found, _, _ := w.classes.informer.GetStore().GetByKey(name)
+		class, _ = found.(*schedulingv1.PriorityClass)
+		return class, true
+	}
+	for _, listed := range w.classes.informer.GetStore().List() {
+		c, ok := listed.(*schedulingv1.PriorityClass)
+		// As admission has it: of several defaults the one with the smallest value.
+		if ok && c.GlobalDefault && (class == nil || c.Value < class.Value) {
+			class = c
+		}
+	}
+	return class, true
+}

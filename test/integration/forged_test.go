@@ -1,0 +1,88 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+)
+
+// forgedQueues are a queue that is below its guarantee, and one that is guaranteed
+// nothing and may take nothing.
+const forgedQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - {name: team, resources: {guaranteed: {vcore: 100}}, properties: {preemption.delay: 500ms}}
+    - {name: evil, properties: {preemption.delay: 500ms}}
+`
+
+// saysItIsOf names an owner. The garbage collector looks up the owners of all pods and
+// takes those whose owner is not there; where it does not know the kind, it leaves the pod.
+func saysItIsOf(version, kind, name string, uid types.UID) podOption {
+	yes := true
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{APIVersion: version, Kind: kind, Name: name, UID: uid, Controller: &yes})
+	}
+}
+
+// requiresNode is the node affinity that the DaemonSet controller writes.
+func requiresNode(node string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+			}}},
+		}}}
+	}
+}
+
+// TestForgedOwners: whoever may make pods can name any owner in them. No such pod takes
+// room of a queue that is below its guarantee, and none is safe from preemption by it.
+func TestForgedOwners(t *testing.T) {
+	const invented = "11111111-1111-1111-1111-111111111111"
+	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))
+	c := e.keepChronicle()
+	e.run("take no room", func(e *env) {
+		part := e.apart("room", 0, localcluster.NodeSpec{})
+		node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+		e.ok(part.createAtOnce("team", 0, 4, inQueue("root.team"), requests("cpu", "1")))
+		e.expect("team", 4, 0, "")
+		forged := part.createPod(part.pod("forged", "forged", inQueue("root.evil"), requiresNode(node), saysItIsOf("fake.example/v1", "DaemonSet", "x", invented)))
+		part.awaitTold(forged, "law 4")
+		c.expectNoMore(2*calm, 0, "team")
+	})
+	e.run("are no shield", func(e *env) {
+		part := e.apart("shield", 0, localcluster.NodeSpec{})
+		node := part.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
+		n, err := suite.client.CoreV1().Nodes().Get(e.Context(), node, metav1.GetOptions{})
+		e.ok(err)
+		shields := [][]podOption{
+			{saysItIsOf("fake.example/v1", "Node", node, invented)},
+			{saysItIsOf("v1", "Node", node, n.UID)},
+			{saysItIsOf("fake.example/v1", "DaemonSet", "x", invented), requiresNode(node)},
+		}
+		for i, shield := range shields {
+			name := fmt.Sprintf("shielded-%d", i)
+			part.awaitRunning(part.createPod(part.pod(name, "shielded", append(shield, inQueue("root.evil"), requests("cpu", "1300m"))...)))
+		}
+		for i := range shields {
+			part.awaitRunning(part.createPod(part.pod(fmt.Sprintf("asker-%d", i), "asker", inQueue("root.team"), requests("cpu", "1300m"))))
+		}
+		c.expectNoMore(calm, len(shields), "shielded")
+		for _, v := range c.evicted("shielded") {
+			if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
+				e.Errorf("pod %s went, and not by preemption", v.pod.Name)
+			}
+		}
+	})
+	e.expectBooks()
+}
