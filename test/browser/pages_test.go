@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
@@ -26,32 +27,18 @@ const patience = 5 * time.Minute
 // pictures is where pictures of the pages are left.
 const pictures = "../../bin/pictures"
 
-func start(t *testing.T) (context.Context, *Browser) {
+func start(t *testing.T) *Browser {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// The test's own context ends before the cleanup, which closes the browser.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
-	b, err := Start(ctx, t.TempDir())
+	b, err := Start(ctx)
 	must(t, err)
-	t.Cleanup(func() { _ = b.Close() })
-	version, err := b.Version(ctx)
+	t.Cleanup(func() { must(t, b.Close()) })
+	version, err := b.Version()
 	must(t, err)
 	t.Log("driving", version)
-	return ctx, b
-}
-
-// TestNothingIsWrittenOnceItIsClosed: whoever removes its directory then need not fear
-// that it comes back meanwhile.
-func TestNothingIsWrittenOnceItIsClosed(t *testing.T) {
-	dir := t.TempDir()
-	b, err := Start(t.Context(), dir)
-	must(t, err)
-	_, err = b.Open(t.Context(), looks["wide"])
-	must(t, err)
-	must(t, b.Close())
-	if err := b.cmd.Process.Signal(syscall.Signal(0)); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("the browser is still there: %v", err)
-	}
-	must(t, os.RemoveAll(dir))
+	return b
 }
 
 func must(t *testing.T, err error) {
@@ -59,6 +46,13 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func eval[T any](t *testing.T, tab *Tab, expression string) T {
+	t.Helper()
+	v, err := Eval[T](tab, expression)
+	must(t, err)
+	return v
 }
 
 // serve serves the pages of a world, as the scheduler does.
@@ -106,7 +100,7 @@ var looks = map[string]Look{"wide": {Width: 1400, Height: 900}, "narrow": {Width
 // TestPages looks at every page with no queue, with one, with a busy few and with
 // 5,000, and leaves pictures.
 func TestPages(t *testing.T) {
-	ctx, b := start(t)
+	b := start(t)
 	must(t, os.MkdirAll(pictures, 0o755))
 	where, err := filepath.Abs(pictures)
 	must(t, err)
@@ -124,61 +118,56 @@ func TestPages(t *testing.T) {
 			if world != "busy" && name != "wide" {
 				continue // nothing is coloured or laid out otherwise
 			}
-			tab, err := b.Open(ctx, look)
+			tab, err := b.Open(look)
 			must(t, err)
 			for _, page := range pages {
-				must(t, tab.Go(ctx, worlds[world]+"/"+page))
+				must(t, tab.Go(worlds[world]+"/"+page))
 				for _, problem := range tab.Problems() {
 					t.Errorf("%s /%s, %s: %s", world, page, name, problem)
 				}
-				keep(ctx, t, tab, strings.Join([]string{world, name, fileName(page)}, "-"))
-				checkWidth(ctx, t, tab, world+" /"+page+", "+name)
-				checkNames(ctx, t, tab, world+" /"+page+", "+name)
+				keep(t, tab, strings.Join([]string{world, name, fileName(page)}, "-"))
+				checkWidth(t, tab, world+" /"+page+", "+name)
+				checkNames(t, tab, world+" /"+page+", "+name)
 			}
-			must(t, tab.Close(ctx))
+			must(t, tab.Close())
 		}
 	}
 }
 
 // TestKeyboard goes through the first page without a mouse.
 func TestKeyboard(t *testing.T) {
-	ctx, b := start(t)
+	b := start(t)
 	address := serve(t, webtest.Busy(t), web.Configuration{})
-	tab, err := b.Open(ctx, looks["wide"])
+	tab, err := b.Open(looks["wide"])
 	must(t, err)
-	must(t, tab.Go(ctx, address))
-	focus := func() (what string) {
-		must(t, tab.Eval(ctx, `document.activeElement.textContent.trim() || document.activeElement.name`, &what))
-		return what
+	must(t, tab.Go(address))
+	focus := func() string {
+		return eval[string](t, tab, `document.activeElement.textContent.trim() || document.activeElement.name`)
 	}
 	press := func(until string) {
 		t.Helper()
 		for range 40 {
-			must(t, tab.Press(ctx, "Tab"))
+			must(t, tab.Press(kb.Tab))
 			if focus() == until {
 				return
 			}
 		}
 		t.Fatalf("%q is not reached; the focus is on %q", until, focus())
 	}
-	must(t, tab.Press(ctx, "Tab"))
+	must(t, tab.Press(kb.Tab))
 	if got := focus(); got != "Skip to the content" {
 		t.Errorf("the first stop is %q", got)
 	}
 	press("find")
 	press("How to read the bars")
-	must(t, tab.Press(ctx, "Enter"))
-	var open bool
-	must(t, tab.Eval(ctx, "document.querySelector('details.legend').open", &open))
-	if !open {
+	must(t, tab.Press(kb.Enter))
+	if !eval[bool](t, tab, "document.querySelector('details.legend').open") {
 		t.Error("Enter does not unfold the legend")
 	}
 	press("2 queues in production")
 	press("web")
-	must(t, tab.load(ctx, func() error { return tab.Press(ctx, "Enter") }))
-	var title string
-	must(t, tab.Eval(ctx, "document.getElementById('queue').textContent", &title))
-	if !strings.HasPrefix(title, "root.production.web") {
+	must(t, tab.load(chromedp.KeyEvent(kb.Enter)))
+	if title := eval[string](t, tab, "document.getElementById('queue').textContent"); !strings.HasPrefix(title, "root.production.web") {
 		t.Errorf("Enter on the link leads to %q", title)
 	}
 	for _, problem := range tab.Problems() {
@@ -188,11 +177,9 @@ func TestKeyboard(t *testing.T) {
 
 // checkNames finds what a screen reader would have no name for, and headings that
 // skip a level.
-func checkNames(ctx context.Context, t *testing.T, tab *Tab, name string) {
+func checkNames(t *testing.T, tab *Tab, name string) {
 	t.Helper()
-	var wrong []string
-	must(t, tab.Eval(ctx, namelessScript, &wrong))
-	for _, problem := range wrong {
+	for _, problem := range eval[[]string](t, tab, namelessScript) {
 		t.Errorf("%s: %s", name, problem)
 	}
 }
@@ -221,18 +208,16 @@ const namelessScript = `(() => {
 
 // TestNamelessThingsAreNoticed is the twin of checkNames.
 func TestNamelessThingsAreNoticed(t *testing.T) {
-	ctx, b := start(t)
-	tab, err := b.Open(ctx, looks["wide"])
+	b := start(t)
+	tab, err := b.Open(looks["wide"])
 	must(t, err)
 	for body, want := range map[string]int{
 		"<h1>fine</h1><h2>x</h2><a href='#'>x</a><label>x <input></label><svg aria-hidden='true'/>": 0,
 		"<h1>x</h1><a href='#'></a>": 1, "<h1>x</h1><input>": 1, "<h1>x</h1><svg></svg>": 1, "<h1>x</h1><nav></nav>": 1,
 		"<h1>x</h1><h3>x</h3>": 1, "<p>x": 1, "<h1>x</h1><p id=a><p id=a>": 1, "<h1>x</h1><div role=region></div><button></button>": 2,
 	} {
-		must(t, tab.Go(ctx, "data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
-		var wrong []string
-		must(t, tab.Eval(ctx, namelessScript, &wrong))
-		if len(wrong) != want {
+		must(t, tab.Go("data:text/html,"+url.PathEscape("<!DOCTYPE html><html lang=en><title>t</title>"+body)))
+		if wrong := eval[[]string](t, tab, namelessScript); len(wrong) != want {
 			t.Errorf("%s: %q, want %d problems", body, wrong, want)
 		}
 	}
@@ -251,9 +236,9 @@ func fileName(page string) string {
 }
 
 // keep leaves a picture of the page.
-func keep(ctx context.Context, t *testing.T, tab *Tab, name string) {
+func keep(t *testing.T, tab *Tab, name string) {
 	t.Helper()
-	picture, err := tab.Picture(ctx, 4000)
+	picture, err := tab.Picture(4000)
 	must(t, err)
 	if len(picture) < 1000 {
 		t.Errorf("%s: a picture of %d bytes", name, len(picture))
@@ -262,11 +247,9 @@ func keep(ctx context.Context, t *testing.T, tab *Tab, name string) {
 }
 
 // checkWidth finds pages that have to be moved sideways to be read.
-func checkWidth(ctx context.Context, t *testing.T, tab *Tab, name string) {
+func checkWidth(t *testing.T, tab *Tab, name string) {
 	t.Helper()
-	var over int
-	must(t, tab.Eval(ctx, "document.documentElement.scrollWidth - document.documentElement.clientWidth", &over))
-	if over > 0 {
+	if over := eval[int](t, tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
 		t.Errorf("%s: the page is %d pixels wider than the window", name, over)
 	}
 }
@@ -274,7 +257,7 @@ func checkWidth(ctx context.Context, t *testing.T, tab *Tab, name string) {
 // TestFaultsAreNoticed is the twin of the tests above: pages with one fault each,
 // under the same policy.
 func TestFaultsAreNoticed(t *testing.T) {
-	ctx, b := start(t)
+	b := start(t)
 	policy := serve(t, webtest.New(t, ""), web.Configuration{})
 	r, err := http.Get(policy) //nolint:noctx // a server of this test
 	must(t, err)
@@ -309,19 +292,17 @@ func TestFaultsAreNoticed(t *testing.T) {
 				_, _ = fmt.Fprint(w, `<!DOCTYPE html><html lang="en"><meta name="viewport" content="width=device-width"><link rel="icon" href="/icon.svg"><title>t</title>`+fault.body)
 			}))
 			defer s.Close()
-			tab, err := b.Open(ctx, Look{Width: 800, Height: 600})
+			tab, err := b.Open(Look{Width: 800, Height: 600})
 			must(t, err)
-			must(t, tab.Go(ctx, s.URL))
+			must(t, tab.Go(s.URL))
 			problems := tab.Problems()
-			var title string
-			must(t, tab.Eval(ctx, "document.title", &title))
-			if title != "t" {
+			if eval[string](t, tab, "document.title") != "t" {
 				t.Error("the script ran")
 			}
 			if fault.want == "" && len(problems) > 0 || !strings.Contains(strings.Join(problems, "\n"), fault.want) {
 				t.Errorf("problems %q, want %q", problems, fault.want)
 			}
-			must(t, tab.Close(ctx))
+			must(t, tab.Close())
 		})
 	}
 }
