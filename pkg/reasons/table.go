@@ -82,6 +82,8 @@ const (
 	PreemptionPaced Code = "PreemptionPaced"
 	// PreemptionRefused: no plan is lawful, or none helps.
 	PreemptionRefused Code = "PreemptionRefused"
+	// PodGroupBeyondGuarantee: its PodGroup lacks more than guarantees let it take.
+	PodGroupBeyondGuarantee Code = "PodGroupBeyondGuarantee"
 	// MakingRoom: a node is held for the pod, and others are made to leave it.
 	MakingRoom Code = "MakingRoom"
 	// WaitingForRoom: the pod fits a node once pods that are leaving anyway are gone. The
@@ -200,6 +202,8 @@ var table = []Entry{
 		"Nothing: its turn comes. Raise maxVictimsPerRound of QueuePreemption for a faster pace; where plans come to nothing, pods with PreemptionRefused say why."},
 	{PreemptionRefused, "No others may be, or need to be, made to leave for the pod.",
 		"Read the sentence: it names the law or the obstacle. A larger guarantee of the queue lets its pods preempt; see docs/laws.md."},
+	{PodGroupBeyondGuarantee, "No others are made to leave for the pod, because its PodGroup starts as a whole, and lacks more than guarantees let it take from other queues.",
+		"Raise guaranteed of the queue that the sentence names to what the group requests and the queue uses, lower minMember of the PodGroup, or wait: with enough free room the group starts, and no pod has to leave."},
 	{MakingRoom, "A node is held for the pod, and others are made to leave it: pods of queues over their guarantee, or, for a DaemonSet pod, pods of no higher priority.",
 		"Nothing: it starts there once they are gone. Pods that leave have their grace period."},
 	{WaitingForRoom, "The pod fits a node once pods that are leaving already are gone. If its queue is below its guarantee the node is held for it; else the room is for the pod that is first in the order then.",

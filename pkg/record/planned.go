@@ -16,7 +16,7 @@ import (
 func Planned(asker store.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
 	step := store.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: store.StepHeld, Decision: d, Required: r}
 	if d != nil && d.Outcome == victims.Refuse {
-		step.Kind, step.Reason = store.StepRefused, reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+		step.Kind, step.Reason = store.StepRefused, store.Refusal(d)
 	}
 	if r != nil && (r.Outcome == required.NoHold || r.Outcome == victims.Refuse) {
 		code := reasons.RoomImpossible

@@ -125,7 +125,7 @@ func (s *closedSystem) round() bool {
 
 // try finds a node for an asker, with or without preemption; -1 for none.
 func (s *closedSystem) try(p *mpod) (node int, gone []*mpod) {
-	s.m.ask = mask{p.app, p.queue, p.request, p.priority, false}
+	s.m.ask = mask{p.app, p.queue, p.request, p.priority, false, nil}
 	o := newOracle(s.m)
 	for node := range s.m.nodes {
 		if o.room(node, nil, o.taken(nil)) {

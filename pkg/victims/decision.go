@@ -85,6 +85,9 @@ type Decision struct {
 	Fence string
 	// OverMax are the queues over their max (law 7).
 	OverMax []Excess
+	// Together is, of a refusal by law 2 or 4 that is for the asker's group, and not for the
+	// asker alone, what the group lacks.
+	Together *Together
 	// Higher is, of a refusal by law 6, the pod of the least priority above the
 	// asker's.
 	Higher *Victim

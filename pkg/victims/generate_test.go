@@ -49,7 +49,24 @@ func (g *generator) generate() *model {
 	g.quotas()
 	g.policies()
 	g.m.strict = g.chance(15)
+	if g.bounded == 0 && g.chance(12) {
+		g.whoStartsToo()
+	}
 	return g.m
+}
+
+// whoStartsToo makes pods that start together with the asker: as it is, mostly.
+func (g *generator) whoStartsToo() {
+	for range g.between(1, 4) {
+		mate := mmate{queue: g.m.ask.queue, request: g.m.ask.request}
+		if g.chance(20) {
+			mate.queue = g.leaf(-1)
+		}
+		if g.chance(30) {
+			mate.request = g.request(3)
+		}
+		g.m.ask.mates = append(g.m.ask.mates, mate)
+	}
 }
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }

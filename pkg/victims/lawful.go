@@ -36,6 +36,7 @@ func Lawful(w *World, d Decision, p Params) error {
 		}
 	}
 	errs = append(errs, j.guarantees()...)
+	errs = append(errs, j.groupHasEnough()...)
 	errs = append(errs, j.roomOnNode(), j.roomBelowMax(j.victims))
 	errs = append(errs, j.elsewhere()...)
 	return errors.Join(errs...)
@@ -199,15 +200,23 @@ func (j *judge) fences(v *Pod, lca *queues.Queue) error {
 			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}
-	for _, q := range j.up(v.Leaf) {
-		if q.Policies.Preemption == config.PreemptionDisabled {
-			return fmt.Errorf("preemption is disabled in queue %s", q.Path)
+	if q := j.w.Queues.Queue(v.Leaf); j.isDisabled(q) {
+		return fmt.Errorf("preemption is disabled in queue %s", q.Path)
+	}
+	return nil
+}
+
+// isDisabled tells whether a queue has policy disabled, its own or handed down.
+func (j *judge) isDisabled(q *queues.Queue) bool {
+	for _, a := range j.up(q.ID) {
+		if a.Policies.Preemption == config.PreemptionDisabled {
+			return true
 		}
-		if q.Managed {
+		if a.Managed {
 			break
 		}
 	}
-	return nil
+	return false
 }
 
 func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
@@ -220,8 +229,9 @@ func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
 			}
 			some = true
 			has := q.Allocated.Get(t).Sub(q.Preempted.Get(t)).Add(q.Arriving.Get(t))
-			if j.p.StrictGuarantee && has.Add(j.ask.Get(t)) > g || !j.p.StrictGuarantee && has >= g {
-				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s", q.Path, has, g, t)
+			all, least := j.groupBelow(q, t)
+			if j.p.StrictGuarantee && has.Add(all) > g || !j.p.StrictGuarantee && has.Add(all.Sub(least)) >= g {
+				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s%s", q.Path, has, g, t, j.forGroup(all))
 			}
 		}
 	}

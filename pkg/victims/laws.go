@@ -67,6 +67,7 @@ type stance struct {
 	contested []int
 	isIn      []bool // contested, by type
 	mayAsk    []bool // law 4, by depth of the common ancestor
+	lacking   int    // the type that the asker's group cannot have enough of (law 2); -1 for none
 	outlooks  []*outlook
 	takable   [][]int64 // law 2, by account and type; made on first use
 	gain      [][]int64 // law 2, by depth of the common ancestor and type, see gains
@@ -79,6 +80,7 @@ func (s *scene) newStance(contested []int) *stance {
 		st.isIn[t] = true
 	}
 	st.mayAsk = s.mayAsk(contested)
+	st.lacking = st.lacks()
 	st.gain = s.gains()
 	return st
 }
@@ -103,11 +105,14 @@ func (s *scene) mayAsk(contested []int) []bool {
 	return ok
 }
 
+// underGuarantee tells whether a queue of the ask's path is under its guarantee in a type
+// when all of the asker's group but one are placed, whichever that is.
 func (s *scene) underGuarantee(a *account, t int) bool {
+	sum, least := s.requested(a, t)
 	if s.params.StrictGuarantee {
-		return plus(a.has[t], s.ask.Request.at(t)) <= a.guaranteed[t]
+		return plus(a.has[t], sum) <= a.guaranteed[t]
 	}
-	return a.has[t] < a.guaranteed[t]
+	return plus(a.has[t], minus(sum, least)) < a.guaranteed[t]
 }
 
 // outlook is what a stance says of the pods of one leaf.
@@ -155,6 +160,9 @@ func (st *stance) newOutlook(r *route) *outlook {
 		return o
 	case !st.mayAsk[r.lca]:
 		o.all = byLaw4
+		return o
+	case st.lacking >= 0:
+		o.all = byLaw2
 		return o
 	}
 	o.most, o.lift = r.most, r.lift

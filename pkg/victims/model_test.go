@@ -73,6 +73,13 @@ type mask struct {
 	request  []int64
 	priority int32
 	never    bool
+	mates    []mmate // what starts together with the asker
+}
+
+// mmate is a pod that starts together with the asker and has no node.
+type mmate struct {
+	queue   int
+	request []int64
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -172,13 +179,54 @@ func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.
 	}
 	ask := &victims.Ask{
 		UID: "asker", Namespace: "default", Name: "asker", Leaf: queues.ID(ids[m.ask.queue]), App: m.ask.app,
-		Request: amounts(m.ask.request), Priority: m.ask.priority, Never: m.ask.never,
+		Request: amounts(m.ask.request), Priority: m.ask.priority, Never: m.ask.never, Group: m.group(ids, amounts),
 	}
 	p := victims.Params{StrictGuarantee: m.strict}
 	if m.fits != nil {
 		p.Fits = func(node string, without []*victims.Pod) victims.Fit { return m.fits(node, uidsOf(without)) }
 	}
 	return w, ask, p
+}
+
+// group translates what starts together with the asker; nil for nothing.
+func (m *model) group(ids []int, amounts func([]int64) victims.Amounts) *victims.Group {
+	if len(m.ask.mates) == 0 {
+		return nil
+	}
+	g := &victims.Group{Name: "default/group", Pods: len(m.ask.mates)}
+	for q := range m.queues {
+		sum, least := make([]int64, len(m.types)), make([]int64, len(m.types))
+		some := false
+		for _, mate := range m.ask.mates {
+			for t := range m.types {
+				if mate.queue != q || mate.request[t] == 0 {
+					continue
+				}
+				if some = true; least[t] == 0 || mate.request[t] < least[t] {
+					least[t] = mate.request[t]
+				}
+				sum[t] += mate.request[t]
+			}
+		}
+		if some {
+			g.Shares = append(g.Shares, victims.Share{Leaf: queues.ID(ids[q]), Request: amounts(sum), Least: amounts(least)})
+		}
+	}
+	free := make([]int64, len(m.types))
+	for t := range m.types {
+		free[t] = m.freeInAll(t)
+	}
+	g.Free = amounts(free)
+	return g
+}
+
+// freeInAll is what all nodes have of a type.
+func (m *model) freeInAll(t int) int64 {
+	sum := int64(0)
+	for n := range m.nodes {
+		sum += max(m.free(n, t), 0)
+	}
+	return sum
 }
 
 func uidsOf(pods []*victims.Pod) []string {
@@ -243,6 +291,12 @@ func (m *model) view(ids []int) view {
 			s.Parent = queues.ID(ids[q.parent])
 		}
 		v[queues.ID(ids[i])] = &queues.Queue{ID: queues.ID(ids[i]), Settings: s}
+	}
+	for i, q := range m.queues {
+		if q.parent >= 0 {
+			parent := v[queues.ID(ids[q.parent])]
+			parent.Children = append(parent.Children, queues.ID(ids[i]))
+		}
 	}
 	each := func(queue int, f func(*queues.Queue)) {
 		for _, q := range m.chain(queue) {

@@ -157,6 +157,7 @@ func (pl *planner) explain(d *Decision) {
 	case Law6:
 		d.Higher = pl.higher
 	}
+	d.Together = pl.together(d)
 	for _, c := range d.Asks {
 		d.Named = append(d.Named, c.Queue)
 	}

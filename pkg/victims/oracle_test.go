@@ -198,6 +198,8 @@ func (o *oracle) forbids(i, node int, s []bool) victims.Rule {
 		return victims.RuleDisabled
 	case !o.mayAsk(askSide, s) && !o.without["law 4"]:
 		return victims.Law4
+	case !o.enoughForAll(s) && !o.without["law 2 group"]:
+		return victims.Law2
 	case !o.overGuarantee(victimSide, s, nil) && !o.without["law 5"]:
 		return victims.Law5
 	case !o.mayRank(p.priority, victimSide, askSide) && !o.without["law 6"]:
@@ -297,13 +299,79 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 			if o.without["arriving"] {
 				has -= o.arriving[q][t]
 			}
-			if has >= g || (o.strict || o.wide["law 4 after"]) && has+o.ask.request[t] > g {
+			all := o.together(q, t)
+			sum := int64(0)
+			for _, a := range all {
+				sum += a
+			}
+			others := sum
+			if len(all) > 0 {
+				others -= slices.Min(all)
+			}
+			if has+others >= g || (o.strict || o.wide["law 4 after"]) && has+sum > g {
 				return false
 			}
 		}
 		some, missing = some || named, missing || contested && !named
 	}
 	return some && !(missing && o.wide["law 4"])
+}
+
+// together is what the asker and each pod that starts with it below a queue requests of a
+// type, of those that request it.
+func (o *oracle) together(q, t int) []int64 {
+	var out []int64
+	if o.ask.request[t] > 0 {
+		out = append(out, o.ask.request[t])
+	}
+	for _, m := range o.ask.mates {
+		if m.request[t] > 0 && slices.Contains(o.chain(m.queue), q) && !o.without["law 4 group"] {
+			out = append(out, m.request[t])
+		}
+	}
+	return out
+}
+
+// enoughForAll is law 2 for all that starts with the asker.
+func (o *oracle) enoughForAll(s []bool) bool {
+	if len(o.ask.mates) == 0 {
+		return true
+	}
+	for t, contested := range s {
+		need, have := o.ask.request[t], o.freeInAll(t)
+		for _, m := range o.ask.mates {
+			need += m.request[t]
+		}
+		if contested && need > have+o.above(s, t) {
+			return false
+		}
+	}
+	return true
+}
+
+// above is what queues that may lose pods use of a type above their guarantees: that of
+// each leaf, and no more than any queue above it may lose.
+func (o *oracle) above(s []bool, t int) int64 {
+	sum, left := int64(0), make([]int64, len(o.queues))
+	for q := len(o.queues) - 1; q > 0; q-- { // children after their parents
+		if o.onPath[q] {
+			continue
+		}
+		if o.isLeaf(q) && !o.disabled(q) {
+			left[q] = o.used[q][t]
+		}
+		if g := o.queues[q].guaranteed[t]; g != unnamed {
+			left[q] = min(left[q], max(o.used[q][t]-g, 0))
+		}
+		parent := o.queues[q].parent
+		switch _, askSide, lca := o.split(q); {
+		case !o.onPath[parent]:
+			left[parent] += left[q]
+		case slices.Contains(o.chain(lca), o.fenceRoot()) && o.mayAsk(askSide, s):
+			sum += left[q]
+		}
+	}
+	return sum
 }
 
 // taken is what a set takes from each queue. The next call overwrites it.

@@ -117,7 +117,7 @@ func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 	for _, x := range w.Waiting {
 		m.waiting = append(m.waiting, mwaiting{m.find(x.Queue), m.node(x.Node), amountsOf(x.Request)})
 	}
-	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never}
+	m.ask = mask{a.App, m.find(a.Queue), amountsOf(a.Request), a.Priority, a.Never, nil}
 	if w.Places(&a) {
 		m.fits = func(node string, without []string) victims.Fit { return w.Fit(&a, node, without) }
 	}

@@ -28,6 +28,8 @@ type scene struct {
 	// over is what must be freed below queues whose max the asker would exceed,
 	// from root down.
 	over []goal
+	// requests is, by depth, what the asker's group requests there; nil without a group.
+	requests []request
 	// higher is the pod that law 6 keeps by least.
 	higher *Victim
 
@@ -79,6 +81,7 @@ func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 	}
 	slices.SortFunc(s.byName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
 	s.findOver()
+	s.findRequests()
 	return s, len(s.path) > 0
 }
 

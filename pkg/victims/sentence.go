@@ -66,6 +66,9 @@ func (d Decision) Kept() string {
 
 // refusal says which rule stopped the asker, with the queues and numbers.
 func (d Decision) refusal() string {
+	if d.Together != nil {
+		return d.Together.sentence()
+	}
 	switch d.Stopped {
 	case Law2:
 		return lines(d.Changes, "no set of victims that is enough leaves every queue its guarantee (law 2)",

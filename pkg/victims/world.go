@@ -93,6 +93,8 @@ type Ask struct {
 	Priority             int32
 	// Never is true for preemptionPolicy Never: the pod asks for nothing (law 6).
 	Never bool
+	// Group is what has to start together with it; nil for nothing.
+	Group *Group
 }
 
 // Params are the settings of a plan.

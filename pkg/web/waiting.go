@@ -146,7 +146,7 @@ func (c *waitingContent) wants(queue, namespace, application string) bool {
 
 // decided are the reasons that a decision stands behind.
 var decided = map[reasons.Code]bool{
-	reasons.PreemptionRefused: true, reasons.MakingRoom: true, reasons.WaitingForRoom: true, reasons.RoomAwaited: true, reasons.RoomImpossible: true,
+	reasons.PreemptionRefused: true, reasons.PodGroupBeyondGuarantee: true, reasons.MakingRoom: true, reasons.WaitingForRoom: true, reasons.RoomAwaited: true, reasons.RoomImpossible: true,
 	reasons.HoldTimedOut: true, reasons.HoldSuperseded: true, reasons.HoldNodeGone: true, reasons.HoldNodeUnschedulable: true, reasons.HoldGivenUp: true,
 }
 

@@ -297,7 +297,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 	switch d.Outcome {
 	case victims.Refuse:
 		x.out.Node = ""
-		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
+		x.waits(x.obstacle(), store.Refusal(&d))
 		return
 	case victims.Hold:
 		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave there are gone", d.Node))

@@ -50,7 +50,9 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	p.asks.triedAt = now
 	s.asking.during = map[named]struct{}{}
 	ask := s.askOf(p) // before the world: it may bring a type that nothing has had yet
+	ask.Group = s.groupFor(p)
 	w := s.planningWorld()
+	s.setFree(ask.Group, p, nil)
 	w.Nodes = p.sweeping().rest(w.Nodes)
 	return &Attempt{Ask: ask, World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
@@ -193,9 +195,9 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		s.asking.during = nil
 		return over
 	}
-	why := reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+	why := Refusal(d)
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
-	s.say(p, why.Code, now)
+	s.say(p, reasons.PreemptionRefused, now)
 	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
 	if p.sweeping().goOn(d) {
 		p.asks.retryAt = now.Add(atMostEvery)

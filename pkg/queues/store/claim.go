@@ -180,6 +180,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	if len(left) == 0 {
 		return nil
 	}
+	s.renew()
 	p.asks.holds = false
 	for _, v := range left {
 		s.chosen(v, "")
@@ -187,7 +188,10 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	s.weigh(p)
 	w := &victims.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
-	d := victims.Decision{Ask: s.askOf(p), Outcome: victims.Preempt, Node: h.Node}
+	ask := s.askOf(p)
+	ask.Group = s.groupFor(p)
+	s.setFree(ask.Group, p, left)
+	d := victims.Decision{Ask: ask, Outcome: victims.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
 		d.Victims = append(d.Victims, victims.Victim{Pod: s.podView(v), Node: v.on.name})

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// What plans know of the PodGroup of an asker; see podgroup.go.
+
+// groupFor is what has to start together with a pod, of those that neither have a node nor
+// hold one; nil for nothing. What is free for it is not known yet, see setFree.
+func (s *Store) groupFor(p *pod) *victims.Group {
+	if !p.apart() {
+		return nil
+	}
+	lack, rest := p.mates.min-1, []*pod{}
+	for _, m := range p.mates.members {
+		switch {
+		case m == p:
+		case m.state.allocated() || m.asks.holds:
+			lack--
+		case m.app != nil:
+			rest = append(rest, m)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *pod) int { return cmp.Or(cmp.Compare(letGo(a), letGo(b)), firstMember(a, b)) })
+	rest = rest[:min(len(rest), max(lack, 0))]
+	if len(rest) == 0 {
+		return nil
+	}
+	g := &victims.Group{Name: p.mates.name.String(), Pods: len(rest)}
+	for _, m := range rest {
+		i := slices.IndexFunc(g.Shares, func(x victims.Share) bool { return x.Leaf == m.app.leaf })
+		if i < 0 {
+			i = len(g.Shares)
+			g.Shares = append(g.Shares, victims.Share{Leaf: m.app.leaf})
+		}
+		g.Shares[i] = s.withRequest(g.Shares[i], m.Request)
+	}
+	return g
+}
+
+// letGo puts the members that were let through first.
+func letGo(p *pod) int {
+	if p.state == admitted {
+		return 0
+	}
+	return 1
+}
+
+// withRequest adds what one more pod requests.
+func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.Share {
+	for t, amount := range s.scenery.amounts(request) {
+		for len(x.Request) <= t {
+			x.Request, x.Least = append(x.Request, 0), append(x.Least, 0)
+		}
+		x.Request[t] = int64(resources.Amount(x.Request[t]).Add(resources.Amount(amount)))
+		if amount > 0 && (x.Least[t] == 0 || amount < x.Least[t]) {
+			x.Least[t] = amount
+		}
+	}
+	return x
+}
+
+// setFree sets what is free for a group on all nodes that take new pods. On those where
+// plans are made it is what their view says; the pods that are to go for the asker are
+// counted as if they stayed. The scenery is up to date, but for their nodes.
+func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
+	if g == nil {
+		return
+	}
+	held, _ := s.holds.Of(p.UID)
+	g.Free = nil
+	for _, v := range s.scenery.nodes {
+		n := s.nodes[v.Name]
+		if n == nil || n.cordoned {
+			continue
+		}
+		free := v.Free
+		if n.name == held.Node || slices.ContainsFunc(going, func(v *pod) bool { return v.on == n }) {
+			free = s.scenery.amounts(s.freeWith(n, p, going))
+		}
+		for t, amount := range free {
+			for len(g.Free) <= t {
+				g.Free = append(g.Free, 0)
+			}
+			g.Free[t] = int64(resources.Amount(g.Free[t]).Add(resources.Amount(max(amount, 0))))
+		}
+	}
+}
+
+// freeWith is what is free on a node for an asker that may hold it and its group, while the
+// pods that are to go for it stay.
+func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
+	free := s.free(n, "")
+	if h, ok := s.holds.Of(p.UID); ok && h.Node == n.name {
+		free = free.Add(h.Request)
+	}
+	for _, v := range going {
+		if v.on == n && v.leaves() {
+			free = free.Sub(v.uses)
+		}
+	}
+	return free
+}
+
+// Refusal is why a plan came to nothing.
+func Refusal(d *victims.Decision) reasons.Reason {
+	if d.Together != nil {
+		return reasons.New(reasons.PodGroupBeyondGuarantee, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
+}
