@@ -27,7 +27,7 @@ var mutants = []struct {
 	{[]string{"law 3"}, 10},
 	{[]string{"law 4"}, 40},
 	{[]string{"law 4 group"}, 10}, // for what starts together with the asker
-	{[]string{"law 2 group"}, 4},
+	{[]string{"law 2 group"}, 2},
 	{[]string{"law 6"}, 40},
 	{[]string{"law 7"}, 10},
 	{[]string{"max"}, 40}, // law 7, the implicit fence
