@@ -27,8 +27,8 @@ func (o Outcome) String() string {
 	switch o.Kind {
 	case victims.Refuse:
 		return fmt.Sprintf("%s is refused: %s", o.Asker, o.Rule)
-	case victims.Hold:
-		return fmt.Sprintf("%s holds %s", o.Asker, o.Node)
+	case victims.Wait:
+		return fmt.Sprintf("%s waits for %s", o.Asker, o.Node)
 	}
 	return fmt.Sprintf("%s preempts %s on %s", o.Asker, strings.Join(o.Victims, ", "), o.Node)
 }
@@ -47,8 +47,8 @@ func OutcomeOf(d *victims.Decision) Outcome {
 func Print(d *victims.Decision) string {
 	var b strings.Builder
 	switch d.Outcome {
-	case victims.Hold:
-		fmt.Fprintf(&b, "hold %s\n", d.Node)
+	case victims.Wait:
+		fmt.Fprintf(&b, "wait for %s\n", d.Node)
 	case victims.Refuse:
 		fmt.Fprintf(&b, "refused: %s\n", d.Stopped)
 		for _, r := range d.Rejected {
@@ -88,8 +88,8 @@ func change(c victims.Change) string {
 func ReadOutcome(asker, text string) (Outcome, error) {
 	o := Outcome{Asker: asker}
 	first, rest, _ := strings.Cut(text, "\n")
-	if node, ok := strings.CutPrefix(first, "hold "); ok {
-		o.Kind, o.Node = victims.Hold, node
+	if node, ok := strings.CutPrefix(first, "wait for "); ok {
+		o.Kind, o.Node = victims.Wait, node
 		return o, nil
 	}
 	if rule, ok := strings.CutPrefix(first, "refused:"); ok {

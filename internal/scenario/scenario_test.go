@@ -37,7 +37,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	if kinds[victims.Preempt] < 60 || kinds[victims.Refuse] < 40 || kinds[victims.Hold] < 1 {
+	if kinds[victims.Preempt] < 60 || kinds[victims.Refuse] < 40 || kinds[victims.Wait] < 1 {
 		t.Errorf("kinds of outcomes: %v", kinds)
 	}
 }
@@ -67,7 +67,7 @@ func TestOutcomesAreReadAsPrinted(t *testing.T) {
 		return victims.Victim{Pod: &victims.Pod{Name: name}, Node: node, Queue: "root.q"}
 	}
 	for _, d := range []victims.Decision{
-		{Ask: ask, Outcome: victims.Hold, Node: "n1"},
+		{Ask: ask, Outcome: victims.Wait, Node: "n1"},
 		{Ask: ask, Outcome: victims.Refuse, Stopped: victims.RuleTooLittle, Rejected: []victims.Rejection{{Rule: victims.Law3, Pods: 1}}},
 		{Ask: ask, Outcome: victims.Refuse},
 		{

@@ -28,6 +28,9 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Health:        health(pod),
 		Originator:    originator(pod),
 	}
+	if pod.DeletionTimestamp != nil {
+		p.GoneBy = pod.DeletionTimestamp.Time
+	}
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
 		case c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler:

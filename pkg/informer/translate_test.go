@@ -68,7 +68,9 @@ func TestTranslate(t *testing.T) {
 		{"running is not over", func(p *corev1.Pod, w *store.Pod) {
 			p.Status.Phase, w.Health = corev1.PodRunning, store.Unready
 		}},
-		{"deleting", func(p *corev1.Pod, w *store.Pod) { p.DeletionTimestamp, w.Deleting = ptr.To(metav1.Now()), true }},
+		{"deleting", func(p *corev1.Pod, w *store.Pod) {
+			p.DeletionTimestamp, w.Deleting, w.GoneBy = &metav1.Time{Time: created}, true, created
+		}},
 		{"succeeded", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},
 		{"lost sight of", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodUnknown, false }},
 		{"failed", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodFailed, true }},

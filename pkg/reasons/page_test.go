@@ -24,7 +24,7 @@ user or rule it is about, with the numbers of the case, and what to do. The same
 in an event of the pod, and in REST. ` + "`kubectl describe pod`" + ` shows both.
 
 While a node is held for a pod, its condition ` + "`paddock.io/NodeHeld`" + ` is True, with reason
-` + "`MakingRoom` or `WaitingForRoom`" + `; it is False, with the reason why the hold ended, once
+` + "`MakingRoom`" + ` or, of a DaemonSet pod, also ` + "`WaitingForRoom` or `RoomAwaited`" + `; it is False, with the reason why the hold ended, once
 there is none any more.
 
 Some codes are warnings for which nothing waits: they appear as events only, on

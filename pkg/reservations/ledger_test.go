@@ -15,8 +15,10 @@ import (
 
 var start = time.Unix(1000, 0)
 
+// hold is one for which a pod was chosen that is gone, and others that are not.
 func hold(asker, node string, victims ...types.UID) Hold {
-	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims}
+	chosen := append([]types.UID{"gone"}, victims...)
+	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims, Chosen: chosen}
 }
 
 // but counts each time-out from when the hold is clear, and gives some askers time.
@@ -50,7 +52,8 @@ func TestPlaceRefusesWhatCannotBe(t *testing.T) {
 	}{
 		{hold("", "n1"), "the asker has no UID"},
 		{hold("b", ""), "no node is named"},
-		{Hold{Asker: "b", Node: "n1"}, "it has no beginning"},
+		{Hold{Asker: "b", Node: "n1", Required: true}, "it has no beginning"},
+		{Hold{Asker: "b", Node: "n1", Since: start, Victims: []types.UID{"v"}}, "no pod was chosen to go for it"},
 		{hold("a", "n2"), "it holds node n1"},
 	} {
 		if err := l.Place(c.hold); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -205,7 +208,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 				l.End(asker)
 			}
 		case 4:
-			d := Hold{Patient: rapid.Bool().Draw(t, "patient")}
+			d := Hold{Patient: rapid.Bool().Draw(t, "patient"), Chosen: []types.UID{"gone"}}
 			for range rapid.IntRange(0, 3).Draw(t, "anew") {
 				d.Victims = append(d.Victims, types.UID(fmt.Sprintf("v%d", rapid.IntRange(0, 4).Draw(t, "victim"))))
 			}

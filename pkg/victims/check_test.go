@@ -87,7 +87,7 @@ func (o *oracle) compareWith(d victims.Decision, want choice, found bool) error 
 	case found && len(want.victims) > 0:
 		outcome = victims.Preempt
 	case found:
-		outcome = victims.Hold
+		outcome = victims.Wait
 	}
 	if d.Outcome != outcome {
 		return fmt.Errorf("outcome is %s (%s), want %s of %v on node %d", d.Outcome, d, outcome, want.victims, want.node)

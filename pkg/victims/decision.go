@@ -10,9 +10,11 @@ import (
 // Outcome is what a decision comes to.
 type Outcome string
 
-// The outcomes. Hold: the asker fits once leaving pods are gone; its node is
-// held and nobody goes. Preempt: the victims go. Refuse: nothing is done.
+// The outcomes. Wait: the asker fits the node once pods that leave anyway are gone, so
+// there are no victims. Preempt: the victims go. Refuse: there is no plan. Hold is an
+// outcome of package required only: the node is held, and no pod goes.
 const (
+	Wait    Outcome = "wait"
 	Hold    Outcome = "hold"
 	Preempt Outcome = "preempt"
 	Refuse  Outcome = "refuse"
@@ -163,7 +165,7 @@ func telling(r Rule) bool {
 func (pl *planner) accept(p *plan) Decision {
 	d := pl.decision(Preempt)
 	if len(p.victims) == 0 {
-		d.Outcome = Hold
+		d.Outcome = Wait
 	}
 	d.Node = p.node.Name
 	d.OptedOut, d.Violations = p.harm.optedOut, p.harm.violations

@@ -381,7 +381,7 @@ func TestFitsHold(t *testing.T) {
 	m := pair()
 	m.pods[0].protection = victims.Leaving
 	f := &filters{}
-	if d := f.plan(m, 0); d.Outcome != victims.Hold || f.calls != 1 {
+	if d := f.plan(m, 0); d.Outcome != victims.Wait || f.calls != 1 {
 		t.Errorf("%s after %d calls", d, f.calls)
 	}
 }

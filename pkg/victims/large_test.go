@@ -215,7 +215,7 @@ func TestDegenerateWorlds(t *testing.T) {
 		{"no nodes", func(_ *model, w *victims.World, _ *victims.Ask) { w.Nodes = nil }, victims.Refuse, ""},
 		{"no pods", func(_ *model, w *victims.World, _ *victims.Ask) { w.Nodes[0].Pods = nil }, victims.Refuse, ""},
 		{"no queue", func(_ *model, _ *victims.World, a *victims.Ask) { a.Leaf = 77 }, victims.Refuse, victims.RuleNoQueue},
-		{"no request", func(_ *model, _ *victims.World, a *victims.Ask) { a.Request = nil }, victims.Hold, ""},
+		{"no request", func(_ *model, _ *victims.World, a *victims.Ask) { a.Request = nil }, victims.Wait, ""},
 		{"huge request", func(_ *model, _ *victims.World, a *victims.Ask) { a.Request[0] = math.MaxInt64 }, victims.Refuse, victims.RuleTooLittle},
 		{"node overcommitted without end", func(_ *model, w *victims.World, _ *victims.Ask) { w.Nodes[0].Free[0] = math.MinInt64 }, victims.Refuse, victims.RuleTooLittle},
 		{"huge pods", func(_ *model, w *victims.World, _ *victims.Ask) {

@@ -185,7 +185,7 @@ func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bo
 		d.Rejected = o.mustReject(d)
 		return d
 	}
-	d.Outcome, d.Node = victims.Hold, o.nodes[c.node].name
+	d.Outcome, d.Node = victims.Wait, o.nodes[c.node].name
 	if len(c.victims) > 0 {
 		d.Outcome = victims.Preempt
 	}

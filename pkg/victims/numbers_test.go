@@ -243,7 +243,7 @@ func (o *oracle) rejected(last string) []victims.Rejection {
 // on a node, that is the last that was looked at.
 func (o *oracle) mustReject(d victims.Decision) []victims.Rejection {
 	switch {
-	case d.Outcome == victims.Hold:
+	case d.Outcome == victims.Wait:
 		return o.rejected(d.Node)
 	case o.ask.never:
 		return nil
@@ -381,7 +381,7 @@ func TestWrongNumbersAreNoticed(t *testing.T) {
 				continue
 			}
 			_, d, _ := real(m, nil)
-			if d.Outcome == victims.Hold || d.Outcome == victims.Refuse && (d.Stopped == "" || m.ask.never) || !plant(&d) {
+			if d.Outcome == victims.Wait || d.Outcome == victims.Refuse && (d.Stopped == "" || m.ask.never) || !plant(&d) {
 				continue
 			}
 			if o.facts(d) == nil {

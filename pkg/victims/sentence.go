@@ -15,8 +15,8 @@ const shown = 3
 // stopped the asker.
 func (d Decision) Sentence() string {
 	switch d.Outcome {
-	case Hold:
-		return fmt.Sprintf("holds node %s without preemption: it fits once leaving pods are gone", d.Node)
+	case Wait:
+		return fmt.Sprintf("waits for node %s without preemption: it fits there once pods that leave already are gone", d.Node)
 	case Preempt:
 		var names []string
 		for _, v := range d.Victims {

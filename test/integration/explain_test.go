@@ -183,7 +183,7 @@ func TestExplanations(t *testing.T) {
 	e.run("leaving pod", func(e *env) {
 		e.delete(leaves)
 		waits := e.createPod(e.pod("waits", "waits", inQueue("root.owed"), requests("cpu", "400m")))
-		e.awaitExplained(waits, reasons.WaitingForRoom, asReason)
+		e.awaitExplained(waits, reasons.WaitingForRoom, asRefusal)
 	})
 	e.run("configuration", func(e *env) {
 		changed := strings.Replace(explainQueues, `    - {name: one, submitacl: "*", maxapplications: 1}`+"\n", "", 1)

@@ -16,8 +16,8 @@ import (
 
 // Outcome is what was decided about an asker, read from what happened to pods
 // since it came. Every pod that was removed counts as a victim. Where nothing
-// happened it is refused, by the rule that people are told of: in its condition
-// PodScheduled, where the scheduler says why it found no node.
+// happened, its condition PodScheduled says the node whose leaving pods it waits for, or
+// the rule by which it is refused.
 func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 	out := scenario.Outcome{Asker: asker, Kind: victims.Refuse}
 	for _, event := range seen {
@@ -39,9 +39,16 @@ func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 		}
 	}
 	slices.Sort(out.Victims)
-	if out.Kind == victims.Refuse {
-		out.Rule = refusedBy(asker, seen)
+	if out.Kind != victims.Refuse {
+		return out
 	}
+	said := lastSaid(asker, seen)
+	if _, node, waits := strings.Cut(said, string(reasons.WaitingForRoom)+": node "); waits {
+		out.Kind = victims.Wait
+		out.Node, _, _ = strings.Cut(node, " ")
+		return out
+	}
+	out.Rule = refusedBy(said)
 	return out
 }
 
@@ -64,8 +71,8 @@ var rules = []struct {
 	{victims.RuleNotNeeded, string(victims.RuleNotNeeded)},
 }
 
-// refusedBy is the rule that is named first; empty for none.
-func refusedBy(asker string, seen []watch.Event) victims.Rule {
+// lastSaid is what condition PodScheduled of a pod said last.
+func lastSaid(asker string, seen []watch.Event) string {
 	said := ""
 	for _, event := range seen {
 		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Name == asker {
@@ -74,6 +81,11 @@ func refusedBy(asker string, seen []watch.Event) victims.Rule {
 			}
 		}
 	}
+	return said
+}
+
+// refusedBy is the rule that is named first; empty for none.
+func refusedBy(said string) victims.Rule {
 	if strings.Contains(said, string(reasons.PreemptionNever)) {
 		return victims.RuleNeverPreempt
 	}

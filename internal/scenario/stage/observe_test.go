@@ -49,6 +49,7 @@ func TestWhatHappenedIsRead(t *testing.T) {
 		{"never", []watch.Event{says("PreemptionNever: it asks nobody")}, refused(victims.RuleNeverPreempt), nil},
 		{"of another pod", []watch.Event{happens(watch.Modified, "b", corev1.PodCondition{Type: corev1.PodScheduled, Message: "PreemptionRefused: x (law 4)"})}, refused(""), nil},
 		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: victims.Hold, Node: "n1"}, nil},
+		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: victims.Wait, Node: "n1"}, nil},
 		{
 			"victims", []watch.Event{holds("a", "b"), told("b"), told("a"), removed("b"), removed("a")},
 			scenario.Outcome{Asker: "asker", Kind: victims.Preempt, Node: "n1", Victims: []string{"a", "b"}}, nil,

@@ -6,13 +6,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -79,6 +76,7 @@ func TestRoomThatCameByItself(t *testing.T) {
 	taken := running("v4", "n1", 100)
 	c.known(t, taken)
 	c.store.Upsert(c.translate(taken), c.now)
+	time.Sleep(time.Second) // two plans are no closer
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
 	if result == nil || result.NominatedNodeName == "" {
@@ -86,13 +84,11 @@ func TestRoomThatCameByItself(t *testing.T) {
 	}
 }
 
-// TestBoundWhileItIsPlannedFor: a plan for a pod that somebody else binds meanwhile means
-// nothing, whatever it comes to, and leaves nothing behind.
+// TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile has
+// no effect, whatever its outcome is.
 func TestBoundWhileItIsPlannedFor(t *testing.T) {
-	for name, end := range map[string]func(*store.Store, types.UID, *victims.Decision, time.Time) reasons.Reason{
-		"declined": (*store.Store).Decline, "forgone": (*store.Store).Forgo,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, outcome := range []victims.Outcome{victims.Refuse, victims.Wait} {
+		t.Run(string(outcome), func(t *testing.T) {
 			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
 			asker := plugintest.Pod("asker", 100)
 			c.fail(t, asker)
@@ -103,7 +99,7 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			bound := asker.DeepCopy()
 			bound.Spec.NodeName = "n1"
 			c.store.Upsert(c.translate(bound), c.now)
-			if why := end(c.store, asker.UID, &victims.Decision{Ask: attempt.Ask, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+			if why := c.store.Decline(asker.UID, &victims.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
 				t.Errorf("it is told %v", why)
 			}
 			if err := c.store.Check(); err != nil {

@@ -27,7 +27,7 @@ type trial struct {
 	// informers know before both. Nil where the snapshot lacks such pods.
 	exists func(*corev1.Pod) bool
 	// came are, by node that the filters were asked about, the pods that ended since
-	// the snapshot was made: room that came by itself.
+	// the snapshot was made.
 	came map[string]map[types.UID]bool
 	// extenders are asked after the filters.
 	extenders *extenders

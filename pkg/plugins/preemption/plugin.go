@@ -261,11 +261,8 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	d = t.extenders.judged(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
-	if d.Outcome == victims.Refuse {
+	if d.Outcome != victims.Preempt {
 		return "", s.Decline(pod.UID, &d, now)
-	}
-	if d.Outcome == victims.Hold && len(t.came[d.Node]) > 0 {
-		return "", s.Forgo(pod.UID, &d, now)
 	}
 	if why := s.Claim(pod.UID, &d, now); !why.None() {
 		return "", why

@@ -232,26 +232,19 @@ func TestManyNodesRefuse(t *testing.T) {
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "the filters refuse the nodes that preemption could make room on, whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
 }
 
-func TestLeavingPodsAreWaitedFor(t *testing.T) {
-	leaving := running("v1", "n1", 200)
-	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{leaving, running("v2", "n2", 200)})
-	on, status := c.answer(t, plugintest.Pod("asker", 100))
-	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "WaitingForRoom: node n1 is held for the pod")
-	c.wantChosen(t)
-}
-
-// TestLeavingPodsAreNotHeldFor: a pod of a queue without guarantee fits once a pod is gone
-// that leaves anyway, and does not hold its room.
+// TestLeavingPodsAreNotHeldFor: a pod that fits once a pod is gone that leaves anyway has
+// no other pod preempted, and does not hold that room, whether or not it may preempt.
 func TestLeavingPodsAreNotHeldFor(t *testing.T) {
-	leaving := running("v1", "n1", 200)
-	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
-	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{leaving})
-	asker := plugintest.Pod("asker", 100)
-	asker.Labels["queue"], asker.CreationTimestamp = "root.b", metav1.NewTime(time.Now().Add(-time.Hour))
-	on, status := c.answer(t, asker)
-	wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once the pods that are leaving are gone")
-	c.wantChosen(t)
+	for _, queue := range []string{"root.a", "root.b"} {
+		leaving := running("v1", "n1", 200)
+		leaving.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 24, 15, 0, 0, 0, time.UTC)}
+		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{leaving, running("v2", "n2", 200)})
+		asker := plugintest.Pod("asker", 100)
+		asker.Labels["queue"], asker.CreationTimestamp = queue, metav1.NewTime(time.Now().Add(-time.Hour))
+		on, status := c.answer(t, asker)
+		wantAnswer(t, on, status, "", fwk.Unschedulable, "WaitingForRoom: node n1 has room for the pod once pods that leave already are gone: ns/v1 (by 2026-11-24T15:00:00Z)")
+		c.wantChosen(t)
+	}
 }
 
 // TestHoldersShareANode: a plan may join who holds a node, for it counts what

@@ -299,8 +299,8 @@ func (x *rehearsing) plan(ctx context.Context) {
 		x.out.Node = ""
 		x.waits(x.obstacle(), store.Refusal(&d))
 		return
-	case victims.Hold:
-		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave there are gone", d.Node))
+	case victims.Wait:
+		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))
 		x.out.After = x.r.Delay.String()
 		return
 	}

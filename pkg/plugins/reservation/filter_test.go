@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
@@ -30,7 +31,8 @@ func standby(t *testing.T) {
 	t.Cleanup(func() { process.SetLeader(leader.Always()) })
 }
 
-// held is a scene in which the asker holds node n1, by what is written on it.
+// held is a scene in which the asker holds node n1, by what is written on it. Without
+// victims, the one that there was is gone.
 func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 	t.Helper()
 	standby(t)
@@ -42,6 +44,9 @@ func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 	for _, v := range victims {
 		s.handle.Create(t, v)
 		claim.Victims = append(claim.Victims, v.UID)
+	}
+	if len(victims) == 0 {
+		claim.Victims = []types.UID{"gone"}
 	}
 	plugintest.Eventually(t, func() error { return s.known(victims) })
 	asker := plugintest.Pod("asker", 100)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -259,7 +260,7 @@ func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	s.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
 	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Success, "")
 	wantStatus(t, "Permit", s.permit(t, pod), fwk.Success, "")
-	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
+	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second), Victims: []types.UID{"gone"}}
 	asker := plugintest.Pod("asker", 500)
 	asker.Status.Conditions = []corev1.PodCondition{{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Message: claim.Message()}}
 	s.handle.Create(t, asker)

@@ -36,9 +36,9 @@ func (s *Store) foretell(event *Pod) {
 	}
 	h := reservations.Hold{
 		Asker: event.UID, Namespace: event.Namespace, Name: event.Name, Node: c.Node, Since: c.Since,
-		Request: event.Request, Priority: event.Priority, Required: event.RequiredNode != "",
+		Request: event.Request, Priority: event.Priority, Required: event.RequiredNode != "", Chosen: c.Victims,
 	}
-	if s.early.Place(h) == nil { // else it has no node or no beginning, and is none
+	if s.early.Place(h) == nil { // else it is none
 		s.heldAnew = true
 	}
 }

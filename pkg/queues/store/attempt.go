@@ -1,12 +1,16 @@
 package store
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -62,10 +66,12 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if why := s.never(p); !why.None() {
 		return why
 	}
-	if p.asks.holds {
-		if why := s.keepsHold(p, now); !why.None() {
-			return why
+	if h, ok := s.holds.Of(p.UID); ok {
+		taken := s.taken(p, &h)
+		if taken.None() {
+			return makingRoom(&h)
 		}
+		s.endHold(p, reservations.Superseded, taken, now)
 	}
 	why, again := s.gate(p, now)
 	if !again.IsZero() {
@@ -186,7 +192,10 @@ func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	s.waitingInPermit = waits
 }
 
-// Decline tells that a plan came to nothing. It returns what people are told.
+// Decline tells that a plan came to nothing, or that the pod fits a node once pods that
+// leave anyway are gone. That room is not held: it is for the pod that is first in the
+// order then. The pod is planned for again when the node changes. Decline returns what
+// people are told.
 func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -195,40 +204,72 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		s.asking.during = nil
 		return over
 	}
-	why := Refusal(d)
-	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
-	s.say(p, reasons.PreemptionRefused, now)
-	p.asks.refused, p.asks.retryAt = why, now.Add(s.preemption.RetryInterval)
-	if p.sweeping().goOn(d) {
-		p.asks.retryAt = now.Add(atMostEvery)
+	why, code, watched, retry := Refusal(d), reasons.PreemptionRefused, s.named(d), s.preemption.RetryInterval
+	if d.Outcome == victims.Wait {
+		why, watched, retry = s.roomAwaited(p, d.Node)
+		code = why.Code
 	}
+	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
+	s.say(p, code, now)
+	if p.sweeping().goOn(d) {
+		retry = atMostEvery
+	}
+	p.asks.refused, p.asks.retryAt = why, now.Add(retry)
 	if t := p.twins; t != nil {
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
 	s.arm(p, p.asks.retryAt)
 	s.asking.toil.spend(len(s.scenery.nodes), d.FitsCalls, now)
-	s.watch(p, s.named(d))
+	s.watch(p, watched)
 	s.stirMissed(p)
 	return why
 }
 
-// Forgo tells that a plan which takes nobody's place is not put into force, for its node
-// got room by itself while the plan was made. That room is for who is first in the
-// order, which a hold would pass over: the pod is tried again in its turn, and planned
-// for if others have the room by then. It returns what people are told.
-func (s *Store) Forgo(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	s.mu.Lock()
-	defer s.unlock(now)
-	s.asking.during = nil
-	p, over := s.planned(uid)
-	if !over.None() {
-		return over
+// roomAwaited says what a pod waits for that fits a node without victims, which changes end
+// that, and after which time the pod is planned for without such a change.
+func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []named, retry time.Duration) {
+	watched, retry = []named{{queue: queues.NoQueue, node: node}}, s.preemption.RetryInterval
+	leaving := s.awaitedOfQueues(p)
+	if len(leaving) > 0 {
+		watched = append(watched, s.pathOf(p)...)
 	}
-	why := reasons.New(reasons.InOrder, "pods on node %s ended while this pod was tried; it is tried again in its turn", d.Node)
-	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
-	p.asks.retryAt = now.Add(atMostEvery)
-	s.arm(p, p.asks.retryAt)
-	return why
+	leaving = append(leaving, s.awaited(&reservations.Hold{Node: node})...)
+	var until []string
+	for _, h := range s.holds.Holders(node) {
+		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
+	}
+	if len(leaving) > 0 {
+		until = append(until, "pods that leave already are gone: "+s.whoLeaves(leaving, node))
+	}
+	if _, why := s.unusable(node); !why.None() {
+		return why, watched, retry
+	}
+	if len(until) == 0 {
+		return reasons.New(reasons.WaitingForRoom, "pods on node %s ended while this pod was tried; it is tried again in its turn", node), watched, atMostEvery
+	}
+	return reasons.New(reasons.WaitingForRoom, "node %s has room for the pod once %s; the pod that is first in the order then gets it",
+		node, strings.Join(until, ", and ")), watched, retry
+}
+
+// whoLeaves names pods that leave, with their nodes where those are other ones, and says
+// when the last of them is gone.
+func (s *Store) whoLeaves(uids []types.UID, node string) string {
+	slices.Sort(uids)
+	var names []string
+	var last time.Time
+	for _, uid := range slices.Compact(uids) {
+		v := s.pods[uid]
+		name := v.Namespace + "/" + v.Name
+		if v.on.name != node {
+			name += " of node " + v.on.name
+		}
+		names, last = append(names, name), latest(last, v.GoneBy)
+	}
+	slices.Sort(names)
+	if last.IsZero() {
+		return listed(names)
+	}
+	return listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
 // planned is the pod that a plan was made for, or why that means nothing any more: it

@@ -51,9 +51,6 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	if !why.None() {
 		return why
 	}
-	if len(chosen) == 0 && !p.apart() && !s.mayAsk(p) {
-		return s.awaitRoom(p, d, now)
-	}
 	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
 		s.say(p, reasons.PreemptionPaced, now)
 		return s.paced(p, at)
@@ -75,22 +72,6 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	s.enterStep(p, Step{Kind: StepHeld, Hold: placed, Decision: d, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
 	return reasons.Reason{}
-}
-
-// awaitRoom refuses to hold a node for a pod that may not preempt (law 4) and fits once
-// pods that are leaving are gone. That room is for the pod that is first in the order
-// then, which a hold would pass over.
-func (s *Store) awaitRoom(p *pod, d *victims.Decision, now time.Time) reasons.Reason {
-	why := reasons.New(reasons.WaitingForRoom,
-		"node %s has room for the pod once the pods that are leaving are gone; the pod that is first in the order then gets it", d.Node)
-	s.say(p, why.Code, now)
-	p.asks.triedAt, p.asks.refused, p.asks.retryAt = now, why, now.Add(s.preemption.RetryInterval)
-	if t := p.twins; t != nil {
-		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
-	}
-	s.arm(p, p.asks.retryAt)
-	s.watch(p, []named{{queue: queues.NoQueue, node: d.Node}})
-	return why
 }
 
 // DecisionID names a decision: whom it was for, and when.

@@ -249,7 +249,7 @@ func (c *cluster) needless(o *object, h reservations.Hold) bool {
 	all := d.Victims
 	for i := range all {
 		if d.Victims = slices.Delete(slices.Clone(all), i, i+1); len(d.Victims) == 0 {
-			d.Outcome = victims.Hold
+			d.Outcome = victims.Wait
 		}
 		if victims.Lawful(w, d, victims.Params{StrictGuarantee: c.options.StrictGuarantee}) == nil {
 			return true

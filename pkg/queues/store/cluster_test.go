@@ -417,7 +417,7 @@ func (c *cluster) conclude() {
 	o, d := p.o, p.decision
 	switch {
 	case d == nil:
-	case d.Outcome == victims.Refuse:
+	case d.Outcome != victims.Preempt:
 		c.live.Decline(o.UID, d, c.now)
 	case c.live.Claim(o.UID, d, c.now).None():
 		c.progress++

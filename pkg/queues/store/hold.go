@@ -321,19 +321,6 @@ func (s *Store) bindingHold(p *pod) bool {
 	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.missed < missesAtOnce)
 }
 
-// keepsHold says why an asker whose cycle failed goes on waiting for its node;
-// none when the hold is over, because others took the room.
-func (s *Store) keepsHold(p *pod, now time.Time) reasons.Reason {
-	h, _ := s.holds.Of(p.UID)
-	taken := s.taken(p, &h)
-	young := len(h.Chosen) == 0 && now.Before(h.Since.Add(atMostEvery)) // the pace says nothing of plans without victims
-	if taken.None() || young {
-		return makingRoom(&h)
-	}
-	s.endHold(p, reservations.Superseded, taken, now)
-	return reasons.Reason{}
-}
-
 // taken says who took the room that was made for an asker, once all who were to
 // make it are gone: pods on its node, or in a queue at its max. None if nobody.
 func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {

@@ -127,21 +127,25 @@ func newcomers(pods []*pod, began uint32) string {
 		return cmp.Or(cmp.Compare(a.arrival-began, b.arrival-began), cmp.Compare(a.UID, b.UID))
 	})
 	var names []string
-	for i, p := range pods {
-		if i == mostNamed {
-			names = append(names, fmt.Sprintf("and %d more", len(pods)-mostNamed))
-			break
-		}
+	for _, p := range pods {
 		name := p.Namespace + "/" + p.Name
 		if p.Scheduler != "" {
 			name += " of " + p.Scheduler
 		}
 		names = append(names, name)
 	}
-	return strings.Join(names, ", ")
+	return listed(names)
 }
 
 const mostNamed = 5
+
+// listed joins the first names, and counts the others.
+func listed(names []string) string {
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
 
 // tookNode says which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *node) reasons.Reason {

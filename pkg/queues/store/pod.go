@@ -44,6 +44,8 @@ type Pod struct {
 	Deleting bool
 	// Preempted is true once a scheduler has written on the pod that it goes to make room.
 	Preempted bool
+	// GoneBy is when its grace period ends; zero while it is not deleted.
+	GoneBy time.Time
 	// Terminal is true once the pod succeeded or failed; it uses nothing then.
 	Terminal bool
 	// Health is what it is to the disruption budgets that cover it.

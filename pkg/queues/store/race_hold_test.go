@@ -58,7 +58,7 @@ func (a *arena) ask(i int, now time.Time) {
 	}
 	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict})
 	switch {
-	case d.Outcome == victims.Refuse:
+	case d.Outcome != victims.Preempt:
 		a.Decline(p.UID, &d, now)
 	case a.Claim(p.UID, &d, now).None():
 		return

@@ -37,7 +37,7 @@ func (s *script) planned(p *Pod) (text string, done bool) {
 		return why.String(), false
 	}
 	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
-	if d.Outcome == victims.Refuse {
+	if d.Outcome != victims.Preempt {
 		return s.store.Decline(p.UID, &d, s.now).String(), false
 	}
 	if why := s.store.Claim(p.UID, &d, s.now); !why.None() {

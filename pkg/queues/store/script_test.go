@@ -386,6 +386,9 @@ func setPod(p *Pod, word string) bool {
 		p.Told = reasons.Code(value)
 	case "deleting":
 		p.Deleting = flag
+		if grace, err := time.ParseDuration(value); err == nil {
+			p.GoneBy = epoch.Add(grace)
+		}
 	case "done":
 		p.Terminal = flag
 	case "foreign":
