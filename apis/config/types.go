@@ -144,6 +144,8 @@ type NodeReservationArgs struct {
 
 	// ReservationTimeout is how long a hold lasts after its last victim is gone.
 	ReservationTimeout metav1.Duration
+	// MaxVictimGrace bounds the grace period of victims. Nil means their own.
+	MaxVictimGrace *metav1.Duration
 	// PreemptionStartDelay is the age a DaemonSet pod's hold must reach before
 	// pods are preempted for it. Zero means at once.
 	PreemptionStartDelay metav1.Duration

@@ -6,6 +6,7 @@
 package config
 
 import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -14,6 +15,11 @@ func (in *NodeReservationArgs) DeepCopyInto(out *NodeReservationArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
 	out.ReservationTimeout = in.ReservationTimeout
+	if in.MaxVictimGrace != nil {
+		in, out := &in.MaxVictimGrace, &out.MaxVictimGrace
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	out.PreemptionStartDelay = in.PreemptionStartDelay
 	if in.VictimSelection != nil {
 		in, out := &in.VictimSelection, &out.VictimSelection

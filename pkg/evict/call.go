@@ -142,11 +142,16 @@ func (e *Executor) setStatus(ctx context.Context, pod store.Ref, c corev1.PodCon
 	return err
 }
 
-// remove deletes a pod with its own grace period, or fails with errGone.
-func (e *Executor) remove(ctx context.Context, pod store.Ref) error {
-	err := e.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name,
-		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err = e.meaning(ctx, pod, err); err != nil && !errors.Is(err, errGone) {
+// remove deletes a victim, or fails with errGone. The delete shortens a grace period of
+// the pod that is longer than the victim's.
+func (e *Executor) remove(ctx context.Context, v *victim) error {
+	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID))}
+	if own := v.pod.Spec.TerminationGracePeriodSeconds; own != nil && v.Grace > 0 && *own > int64(v.Grace/time.Second) {
+		seconds := int64(v.Grace / time.Second)
+		options.GracePeriodSeconds = &seconds
+	}
+	err := e.Client.CoreV1().Pods(v.Namespace).Delete(ctx, v.Name, options)
+	if err = e.meaning(ctx, v.Ref, err); err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return err

@@ -118,6 +118,31 @@ func TestPodsKeepTheirGracePeriod(t *testing.T) {
 	})
 }
 
+// mostGrace is the cap of TestGraceIsCapped, in seconds.
+const mostGrace = 300
+
+// TestGraceIsCapped: a delete shortens the grace period of a pod that has a longer one
+// than victims may have, and says nothing to others.
+func TestGraceIsCapped(t *testing.T) {
+	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
+		for name, own := range map[string]int64{"v1": 365 * 24 * 3600, "v2": mostGrace, "v3": 10} {
+			o.cluster.update(name, func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = &own })
+		}
+		going := victimsOf("a", "v1", "v2", "v3")
+		for i := range going {
+			going[i].Grace = mostGrace * time.Second
+		}
+		o.books.plan(disruptFor("a", "v1", "v2", "v3"), going...)
+		pass(time.Second)
+		o.expectGone(t, "v1", "v2", "v3")
+		for _, c := range o.cluster.made() {
+			if c.verb == "delete" && (c.grace != nil) != (c.pod == "v1") {
+				t.Errorf("%s: grace %v", c, c.grace)
+			}
+		}
+	})
+}
+
 // TestAFinalFailureIsRolledBack: nobody has left, so nobody does, and nobody is
 // marked any more.
 func TestAFinalFailureIsRolledBack(t *testing.T) {

@@ -89,7 +89,7 @@ func (d *disruption) delete(ctx context.Context, v *victim) error {
 	var begun bool
 	err := d.step(ctx, func(ctx context.Context) error {
 		begun = true
-		return d.remove(ctx, v.Ref)
+		return d.remove(ctx, v)
 	})
 	if err == nil || errors.Is(err, errGone) && v.sent {
 		d.tellVictim(v)

@@ -1,6 +1,9 @@
 package informer
 
 import (
+	"math"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
@@ -17,6 +20,7 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Created:       pod.CreationTimestamp.Time,
 		Node:          pod.Spec.NodeName,
 		Deleting:      pod.DeletionTimestamp != nil,
+		Grace:         grace(pod),
 		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Gated:         len(pod.Spec.SchedulingGates) > 0,
 		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
@@ -47,6 +51,14 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		p.Priority = *pod.Spec.Priority
 	}
 	return p
+}
+
+// grace is how long a pod has to stop once it is deleted; the API server fills in 30s.
+func grace(pod *corev1.Pod) time.Duration {
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
+	}
+	return 0
 }
 
 // health is what upstream's eviction and its disruption controller see of a pod.

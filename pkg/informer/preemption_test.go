@@ -264,9 +264,13 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	pod.UID, pod.Annotations = "u1", map[string]string{corev1.MirrorPodAnnotationKey: "x", AllowPreemption: "false"}
 	pod.Spec.PriorityClassName, pod.Spec.PreemptionPolicy = "gold", ptr.To(corev1.PreemptNever)
 	pod.Spec.NodeName, pod.Spec.SchedulerName = "n1", "other"
+	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](3600)
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
+	})
 	want := store.Pod{
 		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		Node: "n1", Foreign: true, Scheduler: "other", NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
+		Node: "n1", Foreign: true, Scheduler: "other", Grace: time.Hour, Preempted: true, NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
 	}
 	if diff := cmp.Diff(want, (&Options{ClaimedOwners: true}).Translate(pod)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -27,7 +27,7 @@ type cost struct {
 // counts are the criteria that count or measure.
 type counts struct {
 	optedOut, violations, originators int64
-	priority                          int64
+	priority, slow                    int64
 	victims                           int64
 	waste, wasteOf                    int64
 }
@@ -166,6 +166,9 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 		if p.originator {
 			c.originators++
 		}
+		if p.slow {
+			c.slow++
+		}
 		c.priority = max(c.priority, o.alone(i).priority)
 	}
 	c.violations = o.violations(set)
@@ -250,6 +253,7 @@ func (o *oracle) compareCounts(a, b counts) int {
 		{"violations", cmp.Compare(a.violations, b.violations)},
 		{"originators", cmp.Compare(a.originators, b.originators)},
 		{"priority", cmp.Compare(a.priority, b.priority)},
+		{"slow", cmp.Compare(a.slow, b.slow)},
 		{"victims", cmp.Compare(a.victims, b.victims)},
 		{"waste", cmp.Compare(a.waste*b.wasteOf, b.waste*a.wasteOf)},
 	})

@@ -31,6 +31,7 @@ type entry struct {
 	kind       class // its class, whatever its budgets still allow
 	protection Protection
 	originates bool // as an originator
+	slow       bool
 }
 
 const (
@@ -76,7 +77,7 @@ func newDigest(pods []*Pod) *digest {
 }
 
 func newEntry(p *Pod) entry {
-	e := entry{pod: p, created: p.Created.Unix(), app: hash(p.App), priority: p.Priority, protection: p.Protection, originates: p.Originator}
+	e := entry{pod: p, created: p.Created.Unix(), app: hash(p.App), priority: p.Priority, protection: p.Protection, originates: p.Originator, slow: p.Slow}
 	switch len(p.Budgets) {
 	case 0:
 		e.budget = noBudget

@@ -157,6 +157,7 @@ func (g *generator) whoRuns() {
 			p.protection = victims.Protection(g.between(1, 5))
 			p.preempted = p.created%2 == 0 // of those that leave
 		}
+		p.slow = (i+p.created+len(m.nodes))%4 == 0
 		for b := range m.budgets {
 			if g.chance(40) {
 				p.budgets = append(p.budgets, b)

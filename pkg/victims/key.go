@@ -16,6 +16,7 @@ type harm struct {
 	violations  int64 // victims that a budget of theirs allows no more
 	originators int
 	priority    int64 // highest effective priority of a victim
+	slow        int   // victims that take longer to stop than a hold lasts
 	victims     int
 }
 
@@ -32,6 +33,8 @@ func compareHarm(a, b harm) int {
 		return cmp.Compare(a.originators, b.originators)
 	case a.priority != b.priority:
 		return cmp.Compare(a.priority, b.priority)
+	case a.slow != b.slow:
+		return cmp.Compare(a.slow, b.slow)
 	}
 	return cmp.Compare(a.victims, b.victims)
 }
@@ -44,6 +47,7 @@ func (h *harm) add(c *candidate, allowed []int64) {
 	h.optedOut += rankOf(c.kind == optedOut)
 	h.originators += rankOf(c.originates)
 	h.priority = max(h.priority, c.priority)
+	h.slow += rankOf(c.slow)
 	if c.budget == noBudget {
 		return
 	}
@@ -68,11 +72,12 @@ type plan struct {
 
 // comparePlans orders plans, least harm first:
 //
-//  1. opted-out victims          6. what is freed beyond need
-//  2. budget violations          7. creation, youngest first
-//  3. originators                8. edges to the common ancestors
-//  4. highest priority           9. node name
-//  5. victims                   10. UIDs
+//  1. opted-out victims          7. what is freed beyond need
+//  2. budget violations          8. creation, youngest first
+//  3. originators                9. edges to the common ancestors
+//  4. highest priority          10. node name
+//  5. slow victims              11. UIDs
+//  6. victims
 func comparePlans(a, b *plan) int {
 	if c := compareHarm(a.harm, b.harm); c != 0 {
 		return c

@@ -22,6 +22,7 @@ type kind struct {
 	request, budgets    string
 	priority            int32
 	optedOut, originate bool
+	slow                bool
 	onNode              bool
 }
 
@@ -32,7 +33,7 @@ func (o *oracle) kinds(node int, pods []int) [][]int {
 	for _, i := range pods {
 		p := o.pods[i]
 		k := kind{
-			o.queues[p.queue].path, p.app, fmt.Sprint(p.request), fmt.Sprint(p.budgets), p.priority, p.optedOut, p.originator, p.node == node,
+			o.queues[p.queue].path, p.app, fmt.Sprint(p.request), fmt.Sprint(p.budgets), p.priority, p.optedOut, p.originator, p.slow, p.node == node,
 		}
 		at, known := byKind[k]
 		if !known {

@@ -56,6 +56,7 @@ type mpod struct {
 	created    int // seconds
 	optedOut   bool
 	originator bool
+	slow       bool
 	protection victims.Protection
 	preempted  bool // of one that leaves: a plan chose it
 	budgets    []int
@@ -249,7 +250,7 @@ func (p *mpod) pod(ids, budgets []int, amounts func([]int64) victims.Amounts) *v
 	out := &victims.Pod{
 		UID: p.uid, Namespace: "default", Name: p.uid, Leaf: queues.NoQueue, App: p.app, Request: amounts(p.request),
 		Priority: p.priority, Created: epoch.Add(time.Duration(p.created) * time.Second),
-		OptedOut: p.optedOut, Originator: p.originator, Protection: p.protection,
+		OptedOut: p.optedOut, Originator: p.originator, Slow: p.slow, Protection: p.protection,
 	}
 	if p.queue >= 0 {
 		out.Leaf = queues.ID(ids[p.queue])

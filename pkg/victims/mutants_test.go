@@ -43,6 +43,7 @@ var mutants = []struct {
 	{[]string{"once"}, 2}, // a pod of two budgets
 	{[]string{"originators"}, 10},
 	{[]string{"priority"}, 10},
+	{[]string{"slow"}, 10},
 	{[]string{"victims"}, 10}, // minimality
 	{[]string{"waste"}, 10},
 	{[]string{"creation"}, 10},

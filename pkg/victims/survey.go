@@ -51,11 +51,11 @@ func (c class) harm() harm {
 // exceeds tells whether every set of at least so many victims with this one does
 // more harm than h.
 func (c *candidate) exceeds(h *harm, victims int) bool {
-	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 {
-		return c.priority > h.priority || c.priority == h.priority && victims > h.victims
+	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 && h.slow == 0 {
+		return c.priority > h.priority || c.priority == h.priority && (c.slow || victims > h.victims)
 	}
 	least := c.class.harm()
-	least.priority, least.victims = c.priority, victims
+	least.priority, least.slow, least.victims = c.priority, rankOf(c.slow), victims
 	return compareHarm(least, *h) > 0
 }
 
@@ -80,7 +80,7 @@ var boundless = bounds{
 func (p *plan) bounds() bounds {
 	b, h := boundless, &p.harm
 	same := *h
-	same.priority, same.victims = harmless.priority, harmless.victims
+	same.priority, same.slow, same.victims = harmless.priority, 0, harmless.victims
 	for c := range classes {
 		switch by := compareHarm(c.harm(), same); {
 		case by > 0:
@@ -99,7 +99,7 @@ func (p *plan) bounds() bounds {
 // same priority, and a single victim wastes at least what the smallest does.
 func (sv *survey) tighten(best *plan) {
 	h := &best.harm
-	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 {
+	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 || h.slow != 0 {
 		return
 	}
 	var least resources.Share
@@ -247,6 +247,8 @@ func (s *scene) byHarm(a, b *candidate) int {
 		return cmp.Compare(a.class, b.class)
 	case a.priority != b.priority:
 		return cmp.Compare(a.priority, b.priority)
+	case a.slow != b.slow:
+		return cmp.Compare(rankOf(a.slow), rankOf(b.slow))
 	}
 	for _, t := range s.byName {
 		if c := cmp.Compare(b.request.at(t), a.request.at(t)); c != 0 {
@@ -266,7 +268,7 @@ func (s *scene) byHarm(a, b *candidate) int {
 // alike tells whether no criterion before creation tells two candidates apart:
 // taking the younger is as good as taking the other.
 func alike(a, b *candidate) bool {
-	return a.route == b.route && a.onNode == b.onNode && a.priority == b.priority &&
+	return a.route == b.route && a.onNode == b.onNode && a.priority == b.priority && a.slow == b.slow &&
 		a.pod.OptedOut == b.pod.OptedOut && a.pod.Originator == b.pod.Originator &&
 		slices.Equal(a.request, b.request) && slices.Equal(a.pod.Budgets, b.pod.Budgets)
 }

@@ -79,6 +79,8 @@ type Pod struct {
 	OptedOut bool
 	// Originator pods own another pod of their application, or are its oldest.
 	Originator bool
+	// Slow pods have a grace period that is longer than a hold lasts.
+	Slow       bool
 	Protection Protection
 	// Budgets are the indexes of the PodDisruptionBudgets that cover the pod.
 	Budgets []int

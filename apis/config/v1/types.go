@@ -232,6 +232,12 @@ type NodeReservationArgs struct {
 	// +optional
 	ReservationTimeout *metav1.Duration `json:"reservationTimeout,omitempty"`
 
+	// MaxVictimGrace bounds the time that a preempted pod has to stop, as a
+	// duration: the delete shortens a longer terminationGracePeriodSeconds of the
+	// pod. Default: none, the pod's own. Bounds: 1s to 24h, whole seconds.
+	// +optional
+	MaxVictimGrace *metav1.Duration `json:"maxVictimGrace,omitempty"`
+
 	// PreemptionStartDelay is the age the hold of a DaemonSet pod must reach
 	// before pods are preempted for it, as a duration. Default: 0s, at once.
 	// Bounds: 0s to 24h.

@@ -58,6 +58,7 @@ func autoConvert_v1_NodeReservationArgs_To_config_NodeReservationArgs(in *NodeRe
 	if err := metav1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.ReservationTimeout, &out.ReservationTimeout, s); err != nil {
 		return err
 	}
+	out.MaxVictimGrace = (*metav1.Duration)(unsafe.Pointer(in.MaxVictimGrace))
 	if err := metav1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.PreemptionStartDelay, &out.PreemptionStartDelay, s); err != nil {
 		return err
 	}
@@ -81,6 +82,7 @@ func autoConvert_config_NodeReservationArgs_To_v1_NodeReservationArgs(in *config
 	if err := metav1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.ReservationTimeout, &out.ReservationTimeout, s); err != nil {
 		return err
 	}
+	out.MaxVictimGrace = (*metav1.Duration)(unsafe.Pointer(in.MaxVictimGrace))
 	if err := metav1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.PreemptionStartDelay, &out.PreemptionStartDelay, s); err != nil {
 		return err
 	}

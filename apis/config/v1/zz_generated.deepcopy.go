@@ -19,6 +19,11 @@ func (in *NodeReservationArgs) DeepCopyInto(out *NodeReservationArgs) {
 		*out = new(metav1.Duration)
 		**out = **in
 	}
+	if in.MaxVictimGrace != nil {
+		in, out := &in.MaxVictimGrace, &out.MaxVictimGrace
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.PreemptionStartDelay != nil {
 		in, out := &in.PreemptionStartDelay, &out.PreemptionStartDelay
 		*out = new(metav1.Duration)

@@ -12,6 +12,8 @@ import (
 const (
 	minReservationTimeout   = 100 * time.Millisecond
 	maxReservationTimeout   = 24 * time.Hour
+	minVictimGrace          = time.Second
+	maxVictimGrace          = 24 * time.Hour
 	maxPreemptionStartDelay = 24 * time.Hour
 )
 
@@ -28,6 +30,10 @@ func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationA
 		minReservationTimeout, maxReservationTimeout)
 	errs = append(errs, between(path.Child("preemptionStartDelay"), args.PreemptionStartDelay,
 		0, maxPreemptionStartDelay)...)
+	if grace := args.MaxVictimGrace; grace != nil {
+		errs = append(errs, between(path.Child("maxVictimGrace"), *grace, minVictimGrace, maxVictimGrace)...)
+		errs = append(errs, wholeSeconds(path.Child("maxVictimGrace"), *grace)...)
+	}
 	if !slices.Contains(classOrders, args.ClassOrder) {
 		errs = append(errs, field.NotSupported(path.Child("classOrder"), args.ClassOrder, classOrders))
 	}

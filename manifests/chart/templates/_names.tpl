@@ -87,10 +87,15 @@ whatever revision, on a node that has one. */ -}}
     {{- if ne .Values.rest.authorization "None" }}
     restAuthorization: {{ .Values.rest.authorization }}
     {{- end }}
-{{- if ne .Values.holdTaint "Auto" }}
+{{- if or (ne .Values.holdTaint "Auto") .Values.maxVictimGrace }}
 - name: NodeReservation
   args:
+    {{- if ne .Values.holdTaint "Auto" }}
     holdTaint: {{ .Values.holdTaint }}
+    {{- end }}
+    {{- if .Values.maxVictimGrace }}
+    maxVictimGrace: {{ .Values.maxVictimGrace }}
+    {{- end }}
 {{- end }}
 {{- end -}}
 

@@ -66,6 +66,9 @@ func (p *Process) applyPreemption() {
 	}
 	if a := p.reservation; a != nil {
 		o.HoldTimeout = a.ReservationTimeout.Duration
+		if a.MaxVictimGrace != nil {
+			o.MaxVictimGrace = a.MaxVictimGrace.Duration
+		}
 		o.Required = requiredParams(a)
 	}
 	s.SetPreemption(o)

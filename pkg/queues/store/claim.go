@@ -137,7 +137,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	s.holdsChanged()
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h)})
+		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h), Grace: s.preemption.grace(v.Pod)})
 		s.noteSaid(Chosen, v, out[len(out)-1].Note)
 	}
 	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)

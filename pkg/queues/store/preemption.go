@@ -21,6 +21,8 @@ type PreemptionOptions struct {
 	IgnorePodOptOut bool
 	// HoldTimeout is how long a hold lasts after its last victim is gone.
 	HoldTimeout time.Duration
+	// MaxVictimGrace bounds the grace period of victims; 0 is no bound.
+	MaxVictimGrace time.Duration
 	// Required are the settings of decisions for pods that require a node, without
 	// the filters.
 	Required required.Params
@@ -41,13 +43,22 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	if s.preemption.IgnorePodOptOut != o.IgnorePodOptOut {
 		s.touchAll()
 	}
-	if !reflect.DeepEqual(s.preemption.Required, o.Required) {
+	if !reflect.DeepEqual(s.preemption.Required, o.Required) || s.preemption.HoldTimeout != o.HoldTimeout ||
+		s.preemption.MaxVictimGrace != o.MaxVictimGrace {
 		s.touchAll()
 	}
 	s.preemption, s.dueAnew = o, true
 	s.index.SetStrict(o.StrictGuarantee)
 	s.lane.index.SetStrict(o.StrictGuarantee)
 	s.asking.order.index.SetStrict(o.StrictGuarantee)
+}
+
+// grace is how long a pod has to stop once it is preempted.
+func (o *PreemptionOptions) grace(p *Pod) time.Duration {
+	if o.MaxVictimGrace > 0 {
+		return min(p.Grace, o.MaxVictimGrace)
+	}
+	return p.Grace
 }
 
 // Preemption returns the options in force.

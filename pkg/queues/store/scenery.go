@@ -90,7 +90,7 @@ func (s *Store) podView(p *pod) *victims.Pod {
 	v := &victims.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: s.scenery.amounts(p.uses), Priority: p.Priority, Created: p.Created,
-		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Protection: s.protection(p), Budgets: s.budgetsFor(p),
+		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Slow: s.preemption.grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
 	}
 	if p.app != nil {
 		v.Leaf, v.App = p.app.leaf, p.app.name.String()

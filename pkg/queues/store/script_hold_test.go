@@ -121,7 +121,11 @@ func (s *script) commit(p *Pod) string {
 	}
 	var names []string
 	for _, v := range going {
-		names = append(names, v.Name+" of "+cmp.Or(v.Queue, "no queue"))
+		name := v.Name + " of " + cmp.Or(v.Queue, "no queue")
+		if v.Grace > 0 { // the script said one
+			name += " within " + v.Grace.String()
+		}
+		names = append(names, name)
 	}
 	return fmt.Sprintf("to go: [%s]", strings.Join(names, ", "))
 }
@@ -157,6 +161,8 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 			o.StrictGuarantee = true
 		case "timeout":
 			o.HoldTimeout = duration(t, d, arg.Vals[0])
+		case "grace":
+			o.MaxVictimGrace = duration(t, d, arg.Vals[0])
 		case "start-delay":
 			o.Required.StartDelay = duration(t, d, arg.Vals[0])
 		case "select":

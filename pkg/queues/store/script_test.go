@@ -52,7 +52,7 @@ import (
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT] [types=N]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
-//	     [tier=T] [preempted] [unready] [not-started] [originator] [!originator] [role]
+//	     [tier=T] [preempted] [grace=D] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -82,7 +82,7 @@ import (
 //	keeps-off NODE              prints for which asker other schedulers are kept off
 //	vacated                     prints the nodes whose pods that were turned away may come
 //	standby | lead              another process leads, or this one
-//	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [start-delay=D]
+//	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
 //	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign]
 //	node-changed NAME           the taints of a node are others
 //	node-refuses POD...         the filters refuse node n1, which they hold, whichever pods go
@@ -374,6 +374,8 @@ func setPod(p *Pod, word string) bool {
 		p.Node, p.Health = value, Ready
 	case "tier":
 		p.Labels["tier"] = value
+	case "grace":
+		p.Grace, _ = time.ParseDuration(value)
 	case "preempted":
 		p.Preempted = flag
 	case "unready":

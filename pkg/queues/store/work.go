@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -52,6 +54,8 @@ type Victim struct {
 	Queue string
 	// Note is what people are told on the victim: the asker, both queues, the laws.
 	Note string
+	// Grace is how long it has to stop.
+	Grace time.Duration
 }
 
 // work is what there is to write and nobody has taken.
