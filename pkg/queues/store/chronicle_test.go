@@ -6,10 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -137,34 +135,17 @@ func (y *story) use(h *Happening, more resources.Vector) {
 	}
 }
 
-// reader is a store whose chronicle somebody reads.
+// reader reads the chronicle of a store.
 type reader struct {
-	*Store
 	story story
 	spare Chronicle
 	bug   string
-	calls int
-	wrong error
-}
-
-func (r *reader) Start(now time.Time) {
-	r.KeepChronicle()
-	r.Store.Start(now)
-	r.story = storyOf(r.Store)
-}
-
-func (r *reader) TakeActivations() []Ref {
-	taken := r.Store.TakeActivations()
-	if r.Started() && r.wrong == nil {
-		r.wrong = r.read()
-	}
-	return taken
 }
 
 // read follows the chronicle and compares.
-func (r *reader) read() error {
-	j := r.TakeChronicle(r.spare)
-	if r.calls++; r.bug != "" {
+func (r *reader) read(s *Store) error {
+	j := s.TakeChronicle(r.spare)
+	if r.bug != "" {
 		j.Happenings = slices.Clone(j.Happenings)
 		for i := range j.Happenings {
 			if h := &j.Happenings[i]; h.Kind == planted[r.bug] {
@@ -191,7 +172,7 @@ func (r *reader) read() error {
 	}
 	j.Reset()
 	r.spare = j
-	is := storyOf(r.Store)
+	is := storyOf(s)
 	is.used, r.story.used = nil, maps.Clone(r.story.used)
 	was := r.story
 	if was.used = nil; !reflect.DeepEqual(was, is) {
@@ -208,52 +189,9 @@ var planted = map[string]Happened{
 	"capacity is lost": CapacityChanged,
 }
 
-// tellsAll lives a life and says where the chronicle differed from the store.
-func tellsAll(run func(func(*Store) live) error, bug string) error {
-	var readers []*reader
-	err := run(func(s *Store) live {
-		r := &reader{Store: s, bug: bug}
-		if s.Started() { // of a process that stood by
-			s.chronicle = chronicle{wanted: true, open: true}
-			r.story = storyOf(s)
-		}
-		readers = append(readers, r)
-		return r
-	})
-	for _, r := range readers {
-		if r.wrong != nil {
-			return r.wrong
-		}
-	}
-	return err
-}
-
-func TestChronicleTellsAll(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		if err := tellsAll(lives().Draw(t, "life").run, ""); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestChronicleTellsOfWhoMakesRoom(t *testing.T) {
-	for seed := range 40 {
-		if err := tellsAll(newStrife(seed).run, ""); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-	}
-}
-
 func TestChronicleWithPlantedBugs(t *testing.T) {
 	for _, bug := range slices.Sorted(maps.Keys(planted)) {
-		t.Run(bug, func(t *testing.T) {
-			for seed := range 100 {
-				if tellsAll(newStrife(seed).run, bug) != nil || tellsAll(lives().Example(seed).run, bug) != nil {
-					return
-				}
-			}
-			t.Error("nobody noticed")
-		})
+		t.Run(bug, func(t *testing.T) { expectNotice(t, func(r *readers) { r.chronicle.bug = bug }) })
 	}
 }
 

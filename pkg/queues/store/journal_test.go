@@ -1,12 +1,15 @@
 package store
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -48,54 +51,104 @@ func TestAJournalThatNobodyReads(t *testing.T) {
 // TestWhatTheJournalLacks: the stranger who reads journals notices steps that are
 // missing, doubled, or about another hold.
 func TestWhatTheJournalLacks(t *testing.T) {
-	for _, bug := range []string{"", "an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold"} {
+	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold"} {
 		t.Run(bug, func(t *testing.T) {
-			found := 0
-			for seed := range 25 {
-				c := newStrife(seed)
-				if err := c.run(func(s *Store) live { return &forger{Store: s, bug: bug} }); err != nil {
-					found++
-				}
-			}
-			if (found > 0) != (bug != "") {
-				t.Errorf("noticed in %d of 25 histories", found)
-			}
+			expectNotice(t, func(r *readers) { r.forge = func(steps []Step) []Step { return forge(steps, bug) } })
 		})
 	}
 }
 
-// forger is a store whose journal is tampered with.
-type forger struct {
-	*Store
-	bug string
-}
-
-func (f *forger) Tick(now time.Time) {
-	f.Store.Tick(now)
-	f.tamper()
-}
-
-func (f *forger) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
-	defer f.tamper()
-	return f.Store.Claim(uid, d, now)
-}
-
-func (f *forger) tamper() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out []Step
-	for _, s := range f.journal.steps {
+func forge(steps []Step, bug string) (out []Step) {
+	for _, s := range steps {
 		switch {
-		case s.Kind == StepEnded && f.bug == "an end is lost", s.Kind == StepHeld && f.bug == "a beginning is lost":
+		case s.Kind == StepEnded && bug == "an end is lost", s.Kind == StepHeld && bug == "a beginning is lost":
 			continue
-		case s.Kind == StepHeld && s.Required == nil && f.bug == "a beginning is told twice":
+		case s.Kind == StepHeld && s.Required == nil && bug == "a beginning is told twice":
 			out = append(out, s)
-		case s.Kind == StepEnded && f.bug == "an end is of another hold":
+		case s.Kind == StepEnded && bug == "an end is of another hold":
 			s.Hold.Since = s.Hold.Since.Add(1)
 		}
 		out = append(out, s)
 	}
-	f.journal.steps = out
+	return out
+}
+
+// chapter is what the journal of a store says, read as a stranger would.
+type chapter struct {
+	holds map[types.UID]reservations.Hold // that were begun and did not end
+}
+
+// follow reads steps, and compares what they come to with what is so.
+func (ch *chapter) follow(s *Store, steps []Step) error {
+	for i := range steps {
+		if err := ch.read(&steps[i]); err != nil {
+			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
+		}
+	}
+	if len(ch.holds) != len(s.holds.View().All()) {
+		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.holds.View().All()))
+	}
+	for asker, h := range ch.holds {
+		now, ok := s.holds.Of(asker)
+		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
+			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
+		}
+	}
+	return nil
+}
+
+// read follows a step.
+func (ch *chapter) read(s *Step) error {
+	h, held := ch.holds[s.UID]
+	if s.Kind != StepRefused && s.Kind != StepHeld && s.Kind != StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
+		return fmt.Errorf("it is about another hold: %+v, not %+v", s.Hold, h)
+	}
+	switch s.Kind {
+	case StepRefused:
+		if s.Reason.None() || s.Decision == nil && s.Required == nil {
+			return fmt.Errorf("nobody knows why: %+v", s)
+		}
+	case StepHeld:
+		return ch.begin(s, held)
+	case StepTakenUp:
+		if held {
+			return fmt.Errorf("it has a hold: %+v", h)
+		}
+		ch.holds[s.UID] = s.Hold
+	case StepCommitted:
+		if !held || slices.ContainsFunc(s.Going, func(v Victim) bool { return !slices.Contains(s.Hold.Chosen, v.UID) }) {
+			return fmt.Errorf("held %t: %v go, %v were chosen", held, s.Going, s.Hold.Chosen)
+		}
+	case StepCalledOff, StepDisrupted:
+		if !held {
+			return errors.New("it has no hold")
+		}
+	case StepLost:
+		if s.Reason.None() || s.Losses == 0 {
+			return fmt.Errorf("lost for no reason, or not counted: %+v", s)
+		}
+	case StepEnded:
+		// Of a claim that is not taken up there was no beginning.
+		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {
+			return fmt.Errorf("ended %q: %s", s.Ended, s.Reason)
+		}
+		delete(ch.holds, s.UID)
+	}
+	return nil
+}
+
+// begin follows a decision by which a node is held.
+func (ch *chapter) begin(s *Step, held bool) error {
+	switch {
+	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
+		return fmt.Errorf("there is no hold, or it is nobody's: %+v", s.Hold)
+	case s.Required == nil && (held || s.Decision == nil):
+		return errors.New("it has a hold, or no decision")
+	case s.Decision != nil && (s.Decision.Outcome == victims.Preempt) != (len(s.Hold.Chosen) > 0):
+		return fmt.Errorf("the decision is %s, the hold %+v", s.Decision, s.Hold)
+	}
+	ch.holds[s.UID] = s.Hold
+	return nil
 }
 
 // The journal costs the decision little.

@@ -65,6 +65,18 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			if got := protection("mate"); got != victims.Binding {
 				t.Errorf("the mate: %v, want %v", got, victims.Binding)
 			}
+			if c.min > 1 {
+				return // the group has to be complete for another attempt
+			}
+			s.Failed(asker, "", reasons.Brief(reasons.NoNodeFits), now)
+			now = now.Add(15 * time.Second)
+			s.Tick(now)
+			if attempt, why = s.Attempt(asker, "", atPermit[1:], now); attempt == nil {
+				t.Fatal(why)
+			}
+			if got := protection("stranger"); got != victims.Binding {
+				t.Errorf("the stranger, which has left Permit: %v, want %v", got, victims.Binding)
+			}
 		})
 	}
 }

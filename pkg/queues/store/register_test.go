@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -19,6 +18,7 @@ type copyOf struct {
 	apps  map[uint64]*AppRecord
 	nodes map[string]NodeRecord
 	rest  *Rest
+	calls int
 }
 
 func newCopy() *copyOf {
@@ -79,109 +79,27 @@ func (c *copyOf) compare(s *Store) error {
 	return nil
 }
 
-// followed is a store that somebody reads: a bite now and then, and everything
-// at times.
-type followed struct {
-	*Store
-	copy  *copyOf
-	calls int
-	bug   string
-	wrong error
-}
-
-func follow(bug string) func(*Store) live {
-	return func(s *Store) live { return &followed{Store: s, copy: newCopy(), bug: bug} }
-}
-
-func (f *followed) TakeActivations() []Ref {
-	taken := f.Store.TakeActivations()
-	f.read()
-	return taken
-}
-
-func (f *followed) Upsert(event Pod, now time.Time) {
-	f.Store.Upsert(event, now)
-	f.read()
-}
-
-func (f *followed) Delete(uid types.UID, now time.Time) {
-	if p := f.pods[uid]; f.bug == "who is gone stays" && p != nil {
-		p.shown = nil
+// read is one bite, or as many as it takes.
+func (c *copyOf) read(s *Store) error {
+	if c.calls++; c.calls%5 != 0 {
+		c.bite(s, 2)
+		return nil
 	}
-	f.Store.Delete(uid, now)
-	f.read()
-}
-
-// read is one call of the reader, or as many as it takes.
-func (f *followed) read() {
-	if f.calls++; f.bug == "a mark is lost" && f.calls%7 == 0 && len(f.register.pods.list) > 0 {
-		f.register.pods.remove(f.register.pods.list[0])
+	for c.bite(s, 2) {
 	}
-	if f.calls%5 != 0 {
-		f.copy.bite(f.Store, 2)
-		return
-	}
-	for f.copy.bite(f.Store, 2) {
-	}
-	if err := f.copy.compare(f.Store); err != nil && f.wrong == nil {
-		f.wrong = err
-	}
-}
-
-// lifeOf lives a life and says where the copy differed from the store, or what
-// the store itself complained of.
-func lifeOf(l life, bug string) error {
-	var readers []*followed
-	err := l.run(func(s *Store) live {
-		f := follow(bug)(s).(*followed)
-		readers = append(readers, f)
-		return f
-	})
-	for _, f := range readers {
-		if f.wrong != nil {
-			return f.wrong
-		}
-	}
-	return err
-}
-
-func TestReadersAreToldOfEveryChange(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		if err := lifeOf(lives().Draw(t, "life"), ""); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestReadersAreToldOfWhoMakesRoom(t *testing.T) {
-	for seed := range 40 {
-		var readers []*followed
-		err := newStrife(seed).run(func(s *Store) live {
-			f := follow("")(s).(*followed)
-			readers = append(readers, f)
-			return f
-		})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		for _, f := range readers {
-			if f.wrong != nil {
-				t.Fatalf("seed %d: %v", seed, f.wrong)
-			}
-		}
-	}
+	return c.compare(s)
 }
 
 func TestReadersNoticePlantedBugs(t *testing.T) {
-	for _, bug := range []string{"a mark is lost", "who is gone stays"} {
-		t.Run(bug, func(t *testing.T) {
-			for seed := range 300 {
-				if lifeOf(lives().Example(seed), bug) != nil {
-					return
-				}
+	for name, plant := range map[string]func(*Store){
+		"a mark is lost": func(s *Store) {
+			if marked := s.register.pods.list; len(marked) > 0 {
+				s.register.pods.remove(marked[0])
 			}
-			t.Error("nobody noticed")
-		})
+		},
+		"who is gone stays": func(s *Store) { s.register.gonePods = nil },
+	} {
+		t.Run(name, func(t *testing.T) { expectNotice(t, func(r *readers) { r.before = plant }) })
 	}
 }
 

@@ -118,11 +118,12 @@ func TestScripts(t *testing.T) {
 }
 
 type script struct {
-	store *Store
-	now   time.Time
-	pods  map[string]*Pod
-	unfit map[string]bool // nodes where the filters refuse
-	meter *unmet.Meter
+	store   *Store
+	now     time.Time
+	pods    map[string]*Pod
+	unfit   map[string]bool // nodes where the filters refuse
+	meter   *unmet.Meter
+	readers *readers
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -153,6 +154,7 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 		}
 	}
 	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}, meter: unmet.NewMeter()}
+	s.readers = newReaders(s.store)
 	if follows {
 		s.store.FollowPodGroups()
 	}
@@ -202,6 +204,9 @@ func (s *script) after(out string) string {
 		fmt.Fprintf(&b, "admitted: %s\n", strings.Join(names, " "))
 	}
 	s.explainAll(&b) // which changes nothing, or what scripts print would be different
+	if err := s.readers.read(s.store); err != nil {
+		fmt.Fprintf(&b, "!! readers: %v\n", err)
+	}
 	if err := s.store.Check(); err != nil {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			fmt.Fprintf(&b, "!! %s\n", line)

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// readers follow the store of a script by its chronicle, its register and its journal,
+// and compare after each command what they were told with what is so.
+type readers struct {
+	chronicle reader
+	copy      *copyOf
+	journal   chapter
+	started   bool
+
+	// Planted bugs.
+	before func(*Store)
+	forge  func([]Step) []Step
+}
+
+func newReaders(s *Store) *readers {
+	s.KeepChronicle()
+	s.OpenJournal()
+	return &readers{copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}}}
+}
+
+func (r *readers) read(s *Store) error {
+	if r.before != nil {
+		r.before(s)
+	}
+	if err := r.copy.read(s); err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	steps, _ := s.TakeSteps()
+	if r.forge != nil {
+		steps = r.forge(steps)
+	}
+	if err := r.journal.follow(s, steps); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	if !r.started { // what was there before the start is not in the chronicle
+		if r.started = s.Started(); r.started {
+			s.TakeChronicle(Chronicle{})
+			r.chronicle.story = storyOf(s)
+		}
+		return nil
+	}
+	return r.chronicle.read(s)
+}
+
+// expectNotice plants a bug in what readers are told, and wants a script in which it is
+// noticed.
+func expectNotice(t *testing.T, plant func(*readers)) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		var s *script
+		noticed := false
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "store" {
+				s = newScript(t, d)
+				plant(s.readers)
+			} else if !noticed {
+				noticed = strings.Contains(s.after(s.run(t, d)), "!! readers: ")
+			}
+			return d.Expected
+		})
+		if noticed {
+			return
+		}
+	}
+	t.Error("no script notices it")
+}
