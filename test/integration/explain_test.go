@@ -70,6 +70,7 @@ var explainedElsewhere = map[reasons.Code]string{
 	reasons.ConfigurationInvalid:    "TestBadConfigurationAtStart",
 	reasons.ConfigurationUnreadable: "TestConfigurationThatMayNotBeRead",
 	reasons.PodGroupIncomplete:      "TestPodGroups",
+	reasons.PodGroupBeyondGuarantee: "TestPodGroups",
 	reasons.PreemptionPaced:         "TestPacedPodIsExplained",
 	reasons.RoomAwaited:             "TestDaemonSetHoldsEnd",
 	reasons.HoldTimedOut:            "TestHoldTimesOut",

@@ -98,6 +98,7 @@ func TestPodGroups(t *testing.T) {
 	e.run("larger than the queue", (*env).podGroupLargerThanItsQueue)
 	e.run("a member goes", (*env).podGroupLosesMember)
 	e.run("there is none", (*env).podGroupIsMissing)
+	e.run("beyond the guarantee", (*env).podGroupBeyondGuarantee)
 	e.podGroupOutlivesScheduler()
 	checkRights(t, shipped, "paddock-scheduler-podgroups")
 }
@@ -231,6 +232,34 @@ func (e *env) podGroupIsMissing() {
 	e.createPodGroup("lonely", 1)
 	e.expect("lonely", 1, 0, "")
 	e.clear("lonely")
+}
+
+// podGroupBeyondGuarantee: no pod is made to leave for a group that requests more than the
+// guarantee of its queue lets it take. One that is within it has its plans one right after
+// another, and not one each back-off.
+func (e *env) podGroupBeyondGuarantee() {
+	e.Helper()
+	part := e.apart("beyond", 1, localcluster.NodeSpec{CPU: "4"})
+	part.create("lender", 4, inQueue("root.others"))
+	part.expect("lender", 4, 0, "")
+	part.createPodGroup("beyond", 2)
+	first := part.createPod(part.pod("beyond-first", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "2")))
+	time.Sleep(1100 * time.Millisecond) // the older member is tried first
+	part.createPod(part.pod("beyond-second", "beyond", inQueue("root.owed"), inPodGroup("beyond"), requests("cpu", "3")))
+	part.awaitExplained(first, reasons.PodGroupBeyondGuarantee, asNoRoom)
+	part.expectStill("lender", 4, 0, "")
+	part.clear("beyond")
+
+	part.createPodGroup("within", 3)
+	began := time.Now()
+	part.create("within", 3, inQueue("root.owed"), inPodGroup("within"))
+	part.expect("within", 3, 0, "")
+	if took := time.Since(began); took > 10*time.Second {
+		part.Errorf("the group started after %v; its plans have to follow each other at once", took)
+	}
+	part.expectBooks()
+	part.clear("within")
+	part.clear("lender")
 }
 
 // podGroupOutlivesScheduler: two of three pods have their places and wait for the
