@@ -62,7 +62,7 @@ func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 // SignPod refuses to sign while a node is held: the filter then tells pods apart,
 // so no pod's answer holds for another. Otherwise it treats all alike.
 func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	if s := pl.process.Store(); s != nil && s.Holds().Held() {
+	if s := pl.process.Store(); s != nil && (s.Holds().Held() || s.AnyNodeBound()) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held for pods")
 	}
 	return nil, nil
@@ -89,10 +89,12 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 	}
 	pl.process.AwaitHolds(ctx)
 	holds := s.Holds()
-	if !holds.Held() || !holds.Concerns(node.Node().Name, pod.UID) {
-		return nil
+	if holds.Held() && holds.Concerns(node.Node().Name, pod.UID) {
+		if status := pl.passes(holds, state, pod, node.Node().Name); status != nil {
+			return status
+		}
 	}
-	return pl.passes(holds, state, pod, node.Node().Name)
+	return pl.afterNodeBound(s, holds, pod, node)
 }
 
 func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {

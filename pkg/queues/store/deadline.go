@@ -56,6 +56,9 @@ func (s *Store) nextChore() (time.Time, bool) {
 	if due := s.capacity.due; !due.IsZero() && (next.IsZero() || due.Before(next)) {
 		next = due
 	}
+	if due := s.nodeBound.due(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
 		next = s.sweepAt
 	}
@@ -78,6 +81,7 @@ func (s *Store) Tick(now time.Time) {
 	defer s.unlock(now)
 	s.told = time.Time{}
 	s.tickCapacity(now)
+	s.vacated = append(s.vacated, s.nodeBound.expire(now)...)
 	for {
 		p, ok := s.deadlines.First()
 		if !ok || p.deadline.After(now) {

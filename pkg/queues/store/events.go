@@ -23,6 +23,7 @@ func (s *Store) Upsert(event Pod, now time.Time) {
 	event.normalize()
 	s.resourceTypes.split(&event)
 	s.foretell(&event)
+	s.mayTryAgain(s.nodeBound.follow(&event, now))
 	s.upsert(&event, now)
 }
 
@@ -61,6 +62,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.foretell(&Pod{UID: uid})
+	s.mayTryAgain(s.nodeBound.forget(uid))
 	if p, known := s.pods[uid]; known {
 		s.drop(p, now)
 	}

@@ -106,8 +106,9 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 
 // askHolders lets the holders of a node that changed through, although their victims
 // are there: the filters say whether the node can take them at all, see
-// [Store.NodeRefuses] and [Store.Settle].
+// [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
 func (s *Store) askHolders(n *node, now time.Time) {
+	s.nodeBound.renew(n.name, now)
 	for _, h := range s.holds.Holders(n.name) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.rest(p, now)
@@ -145,6 +146,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 		kind := NodeClosed
 		if schedulable {
 			kind = NodeOpened
+			s.nodeBound.renew(name, now)
 		}
 		s.chronicle.note(Happening{Kind: kind, Node: name})
 	}

@@ -65,6 +65,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		s.missed.note(uid, now)
 		return nil, notLeading()
 	}
+	s.mayTryAgain(s.nodeBound.tried(uid))
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
 		s.setInPermit(p, inPermit)

@@ -119,7 +119,9 @@ type Store struct {
 	refusals []*refusal // the oldest first
 	arrivals uint32     // pods that came to a node so far; pod.arrival counts by it
 	missed   missed
-	lost     lost
+	// nodeBound are pods that can run on one node only and go first there.
+	nodeBound nodeBound
+	lost      lost
 
 	activate  []Ref
 	reports   reports

@@ -1,0 +1,62 @@
+package reservation
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// afterNodeBound keeps a pod off a node if pods that can run there only were not tried yet,
+// and would not fit beside it. A pod that holds the node has its room already.
+func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	name := node.Node().Name
+	first := s.NodeBound(name)
+	if len(first) == 0 || pl.process.RequiredNode(pod) == name {
+		return nil
+	}
+	if h, ok := holds.Of(pod.UID); ok && h.Node == name {
+		return nil
+	}
+	request, left := informer.Requests(pod, pl.process.Requests()), free(node)
+	if !left.Covers(request) {
+		return nil // it is for other filters to say so
+	}
+	for _, p := range first {
+		onNode := slices.ContainsFunc(node.GetPods(), func(pi fwk.PodInfo) bool { return pi.GetPod().UID == p.UID })
+		if onNode || !left.Covers(p.Request) {
+			continue
+		}
+		if left = left.Sub(p.Request); left.Covers(request) {
+			continue
+		}
+		pl.process.TurnedAway(name, pod)
+		if !slices.ContainsFunc(s.NodeBound(name), func(now store.NodeBoundPod) bool { return now.UID == p.UID }) {
+			return nil // it was tried before that was noted: nothing would bring the pod back
+		}
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
+			"node %s has room for pod %s/%s first, which can run there only", name, p.Namespace, p.Name).String())
+	}
+	return nil
+}
+
+// free is what the scheduler knows to be free on a node.
+func free(node fwk.NodeInfo) resources.Vector {
+	has, used := node.GetAllocatable(), node.GetRequested()
+	entries := []resources.Entry{
+		{Name: resources.CPU, Amount: resources.Amount(has.GetMilliCPU() - used.GetMilliCPU())},
+		{Name: string(corev1.ResourceMemory), Amount: resources.Amount(has.GetMemory() - used.GetMemory())},
+		{Name: string(corev1.ResourceEphemeralStorage), Amount: resources.Amount(has.GetEphemeralStorage() - used.GetEphemeralStorage())},
+		{Name: resources.Pods, Amount: resources.Amount(has.GetAllowedPodNumber() - len(node.GetPods()))},
+	}
+	for name, amount := range has.GetScalarResources() {
+		entries = append(entries, resources.Entry{Name: string(name), Amount: resources.Amount(amount - used.GetScalarResources()[name])})
+	}
+	return resources.VectorOf(entries...)
+}

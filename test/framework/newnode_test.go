@@ -1,0 +1,65 @@
+package framework_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestDaemonSetPodsGoFirstOnANewNode checks that a DaemonSet pod which exists when its node
+// comes has its room there, though pods wait that are before it in the order: no pod starts
+// on the node that it would have to preempt.
+func TestDaemonSetPodsGoFirstOnANewNode(t *testing.T) {
+	for _, profile := range []string{managed, other} {
+		t.Run(profile, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) { daemonsOnNewNodes(t, profile) })
+		})
+	}
+}
+
+func daemonsOnNewNodes(t *testing.T, profile string) {
+	t.Helper()
+	const nodes, cores = 5, 4
+	c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true})
+	defer func() {
+		c.stop()
+		time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+	}()
+	for i := range nodes * (cores + 1) {
+		c.api.create(t, inQueue(pod(managed, fmt.Sprintf("fill-%03d", i), i), "root.fills", "fill"))
+	}
+	var daemons []*corev1.Pod
+	for i := range nodes {
+		p := requiring(inQueue(pod(profile, fmt.Sprintf("agent-%03d", i), 1000), "root.daemons", "agent"), fmt.Sprintf("node-%03d", i))
+		daemons = append(daemons, p)
+		c.api.create(t, p)
+	}
+	time.Sleep(20 * time.Second)
+	c.addNodes(nodes, cores)
+	time.Sleep(30 * time.Second)
+	synctest.Wait()
+	for _, p := range daemons {
+		if now := c.api.pod("default", p.Name); now == nil || now.Spec.NodeName == "" {
+			t.Errorf("pod %s does not run: %v", p.Name, c.store.Explain(p.UID))
+		}
+	}
+	running := 0
+	for i := range nodes * (cores + 1) {
+		name := fmt.Sprintf("fill-%03d", i)
+		switch p := c.api.pod("default", name); {
+		case p == nil || p.DeletionTimestamp != nil:
+			t.Errorf("pod %s was preempted", name)
+		case p.Spec.NodeName != "":
+			running++
+		}
+	}
+	if want := nodes * (cores - 1); running != want {
+		t.Errorf("%d other pods run, want %d", running, want)
+	}
+	if err := c.store.Check(); err != nil {
+		t.Error(err)
+	}
+}
