@@ -71,7 +71,7 @@ browser: ## Look at the web pages with Chromium; pictures are left in bin/pictur
 	go test -count=1 -v ./test/browser
 
 .PHONY: unit
-unit: unit-race unit-plain unit-release monitoring ## Unit tests.
+unit: unit-race unit-plain unit-release monitoring karpenter ## Unit tests.
 	@$(MAKE) --no-print-directory lockorder STEPS=2000
 
 .PHONY: unit-race
@@ -89,6 +89,10 @@ unit-release: ## Tests of the chart, the kustomizations and the image.
 .PHONY: monitoring
 monitoring: ## Hold the dashboard and the alerts against what is exported; its own module.
 	cd test/monitoring && go vet ./... && go test -count=1 ./...
+
+.PHONY: karpenter
+karpenter: ## Ask Karpenter's own predicate for which pods it would add nodes; its own module.
+	cd test/karpenter && go vet ./... && go test -count=1 ./...
 
 .PHONY: quick
 quick: ## Unit tests without the race detector, for the inner loop.

@@ -21,7 +21,7 @@ copy=${KEEP:-$(mktemp -d)}
 mkdir -p "$copy/tree"
 
 # What git knows, or would if it were added; modules of their own stay behind.
-git ls-files -z --cached --others --exclude-standard -- . ':!tools' ':!test/monitoring' ':!bin' |
+git ls-files -z --cached --others --exclude-standard -- . ':!tools' ':!test/monitoring' ':!test/karpenter' ':!bin' |
   while IFS= read -r -d '' path; do if [[ -f $path ]]; then printf '%s\0' "$path"; fi; done |
   xargs -0 cp --parents -t "$copy/tree"
 cd "$copy/tree"

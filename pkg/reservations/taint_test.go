@@ -12,6 +12,10 @@ func TestTaint(t *testing.T) {
 	if errs := validation.IsQualifiedName(HeldTaint); len(errs) > 0 {
 		t.Errorf("key: %v", errs)
 	}
+	// Upstream: StatusTaintPrefix of cluster-autoscaler's utils/taints.
+	if want := "status-taint.cluster-autoscaler.kubernetes.io/"; !strings.HasPrefix(HeldTaint, want) {
+		t.Errorf("key %s: cluster-autoscaler would give new nodes the taint, want prefix %s", HeldTaint, want)
+	}
 	const uid = types.UID("0f5a7d0e-5c1f-4b4e-9f77-1d0d2c1a8f10")
 	if got := TaintValue(TaintOwner([]string{"yunikorn", "gold"}), uid); got != "gold."+string(uid) {
 		t.Errorf("value %q", got)

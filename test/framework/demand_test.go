@@ -1,8 +1,13 @@
 package framework_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -109,7 +114,59 @@ func TestOnlyPodsWithinQuotasAreUnschedulable(t *testing.T) {
 			if w.most > test.want {
 				t.Errorf("for a moment nodes were wanted for %d pods, for %d at most may they be", w.most, test.want)
 			}
+			c.compareWithAutoscalers(t, test.name, test.pods)
 		})
+	}
+}
+
+// updateAutoscalers writes the file that compareWithAutoscalers reads.
+var updateAutoscalers = flag.Bool("update-autoscalers", false, "write testdata/autoscalers.json")
+
+// alike is how many pods look the same to an autoscaler.
+type alike struct {
+	Pods int        `json:"pods"`
+	Each corev1.Pod `json:"each"`
+}
+
+// compareWithAutoscalers compares pods, as an autoscaler sees them, with a file. The module
+// test/karpenter asks Karpenter's own predicate about the pods of that file.
+func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*corev1.Pod) {
+	t.Helper()
+	var seen []alike
+	for _, p := range pods {
+		now := c.api.pod(p.Namespace, p.Name)
+		var each corev1.Pod
+		each.Spec.NodeName, each.Status.NominatedNodeName = now.Spec.NodeName, now.Status.NominatedNodeName
+		if s := condition(now, corev1.PodScheduled); s != nil {
+			each.Status.Conditions = []corev1.PodCondition{{Type: s.Type, Status: s.Status, Reason: s.Reason}}
+		}
+		i := slices.IndexFunc(seen, func(a alike) bool { return reflect.DeepEqual(a.Each, each) })
+		if i < 0 {
+			i, seen = len(seen), append(seen, alike{Each: each})
+		}
+		seen[i].Pods++
+	}
+	slices.SortFunc(seen, func(a, b alike) int { return cmp.Compare(a.Pods, b.Pods) })
+	const file = "testdata/autoscalers.json"
+	all := map[string][]alike{}
+	if text, err := os.ReadFile(file); err == nil {
+		if err := json.Unmarshal(text, &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *updateAutoscalers {
+		all[name] = seen
+		text, err := json.MarshalIndent(all, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !reflect.DeepEqual(all[name], seen) {
+		t.Errorf("an autoscaler sees %+v, and %s has %+v; -update-autoscalers writes it", seen, file, all[name])
 	}
 }
 

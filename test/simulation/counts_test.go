@@ -62,6 +62,18 @@ var shares = []struct {
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
+// floors are what every set of histories has to have judged at least once. A day's
+// histories with settings that make none of it would show nothing.
+var floors = []struct {
+	what string
+	of   counted
+}{
+	{"plan was judged by a budget", guarded},
+	{"plan was judged beside pods that are nominated", besideNominated},
+	{"room was made and lost", lost},
+	{"pod was bound by the neighbour", besideBound},
+}
+
 // tooFew finds fault with histories of which too little was judged.
 func (c *counts) tooFew() error {
 	var errs []error
@@ -70,13 +82,18 @@ func (c *counts) tooFew() error {
 			errs = append(errs, fmt.Errorf("%d of %d %s, want %d %%", part, all, s.what, s.percent))
 		}
 	}
+	for _, f := range floors {
+		if c[f.of] == 0 {
+			errs = append(errs, fmt.Errorf("no %s", f.what))
+		}
+	}
 	return errors.Join(errs...)
 }
 
 // TestTooLittleJudgedIsNoticed has histories of which just enough was judged, and then one
 // thing less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 100, outOfTurn: 1}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 100, outOfTurn: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}
@@ -84,6 +101,12 @@ func TestTooLittleJudgedIsNoticed(t *testing.T) {
 		c := enough
 		if c[worse]++; c.tooFew() == nil {
 			t.Errorf("nobody noticed: %v", c)
+		}
+	}
+	for _, f := range floors {
+		c := enough
+		if c[f.of] = 0; c.tooFew() == nil {
+			t.Errorf("not noticed: no %s", f.what)
 		}
 	}
 	if (&counts{}).tooFew() == nil {

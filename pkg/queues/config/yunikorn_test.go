@@ -122,6 +122,7 @@ var ruleCases = []judged{
 	{name: "tag without value", body: rulesDocument("  - {name: tag}\n"), refused: "needs the name of a tag"},
 	{name: "recovery", body: rulesDocument("  - {name: recovery}\n"), refused: "recovery is always there"},
 	{name: "unknown", body: rulesDocument("  - {name: none}\n"), refused: "there is no rule"},
+	{name: "of YuniKorn's own tests", body: rulesDocument("  - {name: test}\n"), refused: "there is no rule"},
 	{name: "no identifier", body: rulesDocument("  - {name: \"@fixed\", value: leaf}\n"), refused: "cannot be the name of a rule"},
 	{name: "no identifier, as parent", body: rulesDocument("  - {name: user, create: true, parent: {name: \"1tag\"}}\n"), refused: "cannot be the name of a rule"},
 	{name: "name in any case", body: rulesDocument("  - {name: Provided}\n")},
@@ -144,6 +145,10 @@ var limitCases = []judged{
 	{name: "twice", body: limitsDocument("[{users: [bob], maxapplications: 2}, {users: [bob], maxapplications: 1}]"), refused: "bob"},
 	{name: "the wildcard last", body: limitsDocument(`[{users: [bob], maxapplications: 2}, {users: ["*"], maxapplications: 1}]`)},
 	{name: "the wildcard first", body: limitsDocument(`[{users: ["*"], maxapplications: 2}, {users: [bob], maxapplications: 1}]`), refused: "bob"},
+	{name: "a group twice", body: limitsDocument("[{groups: [dev], maxapplications: 2}, {groups: [dev], maxapplications: 1}]"), refused: "dev"},
+	{name: "a group after the wildcard", body: limitsDocument(`[{groups: [ops], maxapplications: 2}, {groups: ["*"], maxapplications: 2}, {groups: [dev], maxapplications: 1}]`), refused: "dev"},
+	{name: "more applications than the wildcard above", body: queueDocument(`{name: a, parent: true, limits: [{users: ["*"], maxapplications: 2}], ` +
+		"queues: [{name: b, limits: [{users: [bob], maxapplications: 3}]}]}"), refused: "bob"},
 	{name: "only the wildcard of groups", body: limitsDocument(`[{groups: ["*"], maxapplications: 2}]`), refused: "group"},
 	{name: "more than the max", body: limitsDocument("[{users: [bob], maxresources: {vcore: 11}}]"), refused: "max"},
 	{name: "another type than the max", body: limitsDocument("[{users: [bob], maxresources: {memory: 11}}]")},
