@@ -46,7 +46,7 @@ const queuesHead = `
 ## queues.yaml
 
 It is the value of key ` + "`queues.yaml`" + ` of ConfigMap ` + "`yunikorn-configs`" + `, or, where that has none, of ` + "`yunikorn-defaults`" + `. Key ` + "`service.policyGroup`" + ` can give it another name, and ` + "`queues.yaml.gz`" + ` under
-` + "`binaryData`" + ` is unpacked. Key ` + "`service.clusterId`" + ` is the name of the cluster on YuniKorn's pages. All other keys of the two ConfigMaps are YuniKorn's service options; they have no effect here, and the log says so once. Without a document, each namespace gets a queue of its own, without quota.
+` + "`binaryData`" + ` is unpacked. Key ` + "`service.clusterId`" + ` is the name of the cluster on YuniKorn's pages. All other keys of the two ConfigMaps are YuniKorn's service options; they have no effect here, and the log says so once. Where neither ConfigMap exists, each namespace gets a queue of its own, without quota. A ConfigMap without the document, or with an empty one, is a mistake, as is a document that goes: the last one stays in force, and none at the start means that no pod of a queue is scheduled. A deliberate configuration without queues is a document, too: ` + "`" + `partitions: [{name: default, placementrules: [{name: tag, value: namespace, create: true}], queues: [{name: root, submitacl: '*'}]}]` + "`" + `.
 
 The format is YuniKorn's. Keys are in lower case; an unknown key, or a key twice, is an error. A document with an error is refused as a whole, with every error and its line, and the one before stays in force. Try it first:
 

@@ -189,7 +189,8 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		{"configs are gone", func() { remove(configs) }, "loaded [f]"},
 		{"invalid defaults", func() { update(binary(defaults, []byte("no gzip"))) },
 			`failed "configmap yunikorn-defaults, binaryData key queues.yaml.gz: not a gzip file: unexpected EOF" on yk/yunikorn-defaults`},
-		{"both are gone", func() { remove(defaults) }, "loaded []"},
+		{"both are gone", func() { remove(defaults) }, noDocument("queues.yaml", "yunikorn-defaults")},
+		{"one without the key", func() { create(configMap(defaults, map[string]string{"Queues.yaml": document("a")})) }, ""},
 		{"again what it was", func() { create(configMap(configs, queues(document("e")))) }, "loaded [e]"},
 	} {
 		step.do()
@@ -354,8 +355,8 @@ func TestConfigFile(t *testing.T) {
 			{"is a directory now", func() { must(t, os.Mkdir(path, 0o700)) },
 				[]string{`failed "read ` + path + `: is a directory" on nothing`}},
 			{"comes back", func() { must(t, os.Remove(path)); write(document("a", "b")) }, []string{"loaded [a b]"}},
-			{"empty", func() { write("# nothing\n") }, []string{"loaded []"}},
-			{"empty in another way", func() { write("") }, []string{"loaded []"}},
+			{"empty", func() { write("# nothing\n") }, []string{`failed "` + config.ErrNoDocument("").Error() + `" on nothing`}},
+			{"empty in another way", func() { write("") }, []string{`failed "` + config.ErrNoDocument("").Error() + `" on nothing`}},
 		} {
 			step.do()
 			time.Sleep(time.Second)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
 // ConfigFile reads the configuration from a file and looks at it again from
@@ -50,5 +52,5 @@ func (c *ConfigFile) read() {
 		return
 	}
 	c.failed, c.last = "", document
-	load(document, "", source, nil, c.handler)
+	load(document, "", source, nil, config.ErrNoDocument(""), c.handler)
 }

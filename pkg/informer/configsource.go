@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +35,9 @@ type ConfigHandler interface {
 }
 
 // ConfigMaps reads the configuration from the two ConfigMaps of a namespace and
-// follows their changes. A ConfigMap that does not exist counts as empty.
+// follows their changes. The built-in configuration is for where there is no ConfigMap and
+// was no document since the start. Anything else without a document is a mistake: quotas
+// that were there must not go because a key was renamed.
 type ConfigMaps struct {
 	namespace string
 	handler   ConfigHandler
@@ -45,12 +46,16 @@ type ConfigMaps struct {
 	changed   chan struct{}
 
 	last    *outcome // of the last read; nil before the first
+	had     bool     // a document was in force
 	ignored string   // the keys that people were warned of
 }
 
 // outcome is what a read of the ConfigMaps gave: a document and the name of the cluster,
-// or an error.
-type outcome struct{ document, cluster, err string }
+// or an error; and whether there has to be a document.
+type outcome struct {
+	document, cluster, err string
+	expected               bool
+}
 
 // NewConfigMaps makes a source that reads nothing before Run.
 func NewConfigMaps(client kubernetes.Interface, namespace string, handler ConfigHandler, logger klog.Logger) (*ConfigMaps, error) {
@@ -135,7 +140,10 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		about = defaults
 	}
 	document, options, err := config.FromConfigMaps(data(defaults), data(configs))
-	now := outcome{document: string(document), cluster: options[config.ClusterIDOption]}
+	now := outcome{
+		document: string(document), cluster: options[config.ClusterIDOption],
+		expected: c.had || defaults.UID != "" || configs.UID != "",
+	}
 	if err != nil {
 		now.err = err.Error()
 	} else {
@@ -149,7 +157,11 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 		c.handler.Failed(err, source, about)
 		return
 	}
-	load(document, now.cluster, source, about, c.handler)
+	var absent error
+	if now.expected {
+		absent = config.ErrNoDocument(config.DocumentKey(options))
+	}
+	c.had = load(document, now.cluster, source, about, absent, c.handler) || c.had
 }
 
 // warn tells of keys that have no effect, once as long as they stay the same.
@@ -169,8 +181,7 @@ func (c *ConfigMaps) warn(keys []string) {
 // ignoredKeys lists, sorted, the keys of the sources that are neither the queue
 // document nor one of the options that are read. Options are what FromConfigMaps returned of the sources.
 func ignoredKeys(options map[string]string, sources ...config.Source) []string {
-	document := cmp.Or(options[config.PolicyGroupOption], config.DefaultPolicyGroup) + ".yaml"
-	read := []string{document, config.PolicyGroupOption, config.ClusterIDOption}
+	read := []string{config.DocumentKey(options), config.PolicyGroupOption, config.ClusterIDOption}
 	ignored := map[string]bool{}
 	for _, s := range sources {
 		for key := range s.Data {
@@ -198,12 +209,18 @@ func (c *ConfigMaps) get(i int, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 }
 
-func load(document []byte, cluster, source string, about *corev1.ConfigMap, handler ConfigHandler) {
+// load tells of a document, and whether there is one. Absent is what is wrong if there is
+// none; nil where the built-in configuration takes its place.
+func load(document []byte, cluster, source string, about *corev1.ConfigMap, absent error, handler ConfigHandler) bool {
 	spec, err := config.Parse(document)
+	if err == nil && spec.IsDefault() {
+		err = absent
+	}
 	if err != nil {
 		handler.Failed(err, source, about)
-		return
+		return false
 	}
 	spec.ClusterID = cluster
 	handler.Loaded(spec, source)
+	return !spec.IsDefault()
 }

@@ -71,25 +71,24 @@ func TestPackedConfiguration(t *testing.T) {
 	e.expectStill("p", 3, 1, reasons.OverMax)
 }
 
-// TestConfigurationDeleted checks that without ConfigMap the built-in queues
-// apply, at runtime and after a restart: one for each namespace.
+// TestConfigurationDeleted checks that the queues stay when their ConfigMap goes, and that
+// the built-in ones, one for each namespace, apply after a restart without it.
 func TestConfigurationDeleted(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	e.create("p", 3, inQueue("root.a"))
 	e.expect("p", 1, 2, reasons.OverMax)
 
 	e.deleteConfigMap()
-	e.awaitQueue("root.a", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+	e.awaitMetric(reloadSuccess, "0")
+	e.expectStill("p", 1, 2, reasons.OverMax)
+
+	e.kill()
+	e.start()
+	e.expect("p", 3, 0, "")
 	e.awaitRunning(e.create("free", 1)[0])
 	e.awaitQueue("root."+e.ns, "has the new pod", func(q *rest.Queue) bool {
 		return !q.IsManaged && q.AllocatedResource["vcore"] == 1000
 	})
-	e.expectStill("p", 1, 2, reasons.OverMax) // what is in a queue stays there, and so does its max
-
-	e.kill()
-	e.start()
-	e.expect("p", 3, 0, "") // the queue is forgotten now
-	e.expect("free", 1, 0, "")
 }
 
 // TestConfigurationThatMayNotBeRead checks that pods are told, and people who ask, as

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
@@ -105,6 +107,19 @@ func (f *follower) configuration() web.Configuration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known
+}
+
+// check is what the health check says of the configuration.
+func (f *follower) check() rest.Check {
+	return rest.Check{
+		Name: "Configuration", Description: "the queue configuration that was read last is in force",
+		Run: func() error {
+			if failed := f.configuration().Failure; failed != nil && failed.Corrected.IsZero() {
+				return fmt.Errorf("%s cannot be used: %w", failed.Source, failed.Err)
+			}
+			return nil
+		},
+	}
 }
 
 // corrected notes that a valid configuration was read, which may be the one before.

@@ -115,6 +115,7 @@ func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
 func (z *fuzzed) live(t *testing.T, plant func(*follower) informer.ConfigHandler) []string {
 	defaults, configs := z.configMaps()
 	valid, absent := plugintest.Queues(plugintest.Document("{vcore: 1}")), &corev1.ConfigMap{}
+	absent.Name = config.DefaultsConfigMap
 	l := newLife(t, plant)
 	var wrong []string
 	for _, step := range []struct {
@@ -142,6 +143,7 @@ type life struct {
 	events []string // the objects and notes of all that were written
 	shown  shown
 	parsed map[string]parsed // by document
+	had    bool              // there was a valid document
 }
 
 // parsed is what a document means, or why it cannot be used.
@@ -230,7 +232,7 @@ func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong [
 
 // meaning is what the ConfigMaps mean, or why they cannot be used.
 func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error) {
-	document, _, err := config.FromConfigMaps(config.Source{Data: defaults.Data, BinaryData: defaults.BinaryData},
+	document, options, err := config.FromConfigMaps(config.Source{Data: defaults.Data, BinaryData: defaults.BinaryData},
 		config.Source{Data: configs.Data, BinaryData: configs.BinaryData})
 	if err != nil {
 		return nil, err
@@ -240,6 +242,10 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 		known.spec, known.err = config.Parse(document)
 		l.parsed[string(document)] = known
 	}
+	if known.err == nil && known.spec.Document == "" && (defaults.UID != "" || configs.UID != "" || l.had) {
+		return nil, config.ErrNoDocument(config.DocumentKey(options))
+	}
+	l.had = l.had || known.err == nil && known.spec.Document != ""
 	return known.spec, known.err
 }
 
@@ -370,10 +376,12 @@ func TestWrongFollowersAreFound(t *testing.T) {
 			}
 		}, "the pod waits for"},
 		{"takes the first document only", func(p *planted, f *follower) {
+			var first *config.Spec
 			p.loaded = func(spec *config.Spec, source string) {
-				if !f.inForce() {
-					f.Loaded(spec, source)
+				if first == nil {
+					first = spec
 				}
+				f.Loaded(first, source)
 			}
 		}, "is in force, want"},
 		{"puts the same into force again", func(p *planted, f *follower) {

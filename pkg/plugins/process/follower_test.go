@@ -315,6 +315,29 @@ func TestFollowerHoldsAndLetsGo(t *testing.T) {
 	}
 }
 
+// TestFollowerInTheHealthCheck: the check fails while what was read last is not in force.
+func TestFollowerInTheHealthCheck(t *testing.T) {
+	h := plugintest.New(t)
+	p := configured(t, h, plugintest.Args())
+	f := newFollower(p.Store(), newAnnouncer(nil, p.Leader.Leading), p, klog.Logger{})
+	spec, err := config.Parse([]byte(plugintest.Document("{vcore: 1}")))
+	must(t, err)
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { f.Loaded(spec, "here") }, ""},
+		{func() { f.Failed(config.ErrNoDocument("queues.yaml"), "here", nil) }, "here cannot be used: there is no queue document"},
+		{func() { f.Loaded(spec, "here") }, ""},
+	} {
+		step.do()
+		if err := f.check().Run(); (err == nil) != (step.want == "") || err != nil && !strings.HasPrefix(err.Error(), step.want) {
+			t.Errorf("the check says %v, want %q", err, step.want)
+		}
+	}
+}
+
 func TestFollowerCounts(t *testing.T) {
 	s := newScripted(t)
 	read := func() (success, at, failures float64) {

@@ -264,6 +264,17 @@ func TestAbsentConfigMaps(t *testing.T) {
 	}
 }
 
+// TestDefaultDocument: who wants the built-in configuration can write it.
+func TestDefaultDocument(t *testing.T) {
+	spec, err := Parse([]byte(DefaultDocument))
+	if err != nil || len(spec.Warnings) > 0 || spec.IsDefault() || !Default().IsDefault() {
+		t.Fatalf("%v, %+v", err, spec)
+	}
+	if changes := Diff(Default(), spec); len(changes) > 0 {
+		t.Errorf("it differs from the built-in configuration: %v", changes)
+	}
+}
+
 // TestLongTexts makes sure that nobody's mistake fills a screen.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 5000)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -49,11 +50,7 @@ func FromConfigMaps(defaults, configs Source) (document []byte, options map[stri
 	first, err1 := flatten(DefaultsConfigMap, defaults)
 	second, err2 := flatten(QueuesConfigMap, configs)
 	maps.Copy(first, second)
-	group := first[PolicyGroupOption]
-	if group == "" {
-		group = DefaultPolicyGroup
-	}
-	key := group + documentSuffix
+	key := DocumentKey(first)
 	err = errors.Join(err1, err2, binaryDocument(DefaultsConfigMap, key, defaults), binaryDocument(QueuesConfigMap, key, configs))
 	if err != nil {
 		return nil, nil, err
@@ -61,6 +58,22 @@ func FromConfigMaps(defaults, configs Source) (document []byte, options map[stri
 	document = []byte(first[key])
 	maps.DeleteFunc(first, func(key, _ string) bool { return strings.HasSuffix(key, documentSuffix) })
 	return document, first, nil
+}
+
+// ErrNoDocument is what is wrong where a document is expected and there is none, or one
+// with nothing but blanks and comments. Key is that of the ConfigMaps; empty for a file.
+func ErrNoDocument(key string) error {
+	where := "the file is empty"
+	if key != "" {
+		where = fmt.Sprintf("key %s, which option %s names, is in neither ConfigMap, or is empty", key, PolicyGroupOption)
+	}
+	return fmt.Errorf("there is no queue document: %s. Write the document there; "+
+		"for a queue without quota for each namespace that is: %s", where, DefaultDocument)
+}
+
+// DocumentKey is the key of the document, by the options that FromConfigMaps returned.
+func DocumentKey(options map[string]string) string {
+	return cmp.Or(options[PolicyGroupOption], DefaultPolicyGroup) + documentSuffix
 }
 
 // flatten returns all values of a ConfigMap as text.

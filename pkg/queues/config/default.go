@@ -16,3 +16,9 @@ func Default() *Spec {
 		PreemptionEnabled: true,
 	}
 }
+
+// IsDefault tells whether the specification is [Default]: no document has been read.
+func (s *Spec) IsDefault() bool { return s.Document == "" }
+
+// DefaultDocument says the same as [Default] in a document.
+const DefaultDocument = `partitions: [{name: default, placementrules: [{name: tag, value: namespace, create: true}], queues: [{name: root, submitacl: '*'}]}]`
