@@ -70,6 +70,7 @@ const (
 	bugBlind        = "the other scheduler does not mind the taint of nodes that are held"
 	bugTaintStays   = "the taint of a node that was held stays"
 	bugHurried      = "room is made again at once for who lost it"
+	bugIdle         = "a node is held for a pod that others need not make room for"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -122,6 +123,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugBlind, "the neighbour gives .*: it sees no taint"},
 	{bugTaintStays, "has a taint that keeps others off, and no hold wants it"},
 	{bugHurried, "after it lost its room, which is less than the retry interval"},
+	{bugIdle, "and no pod was chosen to go for it"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
@@ -364,8 +366,13 @@ func (s *simulation) configureWrongly(d document) string {
 	return d.text
 }
 
-// workWrongly deletes the victims of a plan at once.
+// workWrongly deletes the victims of a plan at once, or leaves them out of what is written.
 func (w *witness) workWrongly(work []store.Work) {
+	for i := range work {
+		if w.in.sim.bug == bugIdle && work[i].Kind == store.WorkDisrupt && !work[i].Hold.Required {
+			work[i].Hold.Chosen = nil
+		}
+	}
 	if w.in.sim.bug != bugEagerDelete {
 		return
 	}

@@ -87,6 +87,17 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	return false
 }
 
+// judgeClaim finds fault with a pod that is about to hold a node, though it can run
+// elsewhere, and for which no pod was chosen to go.
+func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCondition) {
+	if c.Type != reservations.HeldCondition || c.Status != corev1.ConditionTrue || owners.RequiredNode(pod) != "" {
+		return
+	}
+	if claim, err := reservations.ParseClaim(c.Message); err != nil || len(claim.Victims) == 0 {
+		s.fault("%s holds node %s for %s, and no pod was chosen to go for it (%v)", in.name, claim.Node, pod.Name, err)
+	}
+}
+
 // judgeDelete finds fault with the end of a pod that nobody decided about.
 func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w := in.witness

@@ -324,6 +324,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 			c.in.api.writes--
 		}
 		for _, condition := range says.Status.Conditions {
+			c.in.sim.judgeClaim(c.in, pod, &condition)
 			message := ""
 			if condition.Type == reservations.HeldCondition && condition.Status == corev1.ConditionFalse {
 				message = ": " + condition.Message
