@@ -35,26 +35,26 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	rest := room.Sub(p.Request)
 	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
 	var out []*pod
-	add := func(w *pod) bool {
-		if !w.apart() && w.fits(room) && !w.fits(rest) {
+	wants := func(w *pod) bool { return !w.apart() && w.fits(room) && !w.fits(rest) }
+	inOrder := func(g *order.Group) bool {
+		if w := s.pods[types.UID(g.First().UID())]; wants(w) {
 			out = append(out, w)
 		}
 		return true
 	}
-	inOrder := func(g *order.Group) bool { return add(s.pods[types.UID(g.First().UID())]) }
 	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
 	s.lane.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
-	for w := range s.window.below {
-		if w != p && s.isAhead(w, p, sides) {
-			add(w)
+	for w := range s.window.pods {
+		if w != p && !w.asks.holds && w.RequiredNode == "" && wants(w) && s.isAhead(w, p, sides) {
+			out = append(out, w)
 		}
 	}
 	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 	return out
 }
 
-// isAhead tells whether criterion 2 puts an admitted pod, by its sides when it was
-// admitted, before another one with other sides.
+// isAhead tells whether criterion 2 puts an admitted pod before another one, which has
+// these sides.
 func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
 	path, exposed := map[queues.ID]int{}, []int64{}
 	at := int64(p.Priority)
@@ -71,7 +71,7 @@ func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
 		at = queues.Exposed(at, q.Policies)
 		if above, common := path[q.Parent]; common && above > 0 {
 			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= exposed[above-1]
-			return first && w.sides.Has(level) && !sides.Has(above-1)
+			return first && !sides.Has(above-1) && s.index.Sides(w.app.leaf, w.Request, w.slot).Has(level)
 		}
 		level++
 	}

@@ -290,9 +290,7 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, admitted)
 	s.reports.hadItsTurn(p, now)
-	if p.sides = s.index.Sides(p.app.leaf, p.Request, p.arriving); p.sides != 0 {
-		s.window.below[p] = struct{}{}
-	}
+	s.window.pods[p] = struct{}{}
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}
@@ -315,7 +313,7 @@ func (s *Store) leaveSlot(p *pod) {
 	p.asks.over = false
 	p.app.slots--
 	s.window.taken--
-	delete(s.window.below, p)
+	delete(s.window.pods, p)
 	s.clearDeadline(p)
 	if s.asking.current == p {
 		s.asking.current = nil

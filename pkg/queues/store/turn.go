@@ -26,7 +26,6 @@ type turn struct {
 
 	twins    *twins         // set once it was tried and found no node
 	hopes    uint64         // of probing, when it was admitted
-	sides    order.Sides    // where it was below a guarantee, when it was admitted
 	reason   reasons.Reason // why it is unplaced, or was parked
 	within   bool           // it is part of the demand, see demand.go
 	beyond   reasons.Reason // which quota keeps it out of the demand

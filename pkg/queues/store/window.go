@@ -15,15 +15,14 @@ import (
 // it lets through is placed, and shrinks with the first one that is not.
 type window struct {
 	smallest, largest int
-	size              int // how many slots there are, leaves with work aside
-	taken             int // how many are in use
-	placed            int // pods placed in a row since the size changed
-	// below are the admitted pods that were below a guarantee when they were let through.
-	below map[*pod]struct{}
+	size              int               // how many slots there are, leaves with work aside
+	taken             int               // how many are in use
+	placed            int               // pods placed in a row since the size changed
+	pods              map[*pod]struct{} // the admitted ones
 }
 
 func newWindow(smallest, largest int) window {
-	return window{smallest: smallest, largest: largest, size: smallest, below: map[*pod]struct{}{}}
+	return window{smallest: smallest, largest: largest, size: smallest, pods: map[*pod]struct{}{}}
 }
 
 // success notes a pod placed; after as many in a row as there are slots, there
