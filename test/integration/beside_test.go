@@ -217,3 +217,38 @@ func TestStoppedWhilePreempting(t *testing.T) {
 	e.expectNoTaint()
 	c.expectNoMore(calm/2, 2, "victim")
 }
+
+// TestDaemonSetPodsWaitForTheEndOfAHold: a DaemonSet that does not tolerate the taint of a
+// hold gets no pod on a held node while the hold lasts, and one as soon as it has ended. Its
+// pod on another node, and a pod of an older DaemonSet on the held node, are as they would
+// be without the hold.
+func TestDaemonSetPodsWaitForTheEndOfAHold(t *testing.T) {
+	e := setup(t, preemptionQueues)
+	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	small := requests("cpu", "100m")
+	e.createDaemonSet("older", inQueue("root.other"), small)
+	e.expect("older", 2, 0, "")
+	e.ok(e.createAtOnce("victim", 0, 3, inQueue("root.borrows"), onNode(nodes[0]), requests("cpu", "1200m"), stopsAfter(6*time.Second)))
+	e.expect("victim", 3, 0, "")
+	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), onNode(nodes[0]), requests("cpu", "1100m")))
+	c.expectEvicted("victim", 1)
+	if got := e.heldTaints(); len(got) != 1 {
+		t.Fatalf("taints while a pod goes: %q", got)
+	}
+	e.createDaemonSet("newer", inQueue("root.other"), small)
+	e.expect("newer", 1, 0, "")
+	placed := c.awaitPlaced(asker)
+	e.expect("newer", 2, 0, "")
+	e.expect("older", 2, 0, "")
+	_, asked := c.boundAt(placed.UID)
+	for _, s := range c.boundByNow("newer") {
+		if s.pod.Spec.NodeName == nodes[0] && !s.at.After(asked) {
+			t.Errorf("pod %s came to the held node %s before the pod it was held for", s.pod.Name, nodes[0])
+		}
+	}
+	if gone := c.evictedByNow("older", "newer", "victim"); len(gone) != 1 {
+		t.Errorf("one victim was chosen, and gone are %s", names(gone))
+	}
+	e.expectNoTaint()
+}
