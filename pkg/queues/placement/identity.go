@@ -127,7 +127,13 @@ func parseUserInfo(text string) (User, error) {
 		return User{}, errors.New("field user is empty")
 	}
 	user := User{Name: info.User}
+	if len(info.User) > maxName {
+		return User{}, fmt.Errorf("field user has %d bytes, more than %d", len(info.User), maxName)
+	}
 	for _, g := range info.Groups {
+		if len(g) > maxName {
+			return User{}, fmt.Errorf("a name in field groups has %d bytes, more than %d", len(g), maxName)
+		}
 		if g != "" {
 			user.Groups = append(user.Groups, g)
 		}

@@ -51,6 +51,10 @@ func (a *attempt) judge(path string) (create bool, v verdict) {
 	case at.draining != "":
 		return false, pass(reasons.QueueDraining, "queue %s was removed from queues.yaml and takes nothing new", shown(path))
 	}
+	made, levels := strings.Count(path[len(at.nearest):], "."), strings.Count(path, ".")+1
+	if create && !a.req.Running && made > 1 && levels > maxMade {
+		return false, stop(reasons.InvalidQueueName, "queue %s would be made with %d levels, more than %d; name one with fewer, or write its parents into queues.yaml", shown(path), levels, maxMade)
+	}
 	user := a.req.Identity.User
 	switch {
 	case a.req.Running || a.tree.MaySubmit(at.nearest, user.Name, user.Groups):

@@ -11,6 +11,14 @@ import (
 // can, and each level of a created queue costs memory.
 const maxDepth = 64
 
+// maxMade is how many levels the path of a queue may have that a rule makes together with
+// parents. One level below a queue of the configuration may be deeper.
+const maxMade = 8
+
+// maxName bounds the names of users and groups, in bytes. They are kept for each pod and
+// shown in lists.
+const maxName = 253
+
 // dotReplacement stands for a dot in a name that becomes one part of a path.
 const dotReplacement = "_dot_"
 

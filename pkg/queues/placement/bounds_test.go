@@ -1,0 +1,23 @@
+package placement
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// TestLongNamesOfUsers: a name of 200,000 bytes was kept for the pod, and shown in lists.
+func TestLongNamesOfUsers(t *testing.T) {
+	fits, long := strings.Repeat("x", 253), strings.Repeat("x", 254)
+	for info, want := range map[string]string{
+		`{"user":"` + fits + `","groups":["` + fits + `"]}`: "",
+		`{"user":"` + long + `"}`:                           "field user has 254 bytes, more than 253",
+		`{"user":"eve","groups":["g","` + long + `"]}`:      "a name in field groups has 254 bytes, more than 253",
+	} {
+		_, why := Identify(Pod{Annotations: map[string]string{KeyUserInfo: info}}, Options{})
+		if (want == "") != why.None() || want != "" && (why.Code != reasons.InvalidUserInfo || !strings.Contains(why.Text, want)) {
+			t.Errorf("the reason is %q, want %q", why, want)
+		}
+	}
+}
