@@ -59,13 +59,14 @@ const (
 	VictimSelectionMultiple VictimSelection = "multiple"
 )
 
-// RESTAuthorization says who may read from the REST interface.
+// RESTAuthorization says which clients may read from the REST interface.
 type RESTAuthorization string
 
 const (
-	// RESTAuthorizationNone lets everybody read who reaches it.
+	// RESTAuthorizationNone lets every client read that reaches it.
 	RESTAuthorizationNone RESTAuthorization = "None"
-	// RESTAuthorizationDelegated asks the API server who somebody is and what they may.
+	// RESTAuthorizationDelegated asks the API server for a client's identity and
+	// permissions.
 	RESTAuthorizationDelegated RESTAuthorization = "Delegated"
 )
 
@@ -83,8 +84,8 @@ type QueueSortArgs struct {
 	// ConfigFile is the path of a queues.yaml read instead of the ConfigMaps.
 	// Empty means the ConfigMaps.
 	ConfigFile string
-	// ManagedProfiles are the values of spec.schedulerName whose pods belong to
-	// queues. Never empty.
+	// ManagedProfiles are the values of spec.schedulerName of pods that belong to queues.
+	// Never empty.
 	ManagedProfiles []string
 	// Window is the number of managed pods let into the scheduling queue at
 	// once, in pods.
@@ -110,7 +111,7 @@ type QueueSortArgs struct {
 	// RESTTLSCertFile and RESTTLSKeyFile are the paths of its certificate and key.
 	// Empty means plain HTTP.
 	RESTTLSCertFile, RESTTLSKeyFile string
-	// RESTAuthorization says who may read from it.
+	// RESTAuthorization says which clients may read from it.
 	RESTAuthorization RESTAuthorization
 }
 

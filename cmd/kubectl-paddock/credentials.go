@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// direct returns a client for --server. Over HTTPS it says who asks, by the
-// credentials of the kubeconfig or by --token, for schedulers that want to know. Over
-// plain HTTP it never does: whoever listens on the way could use them.
+// direct returns a client for --server. Over HTTPS it sends the credentials of the
+// kubeconfig or --token, because schedulers may require them. Over plain HTTP it never
+// does: a listener on the way could use them.
 func (c *connection) direct(server *url.URL) (*http.Client, error) {
 	if server.Scheme != "https" {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// heard is a scheduler that answers nothing and remembers who asked.
+// heard is a scheduler that answers nothing and remembers the credentials of requests.
 type heard struct {
 	*httptest.Server
 	authorization []string
@@ -96,8 +96,8 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 }
 
-// TestCredentialsStayAtHome: they go to nobody but the server that was named, over
-// HTTPS, with a certificate that is trusted.
+// TestCredentialsStayAtHome: they go only to the server that was named, over HTTPS, with
+// a certificate that is trusted.
 func TestCredentialsStayAtHome(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubeconfigOf(t, "{token: secret}"))
 	plain, trusted := hear(t, httptest.NewServer), hear(t, httptest.NewTLSServer)
@@ -130,7 +130,7 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 }
 
-// TestRefusals: who is refused is told by whom, and what to do.
+// TestRefusals: a refused user is told which server refused, and what to do.
 func TestRefusals(t *testing.T) {
 	unknown := `{"status_code":401,"message":"Unauthorized","description":"send a valid bearer token"}`
 	for _, tt := range []struct {

@@ -138,8 +138,8 @@ func readDocuments(cmd *cobra.Command, conn *connection, names []string) ([]docu
 	return documents, nil
 }
 
-// inForce asks the scheduler for its configuration. A scheduler has a valid one;
-// whoever has none is no scheduler.
+// inForce asks the scheduler for its configuration. A scheduler has a valid one; a server
+// without one is no scheduler.
 func inForce(ctx context.Context, conn *connection) ([]byte, error) {
 	text, err := conn.get(ctx, configPath)
 	if err != nil {

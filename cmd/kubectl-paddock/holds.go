@@ -66,7 +66,8 @@ func printHolds(w io.Writer, list []rest.Hold) error {
 	return t.write(w)
 }
 
-// waitsFor names who has still to leave; who was leaving anyway says so.
+// waitsFor names the pods that have still to leave, and marks those that were leaving
+// anyway.
 func waitsFor(h *rest.Hold) string {
 	var names []string
 	for _, l := range h.WaitsFor {

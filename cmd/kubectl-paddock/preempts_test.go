@@ -39,9 +39,8 @@ type preempting struct {
 	now time.Time
 }
 
-// preempts is the REST interface of a scheduler in which room was made for pod
-// ns/a as far as a stage says. A DaemonSet pod holds another node,
-// which somebody leaves anyway.
+// preempts is the REST interface of a scheduler in which room was made for pod ns/a as
+// far as a stage says. A DaemonSet pod holds another node, where a pod is leaving anyway.
 func preempts(t *testing.T, stage string) http.Handler {
 	spec, err := config.Parse([]byte(preemptingQueues))
 	if err != nil {

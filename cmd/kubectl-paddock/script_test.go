@@ -34,9 +34,9 @@ import (
 //	pods QUEUE         what the pods of a queue use or, with pending, ask for; the queue
 //	                   is made where it is missing
 //	preempts STAGE     $SERVER is a scheduler in which room is made for pod ns/a: it did not
-//	                   come to that yet (refused), somebody is chosen (planned), leaves
+//	                   come to that yet (refused), victims are chosen (planned), leave
 //	                   (leaving), is gone (clear), or the pod runs (bound)
-//	live               the same on a whole scheduler, whose pods are:
+//	live               the same on a whole scheduler, with these pods:
 //	pod NAME QUEUE     one that requests type=amount ...; node=NAME where it has a node, stuck
 //	                   where no node took it
 //	answer STATUS      $SERVER is something that answers every request like this
@@ -44,7 +44,7 @@ import (
 //	                   the other one answers first; with "both", that one too stands by
 //	silent             $SERVER is something that never answers
 //	breaks             $SERVER is something that breaks off in the middle of its answer
-//	gone               $SERVER is where nobody listens any more
+//	gone               $SERVER is where no server listens any more
 //	kubeconfig         a file "kubeconfig" for an API server whose service proxy leads to
 //	                   what was served last; it wants namespace/name:port of the input
 func TestScripts(t *testing.T) {
@@ -205,8 +205,8 @@ func (s *session) standBy(t *testing.T, both bool) {
 	}))
 }
 
-// kubeconfig starts an API server that knows one service and nothing else, and
-// lets everybody in but eve.
+// kubeconfig starts an API server that knows one service and nothing else, and lets all
+// users in except eve.
 func (s *session) kubeconfig(t *testing.T, service string) {
 	namespace, name, _ := strings.Cut(service, "/")
 	proxy := fmt.Sprintf("/api/v1/namespaces/%s/services/%s/proxy", namespace, name)

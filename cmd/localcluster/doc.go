@@ -10,7 +10,8 @@
 // Ctrl-C ends every process in order and gives exit code 0. When a component ends by itself, the end of its log is shown,
 // everything else is stopped, and the exit code is 1.
 //
-// While it runs, the same program shows and changes things, so that nobody needs kubectl:
+// While it runs, the same program shows and changes things, so that kubectl is not
+// needed:
 //
 //	localcluster [--dir .cluster] queues
 //	localcluster [--dir .cluster] pods

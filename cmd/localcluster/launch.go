@@ -247,7 +247,7 @@ func (l *launcher) show(ctx context.Context, r *running) error {
 	})
 	var missing *demo.NotPlacedError
 	if errors.As(err, &missing) && l.kubeconfig != "" {
-		l.screen.say("%v", err) // somebody else's cluster may have no room for them
+		l.screen.say("%v", err) // another cluster may have no room for them
 	} else if err != nil {
 		return err
 	}

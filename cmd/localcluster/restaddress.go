@@ -8,12 +8,12 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// usualREST is where the REST API is unless somebody else uses the port.
+// usualREST is where the REST API is unless the port is in use.
 const usualREST = "127.0.0.1:9080"
 
-// chooseREST returns the host:port that the scheduler's REST API is to have. given is an address with scheme, which
-// is refused when somebody else uses it; with port 0, any free port is taken. Empty means the usual address,
-// or a free one when that is in use.
+// chooseREST returns the host:port that the scheduler's REST API is to have. given is an
+// address with scheme, which is refused when it is in use; with port 0, any free port is
+// taken. Empty means the usual address, or a free one when that is in use.
 func chooseREST(given string) (string, error) {
 	if given == "" {
 		if free(usualREST) == nil {

@@ -39,7 +39,7 @@ func TestRESTAddress(t *testing.T) {
 
 // Without a wish, an occupied usual port is no failure: another one is taken, and the user learns which.
 func TestUsualRESTAddressInUse(t *testing.T) {
-	if listener, err := net.Listen("tcp", usualREST); err == nil { // else somebody else has it, which is as good
+	if listener, err := net.Listen("tcp", usualREST); err == nil { // else another process has it, which serves as well
 		defer listener.Close()
 	}
 	var out bytes.Buffer

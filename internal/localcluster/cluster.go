@@ -159,7 +159,7 @@ func (c *Cluster) ended(p *Process) {
 	}
 	select {
 	case c.died <- p:
-	default: // nobody listens, and 64 are waiting to be heard of
+	default: // there may be no receiver, and 64 are waiting
 	}
 }
 
@@ -212,8 +212,8 @@ func (c *Cluster) RestartComponent(ctx context.Context, name string) error {
 	return c.StartComponent(ctx, name)
 }
 
-// Wait waits until a process of the cluster ends that nobody stopped or killed through this package; it returns a
-// *DiedError then. It returns nil when the context ends.
+// Wait waits until a process of the cluster ends that was not stopped or killed through
+// this package; it returns a *DiedError then. It returns nil when the context ends.
 func (c *Cluster) Wait(ctx context.Context) error {
 	select {
 	case p := <-c.died:

@@ -129,8 +129,9 @@ func (c *Cluster) launchComponent(k component) (*Process, error) {
 	return c.launch(k.name, k.url, c.options.Binary, args, nil)
 }
 
-// newProbe returns an HTTP client for probes. It shows no certificate, as anybody may ask whether a component is ready,
-// and does not check the server's, as most components sign their own.
+// newProbe returns an HTTP client for probes. It shows no certificate, because readiness
+// needs no permission, and does not check the server's, as most components sign their
+// own.
 func newProbe() (*http.Client, error) {
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {

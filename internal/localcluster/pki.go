@@ -34,7 +34,7 @@ type keyPair struct {
 	certificate, key []byte
 }
 
-// The certificates are valid for a year; nobody runs a local cluster longer.
+// The certificates are valid for a year; no local cluster runs longer.
 const validity = 365 * 24 * time.Hour
 
 // newPKI makes the authorities, the server certificate and the service account key, and writes the files that

@@ -7,14 +7,15 @@ import (
 	"strconv"
 )
 
-// The ports tried lie below the range that Linux takes local ends of connections from, so that nobody gets one of
-// them by accident between our look and the component's start.
+// The ports tried lie below the range that Linux takes local ends of connections from, so
+// that no process gets one of them by accident between our look and the component's
+// start.
 const (
 	firstPort = 20000
 	lastPort  = 30000
 )
 
-// freePorts returns n different ports on 127.0.0.1 that nobody listens on at this moment.
+// freePorts returns n different ports on 127.0.0.1 without a listener at this moment.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []net.Listener
@@ -37,7 +38,8 @@ func freePorts(n int) ([]int, error) {
 	return nil, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1", n, firstPort, lastPort)
 }
 
-// FreeAddress returns a host:port on the loopback interface that nobody listens on at this moment.
+// FreeAddress returns a host:port on the loopback interface without a listener at this
+// moment.
 func FreeAddress() (string, error) {
 	port, err := freePorts(1)
 	if err != nil {

@@ -54,7 +54,7 @@ func launch(name, logFile, binary string, args, env []string, ended func(*Proces
 // Name returns the name of the component, which is also that of its log.
 func (p *Process) Name() string { return p.name }
 
-// PID returns the process id. It may belong to somebody else once Done is closed.
+// PID returns the process id. It may belong to another process once Done is closed.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // URL returns the base address of the HTTP endpoint of the process, without a final slash: the secure port of a scheduler
@@ -167,7 +167,7 @@ func tail(file string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// DiedError says that a component ended although nobody stopped it.
+// DiedError says that a component ended although it was not stopped.
 type DiedError struct {
 	// Name is the component, Log the path of its log file.
 	Name, Log string

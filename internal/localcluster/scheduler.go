@@ -133,7 +133,8 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	return run, err
 }
 
-// chosenFlags are those for a scheduler that nobody has flags for; config is empty for the binary's own.
+// chosenFlags are the flags of a scheduler where none are given; config is empty for the
+// binary's own.
 func chosenFlags(o SchedulerOptions, config, certificates string) []string {
 	var out []string
 	if config != "" {

@@ -46,8 +46,8 @@ var Declared = slices.Concat(Simulated, []Order{
 	{"eventlog.Log.taking", "store.Store.mu"},
 })
 
-// Judge returns what is wrong with what was seen: orders that are not declared,
-// declared ones and locks that nobody has seen. It is nil for nothing.
+// Judge returns what is wrong with what was seen: orders that are not declared, declared
+// ones and locks that were not seen. It is nil for nothing.
 func Judge(seen []Sighting, declared []Order, locks []string) error {
 	var wrong []error
 	orders, taken := map[Order]bool{}, map[string]bool{}

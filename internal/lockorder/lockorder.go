@@ -31,7 +31,8 @@ func (m *Mutex[C]) Lock() {
 	m.mu.Lock()
 }
 
-// TryLock takes the lock if that needs no waiting. Who does not wait is in no circle.
+// TryLock takes the lock if that needs no waiting. A goroutine that does not wait is in
+// no circle.
 func (m *Mutex[C]) TryLock() bool {
 	if !m.mu.TryLock() {
 		return false
@@ -47,8 +48,8 @@ func (m *Mutex[C]) Unlock() {
 	leave(name[C]())
 }
 
-// RWMutex is a sync.RWMutex that watches. Readers count as writers do: one who waits
-// to write holds up those who come to read.
+// RWMutex is a sync.RWMutex that watches. Readers count as writers do: a writer that
+// waits holds up later readers.
 type RWMutex[C any] struct{ mu sync.RWMutex }
 
 // Lock takes the lock.

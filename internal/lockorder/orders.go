@@ -62,8 +62,8 @@ func enter(lock string) {
 	held.add(g, lock)
 }
 
-// leave is told by who gives a lock back: the goroutine that took it, in all code
-// that is watched.
+// leave is called by the goroutine that gives a lock back, which is the one that took it
+// in all code that is watched.
 func leave(lock string) { held.remove(goroutine(), lock) }
 
 func (o *orders) take(lock string) {

@@ -14,7 +14,7 @@ import (
 type Sighting struct {
 	Order
 	Program string
-	Stack   string // of who takes the lock; empty where nothing is held before
+	Stack   string // of the caller that takes the lock; empty where nothing is held before
 }
 
 // variable is of the environment. It names the file that programs add their sightings
@@ -33,7 +33,7 @@ func tell(s Sighting) {
 		err = add(path, append(line, '\n'))
 	}
 	if err != nil {
-		panic(err) // who is not heard has seen nothing
+		panic(err) // the sightings of a process that cannot write are lost
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// rig is an agent on a fake API server, in a bubble whose clock moves only when everybody waits.
+// rig is an agent on a fake API server, in a bubble with a clock that moves only when all
+// goroutines wait.
 type rig struct {
 	*testing.T
 	client *fake.Clientset
@@ -298,7 +299,7 @@ func TestRestartNeverRejectsWhatRuns(t *testing.T) {
 		}
 		older := testPod("older", "n", "cpu", "1")
 		older.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour))
-		r.create(older) // bound while nobody looked after the node
+		r.create(older) // bound while no agent ran the node
 		r.start()
 		r.wantPhase("a", corev1.PodRunning, "")
 		r.wantPhase("b", corev1.PodRunning, "")

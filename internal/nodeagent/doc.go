@@ -1,5 +1,5 @@
 // Package nodeagent simulates Kubernetes nodes: one process is the kubelet of every node
-// whose object carries the label local.paddock.io/node=simulated. There are no containers; everything
+// with the label local.paddock.io/node=simulated. There are no containers; everything
 // else that a scheduler and the controllers can see is done the way a kubelet does it.
 //
 // # What a simulated node does

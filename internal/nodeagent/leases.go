@@ -31,7 +31,8 @@ type leaseKeeper struct {
 	kept map[string]*keptLease
 }
 
-// keptLease is a node whose lease is being renewed; lease is nil until it was written or read once.
+// keptLease is a node with a lease that is being renewed; lease is nil until it was
+// written or read once.
 type keptLease struct {
 	owner   types.UID
 	lease   *coordinationv1.Lease
@@ -45,7 +46,8 @@ func newLeaseKeeper(client kubernetes.Interface, duration time.Duration, wanted 
 	}
 }
 
-// ensure starts renewing the lease of a node, at once. For a node whose lease is being renewed it does nothing.
+// ensure starts renewing the lease of a node, at once. It does nothing for a lease that
+// is being renewed.
 func (k *leaseKeeper) ensure(node string, uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

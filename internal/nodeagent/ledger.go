@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger knows which pods every node has admitted. It is fed by the watches, in their order, and decides about
-// waiting pods; it calls nobody. All methods may be called from several goroutines.
+// ledger knows which pods every node has admitted. It is fed by the watches, in their
+// order, and decides about waiting pods; it calls nothing outside itself. All methods may
+// be called from several goroutines.
 type ledger struct {
 	mu    sync.Mutex
 	nodes map[string]*nodeBook
@@ -232,7 +233,8 @@ func (l *ledger) verdict(uid types.UID) verdict {
 	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, health: healthOf(b.object.Annotations), known: true}
 }
 
-// census counts nodes of ours, pods by standing on them, and nodes whose admitted pods exceed their size.
+// census counts nodes of ours, pods by standing on them, and nodes with admitted pods
+// that exceed their size.
 func (l *ledger) census() (nodes, failed, overcommit int, pods map[standing]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

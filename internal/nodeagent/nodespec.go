@@ -58,8 +58,8 @@ func (s NodeSpec) Name(index int) string {
 	return fmt.Sprintf("%s-%04d", s.withDefaults().NamePrefix, index)
 }
 
-// Node returns the Node object with this index, ready to be created. The error names the field whose
-// quantity cannot be parsed.
+// Node returns the Node object with this index, ready to be created. The error names the
+// field with a quantity that cannot be parsed.
 func (s NodeSpec) Node(index int) (*corev1.Node, error) {
 	if s.Pods < 0 || s.Zones < 0 {
 		return nil, fmt.Errorf("node spec: pods (%d) and zones (%d) must not be negative", s.Pods, s.Zones)

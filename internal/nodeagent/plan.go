@@ -32,7 +32,7 @@ const (
 	doFail
 	// doTerminate writes a terminal phase and deletes the pod.
 	doTerminate
-	// doRemove deletes a pod whose phase is terminal.
+	// doRemove deletes a pod in a terminal phase.
 	doRemove
 )
 

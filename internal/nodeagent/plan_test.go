@@ -82,8 +82,8 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// TestDeletionBeforeItIsToldOf: the lister knows of a deletion before the agent is told of
-// it, and until then nobody knows how long the pod has had.
+// TestDeletionBeforeItIsToldOf: the lister knows of a deletion before the agent's handler
+// is called, and until then it is unknown how long the pod has had.
 func TestDeletionBeforeItIsToldOf(t *testing.T) {
 	now := time.Unix(1000, 0)
 	pod := deleting(running(testPod("p", "n"), now.Add(-time.Minute)), now, 30)

@@ -34,7 +34,7 @@ func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {
 	return data, nil
 }
 
-// runningStatus is the status of a pod whose containers have all just started.
+// runningStatus is the status of a pod when all its containers have just started.
 func runningStatus(pod *corev1.Pod, ip string, at time.Time) corev1.PodStatus {
 	now := metav1.NewTime(at)
 	if pod.Spec.HostNetwork {
@@ -71,7 +71,8 @@ func readyStatus(pod *corev1.Pod, at time.Time) corev1.PodStatus {
 	return corev1.PodStatus{Conditions: []corev1.PodCondition{readiness(pod, metav1.NewTime(at))}}
 }
 
-// endedStatus is the status of a pod whose containers have all ended with this exit code. Only code 0 is a success.
+// endedStatus is the status of a pod when all its containers have ended with this exit
+// code. Only code 0 is a success.
 func endedStatus(pod *corev1.Pod, exitCode int32, at time.Time) corev1.PodStatus {
 	now := metav1.NewTime(at)
 	from := now

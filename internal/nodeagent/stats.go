@@ -14,8 +14,8 @@ type Stats struct {
 	// Nodes is the number of managed nodes, FailedNodes how many of them fail by annotation.
 	Nodes       int `json:"nodes"`
 	FailedNodes int `json:"failedNodes"`
-	// OvercommittedNodes counts nodes whose admitted pods exceed their allocatable resources. The agent never admits
-	// such a pod; only shrinking a node leads here.
+	// OvercommittedNodes counts nodes with admitted pods that exceed their allocatable
+	// resources. The agent never admits such a pod; only shrinking a node leads here.
 	OvercommittedNodes int `json:"overcommittedNodes"`
 	// Waiting, Admitted, Refused and Ended count the existing pods on managed nodes.
 	Waiting  int `json:"waiting"`

@@ -39,7 +39,7 @@ var kinds = map[string]string{
 	"metav1.Duration": "duration",
 }
 
-// ReadArguments reads the types whose name ends in Args from a Go file. It is an
+// ReadArguments reads the types with a name that ends in Args from a Go file. It is an
 // error if a field has no comment, or one without a default.
 func ReadArguments(path string) ([]Arguments, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)

@@ -58,7 +58,7 @@ func first(text string) string {
 	return value
 }
 
-// wrongDefaults lists arguments whose comment says something else than the code does.
+// wrongDefaults lists arguments with a comment that differs from the code.
 func wrongDefaults(arguments []Arguments, real map[string]map[string]any) []string {
 	var out []string
 	for _, a := range arguments {

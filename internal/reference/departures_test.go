@@ -11,8 +11,8 @@ import (
 // A decision begins with its number and a sentence in bold.
 var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
 
-// marks names each ruling marked † in laws, in their order, by what the row of the page
-// for those who come from YuniKorn begins with, and gives words of the ruling.
+// marks names each ruling marked † in laws, in their order, by the beginning of its row
+// on the page for migration from YuniKorn, and gives words of the ruling.
 var marks = []struct{ row, words string }{
 	{"words: max of root", "treat root as unlimited †"},
 	{"law 2", "neither protects nor is protected †"},
@@ -30,8 +30,8 @@ var marks = []struct{ row, words string }{
 // rowOf finds the name in a row that is marked.
 var rowOf = regexp.MustCompile(`(?m)^\| ([^|]*) † \| `)
 
-// unlisted lists rulings marked † in laws and decisions that speak of YuniKorn which
-// the page for those who come from there does not have, and what only the page has.
+// unlisted lists rulings marked † in laws and decisions that speak of YuniKorn which the
+// migration page does not have, and what only the page has.
 func unlisted(laws, decisions, page string) []string {
 	var out []string
 	listed := map[string]bool{}

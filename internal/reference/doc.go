@@ -9,7 +9,7 @@
 //
 //	go test ./internal/reference -rewrite
 //
-// Tests beside it look after the other pages: every link leads somewhere and README.md
-// to every page (links_test.go), every ruling that departs from YuniKorn is told to those
-// who come from there (departures_test.go), every alert has an answer (alerts_test.go).
+// Tests beside it look after the other pages: every link leads somewhere and README.md to
+// every page (links_test.go), every ruling that departs from YuniKorn is on the migration
+// page (departures_test.go), every alert has an answer (alerts_test.go).
 package reference

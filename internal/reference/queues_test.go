@@ -131,7 +131,8 @@ func TestIgnoredKeysAreMarked(t *testing.T) {
 	}
 }
 
-// constants returns the values of the text constants of a file whose names begin so.
+// constants returns the values of the text constants of a file with this prefix of the
+// name.
 func constants(t *testing.T, path, prefix string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

@@ -14,7 +14,7 @@ import (
 type Case struct {
 	// Name is unique: the file, and the number of the plan in it.
 	Name string
-	// World is what there is when the plan is made; nobody else has it.
+	// World is what there is when the plan is made; it is not shared.
 	World *World
 	// Ask is the asker.
 	Ask Ask

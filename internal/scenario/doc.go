@@ -1,6 +1,6 @@
-// Package scenario reads stories of preemption: small worlds written down in a
-// file, who asks in them, and what is decided. The files are in
-// pkg/victims/testdata. Three drivers tell the same stories:
+// Package scenario reads stories of preemption: small worlds written down in a file, the
+// askers in them, and what is decided. The files are in pkg/victims/testdata. Three
+// drivers tell the same stories:
 //
 //	pkg/victims       the planner on a plain model
 //	test/framework    a real scheduler on an API server that is a map, in virtual time
@@ -34,10 +34,9 @@
 //
 // # Guided tour
 //
-// world.go is the world of a story, line.go reads its lines, place.go says what
-// pods want of nodes beside room and what filters say to that; real schedulers ask
-// upstream's, and have to come to the same. story.go follows the commands; who decides is the business of the driver. outcome.go prints
-// decisions and reads them back. cases.go cuts the files into single plans, each
-// with the world it is made in: this is what drivers without a planner of their
-// own need.
+// world.go is the world of a story, line.go reads its lines, place.go says what pods want
+// of nodes beside room and what filters say to that; real schedulers ask upstream's, and
+// have to come to the same. story.go follows the commands; the driver decides. outcome.go
+// prints decisions and reads them back. cases.go cuts the files into single plans, each
+// with the world it is made in: this is what drivers without a planner of their own need.
 package scenario

@@ -44,7 +44,7 @@ func (p *Place) read(key, value string) error {
 	return nil
 }
 
-// Places tells whether somebody wants more of a node than room.
+// Places tells whether some pod wants more of a node than room.
 func (w *World) Places(a *Ask) bool {
 	return a.Place != Place{} || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Place != Place{} })
 }
@@ -71,7 +71,7 @@ func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 	case slices.ContainsFunc(w.Pods, inTheWay):
 		return victims.Fails
 	case a.Beside != "" && members(a.Beside, node) == 0:
-		return victims.Never // nobody's going brings it there
+		return victims.Never // no pod that leaves brings it there
 	case a.Spread == "":
 		return victims.Passes
 	}

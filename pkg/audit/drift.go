@@ -42,7 +42,7 @@ const (
 	// slice is how many things are compared at a time, and breath the pause after it.
 	slice  = 200
 	breath = 5 * time.Millisecond
-	// soonLook is the same for who asks now: longer than any event is late.
+	// soonLook is the same for a check on demand: longer than any event is late.
 	soonLook = 5 * time.Second
 	// namedInCheck is how many differences a health check names.
 	namedInCheck = 5
@@ -66,7 +66,7 @@ type Drift struct {
 	Truth     Truth
 	Clock     clock.Clock
 	Logger    klog.Logger
-	// Count counts a difference that was found; nil for nobody.
+	// Count counts a difference that was found; nil for no count.
 	Count func(kind Kind)
 
 	mu     sync.Mutex // guards the rest
@@ -201,9 +201,9 @@ func (d *Drift) Check() error {
 
 // Now compares the pods, without a pause between them, and names what differs; nil if
 // nothing does. Events are late as a rule: what differs is given soonLook to come right,
-// by pause, and is wrong only if it stays as it is. Pause is false when nobody waits for
-// the answer any more; then it is nil. Now takes no lock of the store but to learn what
-// changed.
+// by pause, and is wrong only if it stays as it is. Pause is false when the caller no
+// longer waits for the answer; then it is nil. Now takes the store's lock only to learn
+// what changed.
 func (d *Drift) Now(pause func(time.Duration) bool) error {
 	if !d.Inventory.View().Started {
 		return nil

@@ -174,8 +174,8 @@ func TestNoDrift(t *testing.T) {
 	})
 }
 
-// TestDriftIsFound: each way in which the books can be wrong, the planted bugs of
-// whoever feeds the store, or of the store.
+// TestDriftIsFound: each way in which the books can be wrong, with bugs planted in what
+// feeds the store, or in the store.
 func TestDriftIsFound(t *testing.T) {
 	running := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	for _, c := range []struct {
@@ -256,7 +256,7 @@ func TestWhatAgreedIsNotComparedAgain(t *testing.T) {
 	})
 }
 
-// miscounting is a store one of whose queues has lost its books.
+// miscounting is a store with a queue that has lost its books.
 type miscounting struct{ *store.Store }
 
 func (m miscounting) TakeChanges(limit int) store.Changes {
@@ -316,7 +316,7 @@ func TestLateEventsAreNoDrift(t *testing.T) {
 		if err := l.Check(); err != nil || len(l.counted) > 0 {
 			t.Errorf("%v, counted %v", err, l.counted)
 		}
-		// The one whose event never comes is found when it stays as it is.
+		// A pod without an event is found when it stays as it is.
 		if err := l.Round(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -332,8 +332,8 @@ func pause(t time.Duration) bool {
 	return true
 }
 
-// TestNowForgivesLateEvents: pods that come, change and go, whose events are a second
-// late, and one that goes on changing. What stays is found.
+// TestNowForgivesLateEvents: pods that come, change and go with events a second late, and
+// one that goes on changing. What stays is found.
 func TestNowForgivesLateEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLand(t)

@@ -15,13 +15,13 @@ import (
 const (
 	// Size is how many records are kept, as YuniKorn has it: about 10 MB.
 	Size = 100_000
-	// interval is how often the chronicle is taken when nobody asks.
+	// interval is how often the chronicle is taken without a reader.
 	interval = 200 * time.Millisecond
 	// bufferKept is the largest buffer, in happenings, that is used again.
 	bufferKept = 1 << 13
 )
 
-// Source is where a chronicle comes from; a store. Nobody else takes it.
+// Source is where a chronicle comes from; a store. The log is its only consumer.
 type Source interface {
 	KeepChronicle()
 	TakeChronicle(empty store.Chronicle) store.Chronicle
@@ -50,8 +50,8 @@ func New(source Source, size int) *Log {
 	return &Log{source: source, size: size, changed: make(chan struct{})}
 }
 
-// Run takes what happened until the context ends, and logs what was lost, whoever
-// took it.
+// Run takes what happened until the context ends, and logs what was lost, also where a
+// reader took it.
 func (l *Log) Run(ctx context.Context, ticker clock.WithTicker, logger klog.Logger) {
 	t := ticker.NewTicker(interval)
 	defer t.Stop()

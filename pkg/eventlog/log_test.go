@@ -250,7 +250,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatIsLost once, whoever took it, and ends with its context.
+// TestRunSaysWhatIsLost: Run logs losses once, also those that a reader found, and ends
+// with its context.
 func TestRunSaysWhatIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&flood{}, 10)
@@ -260,7 +261,7 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 			defer close(done)
 			l.Run(t.Context(), clock.RealClock{}, logger)
 		}()
-		l.Collect() // for a reader, who comes first and does not say it
+		l.Collect() // for a reader, which comes first and does not log the loss
 		time.Sleep(2*interval + time.Millisecond)
 		synctest.Wait()
 		said := logger.GetSink().(ktesting.Underlier).GetBuffer().String()

@@ -105,7 +105,7 @@ func (l *Log) pod(h *store.Happening) {
 	}
 }
 
-// owners are the records of who is charged.
+// owners are the records of the user and group that are charged.
 func (l *Log) owners(h *store.Happening, c Change) {
 	if h.App.User != "" {
 		l.put(Record{Type: UserGroup, Change: c, Detail: UserResource, Object: h.App.User, Reference: h.App.Queue, Amount: h.Amount})

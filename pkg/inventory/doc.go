@@ -1,12 +1,12 @@
-// Package inventory is what there is, for those who only look: applications,
-// nodes and their pods, with the queues of the same moment, as immutable views.
+// Package inventory lists what there is for readers: applications, nodes and their pods,
+// with the queues of the same moment, as immutable views.
 //
-// Readers must not hold up who decides. So nobody walks the store: it marks what
-// changed, and [Inventory.View] comes for that in small bites, for which alone the
+// Readers must not delay scheduling, so no reader walks the store. The store marks what
+// changed, and [Inventory.View] takes that in small bites, the only time at which the
 // store's lock is held; a pod that did not change is not looked at. Lists are put
-// together from the bites afterwards, under the inventory's own lock, for those
-// applications and nodes only that something happened to. Who writes an answer has a
-// view and no lock at all, however slowly it is read.
+// together from the bites afterwards, under the inventory's own lock, only for
+// applications and nodes that changed. A request that writes an answer has a view and
+// holds no lock, however slowly the answer is read.
 //
 // Everything in a view is of one moment: the last bite brings the queues, the
 // holds and the configuration as they are when nothing is left to be told.
@@ -17,6 +17,6 @@
 // There is one record for every pod of a cluster, so it leads to what the store has of
 // the pod anyway, and lists and names are kept small (members.go, named.go).
 //
-// Only why pods wait is asked for when it is shown ([Inventory.Whys]): it changes with
-// what others use, and nobody could mark it.
+// Only why pods wait is computed when it is shown ([Inventory.Whys]): it changes with
+// what others use, so it cannot be marked.
 package inventory

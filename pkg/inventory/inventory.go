@@ -19,7 +19,7 @@ import (
 // to wait for, about 50 us.
 const bite = 256
 
-// Source is where changes come from; a store. Nobody else takes them.
+// Source is where changes come from; a store. The inventory is its only consumer.
 type Source interface {
 	TakeChanges(limit int) store.Changes
 	Whys(uids []types.UID) []reasons.Reason
@@ -302,7 +302,7 @@ func (i *Inventory) holders(holds *reservations.View) map[types.UID]*Pod {
 	return out
 }
 
-// applications lists them as they are now, in the place they had where nobody came or went.
+// applications lists them as they are now, in place where none came or went.
 func (i *Inventory) applications() []*Application {
 	out := make([]*Application, 0, len(i.apps))
 	if !i.stale.appList {

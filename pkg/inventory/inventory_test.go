@@ -117,7 +117,7 @@ func (w *truth) do(m move, s *store.Store) {
 	s.Upsert(p, epoch)
 }
 
-// fromScratch is the view of one who sees only what there is at the end.
+// fromScratch is the view of an inventory that sees only the end.
 func (w *truth) fromScratch() *View {
 	s := newStore()
 	for i := range 4 {
@@ -133,7 +133,7 @@ func (w *truth) fromScratch() *View {
 	return New(s).View()
 }
 
-// found compares who is found by a name with the youngest that has it.
+// found compares the pod found by a name with the youngest of that name.
 func (w *truth) found(inv *Inventory) error {
 	for i := range 5 {
 		want, got := types.UID(""), types.UID("")
@@ -322,7 +322,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotThereIsNotTakenOut, nor anybody else in the place that it had.
+// TestWhoIsNotThereIsNotTakenOut: removing an unknown pod must not remove its neighbour.
 func TestWhoIsNotThereIsNotTakenOut(t *testing.T) {
 	m, a, b, stranger := members{place: inApp}, &Pod{}, &Pod{}, &Pod{inApp: 7}
 	m.add(a)
@@ -381,7 +381,7 @@ func TestTextsAreKeptWhileSomebodyAsks(t *testing.T) {
 			}
 		}
 		ask(1)
-		for range 3 { // somebody asks between the rounds
+		for range 3 { // a reader asks between the rounds
 			v.ForgetTexts()
 			ask(1)
 		}

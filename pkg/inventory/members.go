@@ -17,8 +17,8 @@ func (m *members) add(p *Pod) {
 	m.list = append(m.list, p)
 }
 
-// remove takes out a pod, if it is there. Who decides must not end because who looks on
-// has lost count.
+// remove takes out a pod, if it is there. A wrong count of a reader must not end the
+// scheduler.
 func (m *members) remove(p *Pod) {
 	if !m.has(p) {
 		return

@@ -4,9 +4,9 @@ import (
 	"hash/maphash"
 )
 
-// named finds pods by their names. Several have one name when a pod was made anew and
-// what became of the first was not told yet. Only a hash of the name is kept, and pods
-// whose hash is the same are a chain.
+// named finds pods by their names. Several have one name when a pod was made anew and the
+// end of the first was not reported yet. Only a hash of the name is kept, and pods with
+// the same hash form a chain.
 type named struct {
 	hash  func(podName) uint64
 	first map[uint64]*Pod

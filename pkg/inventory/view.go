@@ -19,7 +19,8 @@ type Pod struct {
 	text   atomic.Pointer[text]
 	agreed atomic.Pointer[corev1.Pod]
 
-	// Guarded by Inventory.mu: its places among others, and who comes after it in named.
+	// Guarded by Inventory.mu: its places among others, and the next pod in its chain of
+	// named.
 	inApp, inNode int32
 	next          *Pod
 }
@@ -30,13 +31,13 @@ type text struct {
 	asked atomic.Bool // since ForgetTexts was called last
 }
 
-// Text returns what write makes of the pod. It is made once and kept while the pod
-// stays as it is and somebody asks, for readers come again and most pods are as they
-// were: a few hundred bytes for each pod, see [View.ForgetTexts]. All who ask are to
-// have it made in the same way, and nobody may change it.
+// Text returns what write makes of the pod. It is made once and kept while the pod stays
+// as it is and readers ask, because readers come again and most pods have not changed: a
+// few hundred bytes for each pod, see [View.ForgetTexts]. All callers must make it in the
+// same way, and none may change it.
 func (p *Pod) Text(write func(*Pod) []byte) []byte {
 	if t := p.text.Load(); t != nil {
-		if !t.asked.Load() { // or all processors would wait for one who writes
+		if !t.asked.Load() { // or all processors would wait for one writer
 			t.asked.Store(true)
 		}
 		return t.bytes
@@ -123,8 +124,8 @@ func (v *View) Node(name string) *Node {
 	return v.Nodes[at]
 }
 
-// ForgetTexts lets go what is kept for who reads pages: the texts that nobody asked for
-// since it was called before.
+// ForgetTexts drops the texts that were kept for pages and that no caller asked for since
+// the last call.
 func (v *View) ForgetTexts() {
 	for _, a := range v.Applications {
 		for _, p := range a.Allocations {

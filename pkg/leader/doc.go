@@ -26,7 +26,7 @@
 //     upstream's renew deadline (10s) as validity and 15s of lease, a write that
 //     was begun at the last permitted moment has 5s to arrive.
 //   - The end of validity is checked on the monotonic and on the wall clock, so a
-//     suspended machine, whose monotonic clock stands still, wakes up not leading.
+//     suspended machine wakes up not leading although its monotonic clock stood still.
 //   - The gate may close while the elector still tries to renew. It opens again
 //     with the next renewal; if none comes the process ends.
 package leader

@@ -138,7 +138,7 @@ func (g *Gate) lockedStopExpiry() {
 	}
 }
 
-// lockedAnnounce wakes those who wait for a change, if there is one.
+// lockedAnnounce wakes the goroutines that wait for a change, if there is one.
 func (g *Gate) lockedAnnounce(open bool) {
 	if g.open == open {
 		return

@@ -240,7 +240,7 @@ func TestFailuresChangeNothing(t *testing.T) {
 	})
 }
 
-// When we give the lease away, we stop before anybody else can begin.
+// When we give the lease away, we stop before another process can begin.
 func TestReleaseClosesBeforeSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, inner, lock := acquired(t)
@@ -273,7 +273,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// A gate that the wall clock closed wakes those who wait when it opens again.
+// A gate that the wall clock closed wakes waiting goroutines when it opens again.
 func TestExtendAfterTheWallClockClosedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewGate()

@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Watch returns a lock that does what the given one does and keeps the gate in
-// step with who holds it. Each successful write of ours opens the gate for the
-// validity, but not longer than the lease duration that was written; pass the
-// elector's renew deadline. Hand the result to the elector in place of the lock.
+// Watch returns a lock that does what the given one does and keeps the gate in step with
+// its holder. Each successful write of ours opens the gate for the validity, but not
+// longer than the lease duration that was written; pass the elector's renew deadline.
+// Hand the result to the elector in place of the lock.
 func Watch(lock resourcelock.Interface, gate *Gate, validity time.Duration) resourcelock.Interface {
 	return &watched{Interface: lock, gate: gate, validity: validity}
 }
@@ -23,8 +23,8 @@ type watched struct {
 	validity time.Duration
 }
 
-// Get closes the gate if the lease is gone or somebody else's. Seeing our own
-// name proves nothing: it says who wrote last, not when.
+// Get closes the gate if the lease is gone or held by another process. Our own name
+// proves nothing: it says which process wrote last, not when.
 func (w *watched) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := w.Interface.Get(ctx)
 	switch {

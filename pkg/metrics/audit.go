@@ -5,7 +5,7 @@ var (
 	lost   = newCounter(stepsLost)
 )
 
-// StepsLost notes that nobody will know of so many steps of decisions.
+// StepsLost counts steps of decisions that were dropped.
 func StepsLost(steps int) { lost.Add(float64(steps)) }
 
 // Drifted notes that a thing of a kind is otherwise in the books than in the API server.

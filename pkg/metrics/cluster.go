@@ -11,7 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Source is what the gauges are made from whenever somebody scrapes; a store.
+// Source is what the gauges are made from at each scrape; a store.
 type Source interface {
 	// Snapshot and Holds take the lock of the store for a moment at most.
 	Snapshot() *queues.Snapshot
@@ -90,8 +90,8 @@ func gauge(ch chan<- metrics.Metric, d *metrics.Desc, value float64, labels ...s
 	ch <- metrics.NewLazyConstMetric(d, metrics.GaugeValue, value, labels...)
 }
 
-// collectHolds counts the held nodes once for each pod that holds them, and says
-// which of those that wait for nobody waits longest. All are there, so that 0 is seen.
+// collectHolds counts the held nodes once for each pod that holds them, and reports the
+// longest wait of those without a victim left. All series are there, so that 0 is seen.
 func collectHolds(ch chan<- metrics.Metric, v *reservations.View) {
 	kinds := []string{"queue", "required"}
 	states := []string{"clearing", "clear"}

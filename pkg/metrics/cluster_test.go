@@ -365,8 +365,8 @@ func scrape(tb testing.TB) int {
 	return w.Body.Len()
 }
 
-// TestLongestClearHold: of the holds that wait for nobody any more, the one that has
-// waited longest.
+// TestLongestClearHold: of the holds without a victim left, the one that has waited
+// longest.
 func TestLongestClearHold(t *testing.T) {
 	s := newStore(t, busyTree)
 	says := func(seconds string) {

@@ -24,8 +24,8 @@ var (
 	planned = newHistogramVec(planDuration, metrics.ExponentialBuckets(0.00005, 2, 17))
 )
 
-// The values of label kind: whom room is made for, a pod of a queue or a DaemonSet
-// pod, which requires its node.
+// The values of label kind: the kind of pod that room is made for, a pod of a queue or a
+// DaemonSet pod, which requires its node.
 const (
 	KindQueue    = "queue"
 	KindRequired = "required"
@@ -40,7 +40,7 @@ func Planned(kind string, took time.Duration) {
 // Decisions counts decisions about making room, and what becomes of them.
 // One goroutine uses it.
 type Decisions struct {
-	// open are the holds whose victims may still be let go, by asker.
+	// open are the holds with victims that may still be evicted, by asker.
 	open map[types.UID]*open
 }
 

@@ -17,9 +17,8 @@ func victim(uid string, optedOut, originator bool) victims.Victim {
 	return victims.Victim{Pod: &victims.Pod{UID: uid, OptedOut: optedOut, Originator: originator}}
 }
 
-// steps is a history: a refusal, a preemption of three pods and one that nobody
-// knows, committed twice; a hold for a DaemonSet pod that was called off; and what
-// another process does.
+// steps is a history: a refusal, a preemption of three pods and an unknown one, committed
+// twice; a hold for a DaemonSet pod that was called off; and what another process does.
 func steps() []store.Step {
 	p, d := store.Ref{UID: "p", Name: "p"}, store.Ref{UID: "d", Name: "d"}
 	hold := reservations.Hold{Asker: "p", Since: now}

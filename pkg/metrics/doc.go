@@ -3,14 +3,15 @@
 //
 //   - table.go lists every metric: its name, type, labels and what it is. Everything
 //     else takes it from there, docs/metrics.md too.
-//   - cluster.go and queues.go make the gauges when somebody scrapes, in the
-//     goroutine that serves the scrape, from snapshots that take no lock. Nothing is
-//     set while pods are scheduled. How many queues have series is bounded.
+//   - cluster.go and queues.go make the gauges at each scrape, in the goroutine that
+//     serves the scrape, from snapshots that take no lock. Nothing is set while pods are
+//     scheduled. How many queues have series is bounded.
 //   - guarantee.go looks once a second for how long queues are under their
 //     guarantee while pods wait that preemption could lawfully serve.
 //   - audit.go counts what the auditors find.
 //   - decisions.go counts decisions about making room, from the steps of the store's
-//     journal; victims.go counts who went. audit.go counts findings that must not be.
+//     journal; victims.go counts the evicted pods. audit.go counts findings that should
+//     not exist.
 //   - yunikorn.go writes YuniKorn's names, for the REST interface.
 //   - config.go has what is counted when the configuration is read.
 package metrics

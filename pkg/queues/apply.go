@@ -5,8 +5,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// RecoveryPath is the hidden leaf that takes running pods whose queue is gone
-// and cannot be made again. It has no quota and no access list.
+// RecoveryPath is the hidden leaf for running pods with a queue that is gone and cannot
+// be made again. It has no quota and no access list.
 const RecoveryPath = "root.@recovery@"
 
 // NewDraftFrom returns a draft with the queues of a specification.

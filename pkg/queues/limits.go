@@ -9,21 +9,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Everyone is the user or group name of a limit that holds for each one who
-// has no limit of its own in the queue.
+// Everyone is the user or group name of a limit that holds for each user or group without
+// a limit of its own in the queue.
 const Everyone = "*"
 
-// Owner is whom an application is charged to.
+// Owner is the user and the group that an application is charged to.
 type Owner struct {
 	User string
-	// Group is the group whose limits hold for the application; empty for none.
+	// Group is the group with the limits that hold for the application; empty for none.
 	Group string
 }
 
-// GroupFor returns the group whose limits hold for an application of a leaf
-// whose user is in the given groups: walking from the leaf to root, the first
-// of the groups that a limit names; else the wildcard where one is set on the
-// way; else none.
+// GroupFor returns the group with the limits that hold for an application of a leaf and a
+// user in the given groups: walking from the leaf to root, the first of the groups that a
+// limit names; else the wildcard where one is set on the way; else none.
 func GroupFor(v View, leaf ID, groups []string) string {
 	found := ""
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
@@ -84,8 +83,8 @@ func (u OwnerUsage) zero() bool {
 	return u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0
 }
 
-// Ledger tracks what users and groups use in the queues that limit anybody. It
-// has one writer and no lock; its owner guards it.
+// Ledger tracks what users and groups use in the queues with limits. It has one writer
+// and no lock; its owner guards it.
 type Ledger struct {
 	usage map[Charged]OwnerUsage
 }
@@ -100,8 +99,8 @@ type Charged struct {
 // NewLedger returns a ledger without usage.
 func NewLedger() *Ledger { return &Ledger{usage: map[Charged]OwnerUsage{}} }
 
-// Update changes the usage of an owner in a leaf and all ancestors by f.
-// Queues whose path limits nobody are passed over at once.
+// Update changes the usage of an owner in a leaf and all ancestors by f. Queues without a
+// limit on their path are passed over at once.
 func (l *Ledger) Update(v View, leaf ID, o Owner, f func(*OwnerUsage)) {
 	for q := v.Queue(leaf); q != nil && q.PathLimited; q = v.Queue(q.Parent) {
 		if len(q.Limits) == 0 {
@@ -124,8 +123,8 @@ func (l *Ledger) update(k Charged, f func(*OwnerUsage)) {
 	l.usage[k] = u
 }
 
-// Usage returns what the user (or, with group set, the group) uses below a
-// queue; zero where nothing is, and where the queue limits nobody.
+// Usage returns what the user (or, with group set, the group) uses below a queue; zero
+// where nothing is, and where the queue has no limits.
 func (l *Ledger) Usage(id ID, group bool, name string) OwnerUsage {
 	return l.usage[Charged{id, group, name}]
 }
@@ -133,7 +132,7 @@ func (l *Ledger) Usage(id ID, group bool, name string) OwnerUsage {
 // Len is how many users and groups are charged, each counted once for each queue.
 func (l *Ledger) Len() int { return len(l.usage) }
 
-// Charged lists who is charged, in no order.
+// Charged lists the owners that are charged, in no order.
 func (l *Ledger) Charged() []Charged { return slices.Collect(maps.Keys(l.usage)) }
 
 // Equal tells whether both ledgers have the same usage.

@@ -125,7 +125,7 @@ root limit=*;maxapps=2 limit=/dev;maxapps=3
 	expect("root.b", bob, "")
 }
 
-// Usage is kept where somebody is limited and is gone when it is given back.
+// Usage is kept where there is a limit and is gone when it is given back.
 func TestLedgerUsage(t *testing.T) {
 	d := draft(t, `
 root

@@ -59,7 +59,7 @@ type Settings struct {
 	// Properties and Policies are the queue's properties, raw and parsed.
 	Properties map[string]string
 	Policies   config.Policies
-	// SubmitACL and AdminACL say who may submit here and below.
+	// SubmitACL and AdminACL say which users may submit here and below.
 	SubmitACL, AdminACL config.ACL
 	// Template configures dynamic leaves below; nil for none.
 	Template *config.Template
@@ -67,7 +67,7 @@ type Settings struct {
 	Limits []config.Limit
 	// PathLimited is true when the queue or an ancestor has user or group limits.
 	PathLimited bool
-	// QuotaNamespace is the namespace whose annotations set the quota of a
+	// QuotaNamespace is the namespace with the annotations that set the quota of a
 	// dynamic leaf; empty when none did.
 	QuotaNamespace string
 }
@@ -76,9 +76,9 @@ type Settings struct {
 type Usage struct {
 	// Allocated is used by pods with a node, assumed or bound.
 	Allocated resources.Vector
-	// Leaving is the part of Allocated whose pods are about to go: deleted and
-	// not gone yet, or chosen as victims. Arriving is requested by askers that
-	// have a hold or a plan in flight and no node yet.
+	// Leaving is the part of Allocated of pods that are about to go: deleted and not gone
+	// yet, or chosen as victims. Arriving is requested by askers that have a hold or a
+	// plan in flight and no node yet.
 	Leaving, Arriving resources.Vector
 	// Preempted is the part of Leaving whose pods leave because a plan chose them.
 	Preempted resources.Vector

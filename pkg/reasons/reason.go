@@ -47,8 +47,8 @@ func (r Reason) Forever() Reason {
 	return r
 }
 
-// Remedy says what somebody may do about the case; empty for a code that is not in
-// the table. Where no waiting helps it does not tell people to wait.
+// Remedy says what users or administrators can do about the case; empty for a code that
+// is not in the table. Where no waiting helps it does not tell people to wait.
 func (r Reason) Remedy() string {
 	if remedy, ok := neverRemedies[r.Code]; ok && r.Never {
 		return remedy

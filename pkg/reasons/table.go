@@ -40,8 +40,8 @@ const (
 	// SoftGangIgnored: the pods of a Soft gang start one by one. It is a warning; no
 	// pod waits for it.
 	SoftGangIgnored Code = "SoftGangIgnored"
-	// PodGroupIgnored: the pods of a PodGroup start one by one, for nobody follows
-	// PodGroups. It is a warning; no pod waits for it.
+	// PodGroupIgnored: the pods of a PodGroup start one by one, because PodGroups are not
+	// followed. It is a warning; no pod waits for it.
 	PodGroupIgnored Code = "PodGroupIgnored"
 
 	// PodGroupIncomplete: not enough pods of its PodGroup can start with the pod.
@@ -89,8 +89,8 @@ const (
 	// WaitingForRoom: the pod fits a node once pods that leave anyway are gone. The node is
 	// held for it only if it is a DaemonSet pod, which can run there only.
 	WaitingForRoom Code = "WaitingForRoom"
-	// RoomAwaited: the only node that a DaemonSet pod can run on is held for it, and
-	// nobody is made to leave it yet.
+	// RoomAwaited: the only node that a DaemonSet pod can run on is held for it, and no
+	// pod is made to leave it yet.
 	RoomAwaited Code = "RoomAwaited"
 	// RoomImpossible: a DaemonSet pod would not fit the only node it can run on even
 	// if all left that may.
@@ -115,7 +115,7 @@ type Entry struct {
 	Code Code
 	// Meaning says what has happened, without the numbers of a case.
 	Meaning string
-	// Remedy says what somebody may do about it.
+	// Remedy says what users or administrators can do about it.
 	Remedy string
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTableHasEveryDeclaredCode reads the package's source, so that a constant
-// nobody put into the table is found.
+// TestTableHasEveryDeclaredCode reads the package's source, so that a constant without an
+// entry in the table is found.
 func TestTableHasEveryDeclaredCode(t *testing.T) {
 	var listed []declaredCode
 	names := map[Code]string{}

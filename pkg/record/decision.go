@@ -38,11 +38,11 @@ type Decision struct {
 	// Queue is the asker's leaf; empty for a pod of no queue.
 	Queue string `json:"queue,omitempty"`
 	Kind  Kind   `json:"kind"`
-	// Outcome is preempt (the victims go), hold (a node is held and nobody goes) or
+	// Outcome is preempt (the victims go), hold (a node is held and no pod goes) or
 	// refuse (nothing is done).
 	Outcome victims.Outcome `json:"outcome"`
-	// TakenUp is true where the decision was made by an earlier process: only its
-	// node and who is to go are known.
+	// TakenUp is true where the decision was made by an earlier process: only its node
+	// and its victims are known.
 	TakenUp bool `json:"takenUp,omitempty"`
 	// Node is the node that is held, or would have been.
 	Node string `json:"node,omitempty"`
@@ -60,7 +60,7 @@ type Decision struct {
 	// PodDisruptionBudgets allow.
 	OptedOut   int   `json:"optedOut,omitempty"`
 	Violations int64 `json:"budgetViolations,omitempty"`
-	// Unfit are nodes where the filters refuse whoever goes.
+	// Unfit are nodes that the filters refuse whichever pods go.
 	Unfit []string `json:"unfitNodes,omitempty"`
 	// FilterCalls is how often the real filters were asked. Incomplete is true when
 	// not every choice was weighed.
@@ -147,7 +147,7 @@ const (
 	StageCommitted = "committed"
 	// StageDisrupted: all victims are on their way.
 	StageDisrupted = "disrupted"
-	// StageCalledOff: judged again, nobody goes; the node stays held.
+	// StageCalledOff: judged again, no pod goes; the node stays held.
 	StageCalledOff = "called off"
 	// StageLost: others took the room that was made; the node stays held, or the kubelet
 	// refused the pod that had been bound.

@@ -1,6 +1,6 @@
-// Package record remembers what was decided about pods for which others were to
-// make room, and what became of it, so that people can ask afterwards: why was my
-// pod killed, why did nobody make room, who holds this node.
+// Package record remembers each decision about a pod that needs room and what became of
+// it, so that users can ask afterwards: why was my pod killed, why was no room made,
+// which pod holds this node.
 //
 //	store: journal of steps ──► Record.Run, one goroutine ──► ring of decisions ──► readers
 //	                                        │                 ring of holds that ended

@@ -10,9 +10,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// Planned renders a decision that nobody puts into force, as if it had been made
-// at a time: of queue preemption or, where that is nil, about the only node a pod
-// can run on. Types are those of its amounts.
+// Planned renders a decision that is not put into force, as if it had been made at a
+// time: of queue preemption or, where that is nil, about the only node a pod can run on.
+// Types are those of its amounts.
 func Planned(asker store.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
 	step := store.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: store.StepHeld, Decision: d, Required: r}
 	if d != nil && d.Outcome == victims.Refuse {

@@ -23,7 +23,7 @@ type Options struct {
 
 const defaultKept = 1000
 
-// Source is where the steps come from; a store, whose journal is open.
+// Source is where the steps come from; a store with an open journal.
 type Source interface {
 	Steps() <-chan struct{}
 	TakeSteps() (steps []store.Step, lost int)
@@ -92,7 +92,7 @@ func (r *Record) Run(ctx context.Context) {
 	}
 }
 
-// Take records what there is. Only Run calls it, or whoever does not.
+// Take records what there is. Callers use either Take or Run, never both.
 func (r *Record) Take() {
 	steps, lost := r.source.TakeSteps()
 	r.mu.Lock()

@@ -211,7 +211,7 @@ func TestARefusalOfAPlan(t *testing.T) {
 	}
 }
 
-// TestAHoldThatGoesOn: a decision that adds nobody is the same one made again.
+// TestAHoldThatGoesOn: a decision that adds no victim is the same one made again.
 func TestAHoldThatGoesOn(t *testing.T) {
 	s := newStory(Options{})
 	requires := func(id string, stopped victims.Rule, going ...string) {
@@ -240,7 +240,7 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	s.step(store.StepCommitted, "a", func(step *store.Step) {
 		step.Going = []store.Victim{{Ref: refOf("v"), Node: "n1", Queue: "root.c", Note: "go"}}
 	})
-	requires("d2", "") // who was chosen is on the way
+	requires("d2", "") // the chosen victim is on its way
 	s.step(store.StepCalledOff, "a", func(step *store.Step) { step.Reason = reasons.New(reasons.RoomAwaited, "changed") })
 	d = s.Last("uid-a")
 	if diff := cmp.Diff([]string{"held", "committed", "called off"}, stages(d)); diff != "" || d.ID != "d2" || len(d.Victims) != 1 {
@@ -257,8 +257,8 @@ func TestAHoldThatGoesOn(t *testing.T) {
 	}
 }
 
-// TestAHoldTakenUp: of a decision of an earlier process it is known who goes; of
-// one of this process, everything.
+// TestAHoldTakenUp: of a decision of an earlier process the victims are known; of one of
+// this process, everything.
 func TestAHoldTakenUp(t *testing.T) {
 	s := newStory(Options{})
 	takeUp := func() {

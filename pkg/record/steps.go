@@ -49,8 +49,8 @@ func (r *Record) refuse(s *store.Step) {
 	r.insert(&r.refusals, d)
 }
 
-// hold records a decision by which a node is held. One that adds nobody to those
-// who go is the same decision, made again.
+// hold records a decision by which a node is held. One that adds no victim is the same
+// decision, made again.
 func (r *Record) hold(s *store.Step) {
 	d := decisionOf(s)
 	old := r.decision(d.ID)

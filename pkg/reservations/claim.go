@@ -20,8 +20,8 @@ type Claim struct {
 	Node string `json:"node"`
 	// Since is when the hold began.
 	Since time.Time `json:"since"`
-	// ClearSince is when the last victim was gone; zero while any is left, and
-	// where the asker was bound before anybody had to know.
+	// ClearSince is when the last victim was gone; zero while any is left, and where the
+	// asker was bound before it was needed.
 	ClearSince time.Time `json:"clearSince,omitzero"`
 	// Victims are the pods that are to go, gone or not, sorted.
 	Victims []types.UID `json:"victims,omitempty"`

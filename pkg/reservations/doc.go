@@ -1,12 +1,12 @@
-// Package reservations is the ledger of holds: which node is kept for which
-// asker while room is being made there, and who may use the node meanwhile.
+// Package reservations is the ledger of holds: which node is kept for which asker while
+// room is being made there, and which pods may use the node meanwhile.
 //
 // # The way of a hold
 //
 //	           Place, victims to go          the last VictimGone
 //	(none) ───────────────────────► clearing ───────────────────► clear
 //	   │                               │                            │
-//	   └──── Place, nobody to go ──────┼───────────────────────────►│
+//	   └──── Place, no victims ────────┼───────────────────────────►│
 //	                                   │ End                        │ End, or overdue
 //	                                   ▼                            ▼
 //	                          ended: bound, deleted, superseded, node gone,

@@ -25,8 +25,8 @@ type Hold struct {
 	Required bool
 	// Since is when the hold began, also across restarts.
 	Since time.Time
-	// Victims are the pods whose room the asker waits for and that are not gone,
-	// sorted: those chosen for it, and others that were leaving anyway.
+	// Victims are the pods that the asker waits for and that are not gone, sorted: those
+	// chosen for it, and others that were leaving anyway.
 	Victims []types.UID
 	// Chosen are the pods that were chosen to go for the asker, gone or not, sorted.
 	Chosen []types.UID
@@ -34,8 +34,8 @@ type Hold struct {
 	Committed bool
 	// Decision identifies the decision that made the hold; may be empty.
 	Decision string
-	// Patient is true while the hold does not time out though it waits for nobody:
-	// its asker has yet to find out who goes for it.
+	// Patient is true while the hold does not time out although it has no victims: its
+	// asker has yet to find them.
 	Patient bool
 	// Note says what a hold without victims waits for, for people; empty for what
 	// is true of most. It is not part of the claim.

@@ -55,8 +55,8 @@ func (l *Ledger) Place(h Hold) error {
 	return nil
 }
 
-// settle sorts the pods of a hold; one that waits for nobody is clear since a time,
-// unless it says otherwise.
+// settle sorts the pods of a hold; one without victims is clear since a time, unless it
+// says otherwise.
 func (h *Hold) settle(since time.Time) {
 	slices.Sort(h.Victims)
 	h.Victims = slices.Compact(h.Victims)
@@ -100,10 +100,9 @@ func clearFirst(a, b *Hold) int {
 	return cmp.Or(a.ClearSince.Compare(b.ClearSince), cmp.Compare(a.Asker, b.Asker))
 }
 
-// Choose replaces what the hold of an asker waits for, and who was chosen to go
-// for it, by what a later decision says. It keeps its beginning and its place
-// among the holders of its node. Patient as in [Hold]. It is false when the asker
-// has no hold.
+// Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
+// by those of a later decision. It keeps its beginning and its place among the holders of
+// its node. Patient as in [Hold]. It is false when the asker has no hold.
 func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	old := l.of(asker)
 	if old == nil {
@@ -120,7 +119,7 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	return true
 }
 
-// VictimGone tells that a pod is gone, whoever waited for it. It returns the
+// VictimGone tells that a pod is gone, for all holds that waited for it. It returns the
 // holds that became clear by it, in order of their askers.
 func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
 	var cleared []Hold
@@ -222,7 +221,7 @@ func (l *Ledger) Holders(node string) []Hold {
 	return out
 }
 
-// Held tells whether any node is held at all: if not, everybody may use every node.
+// Held tells whether any node is held at all: if not, every pod may use every node.
 func (l *Ledger) Held() bool { return l.size > 0 }
 
 // Nodes returns the names of the held nodes, sorted.

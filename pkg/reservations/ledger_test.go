@@ -99,7 +99,7 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
-// Who holds the node for longer is not before who is older.
+// The older asker is first, not the one that has held the node for longer.
 func TestHoldersAreServedInOrder(t *testing.T) {
 	l := NewLedger()
 	late := required(hold("old", "n1"), 5, start)
@@ -137,7 +137,7 @@ func TestMayUse(t *testing.T) {
 		node     string
 		pod      types.UID
 		required bool
-		want     types.UID // who is in the way; empty for nobody
+		want     types.UID // the holder in the way; empty for none
 	}{
 		{"a node nobody holds", ordinary, "n2", "x", false, ""},
 		{"a stranger", ordinary, "n1", "x", false, "a"},
@@ -268,8 +268,8 @@ func TestATimeOutMayCountFromLater(t *testing.T) {
 	}
 }
 
-// A later decision keeps the beginning of a hold and its place, and the time-out
-// counts from when nobody is waited for any more.
+// A later decision keeps the beginning of a hold and its place, and the time-out counts
+// from when the last victim is gone.
 func TestChooseAnew(t *testing.T) {
 	l := NewLedger()
 	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))

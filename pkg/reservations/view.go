@@ -23,7 +23,7 @@ func (v *View) Concerns(node string, pod types.UID) bool {
 // Pass is the answer to "may this pod use this node".
 type Pass struct {
 	OK bool
-	// Holder is who stands in the way; the asker itself where it holds another node.
+	// Holder is the asker in the way; the asker itself where it holds another node.
 	Holder Hold
 }
 
@@ -34,7 +34,7 @@ type Pass struct {
 //   - a required-node pod passes ordinary holds, and waits for the required-node
 //     holders before it,
 //   - an ordinary holder waits for every required-node holder of its node,
-//   - everybody else keeps off a held node.
+//   - all other pods keep off a held node.
 func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 	own := v.of(pod)
 	if own != nil && own.Node != node && own.Binding() {
@@ -44,7 +44,7 @@ func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 	for _, h := range v.at(node) {
 		switch {
 		case h.Asker == pod:
-			return Pass{OK: true} // nobody is before it
+			return Pass{OK: true} // no holder is before it
 		case h.Required, !required && !here:
 			return Pass{Holder: h.copy()}
 		case required:
@@ -99,8 +99,8 @@ func (v *View) Of(asker types.UID) (Hold, bool) {
 	return Hold{}, false
 }
 
-// Beside returns the other askers that hold the node an asker holds, in serving
-// order; nobody where it holds none.
+// Beside returns the other askers that hold the node an asker holds, in serving order;
+// none where it holds none.
 func (v *View) Beside(asker types.UID) []Hold {
 	own := v.of(asker)
 	if own == nil {

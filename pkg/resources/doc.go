@@ -8,9 +8,9 @@
 //   - a [Guarantee] says how much is promised; a type it does not name is not
 //     promised, which for comparisons counts as a promise of 0.
 //
-// They are therefore three types, and nobody compares a sentinel by accident.
-// An explicit 0 is kept by a limit ("no gpu here") and by a guarantee, and
-// dropped by a vector.
+// They are therefore three types, so that no sentinel is compared by accident. An
+// explicit 0 is kept by a limit ("no gpu here") and by a guarantee, and dropped by a
+// vector.
 //
 // Amounts are int64 in base units: milli-CPU for the type named [CPU], bytes
 // for memory, ephemeral storage and huge pages, a plain count for everything

@@ -12,7 +12,8 @@ import (
 // types (ephemeral-storage, hugepages-2Mi, nvidia.com/gpu) keep the name
 // Kubernetes gives them.
 const (
-	// CPU is in milli-CPU. YuniKorn, whose configuration and REST we speak, calls it vcore.
+	// CPU is in milli-CPU. YuniKorn calls it vcore, and we use its configuration and REST
+	// interface.
 	CPU = "vcore"
 	// Memory is in bytes.
 	Memory = "memory"

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// fickle says what it was told to say last of who sends a token, which it takes out of
-// the request, as the API server's own authenticator does.
+// fickle is a guard that gives the configured verdict. It removes the token from the
+// request, as the API server's own authenticator does.
 type fickle struct {
 	mu    sync.Mutex
 	says  error
@@ -45,8 +45,9 @@ func (f *fickle) times() int {
 	return f.asked
 }
 
-// TestAStreamEndsWithThePermission: it is asked about again, an outage ends nothing,
-// and who may not read any more is told so in the last line.
+// TestAStreamEndsWithThePermission: the permission of a stream is checked again from time
+// to time. An outage ends nothing; a reader that lost the permission finds that in the
+// last line.
 func TestAStreamEndsWithThePermission(t *testing.T) {
 	for _, why := range []error{ErrUnknown, ErrForbidden} {
 		synctest.Test(t, func(t *testing.T) {

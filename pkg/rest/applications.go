@@ -235,8 +235,8 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	problem(w, http.StatusNotFound, "Application not found", "there is no application "+id)
 }
 
-// refused is an application none of whose pods that wait has a queue: what
-// YuniKorn rejects. It is looked at again when the configuration changes.
+// refused is an application without a queue for any of its waiting pods: what YuniKorn
+// rejects. It is tried again when the configuration changes.
 type refused struct {
 	first *inventory.Pod
 	why   reasons.Reason
@@ -269,7 +269,7 @@ func (s *Server) rejected(w http.ResponseWriter) {
 // refused lists the applications that have no queue, by their oldest pod.
 func (s *Server) refused(v *inventory.View) []refused {
 	if !v.Started {
-		return nil // nobody was refused yet
+		return nil // no application was refused yet
 	}
 	type name struct{ namespace, id, queue string }
 	seen := map[name]bool{}
@@ -290,7 +290,7 @@ func (s *Server) refused(v *inventory.View) []refused {
 	return out
 }
 
-// sharedQueue tells applications apart whose ID was made for them.
+// sharedQueue distinguishes applications with a generated ID.
 func sharedQueue(id *placement.Identity) string {
 	if id.Shared {
 		return id.Queue

@@ -47,8 +47,8 @@ type PartitionCapacity struct {
 	Utilization map[string]int64 `json:"utilization,omitempty"`
 }
 
-// NodeSortingPolicy says who chooses among nodes: not a policy of the partition,
-// but the profile's score plugins.
+// NodeSortingPolicy says what chooses among nodes: the profile's score plugins, not a
+// policy of the partition.
 type NodeSortingPolicy struct {
 	Type string `json:"type"`
 }

@@ -158,11 +158,11 @@ func documentOf(spec *config.Spec) (*Config, error) {
 	return &out, nil
 }
 
-// read tells whether a configuration is in force. What a scheduler has before it
-// has read one is nobody's.
+// read tells whether a configuration is in force. A scheduler that has not read one yet
+// has none.
 func read(v *inventory.View) bool { return v.Started || v.Spec.Document != "" }
 
-// config answers GET config: YAML, or JSON for who accepts that.
+// config answers GET config: YAML, or JSON for clients that accept it.
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	v := s.inventory.View()
 	if !read(v) {
@@ -185,7 +185,7 @@ func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(asYAML)
 }
 
-// Validation is the answer to a document that somebody wants to know about.
+// Validation is the answer to a document that was sent for validation.
 type Validation struct {
 	Allowed bool `json:"allowed"`
 	// Reason has all errors, a line each; empty for none.
@@ -203,7 +203,8 @@ func tooManyDrafts(w http.ResponseWriter) {
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	defer s.drafts.Add(-1)
 	if s.drafts.Add(1) > s.limits.drafts {
-		// Before the first byte of it is read: who sends slowly would keep them all in memory.
+		// Before its first byte is read: slow senders would otherwise keep all documents
+		// in memory.
 		tooManyDrafts(w)
 		return
 	}

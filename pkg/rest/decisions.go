@@ -11,8 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
-// defaultLimit is how many decisions, and holds that ended, are shown where nobody
-// says how many.
+// defaultLimit is how many decisions, and holds that ended, are shown where the request
+// does not say how many.
 const defaultLimit = 100
 
 // Decisions is the answer of GET /api/v1/decisions.

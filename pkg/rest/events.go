@@ -26,7 +26,7 @@ func number(w http.ResponseWriter, r *http.Request, name string, least, byDefaul
 	return n, true
 }
 
-// recorded refuses requests for events where nobody records them.
+// recorded refuses requests for events where they are not recorded.
 func (s *Server) recorded(w http.ResponseWriter) bool {
 	if s.events == nil {
 		problem(w, http.StatusNotFound, "No events", "this process does not record events")

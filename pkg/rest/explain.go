@@ -71,7 +71,7 @@ type ExplainedQueue struct {
 	Application string   `json:"application"`
 	User        string   `json:"user"`
 	Groups      []string `json:"groups,omitempty"`
-	// LimitedGroup is the group whose limits hold.
+	// LimitedGroup is the group with the limits that apply.
 	LimitedGroup string `json:"limitedGroup,omitempty"`
 	// Named is the queue as the pod itself names it.
 	Named string `json:"named,omitempty"`
@@ -92,7 +92,7 @@ type PlacingRule struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ExplainedOrder is who is before a pod as things are now.
+// ExplainedOrder is what is before a pod in the order of now.
 type ExplainedOrder struct {
 	// Waits is false for a pod that is not in the order: a quota blocks it, or it
 	// waits for pods like it. Only Next is said then.
@@ -196,8 +196,8 @@ func (s *Server) remember(out *Explanation, uid types.UID) {
 	}
 }
 
-// chosen adds the decision by which the pod is to go, whose sentence about the pod
-// names the asker and the rules. One that an earlier process made has none.
+// chosen adds the decision that chose the pod as a victim. Its sentence about the pod
+// names the asker and the rules; a decision of an earlier process has no sentence.
 func (x *Explanation) chosen(d *record.Decision, uid types.UID) {
 	if d == nil || d.Asker.UID != types.UID(x.MakesRoomFor.UID) {
 		return

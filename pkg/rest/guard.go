@@ -5,27 +5,27 @@ import (
 	"net/http"
 )
 
-// What a [Guard] says of a request that is not to be answered.
+// Errors of a [Guard] for a request that it refuses.
 var (
-	// ErrUnknown: nobody knows who sends it.
+	// ErrUnknown: the sender is unknown.
 	ErrUnknown = errors.New("it is not known who sends the request: send a valid bearer token")
-	// ErrForbidden: who sends it may not. It is wrapped with what is missing.
+	// ErrForbidden: the sender lacks a permission. It is wrapped with what is missing.
 	ErrForbidden = errors.New("forbidden")
 )
 
-// Guard says who may read.
+// Guard decides which users may read.
 type Guard interface {
 	// Admit returns nil for a request that may be answered, an error that is
 	// ErrUnknown or ErrForbidden, or another one if that could not be found out.
 	Admit(r *http.Request) error
 }
 
-// asking is a request for a guard to look at, who may take the token out of it: a
-// stream asks again.
+// asking returns a copy of a request for a guard, which may remove the token from it: a
+// stream asks again and needs the token.
 func asking(r *http.Request) *http.Request { return r.Clone(r.Context()) }
 
-// turnedAway says why who was admitted is no more; nil for who still is, or where that
-// cannot be found out: an outage ends nothing that was allowed.
+// turnedAway says why a user that was admitted no longer is. It is nil for one that still
+// is, and where that cannot be found out: an outage ends nothing that was allowed.
 func turnedAway(guard Guard, r *http.Request) *Problem {
 	if guard == nil {
 		return nil
@@ -39,8 +39,8 @@ func turnedAway(guard Guard, r *http.Request) *Problem {
 	return nil
 }
 
-// guarded answers only whom the guard admits. Browsers ask with OPTIONS what they may
-// send before they send a token.
+// guarded answers only requests that the guard admits. Browsers ask with OPTIONS what
+// they may send before they send a token.
 func guarded(handler http.Handler, guard Guard) http.Handler {
 	if guard == nil {
 		return handler

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// doorman admits who sends the right word.
+// doorman admits requests with the right word.
 type doorman struct{}
 
 func (doorman) Admit(r *http.Request) error {

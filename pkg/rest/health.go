@@ -14,8 +14,8 @@ import (
 )
 
 // The checks are run once in checkInterval or, where they take long, once in checkRest
-// times as long as they took: they look at everything, which keeps a core busy. Nobody
-// waits longer than checkPause for the next one, for what they found may have passed.
+// times as long as they took: they look at everything, which keeps a core busy. The pause
+// between two is at most checkPause, because what was found may have passed.
 const (
 	checkInterval = 5 * time.Second
 	checkRest     = 200

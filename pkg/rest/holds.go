@@ -16,11 +16,11 @@ import (
 const (
 	// holdPlanned: pods are to leave, and none was told so yet.
 	holdPlanned = "planned"
-	// holdUndecided: nobody is made to leave, or not yet.
+	// holdUndecided: no pod is made to leave, or not yet.
 	holdUndecided = "undecided"
 	// holdLeaving: pods are leaving.
 	holdLeaving = "leaving"
-	// holdClear: nobody is left to wait for; the asker starts there, or time runs out.
+	// holdClear: no victim is left; the asker starts there, or the hold times out.
 	holdClear = "clear"
 )
 
@@ -45,8 +45,8 @@ type Hold struct {
 	Requests map[string]int64 `json:"requests"`
 	// WaitsFor are the pods that have still to leave.
 	WaitsFor []Leaver `json:"waitsFor,omitempty"`
-	// ClearSince is when the last of them was gone; Until is when the hold ends if
-	// the asker does not start before. Both are there once nobody is left.
+	// ClearSince is when the last of them was gone; Until is when the hold ends if the
+	// asker does not start before. Both are set once no victim is left.
 	ClearSince *time.Time `json:"clearSince,omitempty"`
 	Until      *time.Time `json:"until,omitempty"`
 	// Note says what a hold waits for where it is not pods that leave.

@@ -48,8 +48,8 @@ func (l limits) server(handler http.Handler) *http.Server {
 	}
 }
 
-// boundedListener closes at once what is over the limits, so that those who have
-// a connection are not kept waiting by those who want many.
+// boundedListener closes connections over the limits at once, so that a client that wants
+// many does not delay clients that have one.
 type boundedListener struct {
 	net.Listener
 	limits limits

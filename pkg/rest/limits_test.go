@@ -114,8 +114,8 @@ func crowd(t *testing.T, c *cluster) {
 	}
 }
 
-// others tells what somebody gets to know while a reader of the handler reads
-// nothing: a page, and the store. What takes longer than wait counts as never.
+// others tells whether a page and the store can be read while another reader of the
+// handler reads nothing. What takes longer than wait counts as never.
 func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) http.Handler) error {
 	c := newCluster(t, "")
 	crowd(t, c)

@@ -49,7 +49,7 @@ func (s *Server) labelsOf(node string) map[string]string {
 	return s.nodeLabels(node)
 }
 
-// reservations writes who holds a node.
+// reservations writes the holders of a node.
 func (p *page) reservations(v *inventory.View, node string) {
 	var held []string
 	for _, h := range v.Holds.On(node) {

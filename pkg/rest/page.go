@@ -92,7 +92,7 @@ func (p *page) close(bracket byte) {
 	}
 }
 
-// key begins a field, whose value follows. Keys are plain words.
+// key begins a field; its value follows. Keys are plain words.
 func (p *page) key(name string) {
 	p.separate()
 	p.b = append(p.b, '"')

@@ -29,8 +29,8 @@ func (s served) lasts(t *testing.T, sent string) (time.Duration, string) {
 	return time.Since(began), string(answer)
 }
 
-// TestAReaderWhoSendsNothingIsCut: who sends no header, half of one, or half of a body
-// has the connection for as long as the limits say.
+// TestAReaderWhoSendsNothingIsCut: a client that sends no header, half of one, or half of
+// a body keeps the connection for as long as the limits say.
 func TestAReaderWhoSendsNothingIsCut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string
@@ -86,8 +86,8 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// TestSlowSendersAreFew: of those who send documents slowly a few are read, the others
-// are told to come back, and once the few are cut somebody else is read.
+// TestSlowSendersAreFew: a few slow documents are read at a time and the others are told
+// to come back; once the few are cut, others are read.
 func TestSlowSendersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")

@@ -30,7 +30,7 @@ func (e *ManifestError) Error() string { return e.Text }
 const (
 	// PreviewFits: a node has room, and no quota is in the way.
 	PreviewFits = "fits"
-	// PreviewWaits: it would wait, and nobody would be made to leave.
+	// PreviewWaits: it would wait, and no pod would be made to leave.
 	PreviewWaits = "waits"
 	// PreviewPreempts: others would be made to leave for it.
 	PreviewPreempts = "preempts"
@@ -167,9 +167,9 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lookAhead makes a preview and gives the turn back, whatever happens: the filters
-// are upstream's or somebody else's, and may panic on a pod that nobody foresaw.
-// Then that pod has no preview and all others still have.
+// lookAhead makes a preview and gives the turn back, whatever happens: the filters are
+// not ours and may panic on an unusual pod. Then that pod has no preview and all others
+// still have one.
 func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *Preview, err error) {
 	defer s.previews.Release(1)
 	defer func() {

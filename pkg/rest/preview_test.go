@@ -150,7 +150,7 @@ func TestPreviewsGiveTheirTurnBack(t *testing.T) {
 	}
 }
 
-// broken panics, as a filter may on a pod that nobody foresaw.
+// broken panics, as a filter may on an unusual pod.
 type broken struct{}
 
 func (broken) Preview(context.Context, []byte) (*Preview, error) { panic("no zone") }

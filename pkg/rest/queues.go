@@ -104,8 +104,8 @@ func preempting(v *inventory.View) map[queues.ID]resources.Vector {
 	return out
 }
 
-// priorities is the highest priority that each queue shows to its siblings for a pod
-// that waits; queues where nobody waits are left out.
+// priorities is the highest priority that each queue shows to its siblings for a pod that
+// waits; queues without waiting pods are left out.
 func priorities(v *inventory.View) map[queues.ID]int64 {
 	out := map[queues.ID]int64{}
 	for _, a := range v.Applications {

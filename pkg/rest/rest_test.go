@@ -53,7 +53,7 @@ func newCluster(t testing.TB, document string) *cluster {
 	return c
 }
 
-// newUnstarted is a cluster whose configuration was not read yet.
+// newUnstarted is a cluster that has not read its configuration yet.
 func newUnstarted(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), store: store.New(config.Default(), store.Options{})}

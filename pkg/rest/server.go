@@ -31,21 +31,21 @@ const DefaultClusterID = "mycluster"
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
-	// Record is what was decided; nil where nobody recorded it.
+	// Record is what was decided; nil where it is not recorded.
 	Record *record.Record
-	// Events is what happened; nil where nobody records it.
+	// Events is what happened; nil where it is not recorded.
 	Events *eventlog.Log
 	// Checks are run from time to time while it serves; readers are told the last result.
 	Checks []Check
 	// Explainer says what is known of one pod; nil for a server that cannot say.
 	Explainer Explainer
-	// Previewer returns who makes previews; nil, or returning nil, for nobody.
+	// Previewer returns what makes previews; nil, or returning nil, for no previews.
 	Previewer func() Previewer
 	// Leading tells whether this replica is the one that acts; nil for always.
 	Leading func() bool
 	// TLS has a certificate; nil for plain HTTP.
 	TLS *tls.Config
-	// Guard says who may read; nil for everybody.
+	// Guard decides which users may read; nil for all.
 	Guard Guard
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
@@ -179,9 +179,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 	}
 }
 
-// sample counts what there is from time to time, and keeps up with it, so that nobody
-// has to wait for all of it at once: with what there is, each minute, and with the
-// configuration soon after it was changed.
+// sample counts what there is from time to time and keeps the views up to date, so that
+// no request waits for all of it at once: each minute, and soon after a change of the
+// configuration.
 func (s *Server) sample(ctx context.Context) {
 	minutes, looks := s.clock.NewTicker(sampleInterval), s.clock.NewTicker(specInterval)
 	defer minutes.Stop()

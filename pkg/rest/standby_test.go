@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestStandbySaysSo: who asks a replica that stands by is told so, on every page, and
-// that others know what was tried; the same server says nothing of it once it leads.
+// TestStandbySaysSo: each page of a standby replica says that it stands by and that the
+// leader knows what was tried; once it leads it does not say so.
 func TestStandbySaysSo(t *testing.T) {
 	c := newCluster(t, `
 partitions:

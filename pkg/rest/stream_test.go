@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 )
 
-// streaming is a stream that somebody reads.
+// streaming is a stream with a reader.
 type streaming struct {
 	net.Conn
 	answer *http.Response
@@ -52,8 +52,8 @@ func (s streaming) line(t *testing.T) (out struct {
 
 func quietly(*limits) {}
 
-// pipes is a listener whose connections are in memory, so that they know the time of a
-// synctest bubble. What is written waits until it is read.
+// pipes is a listener with connections in memory, so that they use the time of a synctest
+// bubble. A write waits until it is read.
 type pipes struct {
 	opened chan net.Conn
 	closed chan struct{}
@@ -199,8 +199,8 @@ func flood(t *testing.T, c *cluster, until func() bool) {
 	}
 }
 
-// TestReadersThatDoNotReadAreCut: they hold up neither each other nor the store,
-// nor who asks for something else.
+// TestReadersThatDoNotReadAreCut: they hold up neither each other nor the store nor other
+// requests.
 func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	c := newCluster(t, "")
 	c.node(t, "n", "vcore=1 pods=1")
@@ -230,8 +230,9 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	eventually(t, "a stream counts as an answer", func() bool { return c.server.inFlight.free() })
 }
 
-// TestNobodyIsCutWithoutALimit is why the readers above are cut: who has an hour has it,
-// whatever other limits there are, and not a second more.
+// TestNobodyIsCutWithoutALimit shows that the limit is why the readers above are cut: a
+// reader with a limit of an hour has the hour, whatever other limits there are, and not a
+// second more.
 func TestNobodyIsCutWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")

@@ -28,7 +28,7 @@ type GroupUsage struct {
 	Queues       *QueueUsage `json:"queues"`
 }
 
-// QueueUsage is what somebody uses in a queue and below it.
+// QueueUsage is what a user or group uses in a queue and below it.
 type QueueUsage struct {
 	QueuePath           string           `json:"queuePath"`
 	ResourceUsage       map[string]int64 `json:"resourceUsage,omitempty"`
@@ -50,7 +50,7 @@ type usages struct {
 // limitOf finds the limit that a queue itself sets for a user or group.
 type limitOf func(q *queues.Queue, name string) *config.Limit
 
-// add counts an application of somebody.
+// add counts an application of a user or group.
 func (u *usages) add(v *inventory.View, a *inventory.Application, who string, limit limitOf) {
 	if u.queues == nil {
 		u.queues, u.used, u.groups = map[queues.ID]*QueueUsage{}, map[queues.ID]resources.Vector{}, map[string]string{}
@@ -89,8 +89,8 @@ func (u *usages) root() *QueueUsage {
 	return u.queues[queues.RootID]
 }
 
-// usagesBy collects what is used by those whom the function names; the empty
-// name is for nobody.
+// usagesBy collects usage by the name that the function returns; the empty name counts
+// for none.
 func usagesBy(v *inventory.View, who func(*inventory.Application) string, limit limitOf) map[string]*usages {
 	out := map[string]*usages{}
 	for _, a := range v.Applications {

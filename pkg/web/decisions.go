@@ -35,7 +35,7 @@ func decisionChoices() []choice {
 
 // decisionsContent is what is on the page of decisions.
 type decisionsContent struct {
-	// Kept is false where nobody keeps a record.
+	// Kept is false where no record is kept.
 	Kept                  bool
 	Queue, Namespace, Pod string
 	Shows                 []choice

@@ -1,16 +1,15 @@
-// Package web is the pages for people, at / of the REST interface: queues with
-// their quotas, waiting pods and why they wait, nodes with who holds them, what was
-// decided, the configuration and what was wrong with the last one, the health.
+// Package web is the pages for people, at / of the REST interface: queues with their
+// quotas, waiting pods and why they wait, nodes with their holders, what was decided, the
+// configuration and what was wrong with the last one, the health.
 //
 // The pages are made here, whole: there is no script, and nothing comes from
 // elsewhere. A browser that shows text only shows everything. What a page says is
 // of one view of the inventory, and no page lists more than fits on one: there are
 // filters, and pages of lists, so that 5,000 queues cost no more than 50.
 //
-// Everything that is shown was chosen by somebody else: names, labels, messages of
-// errors. html/template escapes it for where it stands, the content security policy
-// of server.go lets a browser run nothing even so, and [visible] shows characters
-// that would hide or turn around others.
+// Everything that is shown is untrusted: names, labels, messages of errors. html/template
+// escapes it for its context, the content security policy of server.go lets a browser run
+// nothing even so, and [visible] shows characters that would hide or reverse others.
 //
 //   - server.go has the pages, their header, and answers again only what changed.
 //   - request.go reads what a page is asked for, list.go cuts lists into pages.

@@ -29,7 +29,7 @@ var nasty = []string{
 	`</title></style></svg><script>alert(1)</script>`, "a\u202egnp.exe", `{{.Version}}`, `&lt;b&gt;`, `?queue=root&each=pod#x`, "x\x00y", "\xff\xfe",
 }
 
-// hostile is a cluster whose names were chosen by somebody who means harm.
+// hostile is a cluster with names chosen by an attacker.
 func hostile(t testing.TB) *site {
 	w := webtest.New(t, `
 partitions:

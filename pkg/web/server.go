@@ -34,7 +34,7 @@ var icon []byte
 type Options struct {
 	// Inventory is what there is to show.
 	Inventory *inventory.Inventory
-	// Record is what was decided; nil where nobody records it.
+	// Record is what was decided; nil where it is not recorded.
 	Record *record.Record
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -44,7 +44,7 @@ type Options struct {
 	// Taint returns the taint by which other schedulers are kept off a held node, or
 	// nothing; nil where nodes have none.
 	Taint func(node string) string
-	// Health says what was checked last; nil for nobody who checks.
+	// Health says what was checked last; nil where nothing is checked.
 	Health func() Checked
 	// StandsBy tells whether another replica leads; nil for never.
 	StandsBy func() bool
@@ -210,7 +210,7 @@ func header(w http.ResponseWriter) {
 	h.Set("Cache-Control", "private, no-cache")
 }
 
-// answer answers, unless who asks has it already.
+// answer answers, unless the client has the page already.
 func answer(w http.ResponseWriter, r *http.Request, kind, tag string, body []byte) {
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
@@ -218,7 +218,7 @@ func answer(w http.ResponseWriter, r *http.Request, kind, tag string, body []byt
 		return
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) // an error is of the reader, who has gone away
+	_, _ = w.Write(body) // an error means that the reader has gone away
 }
 
 // tagOf identifies a content. Tags are weak: the same content is sent compressed

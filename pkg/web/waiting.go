@@ -88,8 +88,8 @@ func (p *Pages) waitingPage(r *request) (any, string) {
 	return out, ""
 }
 
-// waiting lists the pods that wait: those without a queue first, for nobody will
-// help them but who reads this, then the first submitted.
+// waiting lists the pods that wait: those without a queue first, because only a person
+// can help them, then the first submitted.
 func (r *request) waiting(filter *waitingContent, every bool) (list []waiting, pods int) {
 	add := func(requests []*inventory.Pod) {
 		pods += len(requests)

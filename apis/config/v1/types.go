@@ -59,13 +59,14 @@ const (
 	VictimSelectionMultiple VictimSelection = "multiple"
 )
 
-// RESTAuthorization says who may read from the REST interface.
+// RESTAuthorization says which clients may read from the REST interface.
 type RESTAuthorization string
 
 const (
-	// RESTAuthorizationNone lets everybody read who reaches it.
+	// RESTAuthorizationNone lets every client read that reaches it.
 	RESTAuthorizationNone RESTAuthorization = "None"
-	// RESTAuthorizationDelegated asks the API server who somebody is and what they may.
+	// RESTAuthorizationDelegated asks the API server for a client's identity and
+	// permissions.
 	RESTAuthorizationDelegated RESTAuthorization = "Delegated"
 )
 
@@ -90,9 +91,9 @@ type QueueSortArgs struct {
 	// +optional
 	ConfigFile *string `json:"configFile,omitempty"`
 
-	// ManagedProfiles are the values of spec.schedulerName whose pods belong to
-	// queues; pods of all other schedulers are foreign. Default: [yunikorn].
-	// Bounds: at least one, no duplicates.
+	// ManagedProfiles are the values of spec.schedulerName of pods that belong to queues;
+	// pods of all other schedulers are foreign. Default: [yunikorn]. Bounds: at least
+	// one, no duplicates.
 	// +optional
 	ManagedProfiles []string `json:"managedProfiles"`
 
@@ -169,10 +170,11 @@ type QueueSortArgs struct {
 	// +optional
 	RESTTLSKeyFile *string `json:"restTLSKeyFile,omitempty"`
 
-	// RESTAuthorization says who may read. None: everybody who reaches the address.
-	// Delegated: who sends a bearer token that the API server knows and may "get" the
-	// path, with /paddock before it, as a nonResourceURL; the scheduler then needs leave to create tokenreviews
-	// and subjectaccessreviews, and the interface a certificate. Default: None. Bounds: None or Delegated.
+	// RESTAuthorization says which clients may read. None: all that reach the address.
+	// Delegated: those that send a bearer token that the API server knows and may "get"
+	// the path, with /paddock before it, as a nonResourceURL; the scheduler then needs
+	// leave to create tokenreviews and subjectaccessreviews, and the interface a
+	// certificate. Default: None. Bounds: None or Delegated.
 	// +optional
 	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
 }

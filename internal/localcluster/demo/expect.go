@@ -30,8 +30,8 @@ type Workload struct {
 // String returns "Kind namespace/name".
 func (w Workload) String() string { return w.Kind + " " + w.Namespace + "/" + w.Name }
 
-// Workloads picks Deployments, Jobs and Pods from the objects, in their order. The error names the object whose
-// numbers make no sense.
+// Workloads picks Deployments, Jobs and Pods from the objects, in their order. The error
+// names the object with invalid numbers.
 func Workloads(objects []*unstructured.Unstructured) ([]Workload, error) {
 	var out []Workload
 	for _, o := range objects {
@@ -98,7 +98,7 @@ type Placement struct {
 // Done says whether enough pods have a node.
 func (p Placement) Done() bool { return p.OnNode >= p.Placed }
 
-// NotPlacedError lists the workloads whose pods were not placed in time.
+// NotPlacedError lists the workloads with pods that were not placed in time.
 type NotPlacedError struct{ Missing []Placement }
 
 // Error names every workload, its counts, and the scheduler's reason.

@@ -98,8 +98,9 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}, nil
 }
 
-// Apply creates the objects in this order. One that exists is left as it is; those that somebody else made are returned
-// as "Kind namespace/name". Apply waits a little for the service account that pods in a new namespace need.
+// Apply creates the objects in this order. One that exists is left as it is; those with
+// another origin are returned as "Kind namespace/name". Apply waits a little for the
+// service account that pods in a new namespace need.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) (foreign []string, err error) {
 	for _, o := range objects {
 		ours, err := a.create(ctx, o.DeepCopy())

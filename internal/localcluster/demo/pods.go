@@ -53,9 +53,9 @@ func PrintPods(w io.Writer, pods []corev1.Pod) error {
 	return nil
 }
 
-// Waits says on one line why a pod has no node: what the queues say (condition paddock.io/Admitted), or the scheduler
-// (PodScheduled) when they let it through or do not know it. It is empty for a pod that has a node, and when nobody
-// has said anything yet.
+// Waits says on one line why a pod has no node: what the queues say (condition
+// paddock.io/Admitted), or the scheduler (PodScheduled) when they let it through or do
+// not know it. It is empty for a pod that has a node, and when there is no condition yet.
 func Waits(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRewrite: what is known watches, and what is not is refused. A lock that stays as it
-// is would be seen by nobody.
+// is would not be seen.
 func TestRewrite(t *testing.T) {
 	for _, test := range []struct {
 		name, source string

@@ -13,9 +13,9 @@ import (
 
 const lockorder = "github.com/paddock-scheduler/paddock/internal/lockorder"
 
-// rewrite returns a file whose fields and variables of type sync.Mutex and
-// sync.RWMutex watch, and what these are called within their package; nil where there
-// are none. It is an error if one is there in a form that is not known.
+// rewrite returns a file with watching fields and variables in the place of sync.Mutex
+// and sync.RWMutex, and their names within their package; nil where there are none. It is
+// an error if one is there in a form that is not known.
 func rewrite(path string, source []byte) (watching []byte, locks []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.ParseComments)

@@ -10,8 +10,8 @@
 //
 //   - every pod is an application of its own unless the story names one, or the
 //     oldest pod of a queue would be an originator;
-//   - an originator has a companion: a pod of its application that it owns and
-//     that no node takes and that asks nobody to make room;
+//   - an originator has a companion: a pod of its application that it owns and that no
+//     node takes and that does not preempt;
 //   - gpu is example.com/gpu;
 //   - what a pod wants of its node beside room is a host port, a required term of
 //     (anti-)affinity, or a constraint DoNotSchedule with a skew of 1, and the

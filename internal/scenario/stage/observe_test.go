@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// happens is an event of a pod, whose UID is its name.
+// happens is an event of a pod with its name as UID.
 func happens(kind watch.EventType, name string, conditions ...corev1.PodCondition) watch.Event {
 	return watch.Event{Type: kind, Object: &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Status: corev1.PodStatus{Conditions: conditions},

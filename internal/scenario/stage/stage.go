@@ -66,8 +66,7 @@ func (s *Stage) queue(path string) string {
 	return s.Below + strings.TrimPrefix(path, "root")
 }
 
-// Pod is a running pod of the story; its status has not been written and nobody
-// gave it a UID or an age.
+// Pod is a running pod of the story; it has no status, UID or age yet.
 func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 	pod := s.pod(&p.Ask)
 	pod.Spec.NodeName = s.Node(p.Node)
@@ -203,8 +202,8 @@ func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisru
 	}
 }
 
-// Want is what a case says, with the names of objects. A pod that is over the
-// max of its own leaf is refused by no law: its quota holds it, and nobody plans.
+// Want is what a case says, with the names of objects. A pod that is over the max of its
+// own leaf is refused by no law: its quota holds it, and there is no plan.
 func (s *Stage) Want(c *scenario.Case) scenario.Outcome {
 	want := c.Want
 	if OverOwnMax(c) {

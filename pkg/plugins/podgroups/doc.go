@@ -2,9 +2,9 @@
 // scheduler with queues.
 //
 // The plugin is upstream's: it knows how many pods of a group have a place, lets them
-// wait for each other at Permit, and takes their places back when one finds none. What
-// it does not see is what other processes have bound while this one stood by; of that
-// the store knows, and it is asked, so that nobody waits for pods that run.
+// wait for each other at Permit, and takes their places back when one finds none. It does
+// not see what other processes bound while this one stood by. The store does, so the
+// plugin asks the store, and no pod waits for pods that run.
 //
 // What is added is that the store is told of PodGroups, too. It lets
 // the members of a group through together, when enough of them can go on and the

@@ -20,7 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// miscounting is upstream's plugin that counts nobody whom others have bound.
+// miscounting is upstream's plugin, which does not count pods that other processes bound.
 type miscounting struct {
 	upstream
 	says *fwk.Status
@@ -114,8 +114,8 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 	return pl, h
 }
 
-// TestPermit: whom upstream would let wait though enough have a place goes on, and
-// those that wait already with it.
+// TestPermit: a pod that upstream would let wait although enough have a place goes on,
+// and those that wait already go with it.
 func TestPermit(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -164,7 +164,7 @@ func TestOthersAreLetGo(t *testing.T) {
 	}
 }
 
-// TestPostFilter: a pod that finds no node concerns nobody once enough have a place.
+// TestPostFilter: a pod that finds no node affects no other once enough have a place.
 func TestPostFilter(t *testing.T) {
 	for running, message := range map[int]string{3: "", 2: "the PodGroup gets rejected"} {
 		pod := member("asks", "g")
@@ -176,7 +176,7 @@ func TestPostFilter(t *testing.T) {
 	}
 }
 
-// TestNobodyKnows: without a store it is upstream who says.
+// TestNobodyKnows: without a store upstream's plugin decides.
 func TestNobodyKnows(t *testing.T) {
 	h := plugintest.New(t)
 	pl, err := around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h)

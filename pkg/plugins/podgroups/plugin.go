@@ -119,12 +119,12 @@ func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), cli
 // defaultWait is upstream's.
 const defaultWait = time.Minute
 
-// Permit lets a pod wait for others of its PodGroup as upstream does, but not when
-// enough of them have a place, and never when they have not. Upstream misses those that
-// another process has bound while this one stood by: it would let the pod wait, take its
-// place back, and try it again, without end. And it goes on counting who was turned away
-// when there was no PodGroup of the name any more: it would start one that is made anew
-// with too few.
+// Permit lets a pod wait for others of its PodGroup as upstream does, but not when enough
+// of them have a place, and never when they have not. Upstream misses those that another
+// process has bound while this one stood by: it would let the pod wait, take its place
+// back, and try it again, without end. It also goes on counting pods that were turned
+// away because their PodGroup was gone: it would start a new PodGroup of that name with
+// too few.
 func (pl *Plugin) Permit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	status, wait := pl.upstream.Permit(ctx, state, pod, node)
 	switch {
@@ -159,7 +159,7 @@ func (pl *Plugin) gathered(pod *corev1.Pod) bool {
 }
 
 // mayGo tells whether a pod need not wait for others, as far as the store knows: it is of
-// no PodGroup, or enough of it have a place. Without a store it is upstream who says.
+// no PodGroup, or enough of it have a place. Without a store upstream's plugin decides.
 func (pl *Plugin) mayGo(pod *corev1.Pod) bool {
 	return groupOf(pod) == "" || pl.process.Store() == nil || !pl.process.Managed(pod.Spec.SchedulerName) || pl.gathered(pod)
 }

@@ -1,13 +1,12 @@
 // Package process holds what all plugins of all profiles of one scheduler share:
 // the queue store, what feeds it, and the goroutines around it.
 //
-// Upstream makes an instance of every plugin for every profile, in no
-// particular order, and each instance gets the same informer factory. So the
-// factory is the key: [For] returns the same Process to every plugin of one
-// scheduler, and another one to the plugins of another scheduler in the same
-// program (tests run many). QueueSort, whose arguments hold the settings of the
-// store, calls [Process.Configure]; the others find the store there when their
-// first pod comes.
+// Upstream makes an instance of every plugin for every profile, in no particular order,
+// and each instance gets the same informer factory. So the factory is the key: [For]
+// returns the same Process to every plugin of one scheduler, and another one to the
+// plugins of another scheduler in the same program (tests run many). QueueSort has the
+// settings of the store in its arguments and calls [Process.Configure]; the others find
+// the store there when their first pod comes.
 //
 //	informers ─► store ─► wake ─► pump ─► handle.Activate
 //	ConfigMaps ─► config.Parse ─► store.Configure

@@ -93,13 +93,12 @@ func InPermit(h fwk.Handle) []types.UID {
 	return uids
 }
 
-// waits tells whether somebody has still to allow the pod. If not it is about to
-// leave Permit, though it is listed there.
+// waits tells whether a plugin has still to allow the pod. If not it is about to leave
+// Permit, though it is listed there.
 func waits(w fwk.WaitingPod) bool { return len(w.GetPendingPlugins()) > 0 }
 
-// reject turns away a pod that waits for a Permit plugin. It is false where the
-// pod does not, or may have been allowed at the same moment: the one who waits for
-// the verdict hears what was said first.
+// reject turns away a pod that waits for a Permit plugin. It is false where the pod does
+// not wait, or may have been allowed at the same moment: the first verdict counts.
 func reject(h fwk.Handle, uid types.UID, message string) bool {
 	w := h.GetWaitingPod(uid)
 	if w == nil || !waits(w) {

@@ -208,7 +208,7 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	told("with one in force")
 }
 
-// TestRepairedBeforeItLeads: nobody needs to hear of it.
+// TestRepairedBeforeItLeads: it is not reported.
 func TestRepairedBeforeItLeads(t *testing.T) {
 	s := newScripted(t)
 	s.Failed(errors.New("bad"), "x", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}})

@@ -35,9 +35,8 @@ const (
 // it: paths below /api are open to every account there is, by system:discovery.
 const pathPrefix = "/paddock"
 
-// guard asks the API server who a reader is, by the bearer token, and whether the
-// reader may "get" the path, as the API server itself does for paths that are no
-// resources.
+// guard asks the API server for the user of a bearer token and whether that user may
+// "get" the path, as the API server itself does for nonresource paths.
 type guard struct {
 	authenticator authenticator.Request
 	authorizer    authorizer.Authorizer
@@ -66,9 +65,10 @@ func newGuard(config *clientrest.Config, timeout time.Duration) (rest.Guard, err
 	return &guard{authenticator: authn, authorizer: authz}, nil
 }
 
-// tokens asks the API server whose token it is. Upstream's own asker tells an API
-// server that says no and one that cannot be asked by the same kind of error; here
-// only a no is rest.ErrUnknown, so that nobody looks for a better token in an outage.
+// tokens asks the API server for the user of a token. Upstream's client returns the same
+// kind of error for a rejected token and for an API server that cannot be reached. Here
+// only a rejected token is rest.ErrUnknown, so that users do not look for a better token
+// in an outage.
 type tokens struct {
 	reviews authenticationclient.TokenReviewInterface
 	backoff wait.Backoff

@@ -125,10 +125,9 @@ func (n *nominations) list() map[nomination]bool {
 	return found
 }
 
-// isAstray tells whether a pod that is nominated to a node does not hold it, though
-// nobody but its hold may have nominated it. One that is in its cycle is without
-// content here, and is not: the cycle decides. A hold begins before the nomination,
-// so holds are read after that.
+// isAstray tells whether a pod is nominated to a node that it does not hold, although
+// only its hold can have nominated it. A pod that is in its cycle is not astray: the
+// cycle decides. A hold begins before the nomination, so holds are read after that.
 func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	profile := pod.Spec.SchedulerName
 	if !n.process.Managed(profile) && !(n.process.peer(profile) && n.process.RequiredNode(pod) != "") {
@@ -138,9 +137,9 @@ func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	return !held || h.Node != node
 }
 
-// takeBack ends a nomination: where it is written, and the scheduler hears of that,
-// forgets it and tries again whom it kept off; or else in the scheduler's memory, and
-// then nobody is tried again by that.
+// takeBack ends a nomination. Where it is written in the status, it is removed there; the
+// scheduler sees that, forgets it and tries the pods again that it kept off. Else it is
+// removed from the scheduler's memory, which causes no retry.
 func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool) {
 	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
 	pod, err := n.pods.Pods(at.namespace).Get(at.name)
@@ -166,8 +165,8 @@ func (n *nominations) write(ctx context.Context, at nomination) error {
 	return err
 }
 
-// inviteAll lets all pods try again that have no node: no event says that there is
-// room, and it is not known whom it was kept from.
+// inviteAll retries all pods without a node: no event says that there is room, and it is
+// not known which pods it was kept from.
 func (n *nominations) inviteAll() {
 	pods, err := n.pods.List(labels.Everything())
 	if err != nil {

@@ -86,8 +86,8 @@ func requiredParams(a *config.NodeReservationArgs) required.Params {
 	return p
 }
 
-// turnedAway remembers, for each held node, pods that its hold kept off. When
-// the hold ends and nobody used the room, no event brings them back but this.
+// turnedAway remembers, for each held node, pods that its hold kept off. When the hold
+// ends and the room was not used, only this brings them back; there is no other event.
 type turnedAway struct {
 	mu sync.Mutex // guards of
 	of map[string]map[types.UID]*corev1.Pod
@@ -126,7 +126,7 @@ func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
 	return pods
 }
 
-// invite lets pods try again that were kept off nodes whose hold ended.
+// invite retries pods that were kept off a node by a hold that ended.
 func (p *Process) invite(h fwk.Handle, nodes []string, logger klog.Logger) {
 	if len(nodes) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 // OfferPreviews has previews served by REST from now on.
 func (p *Process) OfferPreviews(previewer rest.Previewer) { p.previewer.Store(&previewer) }
 
-// offered is who makes previews; nil for nobody.
+// offered is what makes previews; nil for no previews.
 func (p *Process) offered() rest.Previewer {
 	if stored := p.previewer.Load(); stored != nil {
 		return *stored

@@ -39,7 +39,7 @@ func configured(t *testing.T, h *plugintest.Handle, args *config.QueueSortArgs) 
 	return p
 }
 
-// started is a process whose store has seen everything.
+// started is a process with a store that has seen everything.
 func started(t *testing.T, h *plugintest.Handle) *Process {
 	t.Helper()
 	p := configured(t, h, plugintest.Args())
@@ -199,8 +199,8 @@ func TestPodsAreActivatedInTheirTurn(t *testing.T) {
 	must(t, p.Store().Check())
 }
 
-// TestDeadlinesAreKept lets the lease of a slot end: nobody takes the pod that
-// was activated, so it is activated again later.
+// TestDeadlinesAreKept lets the lease of a slot end: the pod that was activated is not
+// taken, so it is activated again later.
 func TestDeadlinesAreKept(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 600))
 	p := For(h.Context(), h)

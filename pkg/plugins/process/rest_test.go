@@ -153,8 +153,7 @@ func TestGuardAsksTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestAnOutageIsNoBadToken: who sends a token is not told that it is no good while
-// the API server does not say so.
+// TestAnOutageIsNoBadToken: a token is reported as bad only if the API server says so.
 func TestAnOutageIsNoBadToken(t *testing.T) {
 	over := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

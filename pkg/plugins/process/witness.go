@@ -14,10 +14,10 @@ type Witness interface {
 	evict.Store
 }
 
-// witness is made for every store before anybody else knows of it.
+// witness is made for every store before the store is shared.
 var witness = func(s *store.Store) Witness { return s }
 
-// SetWitness puts somebody between each store and those around it, who passes on
-// what is said and may remember it, or change it to show that a mistake is
-// noticed. It is for simulations; call it before the scheduler is made.
+// SetWitness puts an interceptor between each store and its callers. It passes calls on,
+// and may record them or change them to show that a mistake is noticed. It is for
+// simulations; call it before the scheduler is made.
 func SetWitness(of func(*store.Store) Witness) { witness = of }

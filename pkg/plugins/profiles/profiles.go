@@ -26,9 +26,9 @@ func Effective(made map[string]framework.Framework) map[string]*schedconfig.Plug
 	return effective
 }
 
-// Check reports everything in which a configuration would start and then not do what
-// it says: quotas nobody enforces, held nodes that are given away. The plugins are those
-// of [Effective]. Without our QueueSort there are no queues, and nothing to check.
+// Check reports everything in which a configuration would start and then not do what it
+// says: quotas that are not enforced, held nodes that are given away. The plugins are
+// those of [Effective]. Without our QueueSort there are no queues, and nothing to check.
 func Check(cfg *schedconfig.KubeSchedulerConfiguration, plugins map[string]*schedconfig.Plugins) error {
 	args := queueSortArgs(cfg, plugins)
 	if args == nil {
@@ -109,7 +109,7 @@ func (c *profileCheck) enabled(point string, list schedconfig.PluginSet, plugin 
 	}
 }
 
-// managed checks a profile whose pods belong to queues.
+// managed checks a profile of pods that belong to queues.
 func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
 	c.enabled("preFilter", lists.PreFilter, preemption.Name)
@@ -123,18 +123,18 @@ func (c *profileCheck) managed(lists *schedconfig.Plugins) {
 	}
 }
 
-// daemons checks another profile for whose DaemonSet pods room is to be made. Without
-// the first two that hold one node stand in each other's way, without the other all
-// that wait are tried whenever a pod of the cluster ends.
+// daemons checks an unmanaged profile with DaemonSet pods that room is made for. Without
+// the first plugin two pods that hold one node stand in each other's way; without the
+// other all waiting pods are tried whenever a pod of the cluster ends.
 func (c *profileCheck) daemons(lists *schedconfig.Plugins) {
 	c.enabled("preFilter", lists.PreFilter, preemption.Name)
 	c.enabled("preEnqueue", lists.PreEnqueue, queuesort.Name)
 }
 
-// order checks the two lists in which our place matters. A refusal in preFilter
-// ends that list, and postFilter needs what the others of it prepare; and the
-// first in postFilter that finds victims ends that one. A managed profile has
-// nobody else who looks for victims.
+// order checks the two lists in which our place matters. A refusal in preFilter ends that
+// list, and postFilter needs what the others of it prepare; and the first in postFilter
+// that finds victims ends that one. In a managed profile no other plugin looks for
+// victims.
 func (c *profileCheck) order(lists *schedconfig.Plugins, managed bool) {
 	before := namesOf(lists.PreFilter)
 	if i := slices.Index(before, preemption.Name); i >= 0 && i != len(before)-1 {

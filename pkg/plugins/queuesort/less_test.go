@@ -62,7 +62,7 @@ func crowd(t *testing.T) (less, *rapid.Generator[*framework.QueuedPodInfo]) {
 		}
 		p := plugintest.Foreign(plugintest.Pod("other", 1))
 		p.UID = types.UID(fmt.Sprint("other-", rapid.IntRange(0, 20).Draw(t, "uid")))
-		if rapid.Bool().Draw(t, "managed") { // not admitted yet, or known to nobody
+		if rapid.Bool().Draw(t, "managed") { // not admitted yet, or unknown
 			p.Spec.SchedulerName = plugintest.Profile
 		}
 		if rapid.Bool().Draw(t, "prioritised") {

@@ -26,7 +26,7 @@ func newPlugin(t testing.TB, h *plugintest.Handle, args runtime.Object) *queueso
 	return p.(*queuesort.Plugin)
 }
 
-// started is a plugin whose store has seen everything.
+// started is a plugin with a store that has seen everything.
 func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
 	t.Helper()
 	plugin := newPlugin(t, h, plugintest.Args())

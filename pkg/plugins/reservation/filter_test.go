@@ -23,8 +23,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// standby makes the schedulers of a test such as do not lead: they follow what is
-// written on pods, and nobody acts on it.
+// standby makes the schedulers of a test standbys: they follow what is written on pods
+// and do not act on it.
 func standby(t *testing.T) {
 	t.Helper()
 	process.SetLeader(leader.NewGate())
@@ -65,9 +65,9 @@ func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 
 var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
 
-// TestHoldsBeforeTheQueuesAreReady: a scheduler whose queue configuration cannot be
-// used schedules the pods of other profiles, and keeps them off nodes that were
-// held before it was started. The first cycle waits until that is known.
+// TestHoldsBeforeTheQueuesAreReady: a scheduler with an invalid queue configuration
+// schedules the pods of other profiles, and keeps them off nodes that were held before it
+// was started. The first cycle waits until that is known.
 func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	asker := daemon(plugintest.Pod("asker", 100), "n1")
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
@@ -175,8 +175,8 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	wantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
 }
 
-// TestReserveLooksAtTheHoldsOfNow: a pod that held the node itself when filters ran, and
-// whose hold has ended since, is not placed beside the one that is next.
+// TestReserveLooksAtTheHoldsOfNow: a pod that held the node itself when filters ran, but
+// holds it no longer, is not placed beside the one that is next.
 func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	s, asker := held(t)
 	other := plugintest.Pod("other", 100)
@@ -223,7 +223,7 @@ func invitedBack(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
 		if invited = len(all); !slices.Contains(all[before:], "ns/foreign ns/foreign uid-foreign") {
 			return errNotYet
 		}
-		// Whoever was turned away before the start is invited after it, too: then it
+		// A pod that was turned away before the start is invited after it, too: then it
 		// is turned away once more, and the end of the hold invites it again.
 		return s.filter(t, framework.NewCycleState(), foreign, "n1").AsError()
 	})

@@ -53,8 +53,8 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers new nodes, on which no hold is in the way. The end
-// of a hold is no event of the cluster: the store brings back who was turned away.
+// EventsToRegister registers new nodes, on which no hold is in the way. The end of a hold
+// is no event of the cluster: the store brings back the pods that were turned away.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}}}, nil
 }
@@ -68,9 +68,9 @@ func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragmen
 	return nil, nil
 }
 
-// PlanningKey is where a plan says that it is one: it may join those who hold a
-// node, for it counts what they wait for. One for a pod that can run on this node
-// only may do so whoever holds it.
+// PlanningKey marks a cycle state as that of a plan. A plan may join the holders of a
+// node, because it counts what they wait for. A plan for a pod that can run on this node
+// only may join any holders.
 const PlanningKey = "Planning" + Name
 
 // Planning marks the cycle state of a plan.
@@ -79,9 +79,9 @@ type Planning struct{}
 // Clone returns the mark; it has no content.
 func (p Planning) Clone() fwk.StateData { return p }
 
-// Filter keeps pods off nodes that are held for others, and pods that hold a
-// node off all others. The answer is UnschedulableAndUnresolvable: nobody is to
-// be preempted for such a node.
+// Filter keeps pods off nodes that are held for others, and pods that hold a node off all
+// others. The answer is UnschedulableAndUnresolvable: no pod must be preempted for such a
+// node.
 func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil {
@@ -118,7 +118,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 	}
 	pl.process.TurnedAway(h.Node, pod)
 	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, requires).OK {
-		return nil // the hold ended before that was noted: nobody would bring the pod back
+		return nil // the hold ended before that was noted: nothing would bring the pod back
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 		"node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name).String())

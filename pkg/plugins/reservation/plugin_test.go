@@ -39,7 +39,7 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	return p.(*Plugin)
 }
 
-// scene is a plugin beside a QueueSort whose store has let the pods through.
+// scene is a plugin beside a QueueSort with a store that has let the pods through.
 type scene struct {
 	*Plugin
 	handle *plugintest.Handle

@@ -10,9 +10,9 @@ import (
 // errACL is the only thing that can be wrong with an access list.
 var errACL = errors.New("has more than one space: write users, one space, groups; each list separated by commas without spaces")
 
-// parseACL reads an access list: "users groups", each separated by commas; "*"
-// for everybody, "" for nobody, a leading space for groups only. Names that
-// cannot be names are left out and returned as ignored.
+// parseACL reads an access list: "users groups", each separated by commas; "*" for all
+// users, "" for none, a leading space for groups only. Invalid names are left out and
+// returned as ignored.
 func parseACL(text string) (acl ACL, ignored []string, err error) {
 	text = strings.TrimRight(text, "\t\r\n")
 	if strings.TrimSpace(text) == "" {

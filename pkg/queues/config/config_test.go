@@ -165,7 +165,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// nested is a document with something in a queue whose path has 6 KB.
+// nested is a document with something in a queue with a path of 6 KB.
 func nested(inside string) string {
 	level := "[{name: " + strings.Repeat("a", 64) + ", queues: "
 	return "partitions: [{queues: [{name: root, queues: " + strings.Repeat(level, MaxDepth-3) +
@@ -275,7 +275,7 @@ func TestDefaultDocument(t *testing.T) {
 	}
 }
 
-// TestLongTexts makes sure that nobody's mistake fills a screen.
+// TestLongTexts makes sure that no mistake fills a screen.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	_, err := Parse([]byte("partitions:\n- queues:\n  - name: " + long + "\n    " + long[:1000] + ": 1\n    parent: " + long + "\n"))

@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The files in testdata have these commands; the input of each is a document
-// whose first line is line 1.
+// The files in testdata have these commands; the input of each is a document; lines count
+// from 1.
 //
 //	parse             the dump and the warnings, or all problems
 //	diff              two documents with a line ==== between them: the changes

@@ -1,8 +1,8 @@
 package config
 
-// Default returns the configuration that applies where there is no document:
-// every namespace gets a queue of its own below root when its first pod comes,
-// and everybody may submit.
+// Default returns the configuration that applies where there is no document: every
+// namespace gets a queue of its own below root when its first pod comes, and all users
+// may submit.
 func Default() *Spec {
 	return &Spec{
 		Root: &Queue{

@@ -58,8 +58,8 @@ func (p place) index(i int) place {
 	return place{p.path, p.key + "[" + strconv.Itoa(i) + "]"}
 }
 
-// maxProblems is how many problems of a document are listed, and how many warnings.
-// Nobody reads more at once, and a document may have a million.
+// maxProblems is how many problems of a document are listed, and how many warnings. A
+// document may have a million, more than an administrator can read at once.
 const maxProblems = 1000
 
 // findings are problems or warnings in the order in which they were found.
@@ -79,7 +79,7 @@ func (f *findings) add(at place, line int, format string, args []any) {
 // longest is how many bytes of a path, a key or a text are shown.
 const longest = 1000
 
-// cut leaves out the middle of what nobody would read to its end.
+// cut leaves out the middle of a text that is too long to read.
 func cut(text string) string {
 	if len(text) <= longest {
 		return text

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// specs draws specifications as somebody might mean them: well-formed, with
-// numbers from a range so small that they often collide.
+// specs draws plausible specifications: well-formed, with numbers from a range so small
+// that they often collide.
 var specs = rapid.Custom(func(t *rapid.T) *Spec {
 	s := &Spec{
 		PreemptionEnabled: rapid.Bool().Draw(t, "preemption"),

@@ -47,7 +47,7 @@ type Queue struct {
 	Properties map[string]string
 	// Policies is what Properties mean.
 	Policies Policies
-	// SubmitACL and AdminACL say who may submit; admin implies submit.
+	// SubmitACL and AdminACL say which users may submit; admin implies submit.
 	SubmitACL, AdminACL ACL
 	// Template configures dynamic leaves below this queue; nil when neither the
 	// queue nor an ancestor has one. Leaves have none.
@@ -135,9 +135,9 @@ type Limit struct {
 	MaxApplications uint64
 }
 
-// ACL says which users and groups may do a thing. The zero value allows nobody.
+// ACL says which users and groups may do a thing. The zero value allows none.
 type ACL struct {
-	// Everybody is true for "*".
+	// Everybody is true for "*": all users.
 	Everybody     bool
 	Users, Groups []string
 }
@@ -180,7 +180,7 @@ type Rule struct {
 
 // Filter restricts a rule to users and groups. The zero value allows all.
 type Filter struct {
-	// Deny turns the meaning round: who is listed is refused.
+	// Deny turns the meaning round: listed users and groups are refused.
 	Deny bool
 	// Users and Groups are plain names; UserExp and GroupExp stand in their
 	// place where the single entry of the list was a regular expression.

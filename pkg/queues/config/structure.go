@@ -8,8 +8,8 @@ import (
 // DefaultPartition is the name of the only partition there can be.
 const DefaultPartition = "default"
 
-// RecoveryName is the queue below root that takes running pods whose queue is
-// gone. The scheduler makes it when it is needed; nobody else may.
+// RecoveryName is the queue below root that takes running pods when their queue is gone.
+// Only the scheduler makes it, when it is needed.
 const RecoveryName = "@recovery@"
 
 // onePartition returns the partition to be checked further; nil when there is none.

@@ -34,8 +34,8 @@ func Compare(before, after Forecast) Forecast {
 	}
 }
 
-// Worse tells whether something is new that needs somebody's attention before
-// the change is made. That others may preempt a queue is not in itself.
+// Worse tells whether something is new that needs attention before the change is made.
+// That others may preempt a queue does not in itself need it.
 func (f Forecast) Worse() bool {
 	return slices.ContainsFunc(f.OverMax, func(o OverMax) bool { return o.Status == New }) ||
 		slices.ContainsFunc(f.Unmet, func(u Unmet) bool { return u.Status == New }) ||

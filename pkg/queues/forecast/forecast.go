@@ -74,8 +74,8 @@ type Loser struct {
 	Type   string `json:"type"`
 	// AtMost is how much it can lose before a guarantee protects it.
 	AtMost resources.Amount `json:"atMost"`
-	// Askers are those it may lose to, who wait now first, then by path, at most
-	// [Named]; More counts the rest. There is at least one.
+	// Askers are the queues it may lose to, those with waiting pods first, then by path,
+	// at most [Named]; More counts the rest. There is at least one.
 	Askers []Asker `json:"askers"`
 	More   int     `json:"more,omitempty"`
 }
@@ -90,7 +90,7 @@ type Asker struct {
 // Named is the largest number of queues that are named in one finding.
 const Named = 10
 
-// Of judges a tree. Without preemption nobody loses.
+// Of judges a tree. Without preemption no queue loses.
 func Of(tree *queues.Snapshot, preemption bool) Forecast {
 	f := Forecast{OverMax: overMax(tree), Unmet: unmet(tree), Stranded: stranded(tree)}
 	if preemption {

@@ -21,7 +21,7 @@ type arrival struct {
 	through queues.ID
 }
 
-// gathering is who asks at a place.
+// gathering is the askers at a place.
 type gathering struct {
 	arrivals []arrival         // sorted as askers are
 	through  map[queues.ID]int // how many come through each child
@@ -45,9 +45,8 @@ func losers(tree *queues.Snapshot) []Loser {
 	return out
 }
 
-// lose tells what a queue may lose of a type it uses: as long as every queue on
-// the way up is over its guarantee (laws 2 and 5), to those who come from
-// elsewhere.
+// lose tells what a queue may lose of a type it uses: as long as every queue on the way
+// up is over its guarantee (laws 2 and 5), to askers from elsewhere.
 func lose(tree *queues.Snapshot, loser *queues.Queue, kind string, used resources.Amount, gatherings map[place]*gathering) Loser {
 	out := Loser{Queue: loser.Path, Type: kind}
 	for q := loser; !q.IsRoot(); q = tree.Queue(q.Parent) {
@@ -144,8 +143,8 @@ func asks(q *queues.Queue) bool {
 	return q.Leaf && (q.State == queues.Active || !q.Pending.IsZero())
 }
 
-// full tells whether the max of a leaf keeps its pods from asking: nobody but
-// its own pods could make room below that.
+// full tells whether the max of a leaf keeps its pods from asking: only its own pods
+// could make room below that.
 func full(leaf *queues.Queue, kind string) bool {
 	most, limited := leaf.Max.Get(kind)
 	return limited && leaf.Expected().Get(kind) >= most

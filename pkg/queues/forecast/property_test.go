@@ -178,7 +178,7 @@ func without(n *queuestest.Node, forget func(*queuestest.Node)) *queuestest.Node
 	return &c
 }
 
-// pairs lists who may lose what to whom.
+// pairs lists which queue may lose what to which.
 func pairs(f Forecast) []string {
 	out := []string{}
 	for _, l := range f.Losers {

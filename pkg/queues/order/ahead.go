@@ -56,7 +56,8 @@ func (x *Index) Ahead(leaf queues.ID, priority int32, sides Sides, yield func(*G
 // mostAhead is how many groups Ahead looks at.
 const mostAhead = 200
 
-// yieldBelow yields the groups at or below n for whose asks top is below its guarantee.
+// yieldBelow yields the groups at or below n with asks for which top is below its
+// guarantee.
 func (x *Index) yieldBelow(n, top *node, looks *int, yield func(*Group) bool) bool {
 	for _, g := range n.groups.Items() {
 		if *looks--; *looks < 0 {

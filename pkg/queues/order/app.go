@@ -22,8 +22,8 @@ type App struct {
 // request: asks of one leaf and class that request the same are admitted or
 // refused together.
 type Class struct {
-	// Owner is whom user and group limits count the application for; the zero
-	// value where nobody is limited.
+	// Owner is the user and group that limits count the application for; the zero value
+	// without limits.
 	Owner queues.Owner
 	// Counted is true for applications that count against maxapplications
 	// already, so that it cannot refuse them.

@@ -1,5 +1,5 @@
-// Package order says who is next: it keeps every ask that may run now in the
-// exact hierarchical order and hands out the first one.
+// Package order says which ask is next: it keeps every ask that may run now in the exact
+// hierarchical order and hands out the first one.
 //
 // The order is a walk from root to an ask, the best child first at each level:
 //

@@ -183,7 +183,7 @@ func (x *Index) enterGroup(b *batch, n int) {
 	}
 	b.group = g
 	x.regroup(b, n)
-	x.SetAppUsed(a, a.used) // while none of its batches was in a group nobody kept the share up to date
+	x.SetAppUsed(a, a.used) // the share is not kept up to date while none of its batches is in a group
 }
 
 // regroup brings a batch to where it belongs in its group, and the group in its

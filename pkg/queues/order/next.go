@@ -13,8 +13,8 @@ type next struct {
 	below, reached resources.Types
 }
 
-// findNext looks what is the next ask of a queue, whose children have found theirs, and
-// tells whether anything is different from before.
+// findNext finds the next ask of a queue after its children have found theirs, and tells
+// whether it changed.
 func (x *Index) findNext(n *node) bool {
 	var now next
 	// A queue that changed from leaf to parent finishes its own asks first.

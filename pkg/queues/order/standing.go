@@ -7,9 +7,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// Standing is who is before an ask in the order of now. The order follows what
-// queues use, so who is before it now need not be for long: each pod that is let
-// through moves its queue back.
+// Standing is what is before an ask in the order of now. The order follows what queues
+// use, so this changes soon: each pod that is let through moves its queue back.
 type Standing struct {
 	// In is false for an ask that takes no part in the order: a quota blocks its
 	// group, or its kind is closed. The rest is empty then.
@@ -45,7 +44,7 @@ const (
 	mostFirst    = 5
 )
 
-// Standing says who is before an ask.
+// Standing says what is before an ask.
 func (x *Index) Standing(a *Ask) Standing {
 	g := a.batch.group
 	if g == nil || g.blockedAt != nil {

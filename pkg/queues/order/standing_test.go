@@ -14,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// Who is said to be before an ask is who is taken before it from its leaf, and
-// nobody is before the first ask of all.
+// The asks reported before an ask are those taken before it from its leaf, and none is
+// before the first ask of all.
 func TestStandingProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standings, leaves, popped := drawnStandings(histories().Draw(t, "history"))

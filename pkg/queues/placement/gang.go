@@ -28,9 +28,9 @@ func (g Gang) String() string {
 	return "none"
 }
 
-// gangOf reads the gang annotations of a pod. It is tolerant, because the
-// content of the groups is not used yet: what cannot be read still tells that
-// somebody wanted a gang, and a wish for Hard must never get lost.
+// gangOf reads the gang annotations of a pod. It is tolerant, because the content of the
+// groups is not used yet: what cannot be read still tells that a gang was wanted, and a
+// wish for Hard must never get lost.
 func gangOf(annotations map[string]string) Gang {
 	switch {
 	case annotations[KeyTaskGroupName] == "" && !hasGroups(annotations[KeyTaskGroups]):

@@ -40,12 +40,13 @@ type User struct {
 	Groups []string
 }
 
-// Identity says who a pod belongs to, before any queue is looked at.
+// Identity says which user and application a pod belongs to, before any queue is looked
+// at.
 type Identity struct {
 	// Application is the application's ID, generated where the pod names none.
 	Application string
-	// Shared is true when Application was generated for all pods of the namespace
-	// that name none: nobody chose that these pods belong together.
+	// Shared is true when Application was generated for all pods of the namespace that
+	// name none: no user chose that these pods belong together.
 	Shared bool
 	// Queue is the queue as the pod names it, unchecked; empty when it names none.
 	Queue string

@@ -43,8 +43,8 @@ const (
 	KeyParentQueue = Domain + "parentqueue"
 )
 
-// Tags that tag rules read and that always come from the namespace, never from
-// the pod, so that nobody can place a pod by claiming another namespace.
+// Tags that tag rules read and that always come from the namespace, never from the pod,
+// so that no user can place a pod by claiming another namespace.
 const (
 	// TagNamespace is the name of the namespace.
 	TagNamespace = "namespace"

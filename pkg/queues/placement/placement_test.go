@@ -26,9 +26,9 @@ import (
 //	    batch leaf dynamic draining admin=carol
 //	----
 //
-// sets the queues, one a line, children indented by two spaces. Flags: leaf,
-// dynamic (else managed), draining, submit= and admin= with users, then, after a
-// slash, groups; "*" is everybody. Without flags a queue is a managed parent.
+// sets the queues, one a line, children indented by two spaces. Flags: leaf, dynamic
+// (else managed), draining, submit= and admin= with users, then, after a slash, groups;
+// "*" is all users. Without flags a queue is a managed parent.
 //
 //	rules
 //	- {name: provided, create: true}

@@ -43,7 +43,7 @@ func (a *attempt) evaluate(rule *config.Rule) (string, verdict) {
 	return path, verdict{}
 }
 
-// dotHint helps people who take "team.etl" for a path.
+// dotHint helps users that take "team.etl" for a path.
 func dotHint(rule *config.Rule, name string) string {
 	if rule.Kind != config.RuleProvided || !strings.Contains(name, ".") || qualified(strings.ToLower(name)) {
 		return ""
@@ -126,8 +126,8 @@ func (r Request) tag(name string) string {
 	return r.Tags[spelling]
 }
 
-// allows tells whether a filter lets a user pass. Whoever is listed, by name or
-// by one of the groups, is let in by an allow filter and kept out by a deny filter.
+// allows tells whether a filter lets a user pass. A user that is listed, by name or by
+// one of the groups, is let in by an allow filter and kept out by a deny filter.
 func allows(f config.Filter, user User) bool {
 	if f.Empty() {
 		return true

@@ -17,7 +17,7 @@ type verdict struct {
 
 func (v verdict) ok() bool { return v.code == "" }
 
-// below is the verdict of a rule whose parent rule did not give a queue.
+// below is the verdict of a rule when its parent rule gave no queue.
 func (v verdict) below(parent string) verdict {
 	v.why = "parent rule " + parent + ": " + v.why
 	return v

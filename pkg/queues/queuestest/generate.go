@@ -16,8 +16,8 @@ type Features struct {
 	Depth int
 }
 
-// Specs generates small trees whose names and quotas collide often: the names
-// of siblings are prefixes of each other, amounts are a few units.
+// Specs generates small trees with names and quotas that collide often: the names of
+// siblings are prefixes of each other, amounts are a few units.
 func Specs(f Features) *rapid.Generator[*config.Spec] {
 	if f.Depth == 0 {
 		f.Depth = 3

@@ -30,9 +30,9 @@ type Node struct {
 	depth           int  // of its line
 }
 
-// Spec resolves what queues inherit, as package config does for a file, and
-// returns the specification without placement rules. Everybody may submit at
-// root unless a text said otherwise.
+// Spec resolves what queues inherit, as package config does for a file, and returns the
+// specification without placement rules. All users may submit at root unless a text said
+// otherwise.
 func Spec(root *Node) (*config.Spec, error) {
 	if !root.closed {
 		root.SubmitACL = config.ACL{Everybody: true}

@@ -23,8 +23,8 @@ import (
 //	guaranteed.T=N max.T=N     quota of resource type T, see [Amount]
 //	maxapps=N                  maxapplications
 //	props=KEY:VALUE,...        properties
-//	submit=USERS/GROUPS        access lists; names joined by commas, * is everybody;
-//	admin=USERS/GROUPS         without submit= everybody may submit at root
+//	submit=USERS/GROUPS        access lists; names joined by commas, * is all users;
+//	admin=USERS/GROUPS         without submit= all users may submit at root
 //	limit=USERS/GROUPS;W;...   a limit; W is max.T=N or maxapps=N; repeatable
 //	template.W                 W of the child template: a quota, maxapps or props
 //

@@ -23,8 +23,8 @@ var byNearness = []reasons.Code{
 // Reasons lists what demand may wait for.
 func Reasons() []reasons.Code { return slices.Clone(byNearness) }
 
-// candidate is a leaf with pods that wait, and the queues of its path whose
-// guarantee they would be charged to.
+// candidate is a leaf with pods that wait, and the queues of its path with a guarantee
+// that they would be charged to.
 type candidate struct {
 	leaf  *queues.Queue
 	under []queues.ID

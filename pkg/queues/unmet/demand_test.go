@@ -46,7 +46,7 @@ func tree(tb testing.TB, settings string, usage ...string) *queues.Snapshot {
 	return d.Publish(nil)
 }
 
-// inOrder is for leaves all of whose pods wait for their turn.
+// inOrder is for leaves where all pods wait for their turn.
 func inOrder(leaves []*queues.Queue) []reasons.Code {
 	return slices.Repeat([]reasons.Code{reasons.InOrder}, len(leaves))
 }

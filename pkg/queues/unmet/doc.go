@@ -1,6 +1,5 @@
-// Package unmet finds the queues that are under their guarantee although pods
-// wait there whom preemption could lawfully serve, and adds up for how long: the
-// time to guarantee.
+// Package unmet finds the queues that are under their guarantee although pods wait there
+// that preemption could lawfully serve, and adds up for how long: the time to guarantee.
 //
 // A queue has lawful unmet demand in a type that it guarantees if it uses less of
 // it than that, and a leaf at or below it has pods that wait for some, and every

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// User is who the program runs as: nobody's, and not root.
+// User is the user ID of the program: an unprivileged one, not root.
 const User = "65532:65532"
 
 // Meta says what an image is of.

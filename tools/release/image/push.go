@@ -18,8 +18,8 @@ import (
 )
 
 // Push sends the image of an archive that WriteArchive has written to a registry, under
-// the name and tag of reference, and returns its digest. Who one is there is read from
-// where "docker login" and "podman login" write it. A registry on this machine is asked
+// the name and tag of reference, and returns its digest. Credentials are read from where
+// "docker login" and "podman login" write them. A registry on this machine is asked
 // without TLS.
 func Push(ctx context.Context, path, reference string) (v1.Hash, error) {
 	var none v1.Hash

@@ -61,8 +61,8 @@ func TestPodGroupsComponent(t *testing.T) {
 	}
 }
 
-// No installation has the definition of PodGroups: who deletes the installation would
-// delete all PodGroups of the cluster.
+// No installation has the definition of PodGroups: deleting the installation would delete
+// all PodGroups of the cluster.
 func TestDefinitionsAreApart(t *testing.T) {
 	for name, dir := range installs {
 		for key := range kustomized(t, dir) {

@@ -79,7 +79,7 @@ func (h *Handle) profile(t testing.TB, name string) *Handle {
 	return h
 }
 
-// nobody is nominated to a node, whatever is said.
+// no pod is nominated to a node, whatever is said.
 type nobody struct{}
 
 func (nobody) AddNominatedPod(klog.Logger, fwk.PodInfo, *fwk.NominatingInfo) {}
@@ -111,8 +111,8 @@ func (h *Handle) Start(t testing.TB) {
 	})
 }
 
-// watched tells whether changes of the resource are seen: a fake API server
-// keeps none for those who come late.
+// watched tells whether changes of the resource are seen: a fake API server keeps none
+// for late watchers.
 func (h *Handle) watched(resource string) bool {
 	for _, a := range h.Client.Actions() {
 		if a.Matches("watch", resource) {

@@ -5,7 +5,7 @@ package ranking
 // items of the order and for none that follow. What it costs grows with what it
 // returns, not with the heap.
 func (r *Heap[T]) Leading(holds func(T) bool, most int) (leading []T, all bool) {
-	frontier := r.below(nil, -1) // places whose item is next to be looked at; those above them are taken
+	frontier := r.below(nil, -1) // places of the items to look at next; those above them are taken
 	for len(frontier) > 0 {
 		best := 0
 		for i := range frontier {

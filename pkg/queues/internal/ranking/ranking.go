@@ -1,5 +1,5 @@
-// Package ranking is a binary heap whose items know their place, so that they
-// can be moved and taken out.
+// Package ranking is a binary heap of items that know their place, so that they can be
+// moved and taken out.
 package ranking
 
 import "fmt"

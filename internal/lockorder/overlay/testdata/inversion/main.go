@@ -1,5 +1,5 @@
-// Inversion takes two locks in different orders, one after the other, so that nobody
-// ever waits. It says what is wrong, if its locks watch.
+// Inversion takes two locks in different orders, one after the other, so that no
+// goroutine ever waits. It says what is wrong, if its locks watch.
 package main
 
 import (
