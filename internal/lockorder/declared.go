@@ -35,7 +35,6 @@ var Simulated = []Order{
 	{"inventory.Inventory.mu", "store.Store.mu"},
 	{"process.Process.mu", "store.Store.mu"},
 	{"process.follower.mu", "store.Store.mu"},
-	{"store.Store.mu", "store.items.mu"},
 }
 
 // Declared are the orders there are, with those that follow from them: what the
