@@ -86,8 +86,8 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.start()
 	e.expect("p", 3, 0, "")
 	e.awaitRunning(e.create("free", 1)[0])
-	e.awaitQueue("root."+e.ns, "has the new pod", func(q *rest.Queue) bool {
-		return !q.IsManaged && q.AllocatedResource["vcore"] == 1000
+	e.awaitQueue("root."+e.ns, "has all pods", func(q *rest.Queue) bool {
+		return !q.IsManaged && q.AllocatedResource["vcore"] == 4000
 	})
 }
 
