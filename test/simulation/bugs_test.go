@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -71,6 +72,7 @@ const (
 	bugTaintStays   = "the taint of a node that was held stays"
 	bugHurried      = "room is made again at once for who lost it"
 	bugIdle         = "a node is held for a pod that others need not make room for"
+	bugGroupAlone   = "that pods are of a PodGroup is not noticed"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -97,6 +99,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugNominated, "room is kept on node"},
 	{bugHalves, "have a place, which starts with"},
 	{bugGroupDeaf, "could take all .* of PodGroup"},
+	{bugGroupAlone, "makes pods go .* PodGroup .* requests"},
 	{bugVictimStays, "holds node .* still"},
 	{bugHasty, "D3: it holds the node for"},
 	{bugElsewhere, "D4: victim .* is on node"},
@@ -160,6 +163,9 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 		if p.Node == "" && p.Labels[placement.KeyQueue] == leaves[w.in.sim.seed%uint64(len(leaves))] {
 			p.Priority -= 1000
 		}
+	case bugGroupAlone:
+		p.Labels = maps.Clone(p.Labels)
+		delete(p.Labels, store.PodGroupLabel)
 	case bugMeek:
 		p.NeverPreempts = p.NeverPreempts || unlucky(p.Name) && p.RequiredNode == ""
 	case bugMeekThere:

@@ -87,6 +87,7 @@ func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.V
 		world.Nodes = append(world.Nodes, p.node(name, ask.UID))
 	}
 	slices.SortFunc(world.Nodes, func(a, b *victims.Node) int { return compareText(a.Name, b.Name) })
+	d.Ask.Group = p.group(ask, w.minMember, world)
 	for _, n := range world.Nodes {
 		for _, v := range n.Pods {
 			if slices.ContainsFunc(going, func(g store.Victim) bool { return string(g.UID) == v.UID }) {

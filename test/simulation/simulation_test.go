@@ -122,7 +122,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 		removed: map[string]bool{}, tries: map[string]int{}, ends: make(chan struct{}), kept: map[types.UID]kept{},
 	}
 	s.settings = s.chance.arguments()
-	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate
+	s.settings.groups = s.settings.groups || bug == bugHalves || bug == bugGroupDeaf || bug == bugOwnMate || bug == bugGroupAlone
 	s.suit()
 	s.profiles = configuration(t, s.configured())
 	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant

@@ -52,6 +52,8 @@ type witness struct {
 	// lost is when an asker last lost room that pods had been deleted for.
 	lost map[types.UID]time.Time
 
+	minMember int // of the PodGroup of the asker that is judged; 0 if that is not known
+
 	planted // what a planted bug has to remember
 }
 
@@ -176,8 +178,10 @@ func (w *witness) TakeWork() []store.Work {
 
 // Commit judges what the store lets happen.
 func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason) {
+	minMember := w.in.sim.minMember(asker)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.minMember = minMember
 	spec := w.Spec()
 	before, held := w.Holds().Of(asker)
 	going, why := w.Store.Commit(asker, inPermit, now)

@@ -1,0 +1,106 @@
+package simulation_test
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// The laws are asked about all of a PodGroup that is missing, where it is known from outside
+// which pods these are: the PodGroup always had one minMember, and there are exactly as many
+// members as it lacks.
+
+// minMember is what the PodGroup of a pod had as minMember from its beginning; 0 if it had
+// several, or is not there.
+func (s *simulation) minMember(uid types.UID) int {
+	if !s.settings.groups {
+		return 0
+	}
+	s.api.mu.Lock()
+	defer s.api.mu.Unlock()
+	for _, p := range s.api.allPods() {
+		if p.UID == uid {
+			return s.onlyMinMember(groupOf(p))
+		}
+	}
+	return 0
+}
+
+// onlyMinMember is that of a PodGroup. The caller holds the lock.
+func (s *simulation) onlyMinMember(name types.NamespacedName) int {
+	only := 0
+	for _, h := range s.api.groups.events {
+		g, there := h.new.(*v1alpha1.PodGroup)
+		switch {
+		case !there && nameOf(h.old) == name:
+			return 0
+		case there && nameOf(g) == name && only != 0 && only != int(g.Spec.MinMember):
+			return 0
+		case there && nameOf(g) == name:
+			only = int(g.Spec.MinMember)
+		}
+	}
+	return only
+}
+
+// group is what has to start together with an asker; nil where that is not known. Of the
+// world the nodes are there.
+func (p *portrait) group(ask *store.Pod, minMember int, w *victims.World) *victims.Group {
+	name := ask.Labels[store.PodGroupLabel]
+	if name == "" || minMember == 0 {
+		return nil
+	}
+	g := &victims.Group{Name: ask.Namespace + "/" + name}
+	lack := minMember - 1
+	for uid, m := range p.pods {
+		if uid == ask.UID || m.Foreign || m.Namespace != ask.Namespace || m.Labels[store.PodGroupLabel] != name {
+			continue
+		}
+		_, waits := p.pendingPod(uid)
+		if holds := slices.ContainsFunc(p.holds, func(h reservations.Hold) bool { return h.Asker == uid }); !waits || holds {
+			lack--
+			continue
+		}
+		leaf, ok := p.leafOf(&m)
+		if !ok || m.Gated || m.Deleting {
+			return nil
+		}
+		request := amounts(m.Request)
+		g.Shares = append(g.Shares, victims.Share{Leaf: leaf, Request: request, Least: request})
+	}
+	if g.Pods = len(g.Shares); g.Pods == 0 || g.Pods != lack {
+		return nil
+	}
+	var free resources.Vector
+	for _, n := range w.Nodes {
+		if !p.cordoned[n.Name] {
+			free = free.Add(p.freeFor(n.Name, ask.UID).Floor0())
+		}
+	}
+	g.Free = amounts(free)
+	return g
+}
+
+// freeFor is what a node has for an asker once all others have what they hold.
+func (p *portrait) freeFor(name string, asker types.UID) resources.Vector {
+	free := p.nodes[name]
+	for _, m := range p.mirror() {
+		if m.Node == name && !p.leaves(&m) {
+			free = free.Sub(m.Request)
+		}
+	}
+	for i := range p.holds {
+		if h := &p.holds[i]; h.Node == name && h.Asker != asker {
+			if _, pending := p.pendingPod(h.Asker); pending {
+				free = free.Sub(h.Request)
+			}
+		}
+	}
+	return free
+}
