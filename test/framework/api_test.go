@@ -30,14 +30,14 @@ type podAPI struct {
 	events []watch.Event // all there ever were; resource version i+1 is events[i]
 	more   chan struct{} // closed and replaced with every event
 
-	// apart has lists decoded from bytes, so that who reads them shares no memory with
-	// the API server.
+	// apart has lists decoded from bytes, so that readers share no memory with the API
+	// server.
 	apart bool
 	// bind, where set, is asked before a pod is bound; its error is the answer.
 	bind func(pod *corev1.Pod, node string) error
 	// stays, where set, tells of a pod that is being deleted whether it takes its time.
 	stays func(pod *corev1.Pod) bool
-	// patched, where set, is told of pods that are patched before anybody else is.
+	// patched, where set, is told of patched pods before any watcher.
 	patched func(pod *corev1.Pod)
 }
 
@@ -108,7 +108,7 @@ func decoded(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// put notes a new version of a pod, which nobody may change any more.
+// put notes a new version of a pod, which must not be changed any more.
 func (a *podAPI) put(pod *corev1.Pod, event watch.EventType) {
 	pod.ResourceVersion = strconv.Itoa(len(a.events) + 1)
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}

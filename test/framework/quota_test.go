@@ -142,9 +142,9 @@ func (p plainRefusal) PreFilter(ctx context.Context, state fwk.CycleState, pod *
 	return result, status
 }
 
-// A pod is let through, and its quota is gone when its cycle begins. Whoever comes
-// next in postFilter must not take that for want of a node. Upstream's preemption
-// stands for it here, though the command does not let a managed profile have it.
+// A pod is let through, and its quota is gone when its cycle begins. The next plugin in
+// postFilter must not take that for want of a node. Upstream's preemption stands for it
+// here, though the command does not let a managed profile have it.
 func TestQuotaRefusalDoesNotPreempt(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain refusal %v", plain), func(t *testing.T) {

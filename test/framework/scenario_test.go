@@ -72,7 +72,7 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 	t.Error("there is no such story")
 }
 
-// inBubble runs a test with a clock that goes on only when everybody waits for it.
+// inBubble runs a test with a clock that goes on only when all goroutines wait for it.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	// The scheduler waits on channels of the gate; they have to be of the bubble.
@@ -266,8 +266,8 @@ func (p *play) events() []watch.Event {
 	return slices.Clone(p.cluster.api.events[p.began:])
 }
 
-// checkEnd checks who is left, and that the asker runs where it was promised
-// to once everybody is gone who was leaving.
+// checkEnd checks the pods that are left, and that the asker runs on the promised node
+// once all leaving pods are gone.
 func (p *play) checkEnd(t *testing.T) {
 	c := p.cluster
 	for i := range p.World.Pods {

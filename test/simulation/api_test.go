@@ -30,7 +30,7 @@ type object interface {
 // happened to them. It outlives every scheduler. Objects in it are never changed,
 // only replaced.
 type apiServer struct {
-	mu    sync.Mutex // guards everything; nobody is called while it is held
+	mu    sync.Mutex // guards everything; no call is made while it is held
 	now   func() time.Time
 	rv    int64 // of the last event of all
 	kinds map[string]*kind
@@ -43,9 +43,9 @@ type apiServer struct {
 
 	lease   lease
 	streams []*stream // open watches
-	// touched is, for each thing that can be used up, the last version at which
-	// somebody did something to it: to a node, a queue or a pod by its name, or to
-	// the configuration. Nil is who is no scheduler of ours.
+	// touched is, for each thing that can be used up, the last version at which another
+	// client changed it: to a node, a queue or a pod by its name, or to the
+	// configuration. Nil is who is no scheduler of ours.
 	touched map[string]map[*instance]int64
 	// preempted are the names of pods of which upstream's preemption has said that they go:
 	// it knows them by name, and another one may have come under it since.
@@ -275,7 +275,7 @@ func (a *apiServer) deletePod(pod *corev1.Pod) {
 	}
 }
 
-// touch notes that somebody used something up, or changed what there is of it.
+// touch notes that another client used something up, or changed what there is of it.
 func (a *apiServer) touch(by *instance, what ...string) {
 	for _, w := range what {
 		if a.touched[w] == nil {

@@ -119,8 +119,8 @@ func (s *simulation) putBudget(m move) {
 	s.api.put(s.api.budgets, budget)
 }
 
-// evict is what people do who clear a node: the eviction is counted by the budgets of the
-// pod, and then the pod is deleted, or that fails.
+// evict is what administrators do to clear a node: the eviction is counted by the budgets
+// of the pod, and then the pod is deleted, or that fails.
 func (s *simulation) evict(pod *corev1.Pod, m move) {
 	var covering []*policyv1.PodDisruptionBudget
 	for _, o := range s.api.budgets.sorted() {

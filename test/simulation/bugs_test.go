@@ -218,7 +218,7 @@ func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 	return false
 }
 
-// commitWrongly adds somebody to those who go for a hold.
+// commitWrongly adds a pod to the victims of a hold.
 func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) []store.Victim {
 	if len(going) == 0 {
 		return going
@@ -232,7 +232,7 @@ func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *res
 	return going
 }
 
-// temptedBy tells whether a pod is the one that a planted bug adds to those who go.
+// temptedBy tells whether a pod is the one that a planted bug adds to the victims.
 func (w *witness) temptedBy(m *mirrored, asker types.UID, going []store.Victim, hold *reservations.Hold, inPermit []types.UID) bool {
 	there := m.Node == hold.Node
 	switch bug := w.in.sim.bug; bug {
@@ -393,7 +393,7 @@ func (w *witness) workWrongly(work []store.Work) {
 	}
 }
 
-// shut tells whether a node is refused to a pod that nobody keeps from it.
+// shut tells whether a node is refused to a pod without a reason.
 func (s *simulation) shut(pod *corev1.Pod) bool {
 	switch s.bug {
 	case bugShutOurs, bugShutPlain:

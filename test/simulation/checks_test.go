@@ -98,7 +98,7 @@ func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCond
 	}
 }
 
-// judgeDelete finds fault with the end of a pod that nobody decided about.
+// judgeDelete reports the deletion of a pod without a decision.
 func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w := in.witness
 	w.mu.Lock()
@@ -155,7 +155,7 @@ func (in *instance) givenBelow(queue string) resources.Vector {
 	return given
 }
 
-// claims compares who holds a node with what is written on pods.
+// claims compares the holders of a node with what is written on pods.
 func (s *simulation) claims(in *instance) []complaint {
 	var all []complaint
 	holds := in.store().Holds()

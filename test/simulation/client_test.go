@@ -110,14 +110,14 @@ func (r reader[L]) Watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 	})
 	if err != nil {
 		if w != nil {
-			w.Stop() // it was opened, and nobody was told
+			w.Stop() // it was opened, and no waiter was told
 		}
 		return nil, err
 	}
 	return w, nil
 }
 
-// The interfaces are there for what nobody calls: that would be a nil pointer.
+// The embedded interfaces are nil: methods that are not called need no implementation.
 type (
 	nodeClient struct {
 		typedcorev1.NodeInterface
@@ -418,8 +418,8 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 	if in.isDead() {
 		return in.nothing()
 	}
-	// What nobody waits for is not sent. Upstream's preemption makes such calls when one of
-	// its others has failed.
+	// A call that no caller waits for is not sent. Upstream's preemption makes such calls
+	// when one of its others has failed.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -460,7 +460,7 @@ func (in *instance) nothing() error {
 	return errDead
 }
 
-// pass lets time pass, or returns why nobody waits any more.
+// pass lets time pass, or returns why the caller no longer waits.
 func pass(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

@@ -84,10 +84,11 @@ func (s *simulation) putNode(name string, m move) {
 	delete(s.lostNodes, name)
 }
 
-// newName is a name for a pod, and a UID: the name that the last one had that went, if that
-// is wanted and it is free still, or one that never was. Everybody has to know that the
-// last one went: where a gap of a watch hides that, upstream's scheduler takes the two for
-// one and ends, or goes on with the wrong one (kubernetes#141255). The caller holds the lock.
+// newName is a name for a pod, and a UID: the name that the last one had that went, if
+// that is wanted and it is free still, or one that never was. All watchers must know that
+// the last one went: where a gap of a watch hides that, upstream's scheduler takes the
+// two for one and ends, or goes on with the wrong one (kubernetes#141255). The caller
+// holds the lock.
 func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	s.serial++
 	last, found := s.api.vacant[namespace]
@@ -99,8 +100,8 @@ func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	return unused, types.UID(unused)
 }
 
-// newPod makes a pod as the API server has it, without telling anybody. The caller
-// holds the lock.
+// newPod makes a pod as the API server has it, without an event. The caller holds the
+// lock.
 func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 	name, uid := s.newName(namespaces[m.b%2], m.b%3 == 0)
 	queue := leaves[[]int{0, 0, 0, 1, 2, 3, 3, 4}[m.a%8]]
@@ -275,7 +276,7 @@ func (s *simulation) kubelets() {
 		node := pod.Spec.NodeName
 		switch {
 		case node == "":
-		case s.api.node(node) == nil: // who cleans up after nodes is slow
+		case s.api.node(node) == nil: // the cleanup after nodes is slow
 			if since, lost := s.lostNodes[node]; !lost {
 				s.lostNodes[node] = now
 			} else if now.Sub(since) > 5*time.Second {

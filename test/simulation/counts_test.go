@@ -24,8 +24,8 @@ const (
 	besideNominated                // plans that were judged beside pods that are nominated
 	lost                           // rooms that were made and lost
 	besideBound                    // pods that the neighbour bound
-	asked                          // pods that wait at rest, for whom a plan was tried
-	rooms                          // pods that were given free room, for which it was asked who should have had it
+	asked                          // pods that wait at rest and for which a plan was tried
+	rooms                          // pods that were given free room, each checked against the order
 	outOfTurn                      // rooms that another pod should have had
 	kindsCounted
 )

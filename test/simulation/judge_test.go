@@ -31,8 +31,8 @@ func amounts(v resources.Vector) victims.Amounts {
 // errSkipped is that something is not to be judged: a queue is being removed.
 var errSkipped = errors.New("not judged")
 
-// judge asks the laws about those who are about to go for an asker, on nothing but
-// what the store was told. The caller holds mu.
+// judge checks the victims of an asker against the laws, on nothing but what the store
+// was told. The caller holds mu.
 func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) error {
 	ask, known := w.pods[asker]
 	if !known || ask.Node != "" || ask.Deleting {
@@ -66,8 +66,8 @@ func (w *witness) startsWith(asker *store.Pod, uid types.UID) bool {
 	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[store.PodGroupLabel] == name
 }
 
-// world makes the world that a plan for an asker is judged on. Nobody arrives or
-// leaves for the asker itself.
+// world makes the world that a plan for an asker is judged on. No pod arrives or leaves
+// for the asker itself.
 func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := victims.Decision{Outcome: victims.Preempt, Node: hold.Node}
@@ -131,7 +131,7 @@ func (p *portrait) charge(asker types.UID) bool {
 		if h.Asker == asker {
 			continue
 		}
-		for _, uid := range h.Chosen { // who was turned away at Permit may have come back since
+		for _, uid := range h.Chosen { // a pod that was turned away at Permit may have come back since
 			p.leaving[uid] = p.leaving[uid] || !p.since[uid].After(h.Since)
 		}
 		if pod, pending := p.pendingPod(h.Asker); pending && !pod.Foreign {

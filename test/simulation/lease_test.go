@@ -16,7 +16,7 @@ var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "lease
 
 const leaseName = "paddock-scheduler"
 
-// lease is the object by which schedulers agree on who leads.
+// lease is the object by which schedulers agree on a leader.
 type lease struct {
 	mu      sync.Mutex
 	version int
@@ -62,8 +62,8 @@ func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	return l.write(ctx, "update", record, func() bool { return l.lease.version == seen })
 }
 
-// write may be done though whoever asked for it is told something else, or nothing: then
-// the version that was seen is not the one that there is.
+// write may be done although the client is told something else, or nothing: then the
+// version that was seen is not the one that there is.
 func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord, may func() bool) error {
 	version := 0
 	err := l.call(ctx, verb, func() error {

@@ -47,7 +47,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 }
 
 // TestLocksInTwoOrdersAreNoticed has the program run itself with a lock of package
-// process and upstream's taken in two orders. Nobody else hears what it sees.
+// process and upstream's taken in two orders. What it sees is not recorded elsewhere.
 func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

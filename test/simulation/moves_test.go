@@ -111,7 +111,7 @@ func (s *simulation) movePod(m move) bool {
 		pod := s.newPod(profile, m)
 		daemonize(pod, nodeName(m.b), m)
 		s.create(pod)
-	case "settled": // somebody else has given it a node
+	case "settled": // another scheduler has given it a node
 		profile := []string{managed, managed, managed, alien, plain}[m.b%5]
 		pod := s.newPod(profile, m)
 		if node := s.nodeWithRoom(pod); node != "" && !full {
@@ -248,7 +248,7 @@ func (s *simulation) moveStream(m move) bool {
 	return true
 }
 
-// onTime lets everybody be told of everything.
+// onTime delivers all events.
 func (s *simulation) onTime() {
 	for _, in := range s.instances {
 		clear(in.deaf)

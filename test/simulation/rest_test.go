@@ -38,9 +38,9 @@ const (
 	sweepAfter = 5 * time.Minute
 )
 
-// settle lets everybody work until nothing happens any more, and nobody is stranded. It is
-// false where there is no rest but nothing happens either than what is said of pods that
-// wait, and who holds a node for a while, which may go on for ever where there are
+// settle lets all processes work until nothing happens any more, and no pod is stranded.
+// It is false where there is no rest but nothing happens either than what is said of pods
+// that wait, and who holds a node for a while, which may go on for ever where there are
 // PodGroups: see onlyTold.
 func (s *simulation) settle() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
@@ -65,8 +65,8 @@ func (s *simulation) settle() (rested bool, err error) {
 	return true, nil
 }
 
-// connected tells whether everybody is told of everything: after failures it takes a
-// minute until some try again. The caller holds the lock.
+// connected tells whether all watchers get all events: after failures it takes a minute
+// until some try again. The caller holds the lock.
 func (s *simulation) connected() bool {
 	open := map[*instance]int{}
 	for _, st := range s.api.streams {
@@ -87,7 +87,7 @@ func (s *simulation) leaving() bool {
 	})
 }
 
-// held tells whether somebody holds a node for a time that ends by itself.
+// held tells whether some pod holds a node for a time that ends by itself.
 func (s *simulation) held() bool {
 	for _, in := range s.instances {
 		for _, h := range in.store().Holds().All() {
@@ -214,7 +214,7 @@ func (s *simulation) complaints() []complaint {
 	return all
 }
 
-// leader is who schedules; nil for nobody. The caller holds the lock.
+// leader is the process that schedules; nil for none. The caller holds the lock.
 func (s *simulation) leader() *instance {
 	for _, in := range s.instances {
 		if !s.elects || in.leads() {

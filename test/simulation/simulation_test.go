@@ -163,7 +163,7 @@ func (s *simulation) run(steps int) error {
 	return nil
 }
 
-// end stops everybody.
+// end stops all processes.
 func (s *simulation) end() {
 	close(s.ends)
 	for _, in := range s.instances {
@@ -174,8 +174,7 @@ func (s *simulation) end() {
 	time.Sleep((permitWaiting + 2) * time.Second)
 }
 
-// makeStep makes a random move, lets everybody do what follows, and looks for what
-// is wrong.
+// makeStep makes a random move, lets all processes react, and checks for faults.
 func (s *simulation) makeStep() error {
 	s.api.locked(func() { s.neighbour.keepQuiet(false) })
 	m := s.draw()
@@ -184,7 +183,7 @@ func (s *simulation) makeStep() error {
 	return s.check()
 }
 
-// breathe lets time pass and everybody do what there is to do.
+// breathe lets time pass and all processes work.
 func (s *simulation) breathe(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -262,8 +261,8 @@ func (s *simulation) wrong() error {
 	return errors.Join(s.faults...)
 }
 
-// faultOf decides what goes wrong with a call. That depends on nothing but the seed,
-// what the call is about and how many of the kind there were: not on who comes first.
+// faultOf decides what goes wrong with a call. That depends on nothing but the seed, what
+// the call is about and how many of the kind there were: not on which call comes first.
 func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,8 +91,8 @@ func (w *witness) movesIn(p *store.Pod, now time.Time) {
 	delete(w.lodged, p.UID)
 }
 
-// strandBeside notes who was tried before room turned out to be there. The caller holds
-// the lock of the API server.
+// strandBeside notes the pods that were tried before room turned out to be there. The
+// caller holds the lock of the API server.
 func (in *instance) strandBeside() {
 	w := in.witness
 	w.mu.Lock()

@@ -52,7 +52,7 @@ func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.List
 	return s.watcher, nil
 }
 
-// serve feeds a stream until it is cut or nobody listens.
+// serve feeds a stream until it is cut or has no listener.
 func (a *apiServer) serve(s *stream) {
 	defer close(s.out)
 	defer a.forget(s)
@@ -115,9 +115,9 @@ func (a *apiServer) forget(s *stream) {
 	}
 }
 
-// knows is the version up to which a scheduler was told of a kind, by all watches that
-// it has of it. It is 0 while one of them is missing: nobody knows since when. The
-// caller holds the lock.
+// knows is the version up to which a scheduler was told of a kind, by all watches that it
+// has of it. It is 0 while one of them is missing: it is unknown since when. The caller
+// holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
 	told, missing := int64(math.MaxInt64), 1
 	switch k {

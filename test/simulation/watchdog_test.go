@@ -13,8 +13,8 @@ import (
 )
 
 // watchdog looks, by the clock on the wall, whether a history goes on. Virtual time
-// stands still while somebody waits for a lock, or runs in a circle; so a deadlock
-// is not seen by anybody inside.
+// stands still while a goroutine waits for a lock or loops, so a deadlock is not seen
+// from inside.
 type watchdog struct {
 	signs atomic.Int64               // of life
 	now   atomic.Pointer[simulation] // nil between histories
@@ -61,8 +61,8 @@ func TestStandstillIsNoticed(t *testing.T) {
 	}
 }
 
-// TestPanicTellsItsSeed has the program run itself with a panic in a goroutine of a process,
-// which nobody can catch.
+// TestPanicTellsItsSeed has the program run itself with a panic in a goroutine of a
+// process, which cannot be recovered.
 func TestPanicTellsItsSeed(t *testing.T) {
 	out, err := liveBeside(t, bugPanic)
 	if err == nil || !strings.Contains(out, "panic: there is a bug") || !regexp.MustCompile(`\[running.*"?seed"?: "?[0-9]+`).MatchString(out) {

@@ -35,7 +35,7 @@ type witness struct {
 	placed map[types.UID]store.Pod
 	// since is when a cycle gave a pod its node last.
 	since map[types.UID]time.Time
-	// due are the pods that may be deleted: those that the store said go, by who asks. A
+	// due are the pods that may be deleted: those that the store said go, by asker. A
 	// call that is on its way may arrive much later.
 	due map[types.UID]types.UID
 	// together is how many of the PodGroup of a pod had a place at a time, since it was
@@ -44,7 +44,7 @@ type witness struct {
 	// lodged is what cycles gave pods that are not known to be bound, of both profiles.
 	lodged map[types.UID]lodging
 	// gaveBack is when one of them turned out to use less than that, or nothing; zero for
-	// not since somebody asked.
+	// not since a pod asked.
 	gaveBack time.Time
 
 	claimed []claimed               // plans as they were made
@@ -262,9 +262,9 @@ func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node s
 	}
 }
 
-// checkQuota finds fault with a pod that was given a node and takes a queue over the max of
-// the configuration in force, by what the store was told: unlike where a bind is judged,
-// nobody comes in between. The caller holds mu.
+// checkQuota finds fault with a pod that was given a node and takes a queue over the max
+// of the configuration in force, by what the store was told: unlike where a bind is
+// judged, nothing happens in between. The caller holds mu.
 func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 	p, known := w.pods[uid]
 	if !known || p.Foreign || p.Node != "" || spec != w.Spec() {
