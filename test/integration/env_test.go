@@ -269,8 +269,8 @@ func (e *env) writeSchedulerConfig() {
 	e.ok(os.WriteFile(e.config, text, 0o600))
 }
 
-// freeAddress returns an address nobody listens on, outside of the range that
-// the kernel takes the local ends of connections from.
+// freeAddress returns an address without a listener, outside of the range that the kernel
+// takes the local ends of connections from.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {

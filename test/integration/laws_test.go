@@ -79,9 +79,8 @@ func (e *env) awaitTold(p *corev1.Pod, text string) {
 	})
 }
 
-// TestPreemptionRefused checks that nobody goes where a law or a gate forbids it,
-// and that the pod that asked is told which one. Each case has a full node of
-// its own.
+// TestPreemptionRefused checks that no pod goes where a law or a gate forbids it, and
+// that the pod that asked is told which one. Each case has a full node of its own.
 func TestPreemptionRefused(t *testing.T) {
 	e := setup(t, lawQueues, preemption("retryInterval", "1s"))
 	e.priorityClass("high", 1000)

@@ -76,8 +76,8 @@ func (e *env) refill(m *moments, rounds int) {
 	e.Log("bound in this order:", strings.Join(m.boundInOrder(), " "))
 }
 
-// TestOrderInQueue checks who is next in one queue: the highest priority, then
-// the oldest.
+// TestOrderInQueue checks which pod is next in one queue: the highest priority, then the
+// oldest.
 func TestOrderInQueue(t *testing.T) {
 	e := setup(t, orderQueues)
 	e.priorityClass("high", 1000)

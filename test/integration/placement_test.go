@@ -93,7 +93,7 @@ func TestDrainingQueue(t *testing.T) {
 	e.awaitRunning(refused)
 }
 
-// TestAccess checks that only those may submit whom the queue names.
+// TestAccess checks that only users that the queue names may submit.
 func TestAccess(t *testing.T) {
 	e := setup(t, `
 partitions:

@@ -175,7 +175,7 @@ func (c *play) judge(e *env) {
 	}
 }
 
-// judgeEnd checks who is left, and where.
+// judgeEnd checks which pods are left, and where.
 func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 	for i := range c.World.Pods {
 		x := &c.World.Pods[i]

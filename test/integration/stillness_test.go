@@ -4,5 +4,5 @@ package integration
 
 import "time"
 
-// stillness is how long nobody may be evicted where preemption has to have ended.
+// stillness is how long no pod may be evicted where preemption has to have ended.
 const stillness = 20 * time.Second

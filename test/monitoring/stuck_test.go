@@ -35,9 +35,9 @@ func evaluate(t *testing.T, series string, after time.Duration, expr, want strin
 	promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true}))
 }
 
-// TestHoldStuck asks Prometheus' own engine when the alert fires: for one hold that
-// nobody uses for long, and never for many that wait a moment each. Times are in
-// seconds since 1970, a sample a minute.
+// TestHoldStuck asks Prometheus' own engine when the alert fires: for one hold that is
+// not used for long, and never for many that wait a moment each. Times are in seconds
+// since 1970, a sample a minute.
 func TestHoldStuck(t *testing.T) {
 	expr := exprOf(t, "PaddockHoldStuck")
 	for _, c := range []struct {

@@ -77,8 +77,8 @@ const (
 )
 
 // backlog has all pods wait, each tried in vain on the only node, which is closed. Then
-// there are nodes, and what is measured is how the scheduler works it off: nobody makes
-// pods meanwhile.
+// there are nodes, and what is measured is how the scheduler works it off: no pods are
+// made meanwhile.
 func (w writer) backlog(name, scheduler string) string {
 	return w.story(name, scheduler,
 		createNodes(1, w.closedNode()),

@@ -12,7 +12,7 @@
 //     of operations, and some look at the cluster at the end, whether it was as they say.
 //   - workload_test.go: what those are written with: configurations of schedulers and of
 //     queues, operations, templates of nodes and pods.
-//   - readers_test.go: who polls REST meanwhile.
+//   - readers_test.go: clients that poll REST meanwhile.
 //   - upstream_test.go: BenchmarkUpstream, cases of upstream's own in sizes of ours. Its
 //     sides are base, beside (the pods are in no queue, our profile is beside theirs),
 //     asks (as beside, and QueuePreemption is asked for the pods) and managed (the pods

@@ -19,8 +19,8 @@ var polled = []string{
 	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes", "/ws/v1/partition/default/usage/users",
 }
 
-// whileRead runs f while so many readers ask this address for pages, each of whom
-// must get an answer.
+// whileRead runs f while so many readers ask this address for pages, and each must get an
+// answer.
 func whileRead(b *testing.B, readers int, address string, f func()) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())

@@ -14,10 +14,10 @@ type look struct {
 	cpu, timer time.Duration
 }
 
-// span returns the CPU time and the length of the measured part. Scheduler_perf reads
-// the metrics once when it begins, right before it sets the timer back to zero, then
-// mostly once a second, and when it has stopped the timer many times at once. How long
-// it is between two looks says nothing: whoever reads may be late.
+// span returns the CPU time and the length of the measured part. Scheduler_perf reads the
+// metrics once when it begins, right before it sets the timer back to zero, then mostly
+// once a second, and when it has stopped the timer many times at once. How long it is
+// between two looks says nothing: the reader may be late.
 func span(looks []look) (used, length time.Duration, err error) {
 	end := len(looks) - 1
 	for end > 0 && looks[end-1].timer == looks[end].timer {

@@ -52,7 +52,7 @@ type backwards struct{ *queuesort.Plugin }
 
 func (b backwards) Less(x, y fwk.QueuedPodInfo) bool { return b.Plugin.Less(y, x) }
 
-// keeper keeps pods off nodes that nobody holds.
+// keeper keeps pods off nodes that are not held.
 type keeper struct {
 	bug string
 	h   fwk.Handle

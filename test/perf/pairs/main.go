@@ -176,7 +176,7 @@ func (o options) measure(ctx context.Context, benchmark, label string, args ...s
 	cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
 	if dir, err := os.MkdirTemp("/dev/shm", "pairs"); err == nil {
 		cmd.Env = append(cmd.Env, "TMPDIR="+dir)
-		defer func() { _ = os.RemoveAll(dir) }() // of no use to anybody
+		defer func() { _ = os.RemoveAll(dir) }() // of no use
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
