@@ -80,7 +80,7 @@ type Usage struct {
 	// yet, or chosen as victims. Arriving is requested by askers that have a hold or a
 	// plan in flight and no node yet.
 	Leaving, Arriving resources.Vector
-	// Preempted is the part of Leaving whose pods leave because a plan chose them.
+	// Preempted is the part of Leaving of pods that a plan chose.
 	Preempted resources.Vector
 	// Admitted is requested by asks that were let through the gate and have no node yet.
 	Admitted resources.Vector

@@ -196,7 +196,7 @@ func TestLargePagesAreKept(t *testing.T) {
 		c.http.ServeHTTP(w, r)
 		return w.Header().Get("Age"), w.Body.String()
 	}
-	// YAML and JSON are two answers, whoever asks first.
+	// YAML and JSON are two answers, in either order of requests.
 	for _, accept := range []string{"application/json", "", "application/json"} {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ws/v1/config", nil)
 		r.Header.Set("Accept-Encoding", "gzip")

@@ -102,8 +102,8 @@ func (r *absentReader) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// compressed compresses answers for who accepts gzip. Only that: browsers would like
-// other codings more.
+// compressed compresses answers for clients that accept gzip. There is no other coding,
+// although browsers prefer others.
 func compressed(handler http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressAbove), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false))
 	if err != nil {

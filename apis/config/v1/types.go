@@ -132,10 +132,10 @@ type QueueSortArgs struct {
 	// DaemonSetOwner says which pods are pods of DaemonSets: room is made for them on
 	// their node, and they are never preempted. Verified: a DaemonSet of apps/v1 with the
 	// name and UID of an owner of the pod exists in its namespace. Claimed: an owner of
-	// the pod has kind DaemonSet, as with YuniKorn; whoever may make pods can write that,
-	// and take room of queues with a guarantee, so it is for clusters of one tenant.
-	// Verified needs leave to list and watch daemonsets. Default: Verified. Bounds:
-	// Verified or Claimed.
+	// the pod has kind DaemonSet, as with YuniKorn; every user that may make pods can
+	// write that and take room of queues with a guarantee, so it is for clusters of one
+	// tenant. Verified needs leave to list and watch daemonsets. Default: Verified.
+	// Bounds: Verified or Claimed.
 	// +optional
 	DaemonSetOwner DaemonSetOwner `json:"daemonSetOwner,omitempty"`
 

@@ -264,7 +264,7 @@ func TestAbsentConfigMaps(t *testing.T) {
 	}
 }
 
-// TestDefaultDocument: who wants the built-in configuration can write it.
+// TestDefaultDocument: the built-in configuration can be written as a document.
 func TestDefaultDocument(t *testing.T) {
 	spec, err := Parse([]byte(DefaultDocument))
 	if err != nil || len(spec.Warnings) > 0 || spec.IsDefault() || !Default().IsDefault() {
