@@ -20,7 +20,8 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 		Created:       pod.CreationTimestamp.Time,
 		Node:          pod.Spec.NodeName,
 		Deleting:      pod.DeletionTimestamp != nil,
-		Grace:         grace(pod),
+		Grace:         seconds(pod.Spec.TerminationGracePeriodSeconds),
+		DeletionGrace: seconds(pod.DeletionGracePeriodSeconds),
 		Terminal:      pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Gated:         len(pod.Spec.SchedulingGates) > 0,
 		NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
@@ -53,12 +54,12 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 	return p
 }
 
-// grace is how long a pod has to stop once it is deleted; the API server fills in 30s.
-func grace(pod *corev1.Pod) time.Duration {
-	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
+// seconds is a number of seconds; 0 for none. A deletion timestamp has the grace period in it.
+func seconds(s *int64) time.Duration {
+	if s == nil {
+		return 0
 	}
-	return 0
+	return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
 // health is what upstream's eviction and its disruption controller see of a pod.

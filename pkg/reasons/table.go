@@ -212,7 +212,7 @@ var table = []Entry{
 		"Read the sentence: it says what is waited for and counts the pods that may not go, by rule. The rules are in docs/laws.md (D1 to D8)."},
 	{RoomImpossible, "The pod can run on one node only, and would not fit there even if all other pods left that may.",
 		"Read the sentence: it counts the pods that may not go, by rule. Move other pods away, raise the priority of the pod, or keep its DaemonSet off the node."},
-	{HoldTimedOut, "The node held for the pod was clear of the pods that had to leave for as long as reservationTimeout, and the pod did not start there.",
+	{HoldTimedOut, "The node was held for the pod for as long as reservationTimeout allows: the pods that had to leave did not, or they were gone and the pod did not start there.",
 		"Read the FailedScheduling events of the pod for what the node lacks; another plan is made by itself."},
 	{HoldSuperseded, "Others took the room that was held for the pod: a DaemonSet pod, which can run on no other node, or pods of another scheduler, because of which the kubelet may have refused the pod.",
 		"Nothing at first: another plan is made by itself, after retryInterval and twice as long with each loss in a row. If it happens again and again, keep the pods that the sentence names off these nodes, or let this scheduler place them."},

@@ -30,7 +30,7 @@ func (l *Ledger) Check() error {
 // checkLists verifies the lists of holds that time out, and of those that wait.
 func (l *Ledger) checkLists() error {
 	for i, h := range l.due {
-		if l.of(h.Asker) != h || !h.timesOut() || i > 0 && clearFirst(l.due[i-1], h) >= 0 {
+		if l.of(h.Asker) != h || i > 0 && dueFirst(l.due[i-1], h) >= 0 {
 			return fmt.Errorf("the hold of %s does not belong where it is among those that time out", h.Asker)
 		}
 	}
@@ -53,7 +53,7 @@ func (l *Ledger) checkHold(node string, i int) error {
 		return errors.New("has no chosen pods, though the asker can run elsewhere")
 	case i > 0 && compareHolds(l.at(node)[i-1], h) >= 0:
 		return errors.New("is out of order")
-	case h.timesOut() && !slices.Contains(l.due, h):
+	case !slices.Contains(l.due, h):
 		return errors.New("will not time out")
 	case h.Clear() == h.ClearSince.IsZero():
 		return fmt.Errorf("has %d victims and is clear since %v", len(h.Victims), h.ClearSince)

@@ -34,12 +34,14 @@ type Hold struct {
 	Committed bool
 	// Decision identifies the decision that made the hold; may be empty.
 	Decision string
-	// Patient is true while the hold does not time out although it has no victims: its
-	// asker has yet to find them.
+	// Patient is true while its asker has yet to find out which pods go for it: that no
+	// pod is waited for does not mean that there is room.
 	Patient bool
 	// Note says what a hold without victims waits for, for people; empty for what
 	// is true of most. It is not part of the claim.
 	Note string
+	// Disrupted is when pods were made to go for it the last time; zero for never.
+	Disrupted time.Time
 	// ClearSince is when the last victim was gone; zero while any is left.
 	ClearSince time.Time
 
@@ -49,8 +51,21 @@ type Hold struct {
 // Clear tells whether no victim is left.
 func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
 
-// timesOut tells whether the hold times out if nothing comes of it.
-func (h *Hold) timesOut() bool { return h.Clear() && !h.Patient }
+// TimeFrom is from when the time-out of the hold counts. Every hold has one, for a pod that
+// it waits for may never end:
+//
+//  1. from when the last victim was gone, once none is left
+//  2. else from when pods were made to go for it the last time
+//  3. else, while no pod was chosen, from its beginning
+func (h *Hold) TimeFrom() time.Time {
+	switch {
+	case h.Clear() && !h.Patient:
+		return h.ClearSince
+	case !h.Disrupted.IsZero():
+		return h.Disrupted
+	}
+	return h.Since
+}
 
 // Binding tells whether the asker is kept to the node: pods were disrupted for
 // it. Until then it may go wherever it fits.

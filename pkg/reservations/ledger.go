@@ -18,7 +18,7 @@ type Ledger struct {
 	changed parts // since seen
 	seen    *View // the last one
 	waiting map[types.UID][]*Hold
-	// due are the holds that time out as things are, the longest clear first.
+	// due are all holds in the order in which they time out.
 	due []*Hold
 	seq uint64
 }
@@ -70,15 +70,13 @@ func (h *Hold) settle(since time.Time) {
 	}
 }
 
-// await lists a hold with the pods it waits for, or among those that time out.
+// await lists a hold with the pods it waits for, and by its time-out.
 func (l *Ledger) await(h *Hold) {
 	for _, v := range h.Victims {
 		l.waiting[v] = append(l.waiting[v], h)
 	}
-	if h.timesOut() {
-		at, _ := slices.BinarySearchFunc(l.due, h, clearFirst)
-		l.due = slices.Insert(l.due, at, h)
-	}
+	at, _ := slices.BinarySearchFunc(l.due, h, dueFirst)
+	l.due = slices.Insert(l.due, at, h)
 }
 
 // unawait takes a hold out of those lists.
@@ -89,15 +87,13 @@ func (l *Ledger) unawait(h *Hold) {
 			delete(l.waiting, v)
 		}
 	}
-	if h.timesOut() {
-		at, _ := slices.BinarySearchFunc(l.due, h, clearFirst)
-		l.due = slices.Delete(l.due, at, at+1)
-	}
+	at, _ := slices.BinarySearchFunc(l.due, h, dueFirst)
+	l.due = slices.Delete(l.due, at, at+1)
 }
 
-// clearFirst orders holds: clear for longer, then asker.
-func clearFirst(a, b *Hold) int {
-	return cmp.Or(a.ClearSince.Compare(b.ClearSince), cmp.Compare(a.Asker, b.Asker))
+// dueFirst orders holds: the one whose time-out counts for longer, then asker.
+func dueFirst(a, b *Hold) int {
+	return cmp.Or(a.TimeFrom().Compare(b.TimeFrom()), cmp.Compare(a.Asker, b.Asker))
 }
 
 // Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
@@ -160,19 +156,19 @@ func (l *Ledger) EndNode(node string) []Hold {
 	return ended
 }
 
-// From says from when the time-out of a clear hold counts: no earlier than from when the
-// hold is clear. It is false while the hold has time.
-type From func(asker types.UID, clear time.Time) (time.Time, bool)
+// From says from when the time-out of a hold counts: no earlier than [Hold.TimeFrom]. It is
+// false while the hold has time.
+type From func(asker types.UID, own time.Time) (time.Time, bool)
 
-// Overdue returns the holds for which the time-out is over, the longest clear first. It
-// does not end them.
+// Overdue returns the holds for which the time-out is over, in the order of
+// [Hold.TimeFrom]. It does not end them.
 func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold {
 	var out []Hold
 	for _, h := range l.due {
-		if now.Sub(h.ClearSince) < timeout {
+		if now.Sub(h.TimeFrom()) < timeout {
 			break
 		}
-		if at, ok := from(h.Asker, h.ClearSince); ok && now.Sub(at) >= timeout {
+		if at, ok := from(h.Asker, h.TimeFrom()); ok && now.Sub(at) >= timeout {
 			out = append(out, h.copy())
 		}
 	}
@@ -182,10 +178,10 @@ func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold
 // NextDue returns when the next hold times out, and false when none will as things are.
 func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, found bool) {
 	for _, h := range l.due {
-		if found && !h.ClearSince.Before(first) {
+		if found && !h.TimeFrom().Before(first) {
 			break
 		}
-		if at, ok := from(h.Asker, h.ClearSince); ok && (!found || at.Before(first)) {
+		if at, ok := from(h.Asker, h.TimeFrom()); ok && (!found || at.Before(first)) {
 			first, found = at, true
 		}
 	}
@@ -195,11 +191,10 @@ func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, fou
 	return first.Add(timeout), true
 }
 
-// ClearSince returns from when the hold of an asker is clear, zero while it is not, and
-// whether the asker has one.
-func (l *Ledger) ClearSince(asker types.UID) (time.Time, bool) {
+// TimeFrom returns [Hold.TimeFrom] of the hold of an asker, and whether it has one.
+func (l *Ledger) TimeFrom(asker types.UID) (time.Time, bool) {
 	if h := l.of(asker); h != nil {
-		return h.ClearSince, true
+		return h.TimeFrom(), true
 	}
 	return time.Time{}, false
 }
@@ -234,15 +229,15 @@ func (l *Ledger) Nodes() []string {
 	return out
 }
 
-// Commit notes that the first disruption for an asker is about to happen; false
-// when it has no hold.
-func (l *Ledger) Commit(asker types.UID) bool {
+// Commit notes that pods are about to be made to go for an asker; false when it has no
+// hold.
+func (l *Ledger) Commit(asker types.UID, now time.Time) bool {
 	h := l.of(asker)
 	if h == nil {
 		return false
 	}
 	c := h.copy()
-	c.Committed = true
+	c.Committed, c.Disrupted = true, now
 	l.replace(h, &c)
 	return true
 }

@@ -87,8 +87,12 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	if due, ok := l.NextDue(time.Minute, but()); !ok || !due.Equal(start.Add(time.Minute)) {
 		t.Errorf("next due %v, %v; want a minute after the start", due, ok)
 	}
+	l.Commit("slow", start.Add(time.Hour))
 	if over := l.Overdue(start.Add(time.Hour), time.Minute, but()); len(over) != 1 || over[0].Asker != "clear" {
-		t.Errorf("overdue %v; want the clear hold only, however old the other is", over)
+		t.Errorf("overdue %v; want the clear hold only, the pods of the other one were told to go just now", over)
+	}
+	if over := l.Overdue(start.Add(time.Hour+time.Minute), time.Minute, but()); len(over) != 2 {
+		t.Errorf("overdue %v; want both, though a victim of one has not gone", over)
 	}
 	l.VictimGone("v", start.Add(time.Hour))
 	if over := l.Overdue(start.Add(time.Hour+time.Minute-1), time.Minute, but()); len(over) != 1 {
@@ -127,7 +131,7 @@ func TestMayUse(t *testing.T) {
 	committed := hold("a", "n1")
 	committed.Chosen = []types.UID{"v"}
 	place(t, binding, committed)
-	if !binding.Commit("a") || binding.Commit("b") {
+	if !binding.Commit("a", start) || binding.Commit("b", start) {
 		t.Error("a hold that is there commits, another one does not")
 	}
 	place(t, daemon, hold("a", "n1"), required(hold("d1", "n1"), 9, start), required(hold("d2", "n1"), 1, start))
@@ -277,8 +281,8 @@ func TestChooseAnew(t *testing.T) {
 	if !l.Choose("first", Hold{Patient: true, Note: "it waits"}, later) || l.Choose("nobody", Hold{}, later) {
 		t.Error("choose must work for who holds, and for nobody else")
 	}
-	if _, due := l.NextDue(time.Minute, but("second")); due {
-		t.Error("a patient hold times out")
+	if due, _ := l.NextDue(time.Minute, but("second")); !due.Equal(start.Add(time.Minute)) {
+		t.Errorf("a hold for which no pod was chosen is due at %v; want a minute after it began", due)
 	}
 	l.Choose("first", Hold{Victims: []types.UID{"v"}, Chosen: []types.UID{"v"}, Decision: "d2"}, later)
 	h, _ := l.Of("first")
@@ -328,7 +332,7 @@ func TestViewDoesNotChange(t *testing.T) {
 	}
 	for name, change := range map[string]func(){
 		"victim gone": func() { l.VictimGone("v1", start) },
-		"commit":      func() { l.Commit("a") },
+		"commit":      func() { l.Commit("a", start) },
 		"place":       func() { place(t, l, required(hold("d", "n1"), 1, start)) },
 		"end":         func() { l.End("b") },
 		"end of node": func() { l.EndNode("n2") },

@@ -23,6 +23,7 @@ const (
 	RuleDaemonSet    Rule = "pod of a DaemonSet"
 	RuleStatic       Rule = "static pod"
 	RuleLeaving      Rule = "leaving already"
+	RuleLingering    Rule = "leaving, and there for longer than a hold"
 	RuleBinding      Rule = "being bound"
 	RuleForeign      Rule = "foreign pod"
 	RuleNotNeeded    Rule = "frees nothing that is needed"
@@ -44,6 +45,7 @@ const (
 	byLeaving
 	byBinding
 	byForeign
+	byLingering
 	byDisabled
 	byLaw2
 	byLaw3
@@ -57,7 +59,7 @@ const (
 
 var ruleOf = [verdicts]Rule{
 	byDaemonSet: RuleDaemonSet, byStatic: RuleStatic, byLeaving: RuleLeaving, byBinding: RuleBinding,
-	byForeign: RuleForeign, byDisabled: RuleDisabled, byLaw2: Law2, byLaw3: Law3, byLaw4: Law4, byLaw5: Law5,
+	byForeign: RuleForeign, byLingering: RuleLingering, byDisabled: RuleDisabled, byLaw2: Law2, byLaw3: Law3, byLaw4: Law4, byLaw5: Law5,
 	byLaw6: Law6, byLaw7: Law7, byNeed: RuleNotNeeded,
 }
 

@@ -63,6 +63,8 @@ const (
 	Leaving
 	Binding
 	Foreign
+	// Lingering pods leave, and stay longer than a hold lasts.
+	Lingering
 )
 
 // Pod is a pod on a node.

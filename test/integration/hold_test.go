@@ -100,8 +100,8 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 // counted from the end of the last victim, and is then free for all pods; the asker is
 // told why, and no further pod goes for it, though its pause is short.
 func TestHoldTimesOut(t *testing.T) {
-	// If it were counted from the claim, it would be over when the victims are gone.
-	const stops, timeout, early, late = 15 * time.Second, 5 * time.Second, 4 * time.Second, 8 * time.Second
+	// If it were counted from the claim, it would be over a second after the victims are gone.
+	const stops, timeout, early, late = 9 * time.Second, 10 * time.Second, 4 * time.Second, 8 * time.Second
 	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()), preemption("retryInterval", "1s"))
 	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
 	node := e.useNodes(1, localcluster.NodeSpec{CPU: "5"})[0]

@@ -230,7 +230,8 @@ type NodeReservationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// ReservationTimeout is how long a node stays held for an asker after the
-	// last victim is gone, as a duration. Default: 10m. Bounds: 100ms to 24h.
+	// last victim is gone, or, while victims are there, after they were told to
+	// go, as a duration. Default: 10m. Bounds: 100ms to 24h.
 	// +optional
 	ReservationTimeout *metav1.Duration `json:"reservationTimeout,omitempty"`
 

@@ -326,8 +326,8 @@ func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
 // TestExtendersKnowWhatLeaves: pods that leave anyway are among those that go.
 func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
-	long := int64(3600)
-	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: plugintest.Pod("x", 1).CreationTimestamp.Time}, &long
+	short := int64(60)
+	leaves.DeletionTimestamp, leaves.DeletionGracePeriodSeconds = &metav1.Time{Time: plugintest.Pod("x", 1).CreationTimestamp.Time}, &short
 	e := &httpExtender{Extender: preempting(schedulerconfig.Extender{})}
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{leaves, running("v2", "n1", 100)}, withExtenders(t, e))
 	on, status := c.answer(t, plugintest.Pod("asker", 200))

@@ -110,6 +110,9 @@ func (s *Store) claimed(p *pod) reservations.Hold {
 			h.Chosen = append(h.Chosen, uid)
 		}
 	}
+	if h.Committed {
+		h.Disrupted = latest(h.Since, decidedAt(h.Decision))
+	}
 	return h
 }
 

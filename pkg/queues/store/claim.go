@@ -133,7 +133,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why
 	}
-	s.holds.Commit(asker)
+	s.holds.Commit(asker, now)
 	s.holdsChanged()
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {

@@ -174,7 +174,7 @@ func (s *Store) isPlaced(asker types.UID) bool {
 }
 
 // dueFrom says from when the time-outs of holds count. The holds of a PodGroup that has not
-// started have one time-out for all: it counts from when the last of them is clear. Else
+// started have one time-out for all: it counts from that of the last of them. Else
 // the first member would lose its node while room is made for the last one; and as long as
 // one of them holds a node, another one whose hold ended would be given that node again, for
 // it fits beside it, and the group would keep the node from all others without a start. For
@@ -184,36 +184,36 @@ func (s *Store) isPlaced(asker types.UID) bool {
 // theirs for it: members that come to Permit by turns would keep a node for ever.
 func (s *Store) dueFrom() reservations.From {
 	known := map[*podGroup]time.Time{} // zero: it has time
-	return func(asker types.UID, clear time.Time) (time.Time, bool) {
+	return func(asker types.UID, own time.Time) (time.Time, bool) {
 		p := s.pods[asker]
 		switch {
 		case p == nil:
-			return clear, true
+			return own, true
 		case p.state.allocated():
 			return time.Time{}, false
-		case !p.apart() || p.RequiredNode != "":
-			return clear, true
+		case p.RequiredNode != "":
+			if h, _ := s.holds.Of(asker); len(h.Chosen) == 0 {
+				own = latest(own, h.Since.Add(s.preemption.Required.StartDelay)) // before that none may be chosen
+			}
+			return own, true
+		case !p.apart():
+			return own, true
 		}
 		from, ok := known[p.mates]
 		if !ok {
-			from = s.lastClear(p.mates)
+			from = s.lastFrom(p.mates)
 			known[p.mates] = from
 		}
 		return from, !from.IsZero()
 	}
 }
 
-// lastClear is when the last hold of a group became clear; zero while one waits for victims.
-func (s *Store) lastClear(g *podGroup) time.Time {
+// lastFrom is the last from when the time-out of a hold of a group counts.
+func (s *Store) lastFrom(g *podGroup) time.Time {
 	var last time.Time
 	for _, m := range g.members {
-		since, holds := s.holds.ClearSince(m.UID)
-		switch {
-		case !holds || m.RequiredNode != "":
-		case since.IsZero():
-			return time.Time{}
-		default:
-			last = latest(last, since)
+		if from, holds := s.holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
+			last = latest(last, from)
 		}
 	}
 	return last
@@ -234,8 +234,14 @@ func (s *Store) timeOutHolds(now time.Time) {
 
 // timedOut says what became of a hold that its pod did not make use of.
 func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
-	if p.apart() {
+	if p.apart() && h.Clear() {
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.name, s.preemption.HoldTimeout)
+	}
+	switch {
+	case !h.Clear() && len(h.Chosen) > 0:
+		return reasons.New(reasons.HoldTimedOut, "pods that were to leave node %s are there %v after they were told: %d", h.Node, s.preemption.HoldTimeout, len(h.Victims))
+	case len(h.Chosen) == 0 && (h.Patient || !h.Clear()):
+		return reasons.New(reasons.HoldTimedOut, "node %s was held for %v and no pod was chosen to make room there", h.Node, s.preemption.HoldTimeout)
 	}
 	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout)
 }

@@ -39,6 +39,8 @@ func (s *Store) isOptedOut(p *pod) bool {
 // protection says why a pod is never a victim.
 func (s *Store) protection(p *pod) victims.Protection {
 	switch {
+	case s.lingers(p):
+		return victims.Lingering
 	case p.leaves():
 		return victims.Leaving
 	case p.Static:

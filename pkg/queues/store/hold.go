@@ -62,7 +62,7 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
 	if n := s.nodes[h.Node]; n != nil {
 		for _, p := range n.sortedPods() {
-			if p.leaves() {
+			if p.leaves() && !s.lingers(p) {
 				out = append(out, p.UID)
 			}
 		}
@@ -73,6 +73,41 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 		}
 	}
 	return out
+}
+
+// lingers tells whether a pod leaves, by no plan in force, and stays longer than a hold
+// lasts: no plan counts on its room.
+func (s *Store) lingers(p *pod) bool {
+	return p.Deleting && p.chosenBy == "" && p.DeletionGrace > s.preemption.HoldTimeout
+}
+
+// ofItsOwn tells whether a pod has the queue, the application or the controller of an
+// asker, or, where both are of no queue, its namespace: that it leaves is the doing of the
+// asker's owner.
+func (p *pod) ofItsOwn(asker *pod) bool {
+	switch {
+	case p.Controller != "" && p.Controller == asker.Controller:
+		return true
+	case p.app == nil || asker.app == nil:
+		return p.app == asker.app && p.Namespace == asker.Namespace
+	}
+	return p.app.leaf == asker.app.leaf || p.app.name == asker.app.name
+}
+
+// onlyItsOwn tells whether an asker that would fit its node once the pods that leave are
+// gone waits for pods of its own only.
+func (s *Store) onlyItsOwn(asker *pod, n *node) bool {
+	own := false
+	for _, p := range n.pods {
+		switch {
+		case !p.leaves() || s.lingers(p):
+		case p.chosenBy == "" && p.ofItsOwn(asker):
+			own = true
+		default:
+			return false
+		}
+	}
+	return own && len(s.holdersBefore(asker)) == 0
 }
 
 // awaitedOfQueues are the pods that leave a queue of the asker's which has no room for

@@ -231,7 +231,7 @@ func (n *node) room() resources.Vector { return n.allocatable.Sub(n.used) }
 func (s *Store) free(n *node, asker types.UID) resources.Vector {
 	free := n.room()
 	for _, p := range n.pods {
-		if p.leaves() {
+		if p.leaves() && !s.lingers(p) {
 			free = free.Add(p.uses)
 		}
 	}

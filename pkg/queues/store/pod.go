@@ -42,6 +42,8 @@ type Pod struct {
 	Priority int32
 	// Deleting is true once the pod has a deletion timestamp.
 	Deleting bool
+	// DeletionGrace is how long it has from its deletion on; zero before.
+	DeletionGrace time.Duration
 	// Grace is how long the pod has to stop once it is deleted, as it says itself.
 	Grace time.Duration
 	// Preempted is true once a scheduler has written on the pod that it goes to make room.

@@ -29,7 +29,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 		}
 		return nil, why
 	}
-	s.holds.Commit(p.UID)
+	s.holds.Commit(p.UID, now)
 	s.holdsChanged()
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {

@@ -38,6 +38,10 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 	case required.NoHold, victims.Refuse:
 		why = s.decline(p, d, now)
 	default:
+		if h, _ := s.holds.Of(uid); d.Outcome == victims.Hold && d.Stopped == "" && len(h.Chosen) == 0 && s.onlyItsOwn(p, n) {
+			why = s.awaitItsOwn(p, n, now)
+			break
+		}
 		held, why = s.holdRequired(p, d, now)
 	}
 	kind := StepRefused
@@ -71,6 +75,17 @@ func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Rea
 		}
 	}
 	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // filters may think otherwise at any time, amounts do not
+	return why
+}
+
+// awaitItsOwn refuses to hold a node for a pod that waits there for pods of its own only:
+// their owner decides how long they stay, and would keep the node from all others so long.
+func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
+	why := reasons.New(reasons.WaitingForRoom,
+		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.name)
+	s.endHold(p, reservations.GivenUp, why, now)
+	p.asks.refused = why
+	s.awaitNode(p, n)
 	return why
 }
 

@@ -52,7 +52,7 @@ import (
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
 //	     [age=SECONDS] [node=NAME] [gated] [told=CODE] [deleting] [done] [hard-gang] [soft-gang] [TYPE=AMOUNT] [types=N]
 //	     [group=NAME] [foreign] [scheduler=NAME] [controller=NAME] [peer] [requires=NODE] [owner=NAME] [opted-out] [never] [claim=NODE:VICTIM,VICTIM]
-//	     [tier=T] [preempted] [grace=D] [unready] [not-started] [originator] [!originator] [role]
+//	     [tier=T] [preempted] [grace=D] [stays=D] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
 // one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
@@ -381,6 +381,9 @@ func setPod(p *Pod, word string) bool {
 		p.Labels["tier"] = value
 	case "grace":
 		p.Grace, _ = time.ParseDuration(value)
+	case "stays":
+		p.DeletionGrace, _ = time.ParseDuration(value)
+		p.Deleting = true
 	case "preempted":
 		p.Preempted = flag
 	case "unready":

@@ -40,6 +40,8 @@ func excludes(p *Pod, ask *Ask, preemptForeign bool) victims.Rule {
 		return victims.RuleStatic
 	case victims.Leaving:
 		return victims.RuleLeaving
+	case victims.Lingering:
+		return victims.RuleLingering
 	case victims.Binding:
 		return victims.RuleBinding
 	case victims.Foreign:
