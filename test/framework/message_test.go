@@ -27,8 +27,8 @@ func TestWhatAPodWithoutANodeIsTold(t *testing.T) {
 		change func(*corev1.Pod)
 		want   string
 	}{
-		"the node is full":       {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
-		"its claim is not there": {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
+		"the node is full":        {func(*corev1.Pod) {}, "0/1 nodes are available: 1 Insufficient cpu. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
+		"its claim is not there":  {lost, `0/1 nodes are available: persistentvolumeclaim "missing" not found. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)`},
 		"its claim has no volume": {unbound, "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. PreemptionRefused: neither queue root.borrows nor one above it is below its guarantee in what the pod requests (law 4)"},
 	} {
 		t.Run(name, func(t *testing.T) {
