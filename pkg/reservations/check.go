@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Check verifies that all indexes say the same.
+// Check verifies that all indexes agree.
 func (l *Ledger) Check() error {
 	n := 0
 	for _, node := range l.Nodes() {
@@ -27,7 +27,7 @@ func (l *Ledger) Check() error {
 	return l.checkLists()
 }
 
-// checkLists verifies the lists of holds that time out, and of those that wait.
+// checkLists verifies the list of holds that time out and the list of holds that wait.
 func (l *Ledger) checkLists() error {
 	for i, h := range l.due {
 		if l.of(h.Asker) != h || i > 0 && dueFirst(l.due[i-1], h) >= 0 {

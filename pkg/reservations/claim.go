@@ -13,32 +13,32 @@ import (
 // True while the pod holds a node.
 const HeldCondition = "paddock.io/NodeHeld"
 
-// Claim is what has to survive a restart of a hold. It is written on the asker,
-// as the message of its HeldCondition, before the first disruption; after a
-// restart it alone is the truth.
+// Claim is the part of a hold that must survive a restart. It is written on the asker, as
+// the message of its HeldCondition, before the first disruption. After a restart it is
+// the only source of truth.
 type Claim struct {
 	Node string `json:"node"`
-	// Since is when the hold began.
+	// Since is the time at which the hold began.
 	Since time.Time `json:"since"`
-	// ClearSince is when the last victim was gone; zero while any is left, and where the
-	// asker was bound before it was needed.
+	// ClearSince is the time at which the last victim was gone. It is zero while any
+	// victim is left, and also if the asker was bound before the time was needed.
 	ClearSince time.Time `json:"clearSince,omitzero"`
-	// Victims are the pods that are to go, gone or not, sorted.
+	// Victims are the pods chosen to be preempted, gone or not, sorted.
 	Victims []types.UID `json:"victims,omitempty"`
-	// Decision identifies the decision that made the hold; may be empty.
+	// Decision identifies the decision that made the hold. It may be empty.
 	Decision string `json:"decision,omitempty"`
-	// Note says what a claim without victims waits for, for people; it is not read back.
+	// Note says, for people, what a claim without victims waits for. It is not read back.
 	Note string `json:"-"`
 }
 
-// claimMark separates the sentence for people from the claim itself.
+// claimMark separates the sentence for people from the claim.
 const claimMark = " Claim: "
 
 // Message renders the claim as the message of the condition: a sentence for
 // people, then the claim.
 func (c Claim) Message() string {
 	text, err := json.Marshal(c)
-	if err != nil { // it has strings and times only; a year beyond 9999 is no time
+	if err != nil { // Claim has strings and times only; a year beyond 9999 cannot be encoded
 		text = []byte("{}")
 	}
 	waits := "room is being made for it there."
@@ -52,7 +52,7 @@ func (c Claim) Message() string {
 	return fmt.Sprintf("The pod holds node %s: %s%s%s", c.Node, waits, claimMark, text)
 }
 
-// ParseClaim reads the message of a condition.
+// ParseClaim reads a claim from the message of a condition.
 func ParseClaim(message string) (Claim, error) {
 	at := strings.LastIndex(message, claimMark)
 	if at < 0 {

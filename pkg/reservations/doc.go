@@ -1,7 +1,8 @@
-// Package reservations is the ledger of holds: which node is kept for which asker while
-// room is being made there, and which pods may use the node meanwhile.
+// Package reservations is the ledger of holds. A hold keeps a node for an asker while
+// capacity is freed there; the ledger decides which pods may use the node in the
+// meantime.
 //
-// # The way of a hold
+// # States of a hold
 //
 //	           Place, victims to go          the last VictimGone
 //	(none) ───────────────────────► clearing ───────────────────► clear
@@ -12,12 +13,13 @@
 //	                          ended: bound, deleted, superseded, node gone,
 //	                          node unschedulable, timed out, given up
 //
-// A hold that is clearing does not time out: victims have their grace period.
-// The time-out counts from the moment the hold is clear.
+// A hold in state clearing does not time out, because victims have their grace period.
+// The time-out counts from the moment at which the hold is clear.
 //
-// Assumptions: an asker has at most one hold; the caller tells of every victim
-// that is gone, once or more; what a hold needs to survive a restart is written
-// on the asker by the caller, and Place takes it up again with its old Since.
+// Assumptions: an asker has at most one hold. The caller reports every victim that is
+// gone, at least once. The caller writes what a hold needs to survive a restart on the
+// asker, and after a restart passes it to Place with the original Since.
 //
-// The package has no lock and no clock; the store owns a Ledger and guards it.
+// The package has no lock and no clock. The store owns a Ledger and guards it with its
+// lock.
 package reservations

@@ -10,53 +10,53 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Hold keeps a node for an asker. Ledgers hand out copies.
+// Hold keeps a node for an asker. A Ledger returns copies.
 type Hold struct {
 	Asker           types.UID
 	Namespace, Name string
 	Node            string
-	// Request is what the asker will use there.
+	// Request is what the asker will use on the node.
 	Request resources.Vector
-	// Priority and Created are the asker's own, for the order among required-node
-	// holders.
+	// Priority and Created are those of the asker. They order required-node holders.
 	Priority int32
 	Created  time.Time
-	// Required is true for a pod that can run on this node only.
+	// Required is true for a node-bound pod, which can run on this node only.
 	Required bool
-	// Since is when the hold began, also across restarts.
+	// Since is the time at which the hold began. A restart does not change it.
 	Since time.Time
 	// Victims are the pods that the asker waits for and that are not gone, sorted: those
-	// chosen for it, and others that were leaving anyway.
+	// chosen for it, and others that were already leaving.
 	Victims []types.UID
-	// Chosen are the pods that were chosen to go for the asker, gone or not, sorted.
+	// Chosen are the pods that were chosen as victims for the asker, gone or not, sorted.
 	Chosen []types.UID
 	// Committed is true from the moment before the first disruption.
 	Committed bool
-	// Decision identifies the decision that made the hold; may be empty.
+	// Decision identifies the decision that made the hold. It may be empty.
 	Decision string
-	// Patient is true while its asker has yet to find out which pods go for it: that no
-	// pod is waited for does not mean that there is room.
+	// Patient is true while the victims of the asker are not decided yet. An empty list
+	// of Victims then does not mean that the asker fits.
 	Patient bool
-	// Note says what a hold without victims waits for, for people; empty for what
-	// is true of most. It is not part of the claim.
+	// Note says, for people, what a hold without victims waits for. It is empty where the
+	// usual text applies. It is not part of the claim.
 	Note string
-	// Disrupted is when pods were made to go for it the last time; zero for never.
+	// Disrupted is the time at which pods were last disrupted for the asker; zero for
+	// never.
 	Disrupted time.Time
-	// ClearSince is when the last victim was gone; zero while any is left.
+	// ClearSince is the time at which the last victim was gone; zero while any is left.
 	ClearSince time.Time
 
-	seq uint64 // order of placing
+	seq uint64 // order of Place calls
 }
 
-// Clear tells whether no victim is left.
+// Clear reports whether no victim is left.
 func (h *Hold) Clear() bool { return len(h.Victims) == 0 }
 
-// TimeFrom is from when the time-out of the hold counts. Every hold has one, for a pod that
-// it waits for may never end:
+// TimeFrom returns the time from which the time-out of the hold counts. Every hold has
+// such a time, because a pod that it waits for may never terminate:
 //
-//  1. from when the last victim was gone, once none is left
-//  2. else from when pods were made to go for it the last time
-//  3. else, while no pod was chosen, from its beginning
+//  1. the time at which the last victim was gone, if none is left
+//  2. otherwise the time at which pods were last disrupted for it
+//  3. otherwise, while no pod was chosen, the beginning of the hold
 func (h *Hold) TimeFrom() time.Time {
 	switch {
 	case h.Clear() && !h.Patient:
@@ -67,11 +67,11 @@ func (h *Hold) TimeFrom() time.Time {
 	return h.Since
 }
 
-// Binding tells whether the asker is kept to the node: pods were disrupted for
-// it. Until then it may go wherever it fits.
+// Binding reports whether the asker may use this node only, because pods were disrupted
+// for it. Before that, the asker may run on any node where it fits.
 func (h *Hold) Binding() bool { return h.Committed && len(h.Chosen) > 0 }
 
-// Claim is what is written on the asker.
+// Claim returns the claim that is written on the asker.
 func (h *Hold) Claim() Claim {
 	c := Claim{Node: h.Node, Since: h.Since, Victims: slices.Clone(h.Chosen), Decision: h.Decision, Note: h.Note}
 	if h.Clear() && !h.ClearSince.Equal(h.Since) {
@@ -86,11 +86,11 @@ func (h *Hold) copy() Hold {
 	return c
 }
 
-// compareHolds is the order in which the holders of a node are served:
+// compareHolds defines the serving order of the holders of a node:
 //
-//  1. required-node holders before others
+//  1. required-node holders before ordinary ones
 //  2. among required-node holders: higher priority, then the older asker
-//  3. among others: order of placing
+//  3. among ordinary holders: the order of Place calls
 //  4. UID
 func compareHolds(a, b *Hold) int {
 	if a.Required != b.Required {
@@ -105,14 +105,14 @@ func compareHolds(a, b *Hold) int {
 	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.Asker, b.Asker))
 }
 
-// Before tells whether a holder of a node is served before a holder of the same one
-// that would be like the other hold.
+// Before reports whether this hold is served before another hold of the same node, which
+// need not exist.
 func (h *Hold) Before(other *Hold) bool { return compareHolds(h, other) < 0 }
 
-// End says why a hold ended.
+// End is the reason for which a hold ended.
 type End string
 
-// The ends of a hold (LAWS, holds).
+// The reasons for the end of a hold (LAWS, holds).
 const (
 	Bound             End = "bound"
 	Deleted           End = "deleted"

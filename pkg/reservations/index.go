@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// shards is how many parts the holds are kept in. A view shares the parts that
-// did not change since the one before, so that what it costs to publish one hold
-// more does not grow with the number of nodes that are held.
+// shards is the number of parts in which the holds are stored. A view shares the
+// unchanged parts with the previous view. The cost of publishing one more hold therefore
+// does not grow with the number of held nodes.
 const shards = 256
 
 // index finds holds by asker and by node.
@@ -18,7 +18,7 @@ type index struct {
 	size   int
 }
 
-// shardOf spreads names over the shards (FNV-1a).
+// shardOf distributes names over the shards (FNV-1a).
 func shardOf(name string) int {
 	sum := uint32(2166136261)
 	for i := range len(name) {
@@ -31,12 +31,12 @@ func (x *index) of(asker types.UID) *Hold { return x.askers[shardOf(string(asker
 
 func (x *index) at(node string) []*Hold { return x.nodes[shardOf(node)][node] }
 
-// parts says which shards of an index changed.
+// parts records which shards of an index changed.
 type parts struct {
 	askers, nodes [shards]bool
 }
 
-// setAsker replaces the hold of an asker; nil for none.
+// setAsker replaces the hold of an asker; nil removes it.
 func (l *Ledger) setAsker(asker types.UID, h *Hold) {
 	i := shardOf(string(asker))
 	l.changed.askers[i] = true
@@ -50,7 +50,7 @@ func (l *Ledger) setAsker(asker types.UID, h *Hold) {
 	l.askers[i][asker] = h
 }
 
-// setNode replaces the holds of a node; empty for none.
+// setNode replaces the holds of a node; an empty list removes them.
 func (l *Ledger) setNode(node string, holds []*Hold) {
 	i := shardOf(node)
 	l.changed.nodes[i] = true
@@ -64,8 +64,8 @@ func (l *Ledger) setNode(node string, holds []*Hold) {
 	l.nodes[i][node] = holds
 }
 
-// View returns the ledger as it is now. It costs as much as changed since the
-// last call.
+// View returns the current state of the ledger. Its cost is proportional to what changed
+// since the last call.
 func (l *Ledger) View() *View {
 	v := &View{index: l.seen.index}
 	v.size = l.size

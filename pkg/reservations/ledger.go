@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is all holds. The zero value is not ready; use NewLedger. Views share
-// its holds and its lists by node: those are replaced, never changed.
+// Ledger contains all holds. The zero value is not usable; use NewLedger. Views share its
+// holds and its lists by node, which are replaced and never modified.
 type Ledger struct {
 	index
-	changed parts // since seen
-	seen    *View // the last one
+	changed parts // since the last view
+	seen    *View // the last view
 	waiting map[types.UID][]*Hold
-	// due are all holds in the order in which they time out.
+	// due contains all holds in the order in which they time out.
 	due []*Hold
 	seq uint64
 }
@@ -26,8 +26,8 @@ type Ledger struct {
 // NewLedger returns a ledger without holds.
 func NewLedger() *Ledger { return &Ledger{seen: &View{}, waiting: map[types.UID][]*Hold{}} }
 
-// Place begins a hold. The asker must have none, and asker and node be named. A
-// hold without victims is clear since its Since, unless it says otherwise.
+// Place begins a hold. The asker must have none, and asker and node must be named. A hold
+// without victims is clear since its Since, unless its ClearSince is set.
 func (l *Ledger) Place(h Hold) error {
 	switch {
 	case h.Asker == "":
@@ -55,8 +55,8 @@ func (l *Ledger) Place(h Hold) error {
 	return nil
 }
 
-// settle sorts the pods of a hold; one without victims is clear since a time, unless it
-// says otherwise.
+// settle sorts the pods of a hold. A hold without victims becomes clear since the given
+// time, unless its ClearSince is set.
 func (h *Hold) settle(since time.Time) {
 	slices.Sort(h.Victims)
 	h.Victims = slices.Compact(h.Victims)
@@ -70,7 +70,7 @@ func (h *Hold) settle(since time.Time) {
 	}
 }
 
-// await lists a hold with the pods it waits for, and by its time-out.
+// await adds a hold to the lists by awaited pod and by time-out.
 func (l *Ledger) await(h *Hold) {
 	for _, v := range h.Victims {
 		l.waiting[v] = append(l.waiting[v], h)
@@ -79,7 +79,7 @@ func (l *Ledger) await(h *Hold) {
 	l.due = slices.Insert(l.due, at, h)
 }
 
-// unawait takes a hold out of those lists.
+// unawait removes a hold from these lists.
 func (l *Ledger) unawait(h *Hold) {
 	for _, v := range h.Victims {
 		l.waiting[v] = slices.DeleteFunc(slices.Clone(l.waiting[v]), func(x *Hold) bool { return x == h })
@@ -91,14 +91,16 @@ func (l *Ledger) unawait(h *Hold) {
 	l.due = slices.Delete(l.due, at, at+1)
 }
 
-// dueFirst orders holds: the one whose time-out counts for longer, then asker.
+// dueFirst orders holds by the start of their time-out, the earliest first, then by
+// asker.
 func dueFirst(a, b *Hold) int {
 	return cmp.Or(a.TimeFrom().Compare(b.TimeFrom()), cmp.Compare(a.Asker, b.Asker))
 }
 
 // Choose replaces the pods that the hold of an asker waits for, and its chosen victims,
-// by those of a later decision. It keeps its beginning and its place among the holders of
-// its node. Patient as in [Hold]. It is false when the asker has no hold.
+// by those of a later decision. The hold keeps its beginning and its place among the
+// holders of its node. For patient see [Hold]. Choose returns false if the asker has no
+// hold.
 func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	old := l.of(asker)
 	if old == nil {
@@ -115,8 +117,8 @@ func (l *Ledger) Choose(asker types.UID, d Hold, now time.Time) bool {
 	return true
 }
 
-// VictimGone tells that a pod is gone, for all holds that waited for it. It returns the
-// holds that became clear by it, in order of their askers.
+// VictimGone removes a pod that is gone from all holds that wait for it. It returns the
+// holds that became clear, in the order of their askers.
 func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
 	var cleared []Hold
 	for _, old := range slices.Clone(l.waiting[victim]) {
@@ -132,7 +134,7 @@ func (l *Ledger) VictimGone(victim types.UID, now time.Time) []Hold {
 	return cleared
 }
 
-// End ends the hold of an asker and returns it; false when it has none.
+// End ends the hold of an asker and returns it, or false if the asker has none.
 func (l *Ledger) End(asker types.UID) (Hold, bool) {
 	h := l.of(asker)
 	if h == nil {
@@ -156,12 +158,12 @@ func (l *Ledger) EndNode(node string) []Hold {
 	return ended
 }
 
-// From says from when the time-out of a hold counts: no earlier than [Hold.TimeFrom]. It is
-// false while the hold has time.
+// From returns the time from which the time-out of a hold counts, which is no earlier
+// than [Hold.TimeFrom]. It returns false while the hold must not time out.
 type From func(asker types.UID, own time.Time) (time.Time, bool)
 
-// Overdue returns the holds for which the time-out is over, in the order of
-// [Hold.TimeFrom]. It does not end them.
+// Overdue returns the holds whose time-out is over, in the order of [Hold.TimeFrom]. It
+// does not end them.
 func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold {
 	var out []Hold
 	for _, h := range l.due {
@@ -175,7 +177,8 @@ func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold
 	return out
 }
 
-// NextDue returns when the next hold times out, and false when none will as things are.
+// NextDue returns the time at which the next hold times out, or false if none will in the
+// current state.
 func (l *Ledger) NextDue(timeout time.Duration, from From) (first time.Time, found bool) {
 	for _, h := range l.due {
 		if found && !h.TimeFrom().Before(first) {
@@ -199,7 +202,7 @@ func (l *Ledger) TimeFrom(asker types.UID) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Of returns the hold of an asker and whether it has one.
+// Of returns the hold of an asker and whether the asker has one.
 func (l *Ledger) Of(asker types.UID) (Hold, bool) {
 	if h := l.of(asker); h != nil {
 		return h.copy(), true
@@ -207,7 +210,7 @@ func (l *Ledger) Of(asker types.UID) (Hold, bool) {
 	return Hold{}, false
 }
 
-// Holders returns the holds of a node in the order they are served.
+// Holders returns the holds of a node in serving order.
 func (l *Ledger) Holders(node string) []Hold {
 	out := make([]Hold, 0, len(l.at(node)))
 	for _, h := range l.at(node) {
@@ -216,7 +219,7 @@ func (l *Ledger) Holders(node string) []Hold {
 	return out
 }
 
-// Held tells whether any node is held at all: if not, every pod may use every node.
+// Held reports whether any node is held. If none is, every pod may use every node.
 func (l *Ledger) Held() bool { return l.size > 0 }
 
 // Nodes returns the names of the held nodes, sorted.
@@ -229,8 +232,8 @@ func (l *Ledger) Nodes() []string {
 	return out
 }
 
-// Commit notes that pods are about to be made to go for an asker; false when it has no
-// hold.
+// Commit records that pods are about to be disrupted for an asker. It returns false if
+// the asker has no hold.
 func (l *Ledger) Commit(asker types.UID, now time.Time) bool {
 	h := l.of(asker)
 	if h == nil {
@@ -242,7 +245,7 @@ func (l *Ledger) Commit(asker types.UID, now time.Time) bool {
 	return true
 }
 
-// replace puts a changed copy in the place of a hold.
+// replace stores a changed copy of a hold.
 func (l *Ledger) replace(old, changed *Hold) {
 	l.unawait(old)
 	l.setAsker(old.Asker, changed)
@@ -252,7 +255,7 @@ func (l *Ledger) replace(old, changed *Hold) {
 	l.await(changed)
 }
 
-// Waiting returns the askers that wait for a pod to be gone, sorted.
+// Waiting returns the askers that wait for a pod to terminate, sorted.
 func (l *Ledger) Waiting(victim types.UID) []types.UID {
 	var out []types.UID
 	for _, h := range l.waiting[victim] {
@@ -262,7 +265,7 @@ func (l *Ledger) Waiting(victim types.UID) []types.UID {
 	return out
 }
 
-// MayUse tells whether a pod may be placed on a node; see [View.MayUse].
+// MayUse reports whether a pod may be placed on a node; see [View.MayUse].
 func (l *Ledger) MayUse(node string, pod types.UID, required bool) Pass {
 	v := View{index: l.index}
 	return v.MayUse(node, pod, required)

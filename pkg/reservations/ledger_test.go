@@ -15,13 +15,15 @@ import (
 
 var start = time.Unix(1000, 0)
 
-// hold is one for which a pod was chosen that is gone, and others that are not.
+// hold returns a hold with one chosen victim that is gone and the given victims that are
+// not.
 func hold(asker, node string, victims ...types.UID) Hold {
 	chosen := append([]types.UID{"gone"}, victims...)
 	return Hold{Asker: types.UID(asker), Namespace: "ns", Name: asker, Node: node, Since: start, Victims: victims, Chosen: chosen}
 }
 
-// but counts each time-out from when the hold is clear, and gives some askers time.
+// but returns a function for Ledger.Overdue that counts each time-out from when the hold
+// is clear, and exempts some askers.
 func but(busy ...types.UID) From {
 	return func(asker types.UID, clear time.Time) (time.Time, bool) { return clear, !slices.Contains(busy, asker) }
 }
@@ -103,7 +105,7 @@ func TestTheTimeOutCountsFromTheLastVictim(t *testing.T) {
 	}
 }
 
-// The older asker is first, not the one that has held the node for longer.
+// The older asker is first, even if the other one has held the node for longer.
 func TestHoldersAreServedInOrder(t *testing.T) {
 	l := NewLedger()
 	late := required(hold("old", "n1"), 5, start)
@@ -141,7 +143,7 @@ func TestMayUse(t *testing.T) {
 		node     string
 		pod      types.UID
 		required bool
-		want     types.UID // the holder in the way; empty for none
+		want     types.UID // the blocking holder; empty for none
 	}{
 		{"a node nobody holds", ordinary, "n2", "x", false, ""},
 		{"a stranger", ordinary, "n1", "x", false, "a"},
@@ -182,7 +184,7 @@ func TestEndNodeEndsAllItsHolds(t *testing.T) {
 	}
 }
 
-// history runs random steps on a ledger; leak makes it forget one index at each
+// history runs random steps on a ledger. With leak, it deletes one index entry at each
 // end, which Check must notice.
 func history(t *rapid.T, leak bool) (broken error) {
 	l := NewLedger()
@@ -237,7 +239,7 @@ func history(t *rapid.T, leak bool) (broken error) {
 	return sameAs(l.View(), l)
 }
 
-// sameAs tells where a view shows something else than the ledger.
+// sameAs reports where a view differs from the ledger.
 func sameAs(v *View, l *Ledger) error {
 	for i := range shards {
 		if !maps.Equal(v.askers[i], l.askers[i]) || !maps.EqualFunc(v.nodes[i], l.nodes[i], slices.Equal[[]*Hold]) {
@@ -250,7 +252,7 @@ func sameAs(v *View, l *Ledger) error {
 	return nil
 }
 
-// A time-out may count from later than when its own hold was clear.
+// A time-out may count from a time later than when the hold became clear.
 func TestATimeOutMayCountFromLater(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1"), hold("b", "n2"), hold("c", "n3", "v"))
@@ -272,8 +274,8 @@ func TestATimeOutMayCountFromLater(t *testing.T) {
 	}
 }
 
-// A later decision keeps the beginning of a hold and its place, and the time-out counts
-// from when the last victim is gone.
+// A later decision keeps the beginning of a hold and its place; the time-out counts from
+// when the last victim is gone.
 func TestChooseAnew(t *testing.T) {
 	l := NewLedger()
 	place(t, l, required(hold("first", "n1"), 5, start), required(hold("second", "n1"), 5, start.Add(time.Second)))
@@ -318,7 +320,7 @@ func TestALeakIsNoticed(t *testing.T) {
 	}
 }
 
-// A view stays as it was, whatever happens to the ledger.
+// A view does not change when the ledger does.
 func TestViewDoesNotChange(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v1", "v2"), hold("b", "n1", "v1"), hold("c", "n2"))

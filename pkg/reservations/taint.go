@@ -9,21 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// HeldTaint is the key of the taint of a node that is held. Schedulers outside this
-// process do not know holds, but they know taints. Cluster-autoscaler leaves out
-// taints with this prefix when it makes the template of new nodes from existing
-// ones, and goes on to count the node as ready.
+// HeldTaint is the key of the taint of a held node. Schedulers outside this process do
+// not know holds, but they respect taints. Cluster-autoscaler ignores taints with this
+// prefix when it makes a node template from existing nodes, and still counts the node as
+// ready.
 const HeldTaint = "status-taint.cluster-autoscaler.kubernetes.io/paddock-held"
 
-// The value of the taint is OWNER.ASKER, and the API server takes 63 characters.
+// The value of the taint is OWNER.ASKER. The API server allows 63 characters.
 const (
 	longestOwner = 26
 	longestAsker = 36 // a UID
 )
 
-// TaintOwner names the scheduler that holds nodes, given its managed profiles, in
-// the values of taints. It is the same after a restart and in all replicas, and
-// another one for a second scheduler in the same cluster.
+// TaintOwner returns the name of the scheduler that holds nodes, as used in taint values.
+// It is derived from the managed profiles: it is the same after a restart and in all
+// replicas, and differs from that of a second scheduler in the same cluster.
 func TaintOwner(profiles []string) string {
 	if len(profiles) == 0 {
 		return labelPart("", longestOwner)
@@ -31,7 +31,7 @@ func TaintOwner(profiles []string) string {
 	return labelPart(slices.Min(profiles), longestOwner)
 }
 
-// TaintValue is the value of the taint of a node that is held for an asker.
+// TaintValue returns the value of the taint of a node that is held for an asker.
 func TaintValue(owner string, asker types.UID) string {
 	uid := string(asker)
 	if strings.Contains(uid, ".") {
@@ -40,14 +40,14 @@ func TaintValue(owner string, asker types.UID) string {
 	return owner + "." + labelPart(uid, longestAsker)
 }
 
-// OwnsTaint tells whether a value is one that the owner writes.
+// OwnsTaint reports whether the owner wrote a value.
 func OwnsTaint(owner, value string) bool {
 	at := strings.LastIndexByte(value, '.')
 	return at >= 0 && value[:at] == owner
 }
 
-// labelPart returns a text as it is where it can be the beginning or the end of the
-// value of a label and is not too long, else a hash of it.
+// labelPart returns a text unchanged if it is valid as the beginning or end of a label
+// value and not too long, and otherwise a hash of it.
 func labelPart(text string, longest int) string {
 	if text == "" || len(text) > longest || !alphanumeric(text[0]) || !alphanumeric(text[len(text)-1]) {
 		return shortened(text)
@@ -66,6 +66,6 @@ func alphanumeric(c byte) bool {
 
 func shortened(text string) string {
 	h := fnv.New64a()
-	h.Write([]byte(text)) // a hash takes everything
+	h.Write([]byte(text)) // a hash never fails to write
 	return fmt.Sprintf("%016x", h.Sum64())
 }

@@ -7,34 +7,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// View is a ledger at one moment: immutable, for any number of readers. The
+// View is an immutable snapshot of a ledger. Any number of goroutines may read it. The
 // zero value has no holds.
 type View struct{ index }
 
-// Held tells whether any node is held.
+// Held reports whether any node is held.
 func (v *View) Held() bool { return v.size > 0 }
 
-// Concerns tells whether a hold has a say in whether the pod may use the node:
-// if not, it may.
+// Concerns reports whether any hold affects whether the pod may use the node. If none
+// does, the pod may use it.
 func (v *View) Concerns(node string, pod types.UID) bool {
 	return v.at(node) != nil || v.of(pod) != nil
 }
 
-// Pass is the answer to "may this pod use this node".
+// Pass answers whether a pod may use a node.
 type Pass struct {
 	OK bool
-	// Holder is the asker in the way; the asker itself where it holds another node.
+	// Holder is the hold that blocks the pod. It is the pod's own hold if the pod holds
+	// another node.
 	Holder Hold
 }
 
-// MayUse tells whether a pod may be placed on a node (LAWS, holds; D1):
+// MayUse reports whether a pod may be placed on a node (LAWS, holds; D1):
 //
-//   - a pod that holds a node may use that one only, once pods were disrupted
-//     for it,
-//   - a required-node pod passes ordinary holds, and waits for the required-node
-//     holders before it,
+//   - a pod that holds a node may use only that node, once pods were disrupted for it,
+//   - a required-node pod ignores ordinary holds, and waits for the required-node holders
+//     before it,
 //   - an ordinary holder waits for every required-node holder of its node,
-//   - all other pods keep off a held node.
+//   - all other pods may not use a held node.
 func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 	own := v.of(pod)
 	if own != nil && own.Node != node && own.Binding() {
@@ -50,14 +50,14 @@ func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 		case required:
 			return Pass{OK: true} // only ordinary holders are left
 		}
-		// Both are ordinary holders: the plan of the later one counted the
-		// earlier one as placed, so they do not stand in each other's way.
+		// Both are ordinary holders: the plan of the later one counted the earlier one as
+		// placed, so neither blocks the other.
 	}
 	return Pass{OK: true}
 }
 
-// MayJoin tells whether a plan may count on a node that others hold: it may
-// unless a required-node pod holds it.
+// MayJoin reports whether a plan may use a node that other pods hold. It may unless a
+// required-node pod holds the node.
 func (v *View) MayJoin(node string, pod types.UID) Pass {
 	for _, h := range v.at(node) {
 		if h.Required && h.Asker != pod {
@@ -77,7 +77,7 @@ func (v *View) On(node string) []Hold {
 	return out
 }
 
-// All returns every hold, by node and then in serving order.
+// All returns every hold, ordered by node and then in serving order.
 func (v *View) All() []Hold {
 	var nodes []string
 	for i := range shards {
@@ -91,7 +91,7 @@ func (v *View) All() []Hold {
 	return out
 }
 
-// Of returns the hold of an asker and whether it has one.
+// Of returns the hold of an asker and whether the asker has one.
 func (v *View) Of(asker types.UID) (Hold, bool) {
 	if h := v.of(asker); h != nil {
 		return h.copy(), true
@@ -99,8 +99,8 @@ func (v *View) Of(asker types.UID) (Hold, bool) {
 	return Hold{}, false
 }
 
-// Beside returns the other askers that hold the node an asker holds, in serving order;
-// none where it holds none.
+// Beside returns the other askers that hold the same node as an asker, in serving order.
+// It returns none if the asker holds no node.
 func (v *View) Beside(asker types.UID) []Hold {
 	own := v.of(asker)
 	if own == nil {

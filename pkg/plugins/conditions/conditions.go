@@ -16,15 +16,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// BeyondQuota says which quota keeps a pod that found no node from running even if a node
-// came; none for every other pod.
+// BeyondQuota returns the quota that a pod without a node exceeds, so that a new node
+// would not let the pod run. It returns none for every other pod.
 type BeyondQuota func(pod types.UID) reasons.Reason
 
-// FailureHandler is what a scheduler calls when a cycle has failed, its field of this name.
+// FailureHandler is the type of the scheduler's field of this name. The scheduler calls
+// it when a scheduling cycle fails.
 type FailureHandler = func(context.Context, framework.Framework, *framework.QueuedPodInfo, *fwk.Status, *fwk.NominatingInfo, time.Time)
 
-// Correct returns the failure handler of a scheduler, changed so that it writes, on pods that
-// are beyond a quota, what no autoscaler adds a node for. Everything else is as it was.
+// Correct wraps the failure handler of a scheduler. For pods that exceed a quota, the new
+// handler writes a condition for which autoscalers add no node. It changes nothing else.
 func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuota) FailureHandler {
 	return func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
 		why := refused(pod.Pod.UID)
@@ -35,30 +36,32 @@ func Correct(next FailureHandler, client kubernetes.Interface, refused BeyondQuo
 	}
 }
 
-// beyond is added to what the cycle found. It has no amounts: a message that follows what
-// others use would be a write, and an event, for each cycle of each pod that waits.
+// beyond is added to the message of the cycle. It contains no amounts: they change with
+// the usage of other pods, and each change would cost a write and an event per cycle of
+// each waiting pod.
 func beyond(why reasons.Reason) string {
 	return "; no node is asked for: " + string(why.Code) + ", see condition " + reasons.AdmittedCondition
 }
 
-// corrected is the framework of one failed cycle of a pod that is beyond a quota.
+// corrected is the framework of one failed cycle of a pod that exceeds a quota.
 type corrected struct {
 	framework.Framework
 	cacher cacher
 }
 
-// APICacher returns where the scheduler writes the status of the pod.
+// APICacher returns the cacher through which the scheduler writes the status of the pod.
 func (c corrected) APICacher() fwk.APICacher { return c.cacher }
 
-// cacher writes the status of a pod by way of the scheduler's own one, which is nil where
-// feature SchedulerAsyncAPICalls is off: then it writes at once, as the scheduler does.
+// cacher writes the status of a pod through the scheduler's own cacher. That one is nil
+// where feature SchedulerAsyncAPICalls is off: then cacher writes at once, as the
+// scheduler does.
 type cacher struct {
 	fwk.APICacher
 	client kubernetes.Interface
 	why    reasons.Reason
 }
 
-// PatchPodStatus writes a condition, with another reason if it says Unschedulable.
+// PatchPodStatus writes a condition, and replaces the reason Unschedulable.
 func (c cacher) PatchPodStatus(pod *corev1.Pod, condition *corev1.PodCondition, nominating *fwk.NominatingInfo) (<-chan error, error) {
 	if condition != nil && condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
 		other := *condition

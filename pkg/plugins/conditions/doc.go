@@ -1,7 +1,7 @@
-// Package conditions has the scheduler tell cluster autoscalers the truth about pods of
-// queues. The scheduler writes PodScheduled=False with reason Unschedulable on every pod
-// that found no node, and autoscalers add nodes for all of these. Where a quota keeps a pod
-// from running on any node, the reason is SchedulingGated instead: [Correct] sees to it at
-// the moment of the write. Package events corrects what was written before, and what comes
-// to be wrong later.
+// Package conditions corrects the PodScheduled condition of pods of queues for cluster
+// autoscalers. The scheduler writes PodScheduled=False with reason Unschedulable on every
+// pod that found no node, and autoscalers add nodes for all of these. Where a quota keeps
+// a pod from running on any node, [Correct] makes the scheduler write reason
+// SchedulingGated instead. Package events corrects conditions that were written earlier
+// or that become wrong later.
 package conditions

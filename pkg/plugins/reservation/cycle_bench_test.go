@@ -24,11 +24,11 @@ import (
 
 const (
 	benchQueues = 1000
-	benchNodes  = 500  // all of them are filtered
+	benchNodes  = 500  // all of them run Filter
 	benchBatch  = 1000 // pods in the scheduler's queue
 )
 
-// department names the parents of 50 leaves each; every level has quotas.
+// department returns parents of 50 leaves each; every level has quotas.
 func benchDocument() string {
 	var y strings.Builder
 	y.WriteString("partitions:\n- name: default\n  placementrules: [{name: provided}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n")
@@ -50,9 +50,9 @@ func benchPod(i int) *corev1.Pod {
 	return p
 }
 
-// BenchmarkCycle is what our plugins add to one scheduling cycle that succeeds:
-// PreFilter, Filter on every node, Reserve, Permit, and the comparisons of one
-// push to and one pop from a queue of 1,000 pods.
+// BenchmarkCycle measures what our plugins add to one successful scheduling cycle:
+// PreFilter, Filter on every node, Reserve, Permit, and the comparisons of one push to
+// and one pop from a queue of 1,000 pods.
 func BenchmarkCycle(b *testing.B) {
 	h := plugintest.New(b)
 	args := plugintest.Args()
@@ -124,7 +124,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// fill has the pods let through the gate.
+// fill admits the pods.
 func fill(b *testing.B, s *store.Store, pods []*corev1.Pod) {
 	b.Helper()
 	for _, pod := range pods {

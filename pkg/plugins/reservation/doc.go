@@ -1,11 +1,11 @@
-// Package reservation is the plugin that commits: it takes the quota when a node
-// is chosen (Reserve), gives it back when the pod is not bound after all
-// (Unreserve), and has a last look before the bind (Permit).
+// Package reservation is the plugin that charges quota. Reserve takes quota when a node
+// is chosen, Unreserve gives it back if the pod is not bound, and Permit checks once more
+// before the bind.
 //
-// Its Filter keeps pods off nodes that are held for others, while room is made
-// there. It has to be enabled in every profile, because a pod of any profile
-// could take the room.
+// Its Filter keeps pods off nodes that are held for other pods while capacity is freed
+// there. The plugin must be enabled in every profile, because a pod of any profile could
+// take that capacity.
 //
-// It has Filter and no PreFilter: what Filter needs is a pointer that it loads
-// itself, and a PreFilter that skipped a pod would switch its Filter off.
+// It has Filter and no PreFilter. Filter loads the one pointer that it needs itself, and
+// a PreFilter that returns Skip would disable Filter for the pod.
 package reservation

@@ -23,16 +23,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// standby makes the schedulers of a test standbys: they follow what is written on pods
-// and do not act on it.
+// standby makes the schedulers of a test standbys: they read what is written on pods and
+// do not act on it.
 func standby(t *testing.T) {
 	t.Helper()
 	process.SetLeader(leader.NewGate())
 	t.Cleanup(func() { process.SetLeader(leader.Always()) })
 }
 
-// held is a scene in which the asker holds node n1, by what is written on it. Without
-// victims, the one that there was is gone.
+// held is a scene in which the asker's condition says that it holds node n1. Without
+// victims, the one victim that there was is gone.
 func held(t *testing.T, victims ...*corev1.Pod) (*scene, *corev1.Pod) {
 	t.Helper()
 	standby(t)
@@ -67,7 +67,7 @@ var errNotYet = fwk.NewStatus(fwk.Error, "not yet").AsError()
 
 // TestHoldsBeforeTheQueuesAreReady: a scheduler with an invalid queue configuration
 // schedules the pods of other profiles, and keeps them off nodes that were held before it
-// was started. The first cycle waits until that is known.
+// started. The first cycle waits until the holds are known.
 func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	asker := daemon(plugintest.Pod("asker", 100), "n1")
 	claim := reservations.Claim{Node: "n1", Since: time.Now().Truncate(time.Second)}
@@ -126,7 +126,7 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 		state fwk.CycleState
 		pod   *corev1.Pod
 		node  string
-		want  string // empty: it passes
+		want  string // empty: the pod passes
 	}{
 		{"the holder", nil, asker, "n1", ""},
 		{"the holder elsewhere, before anybody was disrupted", nil, asker, "n2", ""},
@@ -152,12 +152,12 @@ func TestFilterKeepsTheNodeForItsHolder(t *testing.T) {
 	}
 }
 
-// TestAHolderIsKeptToItsNode once a victim is gone.
+// TestAHolderIsKeptToItsNode: a holder may use no other node once a victim is gone.
 func TestAHolderIsKeptToItsNode(t *testing.T) {
 	victim := plugintest.On(plugintest.Pod("victim", 100), "n1")
 	s, asker := held(t, victim, plugintest.On(plugintest.Pod("other-victim", 100), "n1"))
 	s.handle.Delete(t, victim)
-	// What is written is read anew by a scheduler that starts: one victim is gone.
+	// A scheduler that starts reads the condition again: one victim is gone.
 	restarted := newScene(t, "{vcore: 100}")
 	restarted.store.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}), time.Now())
 	h, _ := s.store.Holds().Of(asker.UID)
@@ -175,8 +175,8 @@ func TestAHolderIsKeptToItsNode(t *testing.T) {
 	wantStatus(t, "its node", restarted.filter(t, framework.NewCycleState(), asker, "n1"), fwk.Success, "")
 }
 
-// TestReserveLooksAtTheHoldsOfNow: a pod that held the node itself when filters ran, but
-// holds it no longer, is not placed beside the one that is next.
+// TestReserveLooksAtTheHoldsOfNow: a pod held the node when the filters ran and no longer
+// does. Reserve refuses it, because another holder is next.
 func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	s, asker := held(t)
 	other := plugintest.Pod("other", 100)
@@ -196,8 +196,8 @@ func TestReserveLooksAtTheHoldsOfNow(t *testing.T) {
 	wantStatus(t, "the holder", s.Reserve(t.Context(), nil, asker, "n1"), fwk.Success, "")
 }
 
-// TestTurnedAwayPodsAreInvitedBack: no event tells the scheduler that a hold has
-// ended.
+// TestTurnedAwayPodsAreInvitedBack: no cluster event reports the end of a hold, so the
+// store requeues the pods that the hold kept off.
 func TestTurnedAwayPodsAreInvitedBack(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *scene, *corev1.Pod){
 		"the asker is deleted": func(t *testing.T, s *scene, asker *corev1.Pod) { s.handle.Delete(t, asker) },
@@ -223,8 +223,8 @@ func invitedBack(t *testing.T, end func(*testing.T, *scene, *corev1.Pod)) {
 		if invited = len(all); !slices.Contains(all[before:], "ns/foreign ns/foreign uid-foreign") {
 			return errNotYet
 		}
-		// A pod that was turned away before the start is invited after it, too: then it
-		// is turned away once more, and the end of the hold invites it again.
+		// A pod that was rejected before the start is requeued after it, too: it is
+		// rejected once more, and the end of the hold requeues it again.
 		return s.filter(t, framework.NewCycleState(), foreign, "n1").AsError()
 	})
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// afterNodeBound keeps a pod off a node if pods that can run there only were not tried yet,
-// and would not fit beside it. A pod that holds the node has its room already.
+// afterNodeBound rejects a node for a pod if node-bound pods of that node have not been
+// tried yet and would not fit beside the pod. Capacity for a pod that holds the node is
+// already set aside.
 func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	name := node.Node().Name
 	first := s.NodeBound(name)
@@ -26,7 +27,7 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 	}
 	request, left := informer.Requests(pod, pl.process.Requests()), free(node)
 	if !left.Covers(request) {
-		return nil // it is for other filters to say so
+		return nil // other filters report this
 	}
 	for _, p := range first {
 		onNode := slices.ContainsFunc(node.GetPods(), func(pi fwk.PodInfo) bool { return pi.GetPod().UID == p.UID })
@@ -38,7 +39,7 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 		}
 		pl.process.TurnedAway(name, pod)
 		if !slices.ContainsFunc(s.NodeBound(name), func(now store.NodeBoundPod) bool { return now.UID == p.UID }) {
-			return nil // it was tried before that was noted: nothing would bring the pod back
+			return nil // they were tried before the wait was recorded: no event would requeue the pod
 		}
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 			"node %s has room for pod %s/%s first, which can run there only", name, p.Namespace, p.Name).String())
@@ -46,7 +47,7 @@ func (pl *Plugin) afterNodeBound(s *store.Store, holds *reservations.View, pod *
 	return nil
 }
 
-// free is what the scheduler knows to be free on a node.
+// free returns what the scheduler's snapshot shows as free on a node.
 func free(node fwk.NodeInfo) resources.Vector {
 	has, used := node.GetAllocatable(), node.GetRequested()
 	entries := []resources.Entry{

@@ -20,7 +20,7 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = "NodeReservation"
 
-// Plugin takes and gives back quota.
+// Plugin charges and releases quota.
 type Plugin struct {
 	process *process.Process
 }
@@ -34,7 +34,7 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New makes the plugin.
+// New returns the plugin.
 func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 	args, ok := obj.(*config.NodeReservationArgs)
 	if !ok {
@@ -53,14 +53,15 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers new nodes, on which no hold is in the way. The end of a hold
-// is no event of the cluster: the store brings back the pods that were turned away.
+// EventsToRegister registers new nodes, because no hold blocks them. The end of a hold is
+// not a cluster event: the store requeues the pods that the hold kept off.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}}}, nil
 }
 
-// SignPod refuses to sign while a node is held: the filter then tells pods apart,
-// so no pod's answer holds for another. Otherwise it treats all alike.
+// SignPod refuses to sign while any node is held: Filter then depends on the identity of
+// the pod, so the result for one pod is not valid for another. Without holds, Filter
+// treats all pods alike.
 func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if s := pl.process.Store(); s != nil && (s.Holds().Held() || s.AnyNodeBound()) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "nodes are held for pods")
@@ -69,19 +70,19 @@ func (pl *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragmen
 }
 
 // PlanningKey marks a cycle state as that of a plan. A plan may join the holders of a
-// node, because it counts what they wait for. A plan for a pod that can run on this node
-// only may join any holders.
+// node, because it counts the pods that they wait for. A plan for a node-bound pod may
+// join any holders.
 const PlanningKey = "Planning" + Name
 
-// Planning marks the cycle state of a plan.
+// Planning is the mark of the cycle state of a plan.
 type Planning struct{}
 
-// Clone returns the mark; it has no content.
+// Clone returns the mark, which has no content.
 func (p Planning) Clone() fwk.StateData { return p }
 
-// Filter keeps pods off nodes that are held for others, and pods that hold a node off all
-// others. The answer is UnschedulableAndUnresolvable: no pod must be preempted for such a
-// node.
+// Filter keeps pods off nodes that are held for other pods, and keeps pods that hold a
+// node off all other nodes. It rejects with UnschedulableAndUnresolvable, because no pod
+// must be preempted for such a node.
 func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil {
@@ -118,13 +119,13 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 	}
 	pl.process.TurnedAway(h.Node, pod)
 	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, requires).OK {
-		return nil // the hold ended before that was noted: nothing would bring the pod back
+		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,
 		"node %s is held for pod %s/%s", h.Node, h.Namespace, h.Name).String())
 }
 
-// Reserve charges a pod of a queue. Its verdict, on the live state, is binding.
+// Reserve charges a pod of a queue. Its verdict on the live state is binding.
 func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil {
@@ -133,7 +134,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil
 	}
-	// It may have held the node itself when the filters ran: others are next now.
+	// The pod may have held the node when the filters ran; now other holders are next.
 	if status := pl.heldForOthers(s, pod, node); !status.IsSuccess() {
 		s.PutOff(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 		return status
@@ -144,7 +145,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	return nil
 }
 
-// heldForOthers refuses a node that is held for other pods now.
+// heldForOthers rejects a node that is now held for other pods.
 func (pl *Plugin) heldForOthers(s *store.Store, pod *corev1.Pod, node string) *fwk.Status {
 	if holds := s.Holds(); holds.Held() && holds.Concerns(node, pod.UID) {
 		return pl.passes(holds, nil, pod, node)
@@ -152,16 +153,16 @@ func (pl *Plugin) heldForOthers(s *store.Store, pod *corev1.Pod, node string) *f
 	return nil
 }
 
-// Unreserve gives back what Reserve took; it may be called again, and for a
-// pod that was never reserved.
+// Unreserve releases what Reserve charged. It may be called repeatedly, and for a pod
+// that was never reserved.
 func (pl *Plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
 	if pl.process.Managed(pod.Spec.SchedulerName) {
 		pl.process.Store().Forget(pod.UID, pl.process.Clock.Now())
 	}
 }
 
-// Permit refuses a pod if its node is held for other pods since Reserve, or if queues
-// or limits were changed so that it does not fit any more. It never waits.
+// Permit rejects a pod if its node became held for other pods since Reserve, or if the
+// pod no longer fits because queues or limits changed. It never waits.
 func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) (*fwk.Status, time.Duration) {
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil, 0
@@ -175,5 +176,5 @@ func (pl *Plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, n
 	return nil, 0
 }
 
-// PostBind has nothing to do: the informer confirms the bind.
+// PostBind does nothing: the informer confirms the bind.
 func (*Plugin) PostBind(context.Context, fwk.CycleState, *corev1.Pod, string) {}

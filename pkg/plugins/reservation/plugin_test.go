@@ -39,7 +39,7 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	return p.(*Plugin)
 }
 
-// scene is a plugin beside a QueueSort with a store that has let the pods through.
+// scene is a plugin, a QueueSort and a store that has admitted the pods.
 type scene struct {
 	*Plugin
 	handle *plugintest.Handle
@@ -86,7 +86,7 @@ func (s *scene) unreserve(t *testing.T, pod *corev1.Pod) {
 	s.Unreserve(t.Context(), framework.NewCycleState(), pod, "n1")
 }
 
-// allocated checks what root.a uses, and the books.
+// allocated checks the usage of root.a and the store's invariants.
 func (s *scene) allocated(t *testing.T, milliCPU int64) {
 	t.Helper()
 	q, _ := s.store.Snapshot().Find("root.a")
@@ -130,7 +130,7 @@ func TestWithoutQueueSort(t *testing.T) {
 		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), process.ErrNoStore) {
 			t.Errorf("%s: %v, want the error that QueueSort is missing", pod.Name, status)
 		}
-		s.unreserve(t, pod) // upstream does, after the failure
+		s.unreserve(t, pod) // upstream calls it after the failure
 	}
 }
 
@@ -150,7 +150,7 @@ func TestReserveCharges(t *testing.T) {
 	plugintest.Eventually(t, func() error {
 		return s.store.Recount(listed(plugintest.On(plugintest.Pod("p", 600), "n1")))
 	})
-	s.unreserve(t, pod) // too late: it is bound
+	s.unreserve(t, pod) // too late: the pod is bound
 	s.allocated(t, 600)
 }
 
@@ -166,7 +166,7 @@ func TestReserveRefusesWhatTheGateLetThroughBefore(t *testing.T) {
 	})
 	wantStatus(t, "Reserve", s.reserve(t, pod), fwk.Unschedulable, "OverMax: queue root.a: vcore used ")
 	s.allocated(t, 500)
-	s.unreserve(t, pod) // upstream does, after the failure
+	s.unreserve(t, pod) // upstream calls it after the failure
 	s.allocated(t, 500)
 	wantStatus(t, "a pod that was not seen", s.reserve(t, plugintest.Pod("unknown", 1)), fwk.Unschedulable, "Starting: ")
 }
@@ -245,14 +245,14 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// listed is what a listing shows of a pod.
+// listed is a pod as a list request returns it.
 func listed(pod *corev1.Pod) []store.Pod {
 	o := informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
 	return []store.Pod{o.Translate(pod)}
 }
 
-// TestPermitLooksAtTheHoldsOfNow: a node may be held for another pod by the time that
-// the pod is to be bound there, as when a process that begins to lead reads the claims.
+// TestPermitLooksAtTheHoldsOfNow: a node may become held for another pod before the pod
+// is bound there, for instance when a process that becomes leader reads the claims.
 func TestPermitLooksAtTheHoldsOfNow(t *testing.T) {
 	standby(t)
 	pod := plugintest.Pod("p", 600)
