@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// callTimeout bounds one call, its wait for the client's rate limiter included.
+	// callTimeout limits one call, including the wait for the client's rate limiter.
 	callTimeout = 5 * time.Second
-	// backoffMin and backoffMax bound the time between two tries.
+	// backoffMin and backoffMax limit the time between two tries.
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 5 * time.Second
-	// leadInterval is how often a release looks whether this process leads again.
+	// leadInterval is how often a release checks whether this process leads again.
 	leadInterval = 250 * time.Millisecond
 )
 
 var (
-	// errGone: the pod is gone, or another one has its name.
+	// errGone means that the pod is gone, or that another pod has its name.
 	errGone = errors.New("the pod is gone")
-	// errBinding: the pod has left Permit, and has no node yet. Final, for while it
-	// is being bound nobody may delete it; if others have left, it is tried again,
-	// and by then it runs as any other.
+	// errBinding means that the pod has left Permit and has no node yet. The error is
+	// final, because a pod must not be deleted while it is being bound. If other victims
+	// have been deleted, the pod is tried again; by then it runs like any other.
 	errBinding = errors.New("the pod is being bound")
-	// errNotLeading: this process does not hold the lease.
+	// errNotLeading means that this process does not hold the lease.
 	errNotLeading = errors.New("this process does not lead")
 )
 
-// call makes one call once there is room among those in flight, if may, asked
-// right before, has nothing against it. This process must lead.
+// call makes one API call when the limit of calls in flight permits it. It asks may right
+// before the call, and makes no call if may returns an error. This process must lead.
 func (e *Executor) call(ctx context.Context, may func() error, do func(context.Context) error) error {
 	select {
 	case <-ctx.Done():
@@ -59,11 +59,11 @@ func (e *Executor) call(ctx context.Context, may func() error, do func(context.C
 	return do(ctx)
 }
 
-// anyway has nothing against a call.
+// anyway permits every call.
 func anyway() error { return nil }
 
-// persist makes a call until it succeeds, fails for good, or has failed for the
-// time of patience.
+// persist repeats a call until it succeeds, fails with a final error, or has failed for
+// the duration of patience.
 func (e *Executor) persist(ctx context.Context, do func(context.Context) error) error {
 	began := e.Clock.Now()
 	for try := 0; ; try++ {
@@ -77,7 +77,7 @@ func (e *Executor) persist(ctx context.Context, do func(context.Context) error) 
 	}
 }
 
-// backoff is the time to wait after so many tries before that failed.
+// backoff returns the time to wait after the given number of failed tries.
 func backoff(try int) time.Duration {
 	return min(backoffMin<<min(try, 16), backoffMax)
 }
@@ -93,7 +93,7 @@ func (e *Executor) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// awaitLead waits until this process leads; its error is that of the context.
+// awaitLead waits until this process leads. Its error is that of the context.
 func (e *Executor) awaitLead(ctx context.Context) error {
 	for !e.Leading() {
 		if err := e.pause(ctx, leadInterval); err != nil {
@@ -103,25 +103,24 @@ func (e *Executor) awaitLead(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopped tells whether this process may not go on, err being the latest that
-// it met, or nil.
+// stopped reports whether this process must stop. err is the last error it got, or nil.
 func (e *Executor) stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, errNotLeading) || !e.Leading()
 }
 
-// final tells whether the API server would give the same answer again.
+// final reports whether the API server would give the same answer to another try.
 func final(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, errBinding) || errors.Is(err, errOtherTaint) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// setCondition writes a condition on a pod, or fails with errGone.
+// setCondition writes a condition on a pod. It fails with errGone if the pod is gone.
 func (e *Executor) setCondition(ctx context.Context, pod store.Ref, c corev1.PodCondition) error {
 	return e.setStatus(ctx, pod, c, false)
 }
 
-// setStatus writes a condition on a pod, and takes its nomination away if that is
-// wanted, or fails with errGone.
+// setStatus writes a condition on a pod and, if wanted, clears its nomination. It fails
+// with errGone if the pod is gone.
 func (e *Executor) setStatus(ctx context.Context, pod store.Ref, c corev1.PodCondition, noNomination bool) error {
 	status := map[string]any{"conditions": []any{map[string]any{
 		"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
@@ -142,8 +141,8 @@ func (e *Executor) setStatus(ctx context.Context, pod store.Ref, c corev1.PodCon
 	return err
 }
 
-// remove deletes a victim, or fails with errGone. The delete shortens a grace period of
-// the pod that is longer than the victim's.
+// remove deletes a victim. It fails with errGone if the victim is gone. The delete
+// shortens the pod's grace period if it is longer than the victim's.
 func (e *Executor) remove(ctx context.Context, v *victim) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(v.UID))}
 	if own := v.pod.Spec.TerminationGracePeriodSeconds; own != nil && v.Grace > 0 && *own > int64(v.Grace/time.Second) {
@@ -157,9 +156,9 @@ func (e *Executor) remove(ctx context.Context, v *victim) error {
 	return err
 }
 
-// meaning finds out whether a call failed because the pod is gone. To a pod with
-// another UID a delete is a conflict, and a patch is invalid; but both answers
-// have other causes, too, so it looks.
+// meaning finds out whether a call failed because the pod is gone. If the pod has another
+// UID, a delete returns a conflict, and a patch returns invalid. Both answers have other
+// causes, too, so meaning reads the pod.
 func (e *Executor) meaning(ctx context.Context, pod store.Ref, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -179,8 +178,8 @@ func (e *Executor) meaning(ctx context.Context, pod store.Ref, err error) error 
 	return err
 }
 
-// find returns a pod as it was last seen, or errGone. A pod that was not seen is
-// gone: the store knows pods from the same source.
+// find returns a pod as it was last seen, or errGone. A pod that was not seen counts as
+// gone, because the store knows pods from the same source.
 func (e *Executor) find(pod store.Ref) (*corev1.Pod, error) {
 	found, err := e.Pods.Pods(pod.Namespace).Get(pod.Name)
 	switch {
@@ -194,7 +193,7 @@ func (e *Executor) find(pod store.Ref) (*corev1.Pod, error) {
 	return found, nil
 }
 
-// asker returns an asker, or errGone, also for one that is being deleted.
+// asker returns an asker. It returns errGone also for an asker that is being deleted.
 func (e *Executor) asker(pod store.Ref) (*corev1.Pod, error) {
 	found, err := e.find(pod)
 	if err == nil && found.DeletionTimestamp != nil {
@@ -203,7 +202,7 @@ func (e *Executor) asker(pod store.Ref) (*corev1.Pod, error) {
 	return found, err
 }
 
-// conditionOf returns a condition of a pod; nil if it has none of the type.
+// conditionOf returns the condition of a type of a pod; nil if there is none.
 func conditionOf(pod *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == of {

@@ -15,14 +15,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// patience is how long a failure that may pass is put up with while nobody has
-// left for the asker.
+// patience is how long transient failures are tolerated while no victim has been deleted
+// for the asker.
 const patience = 30 * time.Second
 
 // boundReason is the reason of the condition of an asker that was bound.
 const boundReason = "Bound"
 
-// record writes the claim of a hold on its asker, unless it is there.
+// record writes the claim of a hold on its asker, unless the claim is already there.
 func (e *Executor) record(ctx context.Context, w store.Work) error {
 	if e.stopped(ctx, nil) {
 		return errNotLeading
@@ -40,7 +40,7 @@ func (e *Executor) record(ctx context.Context, w store.Work) error {
 	})
 }
 
-// heldCondition is the condition that carries a claim.
+// heldCondition returns the condition that carries a claim.
 func heldCondition(c reservations.Claim) corev1.PodCondition {
 	reason := reasons.MakingRoom
 	switch {
@@ -56,7 +56,7 @@ func heldCondition(c reservations.Claim) corev1.PodCondition {
 	}
 }
 
-// claimOn returns the claim that a pod carries.
+// claimOn returns the claim on a pod.
 func claimOn(pod *corev1.Pod) (reservations.Claim, bool) {
 	c := conditionOf(pod, reservations.HeldCondition)
 	if c == nil || c.Status != corev1.ConditionTrue {
@@ -66,17 +66,17 @@ func claimOn(pod *corev1.Pod) (reservations.Claim, bool) {
 	return claim, err == nil
 }
 
-// covers tells whether a claim that is written makes another one superfluous: it
-// is of the same hold, is clear since the same time, and has all its victims.
+// covers reports whether a written claim makes another one superfluous: it is of the same
+// hold, is clear since the same time, and contains all its victims.
 func covers(written, claim reservations.Claim) bool {
 	missing := func(v types.UID) bool { return !slices.Contains(written.Victims, v) }
 	return written.Node == claim.Node && written.Since.Equal(claim.Since) && written.Decision == claim.Decision &&
 		written.ClearSince.Equal(claim.ClearSince) && !slices.ContainsFunc(claim.Victims, missing)
 }
 
-// release takes the claim of a hold that has ended back, and tells why. It goes
-// on until that is written, or not needed: a claim that is left is a hold again
-// after the next restart.
+// release withdraws the claim of a hold that has ended, and reports the reason. It
+// retries until the write succeeds or is not needed: after the next restart, a claim that
+// remains would become a hold again.
 func (e *Executor) release(ctx context.Context, w store.Work) {
 	e.Logger.V(2).Info("A hold has ended", "pod", ref(w.Ref), "node", w.Hold.Node, "ended", w.Ended, "why", w.Reason.String())
 	after := time.Duration(0)
@@ -115,14 +115,15 @@ func (e *Executor) release(ctx context.Context, w store.Work) {
 	}
 }
 
-// nominatedByHold tells whether a hold that has ended left its asker nominated to the
-// node. The scheduler's filters keep room for who is nominated, and an asker that has
-// no cycle, as one whose queue is full, would keep it for ever.
+// nominatedByHold reports whether a hold that has ended left its asker nominated to the
+// node. The scheduler's filters reserve capacity for nominated pods. An asker without a
+// scheduling cycle, for instance one whose queue is full, would keep that capacity
+// forever.
 func nominatedByHold(asker *corev1.Pod, w store.Work) bool {
 	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
 }
 
-// endedCondition is the condition of an asker whose hold has ended.
+// endedCondition returns the condition of an asker whose hold has ended.
 func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),
@@ -134,7 +135,8 @@ func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
 	return c
 }
 
-// tellEnd tells on the asker why its hold has ended; one that was bound says so itself.
+// tellEnd writes an event on the asker that says why its hold has ended. It writes none
+// if the asker was bound.
 func (e *Executor) tellEnd(pod *corev1.Pod, w store.Work) {
 	if w.Ended == reservations.Bound {
 		return

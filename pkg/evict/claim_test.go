@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// clear is the work for a hold that became clear now.
+// clear returns the work for a hold that became clear now.
 func clear(w store.Work) store.Work {
 	w.Kind, w.Hold.Victims, w.Hold.ClearSince = store.WorkRecord, nil, time.Now()
 	return w
@@ -60,8 +60,8 @@ func TestWhenItBecameClearCannotBeWritten(t *testing.T) {
 	})
 }
 
-// TestAClaimThatIsThere: work that is taken up after a restart does not write it
-// again, also when some victims are gone.
+// TestAClaimThatIsThere: work that resumes after a restart does not write the claim
+// again, even if some victims are gone.
 func TestAClaimThatIsThere(t *testing.T) {
 	story(t, []string{"a", "v2"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1", "v2")
@@ -142,8 +142,8 @@ func TestTheEndsOfAHold(t *testing.T) {
 	}
 }
 
-// TestLostRoomIsTold: while the node stays held, or after the pod was bound, what is told
-// of a loss is an event alone.
+// TestLostRoomIsTold: while the node stays held, or after the pod was bound, a loss is
+// reported by an event only.
 func TestLostRoomIsTold(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		w := disruptFor("a")
@@ -165,13 +165,14 @@ func TestLostRoomIsTold(t *testing.T) {
 	})
 }
 
-// TestInquire: how a pod ended that is gone for the informer is read from the API server.
+// TestInquire: if the informer no longer has a pod, how the pod ended is read from the
+// API server.
 func TestInquire(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		phase          corev1.PodPhase
 		reason         string
-		other          bool // another pod has its name by now
+		other          bool // another pod has its name now
 		want, toldThat string
 	}{
 		{"refused", corev1.PodFailed, "OutOfcpu", false, "uid-a OutOfcpu", "refused: OutOfcpu"},
@@ -211,8 +212,9 @@ func TestInquire(t *testing.T) {
 	}
 }
 
-// While its hold lasts the asker is nominated to the node. Nobody may be kept off by
-// that once the hold is over, least of all by an asker that has no cycle any more.
+// While its hold lasts, the asker is nominated to the node. The nomination must not block
+// other pods once the hold is over, in particular if the asker has no scheduling cycle
+// any more.
 func TestANominationEndsWithItsHold(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -260,7 +262,7 @@ func TestAReleaseOfWhoIsGone(t *testing.T) {
 	}
 }
 
-// TestAReleaseIsNotForgotten: neither by failures nor with the lease.
+// TestAReleaseIsNotForgotten: neither failures nor the loss of the lease drop a release.
 func TestAReleaseIsNotForgotten(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		o.cluster.fail(on("patch", "a", errors.New("reset")))
@@ -281,7 +283,7 @@ func TestAReleaseIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestAReleaseThatIsLate does not take back the claim of a later hold.
+// TestAReleaseThatIsLate: a late release does not withdraw the claim of a later hold.
 func TestAReleaseThatIsLate(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		first := disruptFor("a", "v1")
@@ -316,7 +318,7 @@ func TestAReleaseThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatAConflictMeans: it is looked at who has the name.
+// TestWhatAConflictMeans: after a conflict the pod that has the name is read.
 func TestWhatAConflictMeans(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		conflict := apierrors.NewConflict(podResource, "a", errors.New("modified"))

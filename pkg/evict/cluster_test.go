@@ -27,19 +27,19 @@ import (
 
 var podResource = schema.GroupResource{Resource: "pods"}
 
-// call is what the API server was asked.
+// call is one request to the API server.
 type call struct {
 	verb, pod string
-	node      string // in place of the pod
-	// uid is what the call demands the pod to be; grace is how many seconds a delete
-	// says that the pod has, nil for none.
+	node      string // instead of the pod
+	// uid is the UID that the call requires. grace is the grace period in seconds that a
+	// delete sets, nil for none.
 	uid   types.UID
 	grace *int64
 	// of a patch
 	condition corev1.PodCondition
 	at        time.Time
-	err       error // what came of it
-	done      bool  // it took effect
+	err       error // the result
+	done      bool  // the call took effect
 }
 
 func (c call) String() string {
@@ -53,30 +53,30 @@ func (c call) String() string {
 	return s
 }
 
-// fault is what goes wrong with a call. The zero value is nothing.
+// fault is the way in which a call fails. The zero value is no fault.
 type fault struct {
 	err  error
-	late bool // the call takes effect all the same
+	late bool // the call takes effect although it fails
 	hang bool // there is no answer
 }
 
-// cluster is an API server with pods in namespace ns, whose UIDs are "uid-" and
-// their name. It checks UIDs as the real one does. It is a client, a lister that
-// sees everything at once, and a recorder of events.
+// cluster is an API server with pods in namespace ns, whose UIDs are "uid-" plus their
+// name. It checks UIDs as the real one does. It is a client, a lister that sees every
+// change at once, and a recorder of events.
 type cluster struct {
 	kubernetes.Interface
 	tracker *fake.Clientset
 	nodes   *nodes
-	names   []string // of the pods it began with
-	// latency is how long a call takes.
+	names   []string // of the initial pods
+	// latency is the duration of a call.
 	latency time.Duration
-	// graceful leaves deleted pods there, with a deletion timestamp.
+	// graceful keeps deleted pods, with a deletion timestamp.
 	graceful bool
 	// unseen are changes of pods that the lister does not see.
 	unseen map[string]*corev1.Pod
 
 	mu sync.Mutex // guards the rest
-	// fault says what goes wrong with the nth call, counted from 1.
+	// fault returns the fault of the nth call, counted from 1.
 	fault    func(n int, c call) fault
 	calls    []call
 	inFlight int
@@ -115,7 +115,7 @@ func pods(names ...string) []*corev1.Pod {
 
 var podsOf = corev1.SchemeGroupVersion.WithResource("pods")
 
-// setNode binds a pod, or makes it one without a node.
+// setNode binds a pod, or removes its node.
 func (c *cluster) setNode(name, node string) {
 	p := c.get(name).DeepCopy()
 	p.Spec.NodeName = node
@@ -124,7 +124,7 @@ func (c *cluster) setNode(name, node string) {
 	}
 }
 
-// get returns a pod as the API server has it; nil if it has none.
+// get returns a pod as the API server has it; nil if there is none.
 func (c *cluster) get(name string) *corev1.Pod {
 	found, err := c.tracker.Tracker().Get(podsOf, "ns", name)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *cluster) get(name string) *corev1.Pod {
 	return found.(*corev1.Pod).DeepCopy()
 }
 
-// update changes a pod, without a call.
+// update changes a pod without a call.
 func (c *cluster) update(name string, change func(*corev1.Pod)) {
 	p := c.get(name)
 	change(p)
@@ -148,7 +148,7 @@ func (c *cluster) remove(name string) {
 	}
 }
 
-// gone lists those of the first pods that are deleted or on their way.
+// gone lists those of the initial pods that are deleted or terminating.
 func (c *cluster) gone() []string {
 	var out []string
 	for _, n := range c.names {
@@ -168,28 +168,28 @@ func (c *cluster) condition(name string, of corev1.PodConditionType) corev1.PodC
 	return corev1.PodCondition{}
 }
 
-// fail says what goes wrong with the nth call from now on; nil for nothing.
+// fail sets the fault of later calls; nil for none.
 func (c *cluster) fail(f func(n int, c call) fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault = f
 }
 
-// made are the calls that were made.
+// made returns the calls that were made.
 func (c *cluster) made() []call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.calls)
 }
 
-// forget forgets calls and events.
+// forget drops recorded calls and events.
 func (c *cluster) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls, c.told = nil, nil
 }
 
-// story is the calls that were made, without lookups.
+// story returns the calls that were made, without lookups.
 func (c *cluster) story() []string {
 	var out []string
 	for _, made := range c.made() {
@@ -250,7 +250,7 @@ func (c *cluster) answer(ctx context.Context, f fault, do func() error) error {
 	return do()
 }
 
-// CoreV1 and what follows put serve between the executor and the fake client.
+// CoreV1 and the following methods put serve between the executor and the fake client.
 func (c *cluster) CoreV1() clientcorev1.CoreV1Interface { return core{c.tracker.CoreV1(), c} }
 
 type core struct {
@@ -311,7 +311,7 @@ func (p podClient) Delete(ctx context.Context, name string, o metav1.DeleteOptio
 	})
 }
 
-// Pods makes the cluster a lister, of what is seen.
+// Pods makes the cluster a lister of what is seen.
 func (c *cluster) Pods(string) corelisters.PodNamespaceLister { return c }
 
 func (c *cluster) List(labels.Selector) ([]*corev1.Pod, error) {
@@ -348,7 +348,7 @@ func (v voice) Eventf(regarding, related runtime.Object, kind, reason, action, n
 	v.cluster.told = append(v.cluster.told, told)
 }
 
-// transient are failures that may pass.
+// transient are failures that a retry may resolve.
 func transient() map[string]error {
 	return map[string]error{
 		"time-out":            apierrors.NewTimeoutError("slow", 1),
@@ -362,7 +362,7 @@ func transient() map[string]error {
 	}
 }
 
-// lasting are failures that would come again.
+// lasting are failures that every retry would get again.
 func lasting() map[string]error {
 	return map[string]error{
 		"forbidden":   apierrors.NewForbidden(podResource, "v1", errors.New("no role")),
@@ -373,7 +373,7 @@ func lasting() map[string]error {
 	}
 }
 
-// on makes calls of a verb on a pod fail.
+// on makes calls of one verb on one pod fail.
 func on(verb, pod string, err error) func(int, call) fault {
 	return func(_ int, c call) fault {
 		if c.verb == verb && c.pod == pod {
@@ -397,9 +397,9 @@ func keptOff(calls []call) error {
 	return nil
 }
 
-// wellFormed checks what must be true of all calls, whatever happens: the claim
-// is there before the first delete, a victim is marked before it is deleted, and
-// every write is for one UID and leaves the grace period alone, unless there is a cap.
+// wellFormed checks what must hold for all calls in every case: the claim is written
+// before the first delete, a victim is marked before it is deleted, and every write names
+// one UID and keeps the grace period, unless it is capped.
 func wellFormed(calls []call, asker string) error {
 	claimed, marked := false, map[string]bool{}
 	for i, c := range calls {

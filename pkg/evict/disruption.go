@@ -15,23 +15,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// lastPatience is how long a failure is put up with once somebody has left for
-// the asker.
+// lastPatience is how long failures are tolerated once a victim has been deleted for the
+// asker.
 const lastPatience = 2 * time.Minute
 
-// errHalted: nobody else is to go for now.
+// errHalted means that no further victim must be deleted for now.
 var errHalted = errors.New("nobody else is to go")
 
-// disruption is the victims of one plan on their way out.
+// disruption deletes the victims of one plan.
 //
-// They are tried in rounds: in each, all that are left; then one back-off. After a final failure the next rounds have the failed ones only.
+// It works in rounds: each round tries all victims that are left, and is followed by one
+// back-off. After a final failure, the next rounds try only the victims that failed.
 type disruption struct {
 	*Executor
 	work   store.Work
 	chosen int // victims of the claim, gone or not
 	left   []*victim
 	halted atomic.Bool // a failure of this round is final
-	told   bool        // that a victim was refused while others have left
+	told   bool        // reported: a victim was refused after others were deleted
 }
 
 func newDisruption(e *Executor, w store.Work, going []store.Victim) *disruption {
@@ -42,8 +43,8 @@ func newDisruption(e *Executor, w store.Work, going []store.Victim) *disruption 
 	return d
 }
 
-// run lets all victims go. If it fails, those that are left stay, and are not
-// marked any more, unless this process may not write.
+// run deletes all victims. If it fails, it clears the marks of the victims that are left,
+// unless this process may not write.
 func (d *disruption) run(ctx context.Context) error {
 	began := d.Clock.Now()
 	for round := 0; len(d.left) > 0; round++ {
@@ -73,8 +74,8 @@ func (d *disruption) run(ctx context.Context) error {
 	return nil
 }
 
-// tellStuck tells, once, that a victim was refused while others have left: the
-// plan is neither carried out nor given up for a while.
+// tellStuck reports, once, that a victim was refused after others were deleted. The plan
+// can then be neither completed nor given up for a while.
 func (d *disruption) tellStuck() {
 	v := d.worst()
 	if !v.refused || d.told {
@@ -89,7 +90,7 @@ func (d *disruption) tellStuck() {
 	}
 }
 
-// turn is who is tried next.
+// turn returns the victims to try next.
 func (d *disruption) turn() []*victim {
 	var refused []*victim
 	for _, v := range d.left {
@@ -103,8 +104,7 @@ func (d *disruption) turn() []*victim {
 	return d.left
 }
 
-// try tries each of them once, in order, as many at the same time as calls may
-// be in flight.
+// try tries each victim once, in order, with as many parallel calls as may be in flight.
 func (d *disruption) try(ctx context.Context, turn []*victim) {
 	d.halted.Store(false)
 	var next atomic.Int64
@@ -129,8 +129,8 @@ func (d *disruption) tryOne(ctx context.Context, v *victim) {
 	}
 }
 
-// step makes a call for a victim, unless it is not wanted any more: a failure was
-// final, or nobody waits for the room.
+// step makes a call for a victim, unless the call is no longer wanted because a failure
+// was final or the asker no longer waits.
 func (d *disruption) step(ctx context.Context, do func(context.Context) error) error {
 	may := func() error {
 		if d.halted.Load() || d.pointless() {
@@ -141,13 +141,13 @@ func (d *disruption) step(ctx context.Context, do func(context.Context) error) e
 	return d.call(ctx, may, func(ctx context.Context) error {
 		err := do(ctx)
 		if final(err) && !errors.Is(err, errGone) {
-			d.halted.Store(true) // before somebody else's call takes the place of this one
+			d.halted.Store(true) // before another call takes the slot of this one
 		}
 		return err
 	})
 }
 
-// pointless tells whether nobody waits for the room any more.
+// pointless reports whether the asker no longer waits for the node.
 func (d *disruption) pointless() bool {
 	if d.over(d.work.UID) {
 		return true
@@ -156,7 +156,7 @@ func (d *disruption) pointless() bool {
 	return errors.Is(err, errGone)
 }
 
-// hopeless returns why the plan is not carried out; nil while it may be.
+// hopeless returns why the plan is given up; nil while it may continue.
 func (d *disruption) hopeless(after time.Duration) error {
 	if d.pointless() {
 		return errHalted
@@ -173,11 +173,11 @@ func (d *disruption) hopeless(after time.Duration) error {
 	return nil
 }
 
-// begun tells whether somebody has left for the asker, now or before.
+// begun reports whether any victim has been deleted for the asker, in this run or before.
 func (d *disruption) begun() bool { return len(d.left) < d.chosen }
 
-// worst is the victim that is to be named: the first that was refused, else the
-// first that failed. After a round in which nobody was halted there is one.
+// worst returns the victim to name in messages: the first that was refused, otherwise the
+// first that failed. There is one after every round in which no call was halted.
 func (d *disruption) worst() *victim {
 	turn := d.turn()
 	if i := slices.IndexFunc(turn, func(v *victim) bool { return v.err != nil }); i >= 0 {
@@ -186,7 +186,7 @@ func (d *disruption) worst() *victim {
 	return turn[0]
 }
 
-// failure is why the plan was given up.
+// failure returns why the plan was given up.
 func (d *disruption) failure(err error) reasons.Reason {
 	if errors.Is(err, errHalted) {
 		return reasons.New(reasons.HoldGivenUp, "node %s: pod %s/%s, for which room was being made, is gone",

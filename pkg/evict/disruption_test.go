@@ -20,7 +20,8 @@ import (
 
 const done = "committed [uid-a], disrupted [uid-a], given up 0"
 
-// TestFailuresThatPass: of the mark and of the delete, effective or not.
+// TestFailuresThatPass: transient failures of the mark and of the delete, with and
+// without effect.
 func TestFailuresThatPass(t *testing.T) {
 	for name, err := range transient() {
 		for _, verb := range []string{"patch", "delete"} {
@@ -52,7 +53,8 @@ func TestFailuresThatPass(t *testing.T) {
 	}
 }
 
-// TestVictimsThatAreGone count as success, and nobody is told that we did it.
+// TestVictimsThatAreGone: they count as success, and no event claims that we deleted
+// them.
 func TestVictimsThatAreGone(t *testing.T) {
 	replace := func(c *cluster) { c.update("v1", func(p *corev1.Pod) { p.UID = "another" }) }
 	for name, change := range map[string]func(*cluster){
@@ -121,8 +123,8 @@ func TestPodsKeepTheirGracePeriod(t *testing.T) {
 // mostGrace is the cap of TestGraceIsCapped, in seconds.
 const mostGrace = 300
 
-// TestGraceIsCapped: a delete shortens the grace period of a pod that has a longer one
-// than victims may have, and says nothing to others.
+// TestGraceIsCapped: a delete shortens the grace period of a pod if it is longer than
+// victims may have, and does not set it for others.
 func TestGraceIsCapped(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 		for name, own := range map[string]int64{"v1": 365 * 24 * 3600, "v2": mostGrace, "v3": 10} {
@@ -143,8 +145,8 @@ func TestGraceIsCapped(t *testing.T) {
 	})
 }
 
-// TestAFinalFailureIsRolledBack: nobody has left, so nobody does, and nobody is
-// marked any more.
+// TestAFinalFailureIsRolledBack: no victim was deleted, so none will be, and all marks
+// are cleared.
 func TestAFinalFailureIsRolledBack(t *testing.T) {
 	for name, err := range lasting() {
 		for _, verb := range []string{"patch", "delete"} {
@@ -175,7 +177,7 @@ func TestAFinalFailureIsRolledBack(t *testing.T) {
 	}
 }
 
-// expectSpared checks that none of them is marked.
+// expectSpared checks that none of the victims is marked.
 func (o *office) expectSpared(t *testing.T, names ...string) {
 	t.Helper()
 	for _, n := range names {
@@ -185,7 +187,7 @@ func (o *office) expectSpared(t *testing.T, names ...string) {
 	}
 }
 
-// TestAFinalFailureStopsTheOthers: those that are not on their way yet.
+// TestAFinalFailureStopsTheOthers: it stops the victims that are not terminating yet.
 func TestAFinalFailureStopsTheOthers(t *testing.T) {
 	names := []string{"v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"}
 	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
@@ -207,7 +209,7 @@ func TestAFinalFailureStopsTheOthers(t *testing.T) {
 	}, func(o *office) { o.Parallel = 2 })
 }
 
-// halfDone is a story in which v1 leaves at first, and v2 is refused.
+// halfDone is a story in which v1 is deleted first and v2 is refused.
 func halfDone(t *testing.T, then func(t *testing.T, o *office)) {
 	names := []string{"v1", "v2", "v3", "v4"}
 	story(t, append([]string{"a"}, names...), func(t *testing.T, o *office) {
@@ -242,9 +244,9 @@ func TestAHalfDonePlanIsCompleted(t *testing.T) {
 	})
 }
 
-// TestAHalfDonePlanIsGivenUp: after two minutes, and those that stay are not
-// marked. The others are not touched once one was refused, also when that one
-// fails in another way later.
+// TestAHalfDonePlanIsGivenUp: it is given up after two minutes, and the marks of the
+// victims that stay are cleared. Once a victim was refused, the others are not touched,
+// even if that victim later fails in another way.
 func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 	halfDone(t, func(t *testing.T, o *office) {
 		before := o.cluster.gone()
@@ -272,7 +274,8 @@ func TestAHalfDonePlanIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestSparedBeforeGivenUp: afterwards another plan may have chosen the pod.
+// TestSparedBeforeGivenUp: marks are cleared before GiveUp, because after it another plan
+// may have chosen the pod.
 func TestSparedBeforeGivenUp(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.fail(func(_ int, c call) fault {
@@ -292,8 +295,8 @@ func TestSparedBeforeGivenUp(t *testing.T) {
 	})
 }
 
-// TestMarksOfAnEarlierProcess are taken back, too, also of victims whose turn did
-// not come; who is not marked is left alone.
+// TestMarksOfAnEarlierProcess: they are cleared, too, also on victims that were not
+// tried. Pods without a mark are not touched.
 func TestMarksOfAnEarlierProcess(t *testing.T) {
 	story(t, []string{"a", "v1", "v2", "v3"}, func(t *testing.T, o *office) {
 		for _, name := range []string{"v1", "v2"} {
@@ -329,7 +332,7 @@ func TestAnEndlessFailureIsRolledBack(t *testing.T) {
 		pass(7 * time.Second)
 		o.expectGone(t)
 		o.expect(t, "committed [uid-a], disrupted [], given up 1")
-		// A delete may have come through, so nobody is told that it stays.
+		// The delete may have taken effect, so no event says that the pod stays.
 		if c := o.cluster.condition("v1", corev1.DisruptionTarget); c.Status != corev1.ConditionTrue {
 			t.Errorf("v1: %+v", c)
 		}
@@ -346,7 +349,7 @@ func TestAPodInPermitIsTurnedAway(t *testing.T) {
 		o.books.plan(disruptFor("a", "v1", "v2"), victimsOf("a", "v1", "v2")...)
 		pass(time.Second)
 		slices.Sort(asked)
-		if !slices.Equal(asked, []string{"uid-v1 goes for ns/a"}) { // the other one runs
+		if !slices.Equal(asked, []string{"uid-v1 goes for ns/a"}) { // the other victim runs
 			t.Errorf("asked %q", asked)
 		}
 		o.expectGone(t, "v2")
@@ -357,8 +360,8 @@ func TestAPodInPermitIsTurnedAway(t *testing.T) {
 	}, oneAtATime, func(o *office) { o.cluster.setNode("v1", "") })
 }
 
-// TestAPodThatLeftPermit is being bound: it is not deleted, and so the plan comes
-// to nothing. If others have gone for it already, it waits for the pod to run.
+// TestAPodThatLeftPermit: the pod is being bound and is not deleted, so the plan fails.
+// If other victims were already deleted for the plan, it waits until the pod runs.
 func TestAPodThatLeftPermit(t *testing.T) {
 	unbound := func(name string) func(*office) {
 		return func(o *office) {
@@ -410,7 +413,7 @@ func TestAPodThatLeftPermit(t *testing.T) {
 	})
 }
 
-// TestNobodyElseGoes once nobody waits for the room.
+// TestNobodyElseGoes: no further victim is deleted once the asker no longer waits.
 func TestNobodyElseGoes(t *testing.T) {
 	bound := release(disruptFor("a"), reservations.Bound, reasons.Reason{})
 	for _, c := range []struct {
@@ -445,7 +448,7 @@ func TestNobodyElseGoes(t *testing.T) {
 	}
 }
 
-// TestAHoldThatIsOverBeforeItsTurn: nobody is disrupted for it.
+// TestAHoldThatIsOverBeforeItsTurn: no pod is disrupted for it.
 func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
@@ -460,8 +463,8 @@ func TestAHoldThatIsOverBeforeItsTurn(t *testing.T) {
 	})
 }
 
-// TestAHoldThatEndsWithItsLastVictim: the store knows, and people are told who left
-// for the asker, though it runs by then.
+// TestAHoldThatEndsWithItsLastVictim: the store is told, and events name the victims that
+// were deleted for the asker, although it runs by then.
 func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
@@ -485,8 +488,8 @@ func TestAHoldThatEndsWithItsLastVictim(t *testing.T) {
 	})
 }
 
-// TestAHoldWithoutVictimsThatIsOver: that it waits for room is not told of one that
-// waits no more.
+// TestAHoldWithoutVictimsThatIsOver: no event says that an asker waits for capacity once
+// it no longer does.
 func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
 	story(t, []string{"a"}, func(t *testing.T, o *office) {
 		w := disruptFor("a")
@@ -503,7 +506,8 @@ func TestAHoldWithoutVictimsThatIsOver(t *testing.T) {
 	})
 }
 
-// TestAHoldThatEndsBeforeItsClaim: giving it up might hit the next one.
+// TestAHoldThatEndsBeforeItsClaim: the executor does not call GiveUp, which could end the
+// asker's next hold.
 func TestAHoldThatEndsBeforeItsClaim(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")

@@ -18,54 +18,54 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Store is where the work comes from, and who is told what became of it.
+// Store is the source of the work, and receives the results.
 type Store interface {
-	// Work is signalled when there may be something to take.
+	// Work is signalled when there may be work to take.
 	Work() <-chan struct{}
-	// TakeWork returns what there is to write, each once, in order.
+	// TakeWork returns the pending writes, each once, in order.
 	TakeWork() []store.Work
-	// Commit returns who is still to go for the asker, all of them in its claim; or
-	// why nobody is, and then the hold has ended. InPermit are the pods that wait
-	// for a Permit plugin.
+	// Commit returns the victims still to be deleted for the asker, all of which are in
+	// its claim. If the plan is not lawful any more, it ends the hold and returns the
+	// reason. InPermit are the pods that wait for a Permit plugin.
 	Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason)
-	// Disrupted tells that all of them are on their way.
+	// Disrupted reports that all victims are deleted or terminating.
 	Disrupted(asker types.UID, now time.Time)
-	// GiveUp tells that not all of them can go.
+	// GiveUp reports that not all victims can be deleted.
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
-	// CallOff tells the same of an asker that can run there only, where nobody went,
-	// for one of them is being bound right now: its node stays held.
+	// CallOff reports the same for a node-bound asker if no victim was deleted, because
+	// one of them is being bound right now. Its node stays held.
 	CallOff(asker types.UID, why reasons.Reason, now time.Time)
-	// KubeletRefused tells why the kubelet had no room for an asker that is gone; empty for
-	// another end. It returns what people are told.
+	// KubeletRefused reports the reason why the kubelet had no capacity for an asker that
+	// is gone; empty if it ended in another way. It returns the text for people.
 	KubeletRefused(asker types.UID, reason string, now time.Time) reasons.Reason
-	// KeepsOff returns the asker for which other schedulers are to be kept off a node,
-	// because pods are chosen to go for it; empty for none. It is false while this
-	// process does not lead as far as the store knows.
+	// KeepsOff returns the asker for which other schedulers must be kept off a node,
+	// because victims are chosen for it; empty for none. It returns false while, as far
+	// as the store knows, this process does not lead.
 	KeepsOff(node string) (asker types.UID, ready bool)
 }
 
-// Executor carries out the work of a store. Fill the fields, then call Run once.
+// Executor carries out the work of a store. Fill in the fields, then call Run once.
 type Executor struct {
 	Store  Store
 	Client kubernetes.Interface
 	Pods   corelisters.PodLister
-	// Recorder returns the recorder that speaks for a profile.
+	// Recorder returns the recorder of a profile.
 	Recorder func(profile string) events.EventRecorder
-	// Leading tells whether this process may write.
+	// Leading reports whether this process may write.
 	Leading func() bool
-	// Reject turns away a pod that waits in Permit, with what it is told. It is
-	// false, and nothing happened, if the pod does not wait there. Nil means that
-	// no pod does.
+	// Reject rejects a pod that waits in Permit, with a message. It returns false and
+	// does nothing if the pod does not wait there. Nil means that no pod does.
 	Reject func(pod types.UID, message string) bool
 	// InPermit lists the pods that wait in Permit. Nil means that no pod does.
 	InPermit func() []types.UID
-	// Note makes a text fit for an event, Advice a reason with what to do about it.
+	// Note makes a text fit for an event. Advice renders a reason with what to do about
+	// it.
 	Note   func(text string) string
 	Advice func(why reasons.Reason) string
-	// Taints keeps other schedulers off held nodes; nil where nothing does.
+	// Taints keeps other schedulers off held nodes; nil for no taints.
 	Taints *Taints
 	Clock  clock.WithTicker
-	// Parallel is how many API calls may be in flight; 0 means 16.
+	// Parallel is the maximal number of API calls in flight; 0 means 16.
 	Parallel int
 	Logger   klog.Logger
 
@@ -75,13 +75,13 @@ type Executor struct {
 
 const (
 	defaultParallel = 16
-	// lookInterval is how often work is looked for without a signal: one that came
-	// while this process did not lead is not repeated.
+	// lookInterval is how often the executor checks for work without a signal. A signal
+	// that came while this process did not lead is not repeated.
 	lookInterval = time.Second
 )
 
-// Run carries out work until the context ends. When it returns, no goroutine of
-// it is left.
+// Run carries out work until the context ends. When it returns, all its goroutines have
+// ended.
 func (e *Executor) Run(ctx context.Context) {
 	e.prepare()
 	defer e.lanes.running.Wait()
@@ -113,8 +113,8 @@ func (e *Executor) prepare() {
 	e.lanes.of = map[types.UID]*lane{}
 }
 
-// carryOut does one piece of work. What was not finished because this process
-// may not write any more is left as it is.
+// carryOut does one piece of work. What was not finished because this process may not
+// write any more is left as it is.
 func (e *Executor) carryOut(ctx context.Context, w store.Work) {
 	switch w.Kind {
 	case store.WorkDisrupt:
@@ -133,8 +133,7 @@ func (e *Executor) carryOut(ctx context.Context, w store.Work) {
 	}
 }
 
-// disrupt writes the claim of a hold, keeps other schedulers off the node, then lets
-// its victims go.
+// disrupt writes the claim of a hold, taints the node, then deletes the victims.
 func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	if err := e.record(ctx, w); err != nil {
 		if !e.stopped(ctx, err) {
@@ -158,7 +157,7 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 		return
 	}
 	if !claims(w, going) {
-		return // it was decided anew meanwhile: the work of that writes its claim, and the taint, first
+		return // decided anew meanwhile: the work of that decision writes its claim and the taint first
 	}
 	d := newDisruption(e, w, going)
 	switch err := d.run(ctx); {
@@ -176,14 +175,15 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	}
 }
 
-// claims tells whether the claim that a piece of work wrote has all pods that are to go.
+// claims reports whether the claim that a piece of work wrote contains all pods to be
+// deleted.
 func claims(w store.Work, going []store.Victim) bool {
 	return !slices.ContainsFunc(going, func(v store.Victim) bool { return !slices.Contains(w.Hold.Chosen, v.UID) })
 }
 
-// made tells the store and people that all victims of a plan have been sent away. A
-// victim that stops at once may have the asker bound, and its hold over, before that:
-// people are told all the same who left for it.
+// made reports to the store and in an event that all victims of a plan were deleted. If a
+// victim stops at once, the asker may be bound, and its hold over, before that. The event
+// names the victims all the same.
 func (e *Executor) made(w store.Work, going []store.Victim) {
 	over := e.over(w.UID)
 	if !over {
@@ -202,8 +202,8 @@ func (e *Executor) inPermit() []types.UID {
 	return e.InPermit()
 }
 
-// giveUp tells the store that the plan cannot be carried out, unless its hold is
-// over anyway: the asker may have another one by now.
+// giveUp reports to the store that the plan cannot be completed, unless its hold is
+// already over: the asker may have another hold by now.
 func (e *Executor) giveUp(w store.Work, why reasons.Reason) {
 	if e.over(w.UID) {
 		return
@@ -212,7 +212,8 @@ func (e *Executor) giveUp(w store.Work, why reasons.Reason) {
 	e.Store.GiveUp(w.UID, why, e.Clock.Now())
 }
 
-// tellAsker tells on the asker which pods go for it, or why none go.
+// tellAsker writes an event on the asker that names its victims, or says why there are
+// none.
 func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
 	pod, err := e.asker(w.Ref)
 	if err != nil {

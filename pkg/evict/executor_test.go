@@ -133,7 +133,7 @@ func TestAClaimThatCannotBeWritten(t *testing.T) {
 			o.expect(t, "committed [], disrupted [], given up 0")
 			pass(10 * time.Second)
 			o.expect(t, "committed [], disrupted [], given up 1")
-			// A try may have come through: the release is not forgotten.
+			// A try may have taken effect: the release is not dropped.
 			pass(10 * time.Minute)
 			o.cluster.fail(nil)
 			pass(10 * time.Second)
@@ -162,7 +162,7 @@ func TestTriesAreAtFixedTimes(t *testing.T) {
 	})
 }
 
-// TestACallWithoutAnAnswer: it ends after five seconds, and is made again.
+// TestACallWithoutAnAnswer: the call ends after five seconds and is repeated.
 func TestACallWithoutAnAnswer(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.fail(func(n int, _ call) fault { return fault{hang: n%2 == 1} })
@@ -186,14 +186,14 @@ func TestAStandbyWritesNothing(t *testing.T) {
 		if len(o.cluster.made()) > 0 || o.books.left() != 1 {
 			t.Errorf("a standby made calls %v and left %d works", o.cluster.story(), o.books.left())
 		}
-		o.lead.Store(true) // and nobody signals
+		o.lead.Store(true) // without a signal
 		pass(2 * time.Second)
 		o.expect(t, "committed [uid-a], disrupted [uid-a], given up 0")
 	})
 }
 
-// TestTheLeaseIsLost after each of the calls; the store queues the work again
-// when it is back.
+// TestTheLeaseIsLost: the lease is lost after each of the calls; the store queues the
+// work again when it is back.
 func TestTheLeaseIsLost(t *testing.T) {
 	for k := 1; k <= 5; k++ {
 		story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
@@ -235,7 +235,7 @@ func TestDifferentAskersSideBySide(t *testing.T) {
 	})
 }
 
-// TestWorkOfOneAskerInOrder: its second hold waits for the release of the first,
+// TestWorkOfOneAskerInOrder: the asker's second hold waits for the release of the first,
 // however long that takes.
 func TestWorkOfOneAskerInOrder(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
@@ -256,8 +256,8 @@ func TestWorkOfOneAskerInOrder(t *testing.T) {
 	})
 }
 
-// TestWorkThatIsOvertaken: while the claim of a hold without victims is written, pods are
-// chosen for it. They go by the work that has them in its claim.
+// TestWorkThatIsOvertaken: while the claim of a hold without victims is written, victims
+// are chosen for it. They are deleted by the work whose claim contains them.
 func TestWorkThatIsOvertaken(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		first, second := disruptFor("a"), disruptFor("a", "v1")
@@ -277,7 +277,7 @@ func TestWorkThatIsOvertaken(t *testing.T) {
 	})
 }
 
-// TestWorkQueuedAnew takes the place of what waits.
+// TestWorkQueuedAnew: it replaces the work that waits.
 func TestWorkQueuedAnew(t *testing.T) {
 	l := &lane{}
 	synctest.Test(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestWorkQueuedAnew(t *testing.T) {
 	})
 }
 
-// TestCallsInFlight: over all askers never more than permitted, and no fewer.
+// TestCallsInFlight: over all askers there are never more than permitted, and no fewer.
 func TestCallsInFlight(t *testing.T) {
 	for _, parallel := range []int{0, 1, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -329,8 +329,8 @@ func TestCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestTheEnd: with calls, back-offs and releases under way Run ends at once,
-// makes no further call, and leaves no goroutine.
+// TestTheEnd: with calls, back-offs and releases in progress, Run ends at once, makes no
+// further call, and leaves no goroutine.
 func TestTheEnd(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	synctest.Test(t, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
-// TestTheEndWaits for a call that takes its time.
+// TestTheEndWaits: Run waits for a call that takes long.
 func TestTheEndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t, newCluster(t, pods("a")...))

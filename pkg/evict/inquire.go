@@ -10,12 +10,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// refusedForRoom is how the status reasons begin that a kubelet gives pods which it refuses
-// because its node has no room for them: OutOfcpu, OutOfmemory, OutOfpods, and so on.
+// refusedForRoom is the prefix of the status reasons that a kubelet gives to pods that it
+// refuses because its node has no capacity for them: OutOfcpu, OutOfmemory, OutOfpods,
+// and so on.
 const refusedForRoom = "OutOf"
 
-// inquire looks how an asker ended: the informer has no pods that failed. An asker that is
-// not there any more, or of which the API server does not say, counts as one that was not
+// inquire reads how an asker ended, because the informer has no failed pods. An asker
+// that no longer exists, or about which the API server gives no answer, counts as not
 // refused.
 func (e *Executor) inquire(ctx context.Context, w store.Work) {
 	var pod *corev1.Pod

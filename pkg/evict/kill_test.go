@@ -18,9 +18,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// kill is how a process ends, or loses its lease, at a call.
+// kill is a call at which a process ends or loses its lease, and how.
 type kill struct {
-	lease  bool // it lives on without its lease
+	lease  bool // the process continues without its lease
 	effect bool // the call takes effect
 }
 
@@ -33,9 +33,9 @@ var (
 	otherwise = []string{"w1", "w2"} // what the next process would plan on its own
 )
 
-// survives kills a process at its nth call, and lets another one take over from
-// what the API server has. Exactly the pods of the claim must go then; without a
-// claim exactly those of the new plan. It tells whether there was an nth call.
+// survives kills a process at its nth call, and starts another process from the state of
+// the API server. That process must delete exactly the pods of the claim; without a claim
+// exactly those of the new plan. It reports whether there was an nth call.
 func survives(t *testing.T, run func(context.Context, *Executor), how kill, n int) (reached bool, err error) {
 	c := newCluster(t, pods(append(append([]string{"a"}, planned...), otherwise...)...)...)
 	c.graceful = true
@@ -88,7 +88,7 @@ func survives(t *testing.T, run func(context.Context, *Executor), how kill, n in
 	return true, err
 }
 
-// takeOver makes the next process with what its store knows from the API server.
+// takeOver makes the next process; its store knows what the API server has.
 func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	next = newOffice(t, c)
 	taints(TaintIfAllowed)(next)
@@ -110,8 +110,8 @@ func takeOver(t *testing.T, c *cluster) (next *office, want []string) {
 	return next, want
 }
 
-// madeRoom checks that exactly the pods that were wanted are gone, and all that
-// must be true whatever happens.
+// madeRoom checks that exactly the wanted pods are gone, and the invariants of
+// wellFormed.
 func (o *office) madeRoom(want []string) error {
 	if err := wellFormed(o.cluster.made(), "a"); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (o *office) madeRoom(want []string) error {
 	return nil
 }
 
-// findings kills a process at every call in every way, until enough is found.
+// findings kills a process at every call in every way, until it has enough failures.
 func findings(t *testing.T, run func(context.Context, *Executor), enough func(error) bool) (found []error, tried int) {
 	for _, how := range kills {
 		for n, more := 1, true; more; n++ {
@@ -156,7 +156,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 	for _, err := range found {
 		t.Error(err)
 	}
-	if tried != len(kills)*9 { // eight calls, and the one that is not made
+	if tried != len(kills)*9 { // eight calls, and the ninth that is not made
 		t.Errorf("%d deaths", tried)
 	}
 }
@@ -168,8 +168,8 @@ type planted struct {
 	finding  string
 }
 
-// inTurn records the claim, then marks the victims and lets them go in a way of
-// its own, until something fails.
+// inTurn records the claim, then marks and deletes the victims in a given way, until a
+// call fails.
 func inTurn(letGo func(ctx context.Context, d *disruption, v *victim) error) func(context.Context, *Executor, store.Work, *disruption) error {
 	return func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
 		err := errors.Join(e.record(ctx, w), e.keepOthersOff(ctx, w))
@@ -185,7 +185,7 @@ func inTurn(letGo func(ctx context.Context, d *disruption, v *victim) error) fun
 	}
 }
 
-// deletes marks a victim and deletes it with options of its own.
+// deletes marks a victim and deletes it with the given options.
 func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *disruption, *victim) error {
 	return func(ctx context.Context, d *disruption, v *victim) error {
 		if err := d.mark(ctx, v); err != nil {
@@ -197,7 +197,7 @@ func deletes(options func(*victim) metav1.DeleteOptions) func(context.Context, *
 	}
 }
 
-// bugs carry a plan out as long as nothing fails.
+// bugs complete a plan as long as no call fails.
 var bugs = []planted{
 	{"taints after the deletes", func(ctx context.Context, e *Executor, w store.Work, d *disruption) error {
 		if err := e.record(ctx, w); err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// lanes has the work that was taken and is not begun, by asker. The work of one
-// asker is done in order, that of different askers side by side.
+// lanes contains the work that was taken and has not begun, by asker. The work of one
+// asker is done in order, that of different askers in parallel.
 type lanes struct {
-	mu      sync.Mutex // guards the rest, but for running
+	mu      sync.Mutex // guards all fields except running
 	of      map[types.UID]*lane
-	running sync.WaitGroup // of goroutines, one for each lane
+	running sync.WaitGroup // of goroutines, one per lane
 }
 
-// lane is the work of one asker. It is there while its goroutine is.
+// lane is the work of one asker. It exists as long as its goroutine.
 type lane struct{ waiting []store.Work }
 
 // dispatch puts work into the lanes of its askers.
@@ -36,8 +36,8 @@ func (e *Executor) dispatch(ctx context.Context, work []store.Work) {
 	}
 }
 
-// add puts work at the end of the lane. What is queued anew for the same hold
-// takes the place of what waits still.
+// add appends work to the lane. Work queued again for the same hold replaces the work
+// that still waits.
 func (l *lane) add(w store.Work) {
 	same := func(o store.Work) bool { return o.Kind == w.Kind && o.Hold.Since.Equal(w.Hold.Since) }
 	if i := slices.IndexFunc(l.waiting, same); i >= 0 {
@@ -58,8 +58,8 @@ func (e *Executor) follow(ctx context.Context, asker types.UID) {
 	}
 }
 
-// next takes the first work of a lane; false if there is none, or none is to be
-// done any more, and the lane is over.
+// next takes the first work of a lane. It returns false, and the lane ends, if there is
+// none or the executor stops.
 func (e *Executor) next(ctx context.Context, asker types.UID) (store.Work, bool) {
 	e.lanes.mu.Lock()
 	defer e.lanes.mu.Unlock()
@@ -73,8 +73,8 @@ func (e *Executor) next(ctx context.Context, asker types.UID) (store.Work, bool)
 	return w, true
 }
 
-// over tells whether the hold that is worked on has ended: its release waits
-// already.
+// over reports whether the hold of the current work has ended, that is, whether its
+// release already waits.
 func (e *Executor) over(asker types.UID) bool {
 	e.lanes.mu.Lock()
 	defer e.lanes.mu.Unlock()

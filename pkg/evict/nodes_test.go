@@ -19,8 +19,8 @@ import (
 
 var nodeResource = schema.GroupResource{Resource: "nodes"}
 
-// nodes are the nodes of a cluster: a client, and a lister that is told of a change at
-// once, unless it is blind.
+// nodes are the nodes of a cluster: a client, and a lister that sees a change at once,
+// unless it is blind.
 type nodes struct {
 	clientcorev1.NodeInterface
 	cluster *cluster
@@ -41,7 +41,7 @@ func newNodes(c *cluster, names ...string) *nodes {
 	return n
 }
 
-// showTo gives a process its node informer, and tells it what there is.
+// showTo gives a process its node informer with the existing nodes.
 func (n *nodes) showTo(hide func(any) (any, error)) {
 	n.mu.Lock()
 	n.hide, n.blind = hide, false
@@ -49,7 +49,7 @@ func (n *nodes) showTo(hide func(any) (any, error)) {
 	n.look()
 }
 
-// look tells the lister what there is.
+// look updates the lister.
 func (n *nodes) look() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +60,7 @@ func (n *nodes) look() {
 	}
 }
 
-// update changes a node, without a call.
+// update changes a node without a call.
 func (n *nodes) update(name string, change func(*corev1.Node)) {
 	n.mu.Lock()
 	changed := n.have[name].DeepCopy()
@@ -82,7 +82,7 @@ func (n *nodes) remove(name string) {
 	n.look()
 }
 
-// taints are the taints of a node as the API server has them.
+// taints returns the taints of a node as the API server has them.
 func (n *nodes) taints(name string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -93,7 +93,7 @@ func (n *nodes) taints(name string) []string {
 	return out
 }
 
-// shown are the taints of a node that the lister has.
+// shown returns the taints of a node as the lister has them.
 func (n *nodes) shown(name string) []corev1.Taint {
 	node, err := n.Lister().Get(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (n *nodes) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return nil, err
 }
 
-// Lister is what the informer has.
+// Lister returns the informer's lister.
 func (n *nodes) Lister() nodeLister { return nodeLister{n} }
 
 type nodeLister struct{ *nodes }

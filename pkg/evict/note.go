@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// askerNote says who goes for an asker: how many, what is to be known of the
-// choice, then their names by queue, so that a cut loses names only.
+// askerNote describes the victims of an asker: their number, remarks about the choice,
+// then their names by queue, so that truncation loses names only.
 func askerNote(w store.Work, going []store.Victim) string {
 	var b strings.Builder
 	if d := w.Required; d != nil && len(going) == 0 && d.Stopped != "" {
@@ -68,8 +68,8 @@ func byQueue(going []store.Victim) string {
 	return b.String()
 }
 
-// harm counts the pods that opted out and go all the same, and the disruptions
-// beyond what budgets allow.
+// harm counts the victims that opted out of preemption, and the disruptions beyond what
+// budgets allow.
 func harm(w store.Work) (optedOut, violations int) {
 	switch {
 	case w.Decision != nil:
@@ -95,7 +95,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// related makes an object of a pod that may be nil.
+// related converts a pod that may be nil to an object.
 func related(pod *corev1.Pod) runtime.Object {
 	if pod == nil {
 		return nil

@@ -21,28 +21,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// books is a store as the executor sees it. Like the real one it has a release
-// done for what is given up.
+// books is a store as the executor sees it. Like the real one, it queues a release when a
+// hold is given up.
 type books struct {
 	work       chan struct{}
-	committing func() // what happens while Commit runs; nil for nothing
+	committing func() // called while Commit runs; nil for none
 
 	mu        sync.Mutex // guards the rest
 	queued    []store.Work
 	going     map[types.UID][]store.Victim
-	off       reasons.Reason // what Commit answers; none for the victims
+	off       reasons.Reason // what Commit answers; none: the victims
 	committed []types.UID
-	inPermit  []types.UID // of the last commit
+	inPermit  []types.UID // of the last Commit
 	disrupted []types.UID
 	givenUp   []string
-	calledOff []string                 // of a pod that requires its node
+	calledOff []string                 // of node-bound pods
 	works     map[types.UID]store.Work // the last disruption of an asker
-	keepsOff  map[string][]types.UID   // askers for which a node is to be tainted
-	refused   []string                 // what was found of pods that are gone
+	keepsOff  map[string][]types.UID   // askers for which a node should be tainted
+	refused   []string                 // what was found out about pods that are gone
 	learning  bool                     // it does not know the holds yet
 }
 
-// The executor works for a store.
+// store.Store implements the executor's Store.
 var _ Store = (*store.Store)(nil)
 
 func newBooks() *books {
@@ -121,7 +121,7 @@ func (b *books) KubeletRefused(asker types.UID, reason string, _ time.Time) reas
 	return reasons.New(reasons.HoldSuperseded, "refused: %s", reason)
 }
 
-// found is what was found of pods that are gone.
+// found returns what was found out about pods that are gone.
 func (b *books) found() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,14 +143,14 @@ func (b *books) KeepsOff(node string) (types.UID, bool) {
 	return "", !b.learning
 }
 
-// learn says whether it does not know the holds.
+// learn sets whether the store does not know the holds yet.
 func (b *books) learn(does bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.learning = does
 }
 
-// outcome is what the executor told the store.
+// outcome returns what the executor reported to the store.
 func (b *books) outcome() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,21 +158,21 @@ func (b *books) outcome() string {
 	return fmt.Sprintf("committed %v, disrupted %v, given up %d", b.committed, b.disrupted, len(b.givenUp))
 }
 
-// why are the reasons of what was given up.
+// why returns the reasons for which holds were given up.
 func (b *books) why() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.givenUp)
 }
 
-// rooms is how often room was made.
+// rooms returns how often all victims were reported as deleted.
 func (b *books) rooms() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.disrupted)
 }
 
-// left is how much work nobody has taken.
+// left returns how much work was not taken yet.
 func (b *books) left() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,7 +188,7 @@ func refOf(name string) store.Ref {
 	return store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
 }
 
-// disruptFor is the work for a hold of node n1 that chose pods.
+// disruptFor returns the work for a hold of node n1 with chosen victims.
 func disruptFor(asker string, chosen ...string) store.Work {
 	h := reservations.Hold{Asker: types.UID("uid-" + asker), Namespace: "ns", Name: asker, Node: "n1", Since: time.Now()}
 	for _, c := range chosen {
@@ -206,7 +206,8 @@ func victimsOf(asker string, names ...string) []store.Victim {
 	return out
 }
 
-// office is an executor and all that it deals with. It belongs into a bubble.
+// office is an executor and everything that it deals with. It must run in a synctest
+// bubble.
 type office struct {
 	*Executor
 	cluster *cluster
@@ -227,7 +228,7 @@ func newOffice(t *testing.T, c *cluster) *office {
 	return o
 }
 
-// run starts the executor and returns what ends it and waits for it.
+// run starts the executor. It returns a function that ends it and waits for it.
 func (o *office) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -241,13 +242,13 @@ func (o *office) run(t *testing.T) (stop func()) {
 	}
 }
 
-// pass lets time pass, and everything that happens meanwhile happen.
+// pass lets time pass, together with everything that happens in it.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// story is a test of one office that runs, once it is set up.
+// story is a test of one office that runs after its setup.
 func story(t *testing.T, names []string, tell func(t *testing.T, o *office), setUp ...func(*office)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +264,7 @@ func story(t *testing.T, names []string, tell func(t *testing.T, o *office), set
 	})
 }
 
-// taints has held nodes tainted by a policy.
+// taints sets the taint policy of held nodes.
 func taints(policy TaintPolicy) func(*office) {
 	return func(o *office) {
 		o.Taints = NewTaints("yunikorn", func() TaintPolicy { return policy }, o.cluster.nodes.Lister())
@@ -271,7 +272,7 @@ func taints(policy TaintPolicy) func(*office) {
 	}
 }
 
-// oneAtATime makes calls one after the other, so that victims go in order.
+// oneAtATime makes calls one after the other, so that victims are deleted in order.
 func oneAtATime(o *office) { o.Parallel = 1 }
 
 func (o *office) expect(t *testing.T, want string) {

@@ -22,54 +22,55 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// TaintPolicy says whether held nodes are tainted.
+// TaintPolicy defines whether held nodes are tainted.
 type TaintPolicy uint8
 
 const (
-	// TaintNever writes no taint, and takes back what is left of earlier ones.
+	// TaintNever writes no taint, and removes taints left from before.
 	TaintNever TaintPolicy = iota
-	// TaintIfAllowed writes it. Where the API server refuses, room is made without it.
+	// TaintIfAllowed writes the taint. If the API server refuses it, victims are deleted
+	// without it.
 	TaintIfAllowed
-	// TaintAlways writes it. Where the API server refuses, no room is made.
+	// TaintAlways writes the taint. If the API server refuses it, no victim is deleted.
 	TaintAlways
 )
 
 const (
-	// afterBound is how long the taint outlives a hold whose asker was bound. The
-	// node watch of another scheduler may be ahead of its pod watch: it would see
-	// the node free, and not the pod that uses it by now.
+	// afterBound is how long the taint remains after the hold of a bound asker ends. The
+	// node watch of another scheduler may be ahead of its pod watch: it would see the
+	// node free, and not yet the pod that now uses it.
 	afterBound = time.Second
-	// taintInterval is how often nodes are looked at that have the taint.
+	// taintInterval is how often tainted nodes are checked.
 	taintInterval = 5 * time.Second
 )
 
-// errOtherTaint: another scheduler that runs these plugins holds the node.
+// errOtherTaint means that another scheduler with these plugins holds the node.
 var errOtherTaint = errors.New("another scheduler has tainted the node as held")
 
-// Taints is what is known of the taint on nodes, and how it is written.
+// Taints writes the taint on nodes and keeps what is known of it.
 //
-// The scheduler's own filters must not see it: NodeReservation keeps others off, and
-// the asker has no toleration. So Hide takes it out of nodes before the informer
-// stores them, and remembers it here.
+// The scheduler's own filters must not see the taint: plugin NodeReservation keeps other
+// pods off, and the asker has no toleration. Hide therefore removes it from nodes before
+// the informer stores them, and remembers it here.
 type Taints struct {
 	owner  string
 	policy func() TaintPolicy
 	nodes  corelisters.NodeLister
 
-	// refused: the API server has refused a taint, which is logged once.
+	// refused is true once the API server has refused a taint, which is logged once.
 	refused atomic.Bool
-	// ending: this process is about to end, and no node is to be tainted.
+	// ending is true when this process is about to end, and no node must be tainted.
 	ending atomic.Bool
 
 	mu    sync.Mutex              // guards the rest
 	seen  map[string]seenTaint    // by node, as the informer has it; no entry for none
-	wrote map[string]writtenTaint // what was written, until it is seen
+	wrote map[string]writtenTaint // what was written and not seen yet
 	turns map[string]*taintTurn   // nodes that are being written
-	doubt map[string]bool         // nodes that the last look found tainted without a hold
+	doubt map[string]bool         // nodes that the last check found tainted without a hold
 }
 
 // writtenTaint is the taint that a write left on a node; empty for none. It is not
-// sure after a write that failed, which may have taken effect.
+// certain after a failed write, which may have taken effect.
 type writtenTaint struct {
 	value string
 	sure  bool
@@ -78,13 +79,14 @@ type writtenTaint struct {
 // seenTaint is the taint of a node, and the version of the node that has it.
 type seenTaint struct{ value, version string }
 
-// taintTurn lets one goroutine after the other decide about and write a node.
+// taintTurn is a lock on a node: one goroutine at a time decides on the node's taint and
+// writes it.
 type taintTurn struct {
-	taken chan struct{} // has an element while one does
-	users int           // that have the turn or wait for it
+	taken chan struct{} // has an element while a goroutine holds the turn
+	users int           // goroutines that hold the turn or wait for it
 }
 
-// NewTaints makes the taints of an owner. The policy is asked at each use.
+// NewTaints returns the taints of an owner. The policy is read at each use.
 func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLister) *Taints {
 	return &Taints{
 		owner: owner, policy: policy, nodes: nodes,
@@ -93,7 +95,7 @@ func NewTaints(owner string, policy func() TaintPolicy, nodes corelisters.NodeLi
 }
 
 // Hide is the transform of the node informer: it returns nodes without our taint. An
-// informer may give it again what it has returned.
+// informer may pass a node again that Hide has returned.
 func (t *Taints) Hide(obj any) (any, error) {
 	node, ok := obj.(*corev1.Node)
 	if !ok {
@@ -110,7 +112,7 @@ func (t *Taints) Hide(obj any) (any, error) {
 	return &shown, nil
 }
 
-// owns tells whether a taint is one of this owner.
+// owns reports whether a taint is one of this owner.
 func (t *Taints) owns(taint corev1.Taint) bool {
 	return isHeld(taint) && reservations.OwnsTaint(t.owner, taint.Value)
 }
@@ -119,8 +121,8 @@ func isHeld(taint corev1.Taint) bool {
 	return taint.Key == reservations.HeldTaint && taint.Effect == corev1.TaintEffectNoSchedule
 }
 
-// sees notes what the informer was told of a node. A node of the version that had the
-// taint has it still: it is hidden.
+// sees records what the informer received about a node. A node without the taint, but of
+// the version that had it, still has it: the taint is hidden.
 func (t *Taints) sees(node *corev1.Node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,8 +140,8 @@ func (t *Taints) sees(node *corev1.Node, value string) {
 	}
 }
 
-// begin notes that a taint is about to be written on a node. What it returns notes
-// that the write had no effect.
+// begin records that a taint is about to be written on a node. The function that it
+// returns records that the write had no effect.
 func (t *Taints) begin(node, value string) (undo func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +156,7 @@ func (t *Taints) begin(node, value string) (undo func()) {
 	}
 }
 
-// knows notes which taint the API server has on a node.
+// knows records which taint a node has on the API server.
 func (t *Taints) knows(node, value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +167,7 @@ func (t *Taints) knows(node, value string) {
 	t.wrote[node] = writtenTaint{value: value, sure: true}
 }
 
-// On returns the taint of a node as people write it; empty for none.
+// On returns the taint of a node in the notation of kubectl; empty for none.
 func (t *Taints) On(node string) string {
 	value, _ := t.on(node)
 	if value == "" {
@@ -175,7 +177,7 @@ func (t *Taints) On(node string) string {
 	return taint.ToString()
 }
 
-// on returns the taint of a node; false where that is not known.
+// on returns the taint of a node, and false if it is not known.
 func (t *Taints) on(node string) (value string, sure bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,8 +205,8 @@ func (t *Taints) tainted() []string {
 	return slices.Compact(all)
 }
 
-// doubted notes whether a node is tainted without a hold, and tells whether it was so
-// at the last look, too.
+// doubted records whether a node is tainted without a hold. It reports whether this was
+// so at the last check, too.
 func (t *Taints) doubted(node string, now bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,8 +219,8 @@ func (t *Taints) doubted(node string, now bool) bool {
 	return now && before
 }
 
-// turn does something about a node while no other goroutine does, or fails when the
-// context ends before.
+// turn calls a function for a node while no other goroutine does. It fails if the context
+// ends first.
 func (t *Taints) turn(ctx context.Context, node string, do func() error) error {
 	turn := t.join(node)
 	defer t.leave(node, turn)
@@ -249,8 +251,8 @@ func (t *Taints) leave(node string, turn *taintTurn) {
 	}
 }
 
-// keepOthersOff has the node of a hold tainted before its victims go. The error says
-// why they must not go.
+// keepOthersOff taints the node of a hold before its victims are deleted. The error says
+// why they must not be deleted.
 func (e *Executor) keepOthersOff(ctx context.Context, w store.Work) error {
 	if e.Taints == nil || len(w.Hold.Chosen) == 0 || e.Taints.policy() == TaintNever {
 		return nil
@@ -263,7 +265,7 @@ func (e *Executor) keepOthersOff(ctx context.Context, w store.Work) error {
 	return nil
 }
 
-// refused tells whether the API server does not want the taint.
+// refused reports whether the API server refuses the taint.
 func refused(err error) bool {
 	return final(err) && !errors.Is(err, errGone) && !errors.Is(err, errOtherTaint)
 }
@@ -276,8 +278,8 @@ func (e *Executor) tellRefused(err error, node string) {
 	}
 }
 
-// letOthersOn takes the taint of a node back once no hold needs it, after a time. It
-// goes on until that is written, or another process leads.
+// letOthersOn removes the taint of a node once no hold needs it, after a delay. It
+// retries until the write succeeds or another process leads.
 func (e *Executor) letOthersOn(ctx context.Context, node string, after time.Duration) {
 	if e.Taints == nil || node == "" {
 		return
@@ -307,8 +309,9 @@ func (e *Executor) letOthersOn(ctx context.Context, node string, after time.Dura
 	})
 }
 
-// lookAtTaints takes taints back that outlived their hold, as after a crash. What it
-// finds once may be on its way, so it acts on what it finds twice.
+// lookAtTaints removes taints that outlived their hold, for instance after a crash. A
+// taint that is found once may be in the course of removal, so lookAtTaints acts on
+// taints that it finds twice.
 func (e *Executor) lookAtTaints(ctx context.Context) {
 	if e.Taints == nil {
 		return
@@ -321,9 +324,9 @@ func (e *Executor) lookAtTaints(ctx context.Context) {
 	}
 }
 
-// TakeBack takes the taint off all nodes, because this process is about to end and
+// TakeBack removes the taint from all nodes, because this process is about to end and
 // another one may never start. If one does, it taints the nodes of the holds that it
-// takes up. Call it when Run has returned.
+// takes over. Call TakeBack when Run has returned.
 func (e *Executor) TakeBack(ctx context.Context) {
 	if e.Taints == nil || !e.Leading() {
 		return
@@ -342,8 +345,8 @@ func (e *Executor) TakeBack(ctx context.Context) {
 	all.Wait()
 }
 
-// wantedTaint is the taint that a node is to have; empty for none. It is false while
-// this process does not know the holds.
+// wantedTaint returns the taint that a node should have; empty for none. It returns false
+// while this process does not know the holds.
 func (e *Executor) wantedTaint(node string) (string, bool) {
 	if e.Taints.ending.Load() {
 		return "", true
@@ -355,8 +358,8 @@ func (e *Executor) wantedTaint(node string) (string, bool) {
 	return reservations.TaintValue(e.Taints.owner, asker), true
 }
 
-// reconcileTaint writes the taint of a node as the holds want it. A taint that is
-// there stays as it is while any hold wants one: it is for all of them.
+// reconcileTaint writes the taint of a node as the holds require. An existing taint stays
+// unchanged while any hold requires one: it serves all of them.
 func (e *Executor) reconcileTaint(ctx context.Context, node string) error {
 	return e.Taints.turn(ctx, node, func() error { return e.taintAsWanted(ctx, node) })
 }
@@ -373,7 +376,7 @@ func (e *Executor) taintAsWanted(ctx context.Context, node string) error {
 	if err == nil {
 		err = e.writeTaint(ctx, seen, want)
 	}
-	if apierrors.IsConflict(err) { // it was changed since it was seen
+	if apierrors.IsConflict(err) { // the node changed since it was seen
 		err = e.taintAsItIs(ctx, node, want)
 	}
 	switch {
@@ -405,9 +408,9 @@ func (e *Executor) taintAsItIs(ctx context.Context, name, want string) error {
 	return e.writeTaint(ctx, node, want)
 }
 
-// writeTaint writes the taint of a node as it was seen; empty takes it away. It fails
-// with a conflict if anything of the node was changed since: taints are one list, and
-// another one in it must not be lost.
+// writeTaint writes the taint of a node, based on the node as it was seen; empty removes
+// the taint. It fails with a conflict if the node changed since then: taints are one
+// list, and a concurrent change of another taint must not be lost.
 func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value string) error {
 	taints := slices.DeleteFunc(slices.Clone(node.Spec.Taints), e.Taints.owns)
 	if value != "" {
@@ -434,7 +437,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 	return err
 }
 
-// cannotTaint is why a plan is given up whose node cannot be tainted.
+// cannotTaint returns why a plan is given up whose node cannot be tainted.
 func cannotTaint(w store.Work, err error) reasons.Reason {
 	if errors.Is(err, errGone) {
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)

@@ -27,7 +27,7 @@ func (o *office) expectTaints(t *testing.T, want ...string) {
 	}
 }
 
-// writes are the calls that changed a node or failed to.
+// writes returns the calls that changed a node or failed to.
 func (o *office) writes() []string {
 	var out []string
 	for _, c := range o.cluster.made() {
@@ -96,8 +96,8 @@ func TestHoldsWithoutATaint(t *testing.T) {
 	}
 }
 
-// TestTheTaintGoesWithTheHold for whatever reason it ends, before and after its
-// victims are on their way.
+// TestTheTaintGoesWithTheHold: whatever the reason for which the hold ends, before and
+// after its victims are deleted.
 func TestTheTaintGoesWithTheHold(t *testing.T) {
 	for _, end := range []reservations.End{
 		reservations.Bound, reservations.Deleted, reservations.Superseded, reservations.NodeGone,
@@ -140,7 +140,7 @@ func TestTheTaintGoesWithTheHold(t *testing.T) {
 	}
 }
 
-// TestHoldsShareATaint: it is written once, and goes with the last of them.
+// TestHoldsShareATaint: it is written once, and removed with the last hold.
 func TestHoldsShareATaint(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		t.Run(fmt.Sprintf("blind=%t", blind), func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestHoldsShareATaint(t *testing.T) {
 				if err := keptOff(o.cluster.made()); err != nil {
 					t.Error(err)
 				}
-				if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each that is based on what is late
+				if got := o.writes(); !blind && len(got) != 2 || len(got) > 4 { // a conflict for each write that is based on late data
 					t.Errorf("writes %q", got)
 				}
 				o.cluster.forget() // three askers
@@ -194,8 +194,8 @@ func TestOtherTaintsStay(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestATaintOfAnotherScheduler with these plugins is no taint of ours: it is not
-// hidden, not taken away, and no room is made beside it.
+// TestATaintOfAnotherScheduler: the taint of another scheduler with these plugins is not
+// ours. It is neither hidden nor removed, and no victim is deleted on its node.
 func TestATaintOfAnotherScheduler(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		other := corev1.Taint{Key: reservations.HeldTaint, Value: "batch.uid-x", Effect: corev1.TaintEffectNoSchedule}
@@ -255,8 +255,8 @@ func TestATaintThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestATaintThatFailsForAWhile is tried again; effective or not, it is written once
-// and taken away in the end.
+// TestATaintThatFailsForAWhile: the write is retried, whether it took effect or not. The
+// taint is written once and removed in the end.
 func TestATaintThatFailsForAWhile(t *testing.T) {
 	for name, err := range transient() {
 		for _, late := range []bool{false, true} {
@@ -300,7 +300,7 @@ func TestATaintThatFailsForAWhile(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestANodeThatIsGone: no room is made there, and nothing of it is kept.
+// TestANodeThatIsGone: no victim is deleted there, and no data of the node is kept.
 func TestANodeThatIsGone(t *testing.T) {
 	story(t, []string{"a", "v1", "v2"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
@@ -321,8 +321,8 @@ func TestANodeThatIsGone(t *testing.T) {
 	}, taints(TaintAlways))
 }
 
-// TestTaintsThatAreLeft by an earlier process go once this one leads and knows the
-// holds, and not before.
+// TestTaintsThatAreLeft: taints of an earlier process are removed once this one leads and
+// knows the holds, and not before.
 func TestTaintsThatAreLeft(t *testing.T) {
 	left := func(o *office) {
 		o.cluster.nodes.update("n1", func(n *corev1.Node) {
@@ -349,12 +349,12 @@ func TestTaintsThatAreLeft(t *testing.T) {
 		pass(taintInterval + time.Second) // found once
 		o.books.plan(disruptFor("a", "v1"), victimsOf("a", "v1")...)
 		pass(time.Minute)
-		o.expectWrites(t) // the taint that is there is for this hold, too
+		o.expectWrites(t) // the existing taint is for this hold, too
 		o.expectGone(t, "v1")
 	}, taints(TaintIfAllowed))
 }
 
-// TestTheTaintCannotBeTakenBack is told, and tried again.
+// TestTheTaintCannotBeTakenBack: the failure is reported and the removal retried.
 func TestTheTaintCannotBeTakenBack(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		w := disruptFor("a", "v1")
@@ -373,7 +373,7 @@ func TestTheTaintCannotBeTakenBack(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestACallOffTakesTheTaintBack though the node stays held.
+// TestACallOffTakesTheTaintBack: the taint is removed although the node stays held.
 func TestACallOffTakesTheTaintBack(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		o.cluster.setNode("v1", "")
@@ -392,7 +392,8 @@ func TestACallOffTakesTheTaintBack(t *testing.T) {
 	}, taints(TaintIfAllowed))
 }
 
-// TestTaintsAreTakenBackAtTheEnd of a process that leads, and only then.
+// TestTaintsAreTakenBackAtTheEnd: they are removed at the end of a process that leads,
+// and at no other time.
 func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
 	for _, leads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -419,7 +420,7 @@ func TestTaintsAreTakenBackAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestANodeIsHiddenTwice: an informer may transform what it has transformed before.
+// TestANodeIsHiddenTwice: an informer may transform what it has already transformed.
 func TestANodeIsHiddenTwice(t *testing.T) {
 	taints := NewTaints("yunikorn", func() TaintPolicy { return TaintIfAllowed }, nil)
 	hide := func(node *corev1.Node) *corev1.Node {

@@ -15,24 +15,23 @@ import (
 // sparedReason is the reason of the DisruptionTarget of a victim that stays.
 const sparedReason = "PreemptionCalledOff"
 
-// victim is a pod on its way out.
+// victim is a pod to be deleted.
 type victim struct {
 	store.Victim
 	pod *corev1.Pod // as it was last seen; nil before
-	// marked: its DisruptionTarget may say that it goes.
+	// marked is true if its DisruptionTarget may be True.
 	marked bool
-	// sent: a delete failed in a way that it may have come through all the same.
+	// sent is true if a delete failed in a way in which it may have taken effect.
 	sent bool
 	gone bool
-	// err is the latest failure, nil for none; refused: one was final.
+	// err is the latest failure, nil for none. refused is true if one failure was final.
 	err     error
 	refused bool
 }
 
-// letGo makes a victim go: it turns away one that waits in Permit, and deletes
-// every other. It fails with errGone if the victim is gone, with errBinding if it
-// has left Permit and is on its way to its node, and with errHalted before
-// anything is done that is not wanted any more.
+// letGo deletes a victim, or rejects it if it waits in Permit. It fails with errGone if
+// the victim is gone, with errBinding if it has left Permit and is being bound, and with
+// errHalted if the next step is no longer wanted.
 func (d *disruption) letGo(ctx context.Context, v *victim) error {
 	pod, err := d.find(v.Ref)
 	if errors.Is(err, errGone) && v.sent {
@@ -53,8 +52,8 @@ func (d *disruption) letGo(ctx context.Context, v *victim) error {
 	return d.delete(ctx, v)
 }
 
-// reject turns away a victim that has no node: it waits in Permit, or did when it
-// was chosen.
+// reject rejects a victim that has no node: it waits in Permit, or did when it was
+// chosen.
 func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
 	if v.pod.Spec.NodeName != "" {
 		return false, nil // it was bound long ago
@@ -72,7 +71,7 @@ func (d *disruption) reject(ctx context.Context, v *victim) (bool, error) {
 	return rejected, err
 }
 
-// mark writes DisruptionTarget on a victim, unless it is there.
+// mark writes DisruptionTarget on a victim, unless it is already there.
 func (d *disruption) mark(ctx context.Context, v *victim) error {
 	if isMarked(v) {
 		v.marked = true
@@ -84,7 +83,7 @@ func (d *disruption) mark(ctx context.Context, v *victim) error {
 	})
 }
 
-// delete deletes a victim, and tells on it for whom.
+// delete deletes a victim, and writes an event on it that names the asker.
 func (d *disruption) delete(ctx context.Context, v *victim) error {
 	var begun bool
 	err := d.step(ctx, func(ctx context.Context) error {
@@ -98,7 +97,7 @@ func (d *disruption) delete(ctx context.Context, v *victim) error {
 	return err
 }
 
-// target is the DisruptionTarget of a victim.
+// target returns the DisruptionTarget of a victim.
 func (d *disruption) target(v *victim, status corev1.ConditionStatus, reason, message string) corev1.PodCondition {
 	since := metav1.NewTime(d.Clock.Now())
 	if c := conditionOf(v.pod, corev1.DisruptionTarget); c != nil && c.Status == status {
@@ -109,15 +108,15 @@ func (d *disruption) target(v *victim, status corev1.ConditionStatus, reason, me
 	}
 }
 
-// isMarked tells whether the victim was seen with the DisruptionTarget of this plan.
+// isMarked reports whether the victim was seen with the DisruptionTarget of this plan.
 func isMarked(v *victim) bool {
 	c := conditionOf(v.pod, corev1.DisruptionTarget)
 	return c != nil && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler && c.Message == v.Note
 }
 
-// spare takes the marks of those that are left back. It does what it can: a
-// mark that stays on a living pod is taken back by the cluster's disruption
-// controller after two minutes.
+// spare clears the marks of the victims that are left, as far as possible. A mark that
+// stays on a running pod is cleared by the cluster's disruption controller after two
+// minutes.
 func (d *disruption) spare(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, v := range d.left {
@@ -141,9 +140,9 @@ func (d *disruption) spare(ctx context.Context) {
 	all.Wait()
 }
 
-// tellVictim tells on a victim for whom it goes.
+// tellVictim writes an event on a victim that names the asker for which it is deleted.
 func (d *disruption) tellVictim(v *victim) {
-	asker, _ := d.find(d.work.Ref) // nil where it is gone
+	asker, _ := d.find(d.work.Ref) // nil if it is gone
 	profile := v.pod.Spec.SchedulerName
 	if asker != nil {
 		profile = asker.Spec.SchedulerName
