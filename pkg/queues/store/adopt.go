@@ -11,18 +11,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// What is written on an asker is the truth for whoever has not made its hold: the
-// next process, and one that stands by. Who made it knows better.
+// The hold that is written on a preemptor is authoritative for every process that did not
+// make the hold: the next process, and a standby. The process that made the hold uses its
+// own state.
 
-// adoptAll takes up the holds that an earlier process has written, in the order
-// in which they began. Pods that run are placed before.
+// adoptAll adopts the holds that an earlier process has written, in the order in which
+// they began. Running pods are placed before.
 func (s *Store) adoptAll(now time.Time) {
 	for _, p := range s.claimants() {
 		s.adopt(p, now)
 	}
 }
 
-// foretell follows what is written on pods before Start.
+// foretell records the holds that are written on pods before Start.
 func (s *Store) foretell(event *Pod) {
 	if s.early == nil {
 		return
@@ -38,12 +39,13 @@ func (s *Store) foretell(event *Pod) {
 		Asker: event.UID, Namespace: event.Namespace, Name: event.Name, Node: c.Node, Since: c.Since,
 		Request: event.Request, Priority: event.Priority, Required: event.RequiredNode != "", Chosen: c.Victims,
 	}
-	if s.early.Place(h) == nil { // else it is none
+	if s.early.Place(h) == nil { // an invalid claim is ignored
 		s.heldAnew = true
 	}
 }
 
-// claimants are the pods with a claim, the earliest first.
+// claimants are the pods with a claim (a hold written in their condition), earliest
+// first.
 func (s *Store) claimants() []*pod {
 	var out []*pod
 	for _, p := range s.pods {
@@ -57,7 +59,7 @@ func (s *Store) claimants() []*pod {
 	return out
 }
 
-// adopt takes up the hold that is written on a pod, or has it taken back.
+// adopt takes up the hold that is written on a pod, or releases it if it cannot.
 func (s *Store) adopt(p *pod, now time.Time) {
 	if p.Claim == nil || p.asks.holds || p.Foreign && p.RequiredNode == "" {
 		return
@@ -88,15 +90,15 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
 		s.supersede(s.nodes[placed.Node], now)
-		s.rest(p, now) // it finds out anew whom it waits for
+		s.rest(p, now) // it determines again which pods it waits for
 		return
 	}
 	s.wakeHolder(p, now)
 }
 
-// claimed is the hold that is written on a pod. A victim that is in an earlier
-// claim, too, goes for that one: the later claim was taken back, and the process
-// that did so did not live to write it.
+// claimed returns the hold that is written on a pod. A victim that is also in an earlier
+// claim belongs to that one: the later hold was taken back by a process that stopped
+// before it wrote so.
 func (s *Store) claimed(p *pod) reservations.Hold {
 	c := p.Claim
 	h := reservations.Hold{
@@ -116,8 +118,9 @@ func (s *Store) claimed(p *pod) reservations.Hold {
 	return h
 }
 
-// follow follows what is written on a pod while another process leads. Who leads
-// is told of its own claims; what it does not know is from the process before.
+// follow handles changes of what is written on a pod. A standby follows the leader's
+// holds. The leader gets its own claims back as events and adopts only those it does not
+// know, which are from an earlier process.
 func (s *Store) follow(p *pod, now time.Time) {
 	switch {
 	case !s.started:
@@ -134,8 +137,8 @@ func (s *Store) follow(p *pod, now time.Time) {
 	s.adopt(p, now)
 }
 
-// isAsClaimed tells whether a hold is what is written on its asker. It is not any
-// more once a victim is free that went for another one when it was taken up.
+// isAsClaimed tells whether a hold equals what is written on its preemptor. It no longer
+// does if a victim that belonged to another hold at adoption has become free since.
 func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 	c := p.Claim
 	if c == nil || c.Node != h.Node || !c.Since.Equal(h.Since) || c.Decision != h.Decision {
@@ -147,10 +150,10 @@ func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 	})
 }
 
-// lead begins to lead: what other processes have written is taken up as after a
-// restart. That a hold is over of which nothing is seen on its asker is written: this
-// process may have led before, and not have seen yet what it wrote then. Where another
-// claim is seen, that one takes its place.
+// lead begins to lead: it adopts what other processes have written, as after a restart. A
+// hold of this process that is not seen on its preemptor is released, and the release is
+// written, because this process may have led before without having seen its own last
+// writes. If another claim is seen there, it replaces the hold.
 func (s *Store) lead(now time.Time) {
 	var unseen []Work
 	for _, p := range s.sortedPods() {
@@ -173,18 +176,18 @@ func (s *Store) lead(now time.Time) {
 	s.recallAll(now)
 }
 
-// mayNotHold tells whether a pod cannot begin to hold a node, for this process does
-// not lead as far as the store knows. The scheduler may take a pod before the store
-// is told that it leads, or after it was told that it does not. A hold of then would
-// be written nowhere, and be over without anybody being told as soon as the store
-// looks what is written.
+// mayNotHold tells whether a pod must not begin to hold a node because the store does not
+// know that this process leads. The scheduler may take a pod before the store learns that
+// it leads, or after it learns that it does not. A hold made then would not be written,
+// and would end without a message as soon as the store reads what is written.
 func (s *Store) mayNotHold(p *pod) bool { return s.standby && !p.asks.holds }
 
 func notLeading() reasons.Reason {
 	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
 }
 
-// resume has what is left of all holds written, for who wrote it may have stopped.
+// resume queues again all unfinished writes of holds, because the writer may have
+// stopped.
 func (s *Store) resume() {
 	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {

@@ -11,19 +11,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 )
 
-// Room goes to the pod that could preempt for it. The order sees to that when a pod is
-// let through (order.CompareQueues, criterion 2). It is decided once more when a pod has
-// found a node: since it was let through, pods may have come that criterion 2 puts before
-// it, and pods that back off are out of the order. If one of them fits the node and would
-// not fit it beside the pod, the pod waits, in the order, and the others go first.
+// Room goes to the pod that could preempt for it. The order ensures that when a pod is
+// admitted (order.CompareQueues, criterion 2). It is checked again when a pod has found a
+// node, for two reasons: pods that criterion 2 puts before it may have come since its
+// admission, and backing-off pods are not in the order. If such a pod fits the node, but
+// not beside the pod that found it, the pod goes back to the order and the others go
+// first.
 //
 //	admitted, found a node ──── none is ahead ────► assumed
 //	   │
-//	   └── ahead fits the node ─► waiting; one that backs off goes to waiting, too
+//	   └── ahead fits the node ─► waiting; a backing-off pod ahead goes to waiting, too
 //
-// Amounts decide here. A pod that is ahead and that the filters refuse is tried once,
-// since it backs off no more, and the pod that waited takes the room after that. Pods that
-// hold a node, that can run on one node only, and members of PodGroups do not wait here.
+// Amounts decide here. If the filters refuse a pod that is ahead, it is tried only once,
+// because it no longer backs off, and the pod that waited gets the room after that. Pods
+// that hold a node, pods that can run on one node only, and members of PodGroups do not
+// wait here.
 
 // ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (s *Store) ahead(p *pod, node string) []*pod {
@@ -53,8 +55,8 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	return out
 }
 
-// isAhead tells whether criterion 2 puts an admitted pod before another one, which has
-// these sides.
+// isAhead tells whether criterion 2 puts the admitted pod w before p, which has the given
+// sides.
 func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
 	path, exposed := map[queues.ID]int{}, []int64{}
 	at := int64(p.Priority)
@@ -66,7 +68,7 @@ func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
 	at, level := int64(w.Priority), 0
 	for q := range s.draft.Ancestors(w.app.leaf) {
 		if _, same := path[q.ID]; same {
-			return false // one of them is in the queue of the other one
+			return false // one queue contains the other
 		}
 		at = queues.Exposed(at, q.Policies)
 		if above, common := path[q.Parent]; common && above > 0 {
@@ -91,7 +93,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		case cooling:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case admitted: // it is tried before the pod comes again, if the scheduler's queue sorts it so
+		case admitted: // tried before p, if the scheduler's queue sorts it first
 			key, _ := s.keys.get(w.UID)
 			inFlight = inFlight || key.Rank >= rank
 		}
@@ -106,8 +108,8 @@ func (s *Store) putBack(p *pod) bool {
 	return true
 }
 
-// backInOrder puts an admitted pod back into the order if another one that may run is
-// first there then.
+// backInOrder puts an admitted pod back into the order if another pod that may run is
+// then first. Otherwise the pod stays admitted.
 func (s *Store) backInOrder(p *pod, now time.Time) bool {
 	s.putBack(p)
 	s.unblock()

@@ -6,13 +6,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// annex is a further order, of pods that are out of the order proper. It is
-// small, and mostly empty: what queues and applications use is told to it only
-// while it has pods.
+// annex is an additional order, of pods that are not in the main order. It is small and
+// mostly empty, so it gets the usage of queues and applications only while it has pods.
 type annex struct {
 	index *order.Index
 	apps  map[*app]*order.App
-	// used is what counts as used in this order, stays the part of it that no plan takes.
+	// used is what counts as used in this order; stays is the part of it that no plan
+	// takes.
 	used, stays func(*queues.Queue) resources.Vector
 }
 
@@ -32,7 +32,7 @@ func (x *annex) push(s *Store, p *pod) *order.Ask {
 	return ask
 }
 
-// tell tells what an application and its queues use.
+// tell updates the usage of an application and its queues.
 func (x *annex) tell(tree *queues.Draft, a *app) {
 	if x.index.Eligible() == 0 {
 		return
@@ -59,7 +59,7 @@ func (x *annex) setQueue(q *queues.Queue) {
 	x.index.SetUsed(q.ID, x.used(q), x.stays(q))
 }
 
-// indexQueue tells all orders a queue whose settings they do not know.
+// indexQueue gives a queue to all orders that do not have its current settings.
 func (s *Store) indexQueue(q *queues.Queue) {
 	if s.index.Has(q.ID, q.Settings) {
 		return

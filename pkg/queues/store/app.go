@@ -12,56 +12,55 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// appName identifies an application: IDs are chosen by users, so two
-// namespaces may use the same one without sharing a queue.
+// appName identifies an application. Users choose application IDs, so two namespaces may
+// use the same ID without sharing a queue.
 type appName struct {
 	namespace, id string
-	// queue is what the pods say of their queue, where the ID was generated for
-	// them: they share an application only if they name the same one.
+	// queue is the queue named by the pods, if their ID was generated. Such pods share an
+	// application only if they name the same queue.
 	queue string
 }
 
-// inLeaf is the name inside one leaf, where it does not matter how the queue was named.
+// inLeaf is the name inside one leaf, where the queue named by the pods does not matter.
 func (n appName) inLeaf() appName { return appName{namespace: n.namespace, id: n.id} }
 
 func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.queue }
 
-// app is an application: the pods with one application ID in one queue. It is
-// charged to the user of its first pod and stays in the queue of its first pod
-// as long as it has any.
+// app is an application: the pods with one application ID in one queue. It is charged to
+// the user of its first pod, and stays in that pod's queue as long as it has pods.
 type app struct {
 	name      appName
 	aliases   []appName // other names under which it is in Store.apps
 	leaf      queues.ID
 	owner     queues.Owner
-	groups    []string // of the user, as the first pod had them
+	groups    []string // of the user, from the first pod
 	submitted time.Time
 	ordered   *order.App
 	standing  *standing
-	twins     map[twinsKey]*twins // nil before one of its pods found no node
+	twins     map[twinsKey]*twins // nil until one of its pods found no node
 
-	living ranking.Heap[*seniority] // its pods that are not about to be deleted, the oldest first
-	owned  map[types.UID]int        // how many of its pods a pod owns
+	living ranking.Heap[*seniority] // its pods that are not being deleted, oldest first
+	owned  map[types.UID]int        // number of its pods that a pod owns
 
-	pods        int // all, of any state but unplaced
-	slots       int // admitted
-	allocations int // assumed or bound
+	pods        int // all states except unplaced
+	slots       int // in state admitted
+	allocations int // in state assumed or bound
 	used        queues.Usage
 	// running is set when its first pod is bound and stays until the last pod is gone.
 	running bool
-	// counted is true while the application counts against maxapplications:
-	// it is running, or one of its pods is on the way.
+	// counted is true while the application counts against maxapplications: it is
+	// running, or one of its pods is admitted or allocated.
 	counted bool
-	// What readers are told: a number, whether they were shown it, its place in
-	// register.apps, when it was given its queue and when its first pod was bound,
-	// and the most it used of each type.
+	// What readers see: a number, whether it was published, its index in register.apps,
+	// when it was given its queue, when its first pod was bound, and its peak use of each
+	// type.
 	serial          uint64
 	shown           bool
 	marked          int
 	accepted, began time.Time
 	mostUsed        resources.Vector
-	told            *AppName // its name in the chronicle
-	// warned is set once somebody is to be told that its gang is ignored.
+	told            *AppName // its name in events (chronicle.go)
+	// warned is set once a warning that its gang is ignored was issued.
 	warned bool
 }
 
@@ -83,8 +82,8 @@ func (s *Store) join(a *app, p *pod) {
 	}
 }
 
-// leave takes a pod, uncharged by now, out of its application and ends the
-// application when it was the last one.
+// leave takes a pod, already uncharged, out of its application. It ends the application
+// when the pod was the last one.
 func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
 	s.live(p, false)
@@ -129,7 +128,7 @@ func (s *Store) leaveForGood(p *pod, now time.Time) {
 	s.leave(p, now)
 }
 
-// growMost follows the most that the application used.
+// growMost updates the peak use of the application.
 func (a *app) growMost(more resources.Vector) {
 	if more.IsZero() || a.mostUsed.Covers(a.used.Allocated) {
 		return
@@ -138,8 +137,8 @@ func (a *app) growMost(more resources.Vector) {
 }
 
 // joinable returns the record that a new pod of an application joins: the oldest one
-// whose queue takes pods; nil if there is none. A pod that waits does not join what
-// runs in the recovery queue, which has no quota.
+// whose queue takes pods; nil if there is none. A pending pod does not join a record in
+// the recovery queue, because that queue has no quota.
 func (s *Store) joinable(name appName, running bool) *app {
 	var recovered *app
 	for _, a := range s.apps[name] {
@@ -153,9 +152,9 @@ func (s *Store) joinable(name appName, running bool) *app {
 	return recovered
 }
 
-// rejoin returns the record that an application that was placed in a leaf has there, nil
-// if it has none. It has one under another name where an ID was generated for the pods of
-// a namespace, and they write the name of their queue in several ways.
+// rejoin returns the record that a placed application has in the leaf; nil if it has
+// none. The record may be under another name: with an ID generated for the pods of a
+// namespace, the pods may write the name of their queue in several ways.
 func (s *Store) rejoin(leaf queues.ID, name appName) *app {
 	a := s.leaves[leaf][name.inLeaf()]
 	if a != nil && !slices.Contains(s.apps[name], a) {
@@ -186,7 +185,7 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	return a
 }
 
-// count brings what the application counts as running in line.
+// count updates whether the application counts as running.
 func (s *Store) count(a *app) {
 	counts := a.running || a.slots > 0 || a.allocations > 0
 	if counts == a.counted {
@@ -201,12 +200,12 @@ func (s *Store) count(a *app) {
 	}
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Running += d })
 	s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { u.Running += d })
-	if !counts { // another one may start
+	if !counts { // another application may start
 		s.release(a.leaf)
 	}
 }
 
-// class is what verdicts on the application depend on, see judge.
+// class is what quota verdicts on the application depend on; see judge.
 func (s *Store) class(a *app) order.Class {
 	c := order.Class{Counted: a.counted}
 	if s.draft.Queue(a.leaf).PathLimited {

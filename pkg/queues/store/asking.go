@@ -13,34 +13,34 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// asking says when pods that are stuck are to have a plan made for them, though
-// nothing happens that would bring them back (P1, P2):
+// asking is the preemption queue. It decides when stuck pods get a plan although no event
+// would bring them back (P1, P2):
 //
 //	           due: the delay ended,         first of the order, and
-//	           or the retry interval         nobody else is being tried
+//	           or the retry interval         no other pod is being tried
 //	armed ───────────────────────────► in order ─────────────────────► admitted
 //	  ▲  ▲                                │                               │ PostFilter
 //	  │  └────────────────────────────────┘                               │
-//	  │    not stuck any more, or law 4 is not met                        │
+//	  │    no longer stuck, or law 4 is not met                           │
 //	  └───────────────────────────────────────────────────────────────────┘
-//	       refused: after the retry interval, or what was named changed
+//	       refused: after the retry interval, or a watched queue or node changed
 //
-// The order is the hierarchical one on what queues use and expect. One pod is
-// tried at a time, for each plan changes whose turn it is; the window does not
-// count for it. A pod that gets a hold is not armed while it has it.
+// The order is the hierarchical one on the used and expected amounts of queues. One pod
+// is tried at a time, because each plan changes the order; the window does not limit it.
+// A pod with a hold is not armed.
 type asking struct {
 	due   ranking.Heap[*entry]
 	order annex
 	// current is the pod whose cycle is under way; nil for none.
 	current *pod
-	// watching are the pods that a change of a queue or node may help, stirred the
+	// watching are the pods that a change of a queue or node may help; stirred are the
 	// queues and nodes that changed.
 	watching map[named]map[*pod]struct{}
 	stirred  map[named]struct{}
-	// during are those that changed while the plan is made that is under way: it may
-	// be refused for what is so no more. Nil while none is.
+	// during are the queues and nodes that changed while the current plan is made: a
+	// refusal may rest on their old state. Nil while no plan is made.
 	during map[named]struct{}
-	// settled is when the stirred ones were looked at last.
+	// settled is when stirred was last processed.
 	settled time.Time
 	toil    toil
 }
@@ -53,45 +53,45 @@ func newAsking() asking {
 	}
 }
 
-// asks is what a pod knows of making room for it.
+// asks is the preemptor state of a pod.
 type asks struct {
-	due     *entry     // in asking.due
-	ask     *order.Ask // in asking.order
+	due     *entry     // entry in asking.due
+	ask     *order.Ask // entry in asking.order
 	holds   bool       // it has a hold
-	triedAt time.Time  // of the last plan
-	retryAt time.Time  // no plan before
+	triedAt time.Time  // time of the last plan
+	retryAt time.Time  // no plan before this time
 	refused reasons.Reason
 	losses  losses
 	watches []named
-	over    bool // the cycle that is under way was refused by a quota
+	over    bool // a quota refused the current cycle
 	sweep   sweep
-	missed  int    // cycles that failed though the hold was clear
+	missed  int    // cycles that failed although the hold was clear
 	began   uint32 // Store.arrivals when its hold began
-	// ended is when the latest hold began that is over. Claims of then, or from
-	// before, are echoes.
+	// ended is when the latest ended hold had begun. Claims with that or an earlier time
+	// are echoes of ended holds.
 	ended time.Time
-	// decision is what led to its hold; nil for none, or after a restart. byFilters
-	// are the victims without whose going it had room by amounts when the decision
-	// was made: only the filters know why they go.
+	// decision is what led to the pod's hold; nil for none, or after a restart. byFilters
+	// are the victims that are not needed by amounts, as of the decision: only the
+	// filters know why they must go.
 	decision  *victims.Decision
 	byFilters []types.UID
-	required  *required.Decision // of a pod that requires a node
-	// toldAt is when people were told last what such a pod waits for, decidedAt when
+	required  *required.Decision // the decision for a pod that requires a node
+	// toldAt is when users were last told what such a pod waits for; decidedAt is when
 	// the last decision was made.
 	toldAt, decidedAt time.Time
-	// awaits is its node, when a change of that may help; sawNode the generation of
-	// it that the last decision was made on. It is hopeless if the pod would not have
-	// fitted even without all who may go.
+	// awaits is the pod's node, if a change of it may help; sawNode is the node's
+	// generation at the last decision. hopeless: the pod would not fit the node even
+	// without all possible victims.
 	awaits   *node
 	sawNode  uint64
 	hopeless bool
-	// called: it is of no queue, and was let through since it holds its node.
+	// called: a pod of no queue was let through since it holds its node.
 	called bool
 }
 
 func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outside}} }
 
-// empty tells whether it has nothing that anybody could still ask for.
+// empty tells whether the preemptor state has nothing worth keeping.
 func (a *asks) empty() bool {
 	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || !a.losses.placedAt.IsZero() || a.over
 	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.hopeless || a.called
@@ -100,10 +100,10 @@ func (a *asks) empty() bool {
 	return a.due.at == ranking.Outside && !tried && !watched && !decided
 }
 
-// arm has a pod looked at, at a time; not before its delay has ended.
+// arm schedules a check of a pod at a time, but not before its delay has ended.
 func (s *Store) arm(p *pod, at time.Time) {
 	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts || p.RequiredNode != "" {
-		return // for pods that require a node see required.go
+		return // pods that require a node: see required.go
 	}
 	if end := s.delayEnd(p); at.Before(end) {
 		at = end
@@ -113,19 +113,19 @@ func (s *Store) arm(p *pod, at time.Time) {
 	s.asking.due.Update(p.asks.due, true)
 }
 
-// keepAsking sees to it that a pod is looked at again.
+// keepAsking arms a pod unless a check of it is already due.
 func (s *Store) keepAsking(p *pod) {
 	if !p.willAsk() {
 		s.arm(p, p.asks.retryAt)
 	}
 }
 
-// willAsk tells whether a pod is going to be looked at.
+// willAsk tells whether a check of a pod is due, queued or triggered by a watch.
 func (p *pod) willAsk() bool {
 	return p.asks.due.at != ranking.Outside || p.asks.ask != nil || len(p.asks.watches) > 0
 }
 
-// disarm: a pod that is gone, has a node or a hold, is not looked at.
+// disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (s *Store) disarm(p *pod) {
 	s.asking.due.Update(p.asks.due, false)
 	s.leaveAsking(p)
@@ -140,19 +140,19 @@ func (s *Store) leaveAsking(p *pod) {
 	}
 }
 
-// delayEnd is when the pod's leaf lets it preempt (P1).
+// delayEnd is when the preemption delay of the pod's leaf ends (P1).
 func (s *Store) delayEnd(p *pod) time.Time {
 	return p.Created.Add(s.draft.Queue(p.app.leaf).Policies.PreemptionDelay)
 }
 
-// later is when a pod that need not be looked at now is looked at again. Many
-// pods share the moment.
+// later is the time of the next check of a pod that needs none now. Times are rounded, so
+// that many pods share one.
 func (s *Store) later(now time.Time) time.Time {
 	return now.Add(s.preemption.RetryInterval).Truncate(atMostEvery).Add(atMostEvery)
 }
 
-// tickAsking puts the pods whose time has come into the order. When the delay of
-// very many ends at once the next Tick, which is due, goes on.
+// tickAsking puts due pods into the order. If the delays of very many pods end at once,
+// the next Tick goes on; it is due at once.
 func (s *Store) tickAsking(now time.Time) {
 	s.asking.toil.rest(now)
 	room := s.asking.toil.room(s.asking.order.index.Eligible())
@@ -169,11 +169,11 @@ func (s *Store) tickAsking(now time.Time) {
 	}
 }
 
-// mostLooks bounds the pods that are looked at while nobody else can use the store.
+// mostLooks bounds the pods that are checked in one hold of the lock.
 const mostLooks = 1000
 
-// worthAPlan tells whether a plan is worth making for a pod. If not it sees to
-// it that the pod is looked at again when one may be.
+// worthAPlan tells whether a plan is worth making for a pod. If not, it arms the pod or
+// watches what may change that.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	from, _ := s.planFrom(p)
 	again := latest(s.delayEnd(p), latest(p.asks.retryAt, from))
@@ -183,7 +183,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	switch {
 	case again.After(now):
 		s.arm(p, again)
-	case !s.spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until they count
+	case !s.spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !s.mayAsk(p):
 		s.watch(p, s.pathOf(p))
 	case p.apart():
@@ -196,7 +196,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	return false
 }
 
-// pathOf are the queues of a pod's path, below root.
+// pathOf returns the queues on a pod's path, below root.
 func (s *Store) pathOf(p *pod) []named {
 	var out []named
 	for q := range s.draft.Ancestors(p.app.leaf) {
@@ -207,8 +207,8 @@ func (s *Store) pathOf(p *pod) []named {
 	return out
 }
 
-// stuck tells whether a pod waits for room that others have: no node took it, or
-// the max of a queue above its leaf is used up.
+// stuck tells whether a pod waits for room that others use: no node took it, or the max
+// of a queue above its leaf is used up.
 func (s *Store) stuck(p *pod) bool {
 	switch p.state {
 	case parked, cooling:
@@ -223,8 +223,8 @@ func (s *Store) stuck(p *pod) bool {
 	return false
 }
 
-// mayAsk tells whether law 4 can be met: some queue of the pod's path, below
-// root, is under what it guarantees of something that the pod requests.
+// mayAsk tells whether law 4 can be met: some queue on the pod's path, below root, is
+// under its guarantee in something that the pod requests.
 func (s *Store) mayAsk(p *pod) bool {
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		if q.IsRoot() {
@@ -244,13 +244,13 @@ func (s *Store) mayAsk(p *pod) bool {
 	return false
 }
 
-// askingDue is when Tick has something to do for pods that ask; zero for never.
+// askingDue is when Tick next has work for the preemption queue; zero for never.
 func (s *Store) askingDue() time.Time {
 	first, ok := s.asking.due.First()
 	switch t := &s.asking.toil; {
 	case !t.tired && ok:
 		return first.when
-	case !t.tired, s.asking.current != nil: // then, it goes on when that cycle is over
+	case !t.tired, s.asking.current != nil: // goes on when the current cycle is over
 		return time.Time{}
 	case s.asking.order.index.Eligible() > 0:
 		return t.paid
@@ -260,8 +260,8 @@ func (s *Store) askingDue() time.Time {
 	return time.Time{}
 }
 
-// fillAsking lets the first pod of the order through to have a plan made, if
-// nobody else is being tried.
+// fillAsking lets the first pod of the preemption queue through to have a plan made, if
+// no other pod is being tried.
 func (s *Store) fillAsking(now time.Time) {
 	s.settleStirred(now)
 	s.asking.toil.rest(now)
@@ -279,14 +279,14 @@ func (s *Store) fillAsking(now time.Time) {
 			s.arm(p, at)
 			continue
 		}
-		// Whatever comes of it: not again before that.
+		// Whatever the result, the pod is not tried again before that.
 		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
 		s.asking.current = p
 		s.letThrough(p, now)
 	}
 }
 
-// letThrough admits a stuck pod, whatever the window and the order say.
+// letThrough admits a stuck pod regardless of the window and the order.
 func (s *Store) letThrough(p *pod, now time.Time) {
 	if p.Foreign {
 		p.asks.called = true

@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Attempt is what a plan for a pod is made on. It does not change any more.
+// Attempt is the input of a plan for a pod. It is immutable.
 type Attempt struct {
 	World *victims.World
 	Ask   *victims.Ask
@@ -22,10 +22,9 @@ type Attempt struct {
 	Strict bool
 }
 
-// Attempt answers whether a plan may be made for a pod that no node took, or that
-// a quota refused, and on what; else why not. inPermit are pods that wait for a
-// Permit plugin: they may be victims though they are not bound. Kind is as in
-// [Store.Failed].
+// Attempt returns the input of a plan for a pod that no node took or that a quota
+// refused, or the reason why no plan may be made. inPermit are pods that wait in a Permit
+// plugin: they may be victims although they are not bound. kind is as in [Store.Failed].
 func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now time.Time) (*Attempt, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -53,7 +52,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	s.setInPermit(p, inPermit)
 	p.asks.triedAt = now
 	s.asking.during = map[named]struct{}{}
-	ask := s.askOf(p) // before the world: it may bring a type that nothing has had yet
+	ask := s.askOf(p) // before the snapshot: it may add a resource type
 	ask.Group = s.groupFor(p)
 	w := s.planningWorld()
 	s.setFree(ask.Group, p, nil)
@@ -61,7 +60,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	return &Attempt{Ask: ask, World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
-// mayPlan is the gates before a plan.
+// mayPlan runs the checks before a plan.
 func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if why := s.never(p); !why.None() {
 		return why
@@ -83,7 +82,7 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	return why
 }
 
-// never says why no plan is ever made for a pod, as things are configured.
+// never returns why no plan is ever made for a pod under the current configuration.
 func (s *Store) never(p *pod) reasons.Reason {
 	switch {
 	case p.NeverPreempts:
@@ -94,12 +93,12 @@ func (s *Store) never(p *pod) reasons.Reason {
 	return notOffered(p.Pod)
 }
 
-// gate says why no plan is made for a pod now, and when one may be; zero where
-// that is not a matter of time.
+// gate returns why no plan is made for a pod now, and when one may be made; zero if time
+// does not decide that.
 func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time) {
 	leaf := s.draft.Queue(p.app.leaf)
 	if end := s.delayEnd(p); end.After(now) {
-		if !s.mayAsk(p) { // nobody will look at the pod when the delay ends
+		if !s.mayAsk(p) { // no check of the pod follows the end of the delay
 			return notOwed(leaf), time.Time{}
 		}
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
@@ -123,13 +122,13 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	return reasons.Reason{}, time.Time{}
 }
 
-// notOwed is why nobody makes room for a pod of a queue that has what it is guaranteed.
+// notOwed is the refusal of a preemptor whose queue already has its guarantee.
 func notOwed(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
 
-// lastRefused is when and why a plan for the pod, or one of its twins, came to
-// nothing.
+// lastRefused returns when and why a plan for the pod, or for another pod of its
+// equivalence class, failed.
 func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 	at, why = p.asks.triedAt, p.asks.refused
 	if t := p.twins; t != nil && t.triedAt.After(at) {
@@ -138,8 +137,8 @@ func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 	return at, why
 }
 
-// judgeLimits is the verdict of what preemption never makes room in: the limits
-// of users and groups, and maxapplications (law 7).
+// judgeLimits checks the quotas that preemption never makes room in: the limits of users
+// and groups, and maxapplications (law 7).
 func (s *Store) judgeLimits(p *pod) queues.Verdict {
 	if v := s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated); !v.OK() {
 		return v
@@ -158,13 +157,13 @@ func (s *Store) paced(p *pod, until time.Time) reasons.Reason {
 	return s.full()
 }
 
-// full is why no more pods are preempted in this round.
+// full is the reason that no more pods are preempted in this round.
 func (s *Store) full() reasons.Reason {
 	return reasons.New(reasons.PreemptionPaced, "at most %d pods may be preempted within %v; the pod is planned for in the next round",
 		s.preemption.MaxVictims, s.preemption.Round)
 }
 
-// wait is how long it is until a time, for people.
+// wait is the time left until a given time, rounded for messages.
 func wait(until, now time.Time) time.Duration {
 	d := until.Sub(now)
 	if d > time.Second {
@@ -173,8 +172,9 @@ func wait(until, now time.Time) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// setInPermit notes which pods wait for a Permit plugin, and may go for an asker. Those
-// of its own PodGroup may not: it would have room, and the group lack them.
+// setInPermit notes which pods wait in a Permit plugin and may be victims of a preemptor.
+// Pods of its own PodGroup may not: the preemptor would get room, but its group would
+// lack a member.
 func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
@@ -192,10 +192,10 @@ func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	s.waitingInPermit = waits
 }
 
-// Decline tells that a plan came to nothing, or that the pod fits a node once pods that
-// leave anyway are gone. That room is not held: it is for the pod that is first in the
-// order then. The pod is planned for again when the node changes. Decline returns what
-// people are told.
+// Decline says that a plan failed, or that the pod fits a node once pods that leave
+// anyway are gone. That room is not held: it goes to the pod that is then first in the
+// order. The pod is planned for again when the node changes. Decline returns the reason
+// shown to users.
 func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -225,8 +225,9 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	return why
 }
 
-// roomAwaited says what a pod waits for that fits a node without victims, which changes end
-// that, and after which time the pod is planned for without such a change.
+// roomAwaited is for a pod that fits a node without victims. It returns the room that the
+// pod waits for, the changes that end the wait, and after which time the pod is planned
+// for without such a change.
 func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []named, retry time.Duration) {
 	watched, retry = []named{{queue: queues.NoQueue, node: node}}, s.preemption.RetryInterval
 	leaving := s.awaitedOfQueues(p)
@@ -251,8 +252,8 @@ func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []
 		node, strings.Join(until, ", and ")), watched, retry
 }
 
-// whoLeaves names pods that leave, with their nodes where those are other ones, and says
-// when the last of them is gone.
+// whoLeaves lists leaving pods, with their nodes if not the given one, and the time when
+// the last of them is gone.
 func (s *Store) whoLeaves(uids []types.UID, node string) string {
 	slices.Sort(uids)
 	var names []string
@@ -272,8 +273,8 @@ func (s *Store) whoLeaves(uids []types.UID, node string) string {
 	return listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
-// planned is the pod that a plan was made for, or why that means nothing any more: it
-// went meanwhile, or was bound by somebody else.
+// planned returns the pod that a plan was made for, or why the plan no longer applies:
+// the pod is gone or has a node.
 func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 	p, known := s.pods[uid]
 	switch {
@@ -285,8 +286,8 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 	return p, reasons.Reason{}
 }
 
-// named are the queues and nodes whose change may lift a refusal. Root is not one
-// of them: it changes with every pod, and the retry interval is for that.
+// named returns the queues and nodes whose change may lift a refusal. Root is left out
+// because it changes with every pod; the retry interval covers it.
 func (s *Store) named(d *victims.Decision) []named {
 	var out []named
 	for _, path := range d.Named {

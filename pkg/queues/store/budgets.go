@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Health is what a pod is to the disruption budgets that cover it.
+// Health is how the disruption budgets that cover a pod count it.
 type Health uint8
 
-// NotStarted is a pod whose phase is Pending: no budget counts or guards it. Unready
-// runs and is not ready: no budget counts it as healthy.
+// NotStarted is a pod in phase Pending: budgets neither count nor guard it. Unready runs
+// and is not ready: no budget counts it as healthy.
 const (
 	NotStarted Health = iota
 	Unready
@@ -50,8 +50,8 @@ func (s *Store) touchNamespace(namespace string) {
 	}
 }
 
-// disruptionsLeft is what the budgets still allow, for [victims.World]. Victims of
-// plans in force count as gone where inForce is true.
+// disruptionsLeft is what the budgets still allow, for [victims.World]. Victims of plans
+// in force count as gone if inForce is true.
 func (s *Store) disruptionsLeft(inForce bool) []int64 {
 	s.budgets.recount(s.guardedPods())
 	return s.budgets.left(inForce)
@@ -72,7 +72,7 @@ func (p *pod) guarded() guarded {
 	return guarded{namespace: p.Namespace, name: p.Name, labels: p.Labels, part: p.budgetPart()}
 }
 
-// budgetPart is what the pod is in the sums of budgets.
+// budgetPart is how the pod counts in the sums of budgets.
 func (p *pod) budgetPart() part {
 	switch {
 	case p.Health != Ready || p.Deleting:
@@ -83,11 +83,11 @@ func (p *pod) budgetPart() part {
 	return isHealthy
 }
 
-// budgetsFor lists the numbers of disruptionsLeft that a disruption of the pod
-// counts against.
+// budgetsFor lists the indexes in disruptionsLeft that a disruption of the pod counts
+// against.
 func (s *Store) budgetsFor(p *pod) []int { return s.budgets.over(p.guarded(), p.Health) }
 
-// recounted makes a change of a known pod and keeps the sums of budgets right.
+// recounted runs a change of a known pod and updates the sums of budgets.
 func (s *Store) recounted(p *pod, change func()) {
 	if len(s.budgets.of[p.Namespace]) == 0 {
 		change()
@@ -103,7 +103,8 @@ func (s *Store) recounted(p *pod, change func()) {
 	s.budgets.count(after, 1)
 }
 
-// takeOver takes over an event of a known pod. Plans see the pod differently if budgets do.
+// takeOver takes over an event of a known pod. The pod is marked as changed for plans if
+// budgets count it differently.
 func (s *Store) takeOver(p *pod, event *Pod) {
 	health, before := p.Health, []int(nil)
 	if health != event.Health {

@@ -13,12 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Gate answers whether a pod may enter the scheduler's queue. It is called each
-// time the scheduler would put the pod there, so a pod that was parked is back:
-// something happened that may help it. The reason is none when it may enter;
-// else it is brief, for the scheduler throws it away.
+// Gate tells whether a pod may enter the scheduler's queue. The scheduler calls it each
+// time it would put the pod there, so a call for a parked pod means that an event may
+// help that pod. The reason is none if the pod may enter. Otherwise it is brief, because
+// the scheduler discards it.
 //
-// There is no gate for pods of no queue, but for one: who waits for victims on the
+// Pods of no queue pass the gate, with one exception: a pod that waits for victims on the
 // only node it can run on is not tried whenever a pod ends on some other node.
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.failedHolder(p, now)
 	}
 	if p.state == admitted {
-		// It entered before, so its cycle ended, and not in a way we are told of.
+		// It entered before, so its cycle has ended without a call of Failed or Refused.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		s.keys.remove(uid)
@@ -50,13 +50,13 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.requeue(p, now)
 	}
 	if p.state.allocated() {
-		return reasons.Reason{} // it is past every gate
+		return reasons.Reason{} // it has passed every gate
 	}
 	return reasons.Brief(s.code(p))
 }
 
-// requeue: parked to waiting, or to cooling while its back-off lasts. Nobody is
-// admitted before all that come back with it are there, see [Store.Returning].
+// requeue: parked to waiting, or to cooling while its back-off lasts. No pod is admitted
+// before all pods of the same event are back; see [Store.Returning].
 func (s *Store) requeue(p *pod, now time.Time) {
 	if p.asks.holds { // holds bypass the order
 		s.cool(p, latest(p.notUntil, now))
@@ -73,7 +73,7 @@ func (s *Store) requeue(p *pod, now time.Time) {
 	}
 }
 
-// Ask is what a scheduling cycle needs to know of its pod.
+// Ask is what a scheduling cycle needs to know about its pod.
 type Ask struct {
 	Ref
 	Leaf    queues.ID
@@ -82,9 +82,9 @@ type Ask struct {
 	Request resources.Vector
 }
 
-// Judge gives the verdict on a pending pod at the beginning of its cycle: max, and
-// limits of users and groups. ok is false when the pod is not known or has no
-// queue; the verdict then says why.
+// Judge is the quota check of a pending pod at the beginning of its cycle: max, and
+// limits of users and groups. ok is false if the pod is not known or has no queue; the
+// verdict then has the reason.
 func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,10 +108,10 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 	return ask, v, true
 }
 
-// Refused tells that a cycle of the pod ended with a verdict of Judge or Assume
-// against it. The pod waits, out of the order until the queue that refused it
-// has more room. A pod that was let through to have a plan made is not refused
-// before Refused is called again, after the plan.
+// Refused says that a cycle of the pod ended with a verdict of Judge or Assume against
+// it. The pod waits, out of the order until the queue that refused it has more room. A
+// pod that was let through for preemption is refused only at the second call, after the
+// plan.
 func (s *Store) Refused(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -119,13 +119,13 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 	switch {
 	case !known || p.Foreign:
 	case p == s.asking.current && !p.asks.over:
-		p.asks.over = true // a plan may still be made for it
+		p.asks.over = true // the cycle may still make a plan for it
 	case p.asks.holds:
 		s.failedHolder(p, now)
 	default:
 		s.refused(p)
 		p.within = false
-		s.foundNoNode(p, now) // the scheduler says that it is unschedulable, and no node helps
+		s.foundNoNode(p, now) // PodScheduled says unschedulable, but no new node helps
 	}
 }
 
@@ -143,9 +143,8 @@ func (s *Store) refused(p *pod) {
 	s.keys.remove(p.UID)
 }
 
-// Failed tells that a cycle of the pod found no node. Kind names what the
-// filters see of the pod; it makes the pod one of its twins. A pod of kind ""
-// has none.
+// Failed says that a cycle of the pod found no node. kind identifies what the filters see
+// of the pod and selects its equivalence class (twins). A pod of kind "" has none.
 func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -154,7 +153,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		return
 	}
 	if p.RequiredNode != "" || p.apart() {
-		kind = "" // nobody is like it: each of them has its own node, or its group speaks for it
+		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
 	if p.asks.holds {
 		s.failedHolder(p, now)
@@ -183,8 +182,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 }
 
-// PutOff tells that a cycle of the pod ended because another plugin refused to try
-// it now. What that waits for is not known here, so the pod comes back by itself.
+// PutOff says that another plugin refused to try the pod now. The store does not know
+// which event that plugin waits for, so the pod backs off and comes back by itself.
 func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -204,9 +203,9 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	s.keepAsking(p)
 }
 
-// Assume charges a pod as allocated on a node, or says why not. This verdict, on the
-// live state, is the binding one. The slot of the pod is given to the next one by
-// [Store.TakeActivations], because the scheduling cycle waits for Assume.
+// Assume charges a pod as allocated on a node, or returns the reason not to. This verdict
+// is on the live state and is the binding one. [Store.TakeActivations] gives the pod's
+// slot to the next pod, because the scheduling cycle waits for Assume.
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	s.mu.Lock()
 	defer func() {
@@ -221,7 +220,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	case p.app == nil:
 		return queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}
 	case p.state.allocated():
-		return queues.Granted // it was bound while its cycle ran; the bind will tell
+		return queues.Granted // it was bound by another scheduler during its cycle; the bind will fail
 	}
 	v := s.alone(p)
 	if v.OK() {
@@ -236,7 +235,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		return v
 	}
 	if h, ok := s.holds.Of(uid); ok && h.Node != node {
-		// It fits elsewhere, and nobody was disrupted for it yet.
+		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
@@ -248,7 +247,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	return queues.Granted
 }
 
-// assume charges a pod that may run on a node.
+// assume charges a pod as allocated on a node after all checks.
 func (s *Store) assume(p *pod, node string, now time.Time) {
 	if p.state != admitted {
 		s.withdraw(p)
@@ -262,9 +261,9 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 	s.window.success()
 }
 
-// Recheck answers, between Assume and the bind, whether the pod may still run:
-// it may unless queues or limits were changed meanwhile so that it does not fit any
-// more. Its application runs already, so maxapplications is not judged.
+// Recheck tells, between Assume and the bind, whether the pod may still run. It may
+// unless queues or limits changed since Assume so that the pod does not fit any more. Its
+// application runs already, so maxapplications is not checked.
 func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -286,8 +285,8 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	return queues.Granted
 }
 
-// recheckLimits judges an assumed pod by the limits of users and groups, as if it was
-// not charged yet.
+// recheckLimits checks an assumed pod against the limits of users and groups, without its
+// own charge.
 func (s *Store) recheckLimits(p *pod) queues.Verdict {
 	update := func(sign func(resources.Vector, resources.Vector) resources.Vector) {
 		s.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) { u.Allocated = sign(u.Allocated, p.held) })
@@ -297,8 +296,8 @@ func (s *Store) recheckLimits(p *pod) queues.Verdict {
 	return s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.held, queues.OnAllocated)
 }
 
-// Forget takes back what Assume did: the pod is not bound. It changes nothing
-// for a pod that is not assumed, so it may be called again, and late.
+// Forget takes back Assume: the pod is not bound. It changes nothing for a pod that is
+// not assumed, so it may be called late and more than once.
 func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -314,9 +313,9 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.weigh(p)
 	s.window.failure()
 	s.toParked(p, s.whyForgotten(p, node), now)
-	p.erred, p.asks.retryAt = true, latest(p.asks.retryAt, p.notUntil) // not tried before its back-off is over
-	s.cool(p, p.notUntil)                                              // no event need bring it back: it comes by itself
-	s.heardDemand(p)                                                   // what PodScheduled says was written before the pod had a node
+	p.erred, p.asks.retryAt = true, latest(p.asks.retryAt, p.notUntil) // not tried before its back-off ends
+	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event
+	s.heardDemand(p)                                                   // PodScheduled is from before the pod had a node
 	s.keepAsking(p)
 	s.dueAnew = s.dueAnew || p.asks.holds
 	s.gone(uid, now)
@@ -332,7 +331,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	}
 }
 
-// explain says why a pod is where it is; none for pods that were let through.
+// explain returns why a pod is in its state; none for pods that were let through.
 func (s *Store) explain(p *pod) reasons.Reason {
 	switch p.state {
 	case unplaced:
@@ -342,10 +341,10 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return p.reason
 	case waiting:
 		if p.heldByTwin() {
-			return p.stopped() // it was told so, and so was one of its twins since
+			return p.stopped() // a cycle told it so, and a later one another pod of its class
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
-			// The verdict may be old; people want the numbers of now.
+			// The verdict may be old; users want the current numbers.
 			if latest := s.judge(p.app, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {
 				return latest.Reason
 			}
@@ -374,8 +373,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Explain says why a pending pod does not run; none when it was let through,
-// runs, or is not known.
+// Explain returns why a pending pod does not run; none if it was let through, runs, or is
+// not known.
 func (s *Store) Explain(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package store is the live state of all queues: it takes events (pods, nodes,
-// namespaces, configurations, the steps of scheduling cycles), keeps the books,
-// and says which pods may go on.
+// Package store is the live state of all queues. It takes events (pods, nodes,
+// namespaces, configurations, the steps of scheduling cycles), does the accounting, and
+// decides which pods may be scheduled.
 //
-// # The way of a pod
+// # States of a pod
 //
 //	            Upsert, no queue for it
 //	  (none) ───────────────────────────► unplaced
@@ -13,7 +13,7 @@
 //	  │  ▲ ▲ ▲
 //	  │  │ │ └── cooling ◄──┐ Gate before its back-off ended
 //	  │  │ │  (time, lane)  │
-//	  │  │ └────── Gate ── parked ◄── Failed, Forget, lease over
+//	  │  │ └────── Gate ── parked ◄── Failed, Forget, lease expired
 //	  │  │                              ▲      ▲
 //	  │  └── Refused (quota) ──┐        │      │
 //	  │ fill: next in the order│        │      │
@@ -24,60 +24,71 @@
 //	assumed ────────────── Forget ─────────────┘
 //	  │ Upsert with a node
 //	  ▼
-//	 bound ◄── Upsert with a node, from any state (restart, or bound by others)
+//	 bound ◄── Upsert with a node, from any state (restart, or bound by another scheduler)
 //
-// Delete, or a terminal phase, leads from every state to (none) and gives back
-// what the pod was charged.
+// The states are:
 //
-// waiting pods are in the order (package order) and gated in the scheduler's
-// queue; their group may be blocked by a quota. admitted pods have a slot of
-// the window: they pass the gate. parked pods failed in a cycle; the
-// scheduler's own hints bring them back. Forget and the end of a lease let a pod
-// cool at once, so that it comes back by itself. unplaced, parked and cooling
-// pods are out of the order.
+//   - unplaced: no queue takes the pod.
+//   - waiting: queued. The pod is in the order (package order), and its gate is closed. A
+//     quota may block its group of equal pods.
+//   - admitted: the pod has a slot of the window and passes the gate.
+//   - parked: unschedulable. The pod failed in a cycle, and the scheduler's queueing hints
+//     bring it back.
+//   - cooling: backing off. The pod returns to the order when its back-off ends, or earlier
+//     by the lane (lane.go).
+//   - assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
+//   - bound: the pod runs on a node.
 //
-// The scheduler brings parked pods back in no particular order, one by one,
-// though it was one event that moved them all. So none of them is admitted by
-// Gate itself: [Store.TakeActivations] admits the first of the order, once the
-// scheduler has finished. An admitted pod for which Gate is asked twice is back
-// from a cycle that ended with an error; it has failed. Nor does Assume admit
-// anybody in the place of the pod that goes to a node: the scheduler waits for it.
-// The next event does, or TakeActivations.
+// Delete, or a terminal phase, leads from every state to (none) and takes back the pod's
+// charge. After Forget, or when its lease expires, a pod goes on from parked to cooling at
+// once, so it comes back without an event. unplaced, parked and cooling pods are not in the
+// order.
 //
-// Of pods that are alike, one that found no node speaks for all; see twins.go.
-// Of the pods of a gang, one that asks for a Hard one does; see gang.go. Those of a
-// PodGroup are let through together, and parked until then; see podgroup.go.
+// One event may move many parked pods. The scheduler brings them back one by one, in no
+// particular order. So Gate admits none of them: [Store.TakeActivations] admits the first
+// of the order once the scheduler has moved them all. A second call of Gate for an admitted
+// pod means that its cycle ended with an error; the pod has failed. Assume does not give
+// the slot of its pod to another one, because the scheduling cycle waits for Assume. The
+// next event or TakeActivations does.
 //
-// Assumptions: events of one pod arrive in the order the API server made them,
-// but may be missing, late or repeated with respect to the scheduler's own
-// steps; what the informer says is only ever added or removed by Upsert and
-// Delete, so a step for a pod that is gone changes nothing. What events say of an
-// assumed pod before its bind is seen counts if the bind fails.
+// Some pods are tried as a group:
 //
-// Pods of no queue are known for what they use of nodes, and some because room may
-// be made for them; what becomes of pods that can run on one node only is drawn in
-// required.go, what becomes of other askers in hold.go.
+//   - Equivalence classes: when one pod finds no node, pods equal to it are not tried
+//     (twins.go).
+//   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
+//     (gang.go).
+//   - PodGroups: the members are admitted together, and parked until then (podgroup.go).
 //
-// # Books
+// Assumptions: events of one pod arrive in the order in which the API server made them, but
+// may be missing, late or repeated with respect to the scheduler's own steps. Only Upsert
+// and Delete add or remove a pod, so a step for a pod that is gone changes nothing. Events
+// of an assumed pod that arrive before its bind is seen take effect if the bind fails.
 //
-// A pod is charged with what it requested when it was admitted or bound; the
-// same vector is given back. allocated counts assumed and bound pods, admitted
-// those with a slot, pending all asks. Books hold at every queue from the leaf
-// to root, and at the limits of users and groups. [Store.Check] verifies the
-// store against itself, [Store.Recount] against a listing of pods.
+// Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
+// required.go draws the states of pods that can run on one node only; hold.go draws those
+// of other preemptors.
+//
+// # Accounting
+//
+// A pod is charged with its request at the time it is admitted or bound, and the same
+// vector is taken back later. allocated counts assumed and bound pods, admitted counts pods
+// with a slot, pending counts all pods of the queue without a node. These sums are kept at
+// every queue from the leaf to root, and for the limits of users and groups. [Store.Check]
+// verifies the store against itself, [Store.Recount] against a listing of pods.
 //
 // # Readers
 //
-// What changed is marked for one reader, who fetches it in small bites; see
-// register.go and package inventory. What was decided about askers is in a journal;
-// see journal.go and package record. What happened is noted for yet another reader;
-// see chronicle.go and package eventlog.
+// There are three outputs, each with one reader:
+//
+//   - the dirty set: what changed, fetched in small portions (register.go, package
+//     inventory);
+//   - the decisions on preemptors (journal.go, package record);
+//   - the history of events (chronicle.go, package eventlog).
 //
 // # Locks
 //
-// One mutex guards everything but the sort keys and the snapshot that was read last,
-// which are read without a lock. Who takes it, by lock, charges the pods that Assume
-// left to be charged. No method calls out while it holds the mutex:
-// pods that may go on are collected and handed out by [Store.TakeActivations];
-// [Store.Wake] tells the one goroutine that takes them.
+// One mutex guards everything except the sort keys and the published snapshots, which are
+// read without a lock. No method calls out while it holds the mutex: admitted pods are
+// collected and returned by [Store.TakeActivations], and [Store.Wake] signals the one
+// goroutine that calls it.
 package store

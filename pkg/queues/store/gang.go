@@ -13,20 +13,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Only the first pod of a gang says how strict it is: the driver of Spark has the
-// style, its executors have the name of their group and no more. So that a Hard
-// gang never runs by halves, pods of its groups wait with the one that says Hard,
-// in whatever order they come.
+// Only the first pod of a gang carries its style: a Spark driver has the style, and its
+// executors have only the name of their group. So that a Hard gang never runs in part,
+// all pods of its groups wait together with the pod that asks for Hard, regardless of the
+// order in which they arrive.
 
-// hardGang is an application in which a pod that is on no node asks for a Hard gang.
+// hardGang is an application in which a pending pod asks for a Hard gang.
 type hardGang struct {
 	name appName
-	says map[types.UID]*pod // those that ask for it; never empty
-	kept map[types.UID]*pod // members that would be ordinary pods without them
+	says map[types.UID]*pod // pods that ask for it; never empty
+	kept map[types.UID]*pod // members that are kept back because of them
 }
 
-// enlist follows what a pod says of its gang. It is called before the pod is
-// placed, for every event that may change the answer.
+// enlist updates the gang of a pod. It is called before the pod is placed, for every
+// event that may change what the pod asks for.
 func (s *Store) enlist(p *pod, now time.Time) {
 	name, hard := s.asksForHard(p)
 	if p.gang != nil && !(hard && p.gang.name == name && p.gang.says[p.UID] != nil) {
@@ -46,8 +46,8 @@ func (s *Store) enlist(p *pod, now time.Time) {
 	}
 }
 
-// takeBack keeps the members back that came before the first pod that says Hard, and
-// that have no node yet.
+// takeBack keeps back the pending members that arrived before the first pod that asks for
+// Hard.
 func (s *Store) takeBack(name appName, now time.Time) {
 	var members []*pod
 	for _, a := range s.apps[name] {
@@ -70,19 +70,18 @@ func (s *Store) takeBack(name appName, now time.Time) {
 // elder orders pods: creation, then UID.
 func elder(a, b *pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID)) }
 
-// asksForHard tells whether a pod keeps others of its application back. One that
-// runs does not: its gang began under another scheduler, and waiting would not
-// make it whole.
+// asksForHard tells whether a pod keeps back others of its application. A running pod
+// does not: its gang began under another scheduler, and waiting would not complete it.
 func (s *Store) asksForHard(p *pod) (appName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
 		return appName{}, false
 	}
 	id, _ := placement.Identify(p.placement(), s.options.Placement)
-	// Nobody chose that the pods of a shared application belong together.
+	// Pods share such an application by default, not because a user grouped them.
 	return appName{namespace: p.Namespace, id: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }
 
-// keepBack refuses a member of a gang while another pod asks for a Hard one.
+// keepBack refuses a member of a gang while another pod asks for a Hard gang.
 func (s *Store) keepBack(p *pod, id placement.Identity) reasons.Reason {
 	g := s.gangs[appName{namespace: p.Namespace, id: id.Application}]
 	if g == nil || id.Shared || id.Gang != placement.GangSoft {
@@ -94,8 +93,8 @@ func (s *Store) keepBack(p *pod, id placement.Identity) reasons.Reason {
 		id.Application)
 }
 
-// leaveGang takes a pod out of its Hard gang. With the last one that asked for
-// it the gang ends, and its members are ordinary pods.
+// leaveGang takes a pod out of its Hard gang. When the last pod that asked for Hard
+// leaves, the gang ends and its members become ordinary pods.
 func (s *Store) leaveGang(p *pod, now time.Time) {
 	g := p.gang
 	if g == nil {

@@ -4,14 +4,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The lane is the order of the pods that cool: they found no node a moment ago,
-// and the scheduler thinks that something has happened since that may help. As
-// long as others can go on, back-off keeps them from being tried with every such
-// event. When nobody else goes on, there is nothing to protect, and room that
-// became free would wait for the end of a back-off, or go to whose ends first
-// instead of to whose turn it is. So the first pod of the lane goes on then, and
-// the next one when it is known what became of that. The scheduler's own queue
-// takes pods that back off in the same situation.
+// The lane is the order of cooling (backing-off) pods. They found no node a moment ago,
+// and the scheduler saw an event since that may help them. While other pods can be
+// admitted, back-off keeps cooling pods from being tried at every such event. When no
+// other pod can be admitted, back-off protects nothing: freed room would stay unused
+// until a back-off ends, or go to the pod whose back-off ends first and not to the next
+// of the order. So the first pod of the lane is admitted then, and the next one once the
+// outcome of that cycle is known. The scheduler's own queue pops backing-off pods in the
+// same situation.
 
 // enterLane puts a cooling pod into the lane.
 func (s *Store) enterLane(p *pod) { p.laneAsk = s.lane.push(s, p) }
@@ -24,8 +24,8 @@ func (s *Store) leaveLane(p *pod) {
 	}
 }
 
-// firstOfLane brings the first pod of the lane into the order, which has no
-// other then, if nobody is let through.
+// firstOfLane moves the first pod of the lane into the order if no pod is admitted. The
+// order has no other pod that can go on at that time.
 func (s *Store) firstOfLane() bool {
 	if s.window.taken > 0 {
 		return false
@@ -40,7 +40,7 @@ func (s *Store) firstOfLane() bool {
 	return true
 }
 
-// leaveCooling takes a cooling pod out of the deadlines and the lane.
+// leaveCooling takes a cooling pod out of the deadlines and out of the lane.
 func (s *Store) leaveCooling(p *pod) {
 	s.clearDeadline(p)
 	s.leaveLane(p)

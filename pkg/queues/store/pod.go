@@ -14,92 +14,94 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// OptOut is what a pod itself says of being preempted (law 1).
+// OptOut is the pod's own setting about being preempted (law 1).
 type OptOut uint8
 
-// A pod says nothing, and its PriorityClass counts; or that it may go; or that
-// it should not.
+// Unsaid: the PriorityClass decides. No: the pod may be preempted. Yes: avoid preempting
+// it.
 const (
 	OptOutUnsaid OptOut = iota
 	OptOutNo
 	OptOutYes
 )
 
-// Pod is what an event says of a pod.
+// Pod is the content of a pod event.
 type Pod struct {
 	UID             types.UID
 	Namespace, Name string
-	// Labels and Annotations are read and not changed. Records of the pod keep them, too.
+	// Labels and Annotations are read-only, because records of the pod share them.
 	Labels, Annotations map[string]string
 	// Request is what the pod requests, pods: 1 included. Uncounted is set by the store:
-	// what it requests of types that do not count, see resourceTypes; not part of Request.
+	// the request in resource types that do not count (see resourceTypes). It is not part
+	// of Request.
 	Request, Uncounted resources.Vector
 	Created            time.Time
-	// Scheduled is when the pod was bound; zero while it is not, or not known.
+	// Scheduled is when the pod was bound; zero if it is not bound or the time is
+	// unknown.
 	Scheduled time.Time
 	// Node is the name of the pod's node, empty while it is pending.
 	Node     string
 	Priority int32
 	// Deleting is true once the pod has a deletion timestamp.
 	Deleting bool
-	// DeletionGrace is how long it has from its deletion on; zero before.
+	// DeletionGrace is the grace period that its deletion gave it; zero before.
 	DeletionGrace time.Duration
-	// Grace is how long the pod has to stop once it is deleted, as it says itself.
+	// Grace is the pod's own terminationGracePeriod.
 	Grace time.Duration
-	// Preempted is true once a scheduler has written on the pod that it goes to make room.
+	// Preempted is true once a scheduler has marked the pod as preempted.
 	Preempted bool
 	// GoneBy is when its grace period ends; zero while it is not deleted.
 	GoneBy time.Time
-	// Terminal is true once the pod succeeded or failed; it uses nothing then.
+	// Terminal is true once the pod succeeded or failed. It then uses nothing.
 	Terminal bool
-	// Health is what it is to the disruption budgets that cover it.
+	// Health is how the disruption budgets that cover the pod count it.
 	Health Health
 	// Gated is true while the pod has scheduling gates of its own.
 	Gated bool
-	// Foreign is true for a pod of another scheduler: it uses its node and belongs
-	// to no queue.
+	// Foreign is true for a pod of another scheduler. It uses its node and belongs to no
+	// queue.
 	Foreign bool
-	// Peer is true for a foreign pod of a profile of this process that makes room
-	// for DaemonSet pods: they may ask, and all may be victims of such (D4).
+	// Peer is true for a foreign pod of a profile of this process that preempts for
+	// DaemonSet pods. Such DaemonSet pods may be preemptors, and all Peer pods may be
+	// their victims (D4).
 	Peer bool
-	// Scheduler is the scheduler of a foreign pod.
+	// Scheduler is the name of a foreign pod's scheduler.
 	Scheduler string
 	// Static is true for a pod of another scheduler that belongs to its node: a mirror
 	// pod, or one whose owner is the node.
 	Static bool
 	// NeverPreempts is true for a pod with preemptionPolicy Never.
 	NeverPreempts bool
-	// OptOut is what the pod itself says of being preempted.
+	// OptOut is the pod's own setting about being preempted.
 	OptOut OptOut
-	// Originator is what it says of being an originator of its application.
+	// Originator is the pod's own setting about being an originator of its application.
 	Originator Originator
 	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
 	RequiredNode string
-	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
-	// cannot be read: it is never a victim, and may not ask as one either.
+	// MaybeDaemon is true for a pod whose owner is named as a DaemonSet while DaemonSets
+	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
 	MaybeDaemon bool
 	// Class is the name of the pod's PriorityClass; empty for none.
 	Class string
 	// Owners are the UIDs of the pods that own it.
 	Owners []types.UID
-	// Controller is the UID of the object that makes another pod in its place; empty for none.
+	// Controller is the UID of the controller that would replace the pod; empty for none.
 	Controller types.UID
 	// Claim is the node that the pod holds according to its condition; nil for none.
 	Claim *reservations.Claim
-	// Told is the reason that people were told for the pod's waiting, by this
-	// process or one before it, and that was not taken back; empty for none.
+	// Told is the reason last reported to users for the pod's waiting, by this process or
+	// an earlier one, and not withdrawn; empty for none.
 	Told reasons.Code
-	// Demand is what the condition PodScheduled of a pending pod says to autoscalers.
+	// Demand is what the condition PodScheduled of a pending pod tells autoscalers.
 	Demand DemandSaid
 }
 
-// maxRequest is the largest amount of a type that a pod is charged: 70 TB of
-// memory, or 70 million cores. Above it sums over all pods of a cluster could
-// reach the end of int64, where they would not come down again as they went up.
+// maxRequest is the largest amount of a type that a pod is charged: 70 TB of memory, or
+// 70 million cores. With larger amounts, sums over all pods of a cluster could overflow
+// int64, and subtraction would not restore them.
 const maxRequest resources.Amount = 1 << 46
 
-// normalize makes what an event says fit for the books: a pod that requests
-// more than they can hold is charged with as much as they can.
+// normalize caps the request at what the accounting can hold (maxRequest).
 func (p *Pod) normalize() { p.Request = p.Request.Cap(maxRequest) }
 
 // Ref names the pod.
@@ -112,7 +114,7 @@ func (p *Pod) placement() placement.Pod {
 	}
 }
 
-// state is where a pod is on its way; drawn in doc.go.
+// state is the state of a pod; drawn in doc.go.
 type state uint8
 
 const (
@@ -132,42 +134,42 @@ func (s state) String() string { return stateNames[s] }
 // allocated tells whether the pod is charged as allocated.
 func (s state) allocated() bool { return s == assumed || s == bound }
 
-// pod is the record of a pod. Most pods of a cluster run, and there are many: what only
-// those need that do not, or that go, is kept apart, and those that have none of it share
-// what is given for it and stays empty (turn, prospect, asks).
+// pod is the record of a pod. Most pods of a cluster run. To save memory, state that only
+// pending or leaving pods need is in turn, prospect and asks, and pods with none of it
+// point to shared empty values.
 type pod struct {
-	*Pod // the latest event; never written, for readers have it, too
+	*Pod // the latest event; immutable, because readers share it
 	*turn
 	*prospect
-	// Node and Deleting are what the store knows sooner than the latest event: a node that
-	// the pod was assumed on, and what is told of it meanwhile.
+	// Node and Deleting may be ahead of the latest event: Node is set when the pod is
+	// assumed, and Deleting by events seen while it is assumed.
 	Node string
 
 	Deleting bool
 	state    state
 	entered  bool   // it passed the gate since it was admitted
-	asked    bool   // it came into its application without a node
-	kept     bool   // parked because of its mates only
-	seat     int32  // in on.pods
+	asked    bool   // it joined its application without a node
+	kept     bool   // parked only because its PodGroup is incomplete
+	seat     int32  // index in on.pods
 	arrival  uint32 // Store.arrivals when it came to that node
 
 	app   *app             // nil while unplaced
-	gang  *hardGang        // that it asks for, or is kept back by; nil if none
-	mates *podGroup        // that it says it is of; nil if none
-	asks  *asks            // what it knows of making room; Store.shared has it if it knows nothing
-	held  resources.Vector // what it is charged: as an ask, or as an allocation
-	on    *node            // where it uses something; nil for nowhere
-	uses  resources.Vector // what it uses there
-	elder seniority        // in app.living
+	gang  *hardGang        // the Hard gang that it asks for or is kept back by; nil if none
+	mates *podGroup        // the PodGroup that it names; nil if none
+	asks  *asks            // preemptor state; Store.shared.asks if empty
+	held  resources.Vector // its charge: pending or allocated
+	on    *node            // where it uses resources; nil for nowhere
+	uses  resources.Vector // its usage of that node
+	elder seniority        // position in app.living
 
 	failed *failures // nil for none
-	report *report   // nil once it runs and there is nothing more to tell
+	report *report   // nil once it runs and nothing is left to report
 
-	shown  *PodRecord // what readers were told last; nil for nothing
-	marked int        // in register.pods
+	shown  *PodRecord // last published to readers; nil if never
+	marked int        // index in register.pods
 }
 
-// failures are the cycles of a pod that came to nothing. Never written.
+// failures are the failed cycles of a pod. Immutable.
 type failures struct {
 	count int // since it was placed
 	last  time.Time
@@ -180,16 +182,16 @@ func (f *failures) attempts() int {
 	return f.count
 }
 
-// say takes over an event.
+// say takes over the content of an event.
 func (p *pod) say(event *Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
 
-// newPod is a pod as its first event has it.
+// newPod returns the record of a pod after its first event.
 func newPod(event *Pod, with shared) *pod {
 	p := &pod{turn: with.turn, prospect: with.prospect, asks: with.asks}
 	p.say(event)
 	p.elder = seniority{pod: p, at: ranking.Outside}
 	if event.Node == "" || !event.Foreign {
-		p.turn = newTurn() // until it runs in a queue
+		p.turn = newTurn() // its own until it runs in a queue
 	}
 	if event.Node == "" {
 		p.asks = newAsks(p)
@@ -197,24 +199,24 @@ func newPod(event *Pod, with shared) *pod {
 	return p
 }
 
-// leaves tells whether the pod has a node and is about to go: it was deleted, or
+// leaves tells whether the pod has a node and is about to leave it: it was deleted or
 // chosen as a victim.
 func (p *pod) leaves() bool {
 	return (p.Foreign || p.state.allocated()) && (p.Deleting || p.chosenBy != "")
 }
 
-// entry is the place of a pod in one more ranking.
+// entry is the position of a pod in an additional heap.
 type entry struct {
 	pod  *pod
 	when time.Time
 	at   int
 }
 
-// Place serves the ranking.
+// Place implements the interface of package ranking.
 func (e *entry) Place() *int { return &e.at }
 
-// These orders look at UIDs of ties only: they are called again and again for pods of
-// which nothing is in a cache.
+// These orders compare UIDs only on ties: they are called very often, for pods that are
+// not in a CPU cache.
 
 // sooner orders entries: time, then UID.
 func sooner(a, b *entry) bool {
@@ -236,8 +238,8 @@ func (p *pod) askKey() order.AskKey {
 	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
 }
 
-// askKind tells asks that request the same apart: those of twins, and those that request
-// something that does not count.
+// askKind separates asks with equal requests: by equivalence class (twins), and by
+// whether the pod requests something that does not count.
 func (p *pod) askKind() string {
 	if p.twins != nil {
 		return p.twins.name()
@@ -245,7 +247,7 @@ func (p *pod) askKind() string {
 	return p.apartKind()
 }
 
-// apartKind is the same for an order that knows no twins.
+// apartKind is askKind for an order without equivalence classes.
 func (p *pod) apartKind() string {
 	if !p.Uncounted.IsZero() {
 		return "uncounted"
@@ -253,9 +255,8 @@ func (p *pod) apartKind() string {
 	return ""
 }
 
-// Key is the frozen place of an admitted pod in the scheduler's queue: higher
-// Rank first, then earlier Time, then lower Seq. It does not change while the
-// pod is in that queue.
+// Key is the sort key of an admitted pod in the scheduler's queue: higher Rank first,
+// then earlier Time, then lower Seq. It does not change while the pod is in that queue.
 type Key struct {
 	Rank int64
 	Time int64 // Unix nanoseconds of the admission
@@ -266,8 +267,8 @@ type Key struct {
 // It takes no lock.
 func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.get(uid) }
 
-// the transitions. Each takes the pod from the named state and leaves the books
-// right; callers hold the lock.
+// The state transitions. Each takes the pod from the named state and leaves the
+// accounting right. Callers hold the lock.
 
 // toWaiting: unplaced, parked, cooling or admitted to waiting.
 func (s *Store) toWaiting(p *pod) {
@@ -287,7 +288,7 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.admit(p, now)
 }
 
-// admit: a pod out of the order becomes admitted. An asker with a hold is
+// admit: a pod that is out of the order becomes admitted. A preemptor with a hold is
 // charged as arriving and therefore not as admitted.
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, admitted)
@@ -308,9 +309,9 @@ func (s *Store) admit(p *pod, now time.Time) {
 	})
 }
 
-// leaveSlot takes an admitted pod out of the window. What it is charged as
-// admitted is for the caller to take back. Its key stays, for it may still be in
-// the scheduler's heap; who knows that it is not deletes the key.
+// leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
+// charge. The key stays, because the pod may still be in the scheduler's heap; a caller
+// that knows it is not there deletes the key.
 func (s *Store) leaveSlot(p *pod) {
 	p.asks.over = false
 	p.app.slots--
@@ -323,8 +324,8 @@ func (s *Store) leaveSlot(p *pod) {
 	s.keepAsking(p)
 }
 
-// vacate takes an admitted pod, which does not go on to a node, out of the
-// window: others may have the room.
+// vacate takes an admitted pod that does not go on to a node out of the window and frees
+// its room for other pods.
 func (s *Store) vacate(p *pod) {
 	s.leaveSlot(p)
 	s.charge(p.app, charge{admitted: minus(p.slot)})
@@ -333,19 +334,19 @@ func (s *Store) vacate(p *pod) {
 	s.release(p.app.leaf)
 }
 
-// toParked: admitted (out of its slot by now) or assumed (uncharged) to parked.
+// toParked: admitted (already out of its slot) or assumed (already uncharged) to parked.
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.enter(p, parked)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	s.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
-	if p.erred { // a cycle that is to make a plan would end the same way
+	if p.erred { // a cycle for a plan would end the same way
 		p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
 	}
 }
 
-// toAllocated: an admitted pod, whose room goes over to the allocation, or an ask
-// out of the order, becomes assumed or bound.
+// toAllocated: a pod becomes assumed or bound. It was admitted, and its admitted charge
+// becomes the allocation, or it was pending and out of the order.
 func (s *Store) toAllocated(p *pod, to state, node string) {
 	c := charge{allocated: p.Request, pending: minus(p.held)}
 	if p.state == admitted {
@@ -373,7 +374,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.count(p.app)
 }
 
-// leaveAllocated takes back what an assumed or bound pod is charged. Nobody need
+// leaveAllocated takes back the charge of an assumed or bound pod. Preemptors no longer
 // wait for it to leave its node.
 func (s *Store) leaveAllocated(p *pod) {
 	s.notePod(Released, p)
@@ -387,8 +388,8 @@ func (s *Store) leaveAllocated(p *pod) {
 	s.release(p.app.leaf)
 }
 
-// backoff is how long a pod waits after its n-th failure, as the scheduler's
-// queue would have it wait.
+// backoff is how long a pod waits after its n-th failure: the same as in the scheduler's
+// queue.
 func (s *Store) backoff(n int) time.Duration {
 	d := max(s.options.InitialBackoff, 0)
 	for i := 1; i < n && d < s.options.MaxBackoff; i++ {

@@ -16,18 +16,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Options are what a store is told once. The zero value of a field means its
-// default.
+// Options are the settings of a store, given once to New. A zero field means its default.
 type Options struct {
-	// Window and MaxWindow bound the number of pods let through the gate at a
-	// time (defaults 64 and 1,024).
+	// Window and MaxWindow are the smallest and the largest number of pods let through
+	// the gate at a time (defaults 64 and 1,024).
 	Window, MaxWindow int
-	// SlotLease is how long a pod keeps its slot without a sign of life (30s).
+	// SlotLease is how long a pod keeps its slot without progress of its cycle (30s).
 	SlotLease time.Duration
 	// InitialBackoff and MaxBackoff are the scheduler's back-off for pods that
 	// failed (1s and 10s); negative means none.
 	InitialBackoff, MaxBackoff time.Duration
-	// Placement are the options of placement.
+	// Placement has the options of placement.
 	Placement placement.Options
 	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
 	QueueGrace time.Duration
@@ -53,73 +52,73 @@ func setDefault[T comparable](field *T, value T) {
 // Store is the live state of all queues. Make one with New.
 type Store struct {
 	options  Options
-	snapshot atomic.Pointer[queues.Snapshot] // of the queues as they were when somebody last asked
+	snapshot atomic.Pointer[queues.Snapshot] // of the queues, as last published
 	unshown  atomic.Bool                     // the queues changed since; written under mu
-	ready    atomic.Bool                     // it was started
-	keys     keys                            // of admitted pods; written under mu, read without
+	ready    atomic.Bool                     // Start was called
+	keys     keys                            // sort keys of admitted pods; written under mu, read without it
 	wake     chan struct{}
 
-	// mu guards all fields below, and everything they lead to. It is taken by lock.
+	// mu guards all fields below and everything reachable from them.
 	mu         sync.Mutex
 	spec       *config.Spec
 	started    bool
 	standby    bool
-	hold       reasons.Reason // why it has not started, where that is not just a matter of time
+	hold       reasons.Reason // why it cannot start yet, if something is missing
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
-	lane       annex     // of pods that may be tried before their back-off ends
+	lane       annex     // backing-off pods that may be tried before their back-off ends
 	returning  bool      // pods are coming back, and the order is not complete
-	unfilled   bool      // there may be room in the window, left to TakeActivations
-	unfilledAt time.Time // when that, or one of those that come back, was last so
+	unfilled   bool      // the window may have room, which TakeActivations fills
+	unfilledAt time.Time // when returning or unfilled was last set
 	pods       map[types.UID]*pod
 	shared     shared
-	apps       map[appName][]*app             // the records of an application, one for each leaf, the oldest first
+	apps       map[appName][]*app             // the records of an application, one per leaf, oldest first
 	leaves     map[queues.ID]map[appName]*app // the same by appName.inLeaf
 	unplaced   map[types.UID]*pod
-	leaving    map[types.UID]*pod // that are charged as such
+	leaving    map[types.UID]*pod // pods charged as leaving
 	gangs      map[appName]*hardGang
 	together   together
 	namespaces map[string]namespace
 	nodes      map[string]*node
-	stale      []*node // that plans see differently since the last world
-	roused     []*node // that changed and have askers
+	stale      []*node // changed for plans since the last planning snapshot
+	roused     []*node // changed nodes with preemptors to recheck
 	capacity   capacity
 	window     window
 	probing    probing
 	deadlines  ranking.Heap[*pod]
-	told       time.Time // the next deadline as the caller knows it
+	told       time.Time // the next deadline as last returned to the caller
 	emptied    map[queues.ID]time.Time
-	sweepAt    time.Time // when the first of emptied may go
+	sweepAt    time.Time // when the first of emptied may be removed
 	reconsider map[queues.ID]struct{}
 
 	preemption PreemptionOptions
 	holds      *reservations.Ledger
 	heldView   atomic.Pointer[reservations.View] // published copy of holds
 	heldAnew   bool                              // holds changed since
-	// early are the holds that are written on pods, until Start takes them up: other
-	// profiles schedule before, and keep off these nodes. Nil from then on.
+	// early has the holds that are written on pods, until Start adopts them. Other
+	// profiles schedule before Start and keep off these nodes. Nil after Start.
 	early         *reservations.Ledger
 	due           time.Time // when the first of holds times out
-	dueAnew       bool      // that has to be looked up again
+	dueAnew       bool      // due must be computed again
 	scenery       scenery
 	resourceTypes resourceTypes
 	asking        asking
 	pace          pace
 	work          work
-	optedOut      map[string]bool // PriorityClasses whose pods are
+	optedOut      map[string]bool // PriorityClasses whose pods are opted out of preemption
 	budgets       disruptions
-	// waitingInPermit are pods that a Permit plugin holds back, as they may go for who
-	// asked last.
+	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
+	// last preemptor that was planned for.
 	waitingInPermit map[types.UID]bool
-	vacated         []string // nodes a hold of which ended
-	// owned counts, for each pod, the pods that it owns: those of no queue have no
-	// application by which originators are known.
+	vacated         []string // nodes where a hold ended
+	// owned counts, for each pod, the pods that it owns. It identifies originators among
+	// pods of no queue, which have no application.
 	owned    map[types.UID]int
-	refusals []*refusal // the oldest first
-	arrivals uint32     // pods that came to a node so far; pod.arrival counts by it
+	refusals []*refusal // oldest first
+	arrivals uint32     // number of pods that came to a node so far; see pod.arrival
 	missed   missed
-	// nodeBound are pods that can run on one node only and go first there.
+	// nodeBound has the pods that can run on one node only and go first there.
 	nodeBound nodeBound
 	lost      lost
 
@@ -133,14 +132,14 @@ type Store struct {
 	seq       uint64
 }
 
-// Ref names a pod for the caller.
+// Ref identifies a pod to the caller.
 type Ref struct {
 	UID             types.UID
 	Namespace, Name string
 }
 
-// New returns a store with the queues of spec that has seen nothing yet. It
-// admits nothing before Start.
+// New returns a store with the queues of spec, before any event. It admits no pod before
+// Start.
 func New(spec *config.Spec, options Options) *Store {
 	options.setDefaults()
 	s := &Store{
@@ -188,8 +187,8 @@ func New(spec *config.Spec, options Options) *Store {
 	return s
 }
 
-// Snapshot returns the state after the last event that has ended. It takes the lock
-// for a moment if the queues changed since somebody asked, else none.
+// Snapshot returns the state after the last completed event. It takes the lock only if
+// the queues changed since the last call.
 func (s *Store) Snapshot() *queues.Snapshot {
 	if !s.unshown.Load() {
 		return s.snapshot.Load()
@@ -199,23 +198,23 @@ func (s *Store) Snapshot() *queues.Snapshot {
 	return s.current()
 }
 
-// Wake delivers a value when pods wait in TakeActivations or the next deadline
-// moved. There is one value however much there is to do.
+// Wake delivers a value when pods wait in TakeActivations or the next deadline moved.
+// Several such changes may be one value.
 func (s *Store) Wake() <-chan struct{} { return s.wake }
 
-// Returning tells whether pods came back by [Store.Gate] since the last
-// TakeActivations. The scheduler's queue may be about to bring more of them: one
-// event, such as a pod that ends, makes it move many, in no order.
+// Returning tells whether pods came back by [Store.Gate] since the last TakeActivations.
+// More may follow: one event, such as the end of a pod, makes the scheduler's queue move
+// many pods, in no particular order.
 func (s *Store) Returning() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.returning
 }
 
-// TakeActivations returns the pods that were admitted since the last call. The
-// caller tells the scheduler's queue about them. Pods that came back, and those
-// that have the slot of one that was assumed, are admitted here: call it when all
-// that one event moved are there.
+// TakeActivations returns the pods that were admitted since the last call. The caller
+// activates them in the scheduler's queue. It also admits pods that came back, and fills
+// the slots of pods that were assumed, so call it when all pods that one event moved have
+// come back.
 func (s *Store) TakeActivations() []Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,9 +228,8 @@ func (s *Store) TakeActivations() []Ref {
 	return taken
 }
 
-// Start says that all events of what existed before have been delivered. Pods
-// seen so far are placed, the running ones first, the oldest first, and the
-// first ones are admitted.
+// Start says that all events of existing objects have been delivered. It places the pods
+// seen so far (running ones first, then by age) and admits the first ones.
 func (s *Store) Start(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -242,20 +240,21 @@ func (s *Store) Start(now time.Time) {
 	s.placeAll(now)
 	s.adoptAll(now)
 	s.recallAll(now)
-	s.vacated = append(s.vacated, s.early.Nodes()...) // what was not taken up is free again
+	s.vacated = append(s.vacated, s.early.Nodes()...) // nodes of holds that were not adopted are free again
 	s.early, s.heldAnew = nil, true
 	s.chronicle.begin()
 	s.ready.Store(true)
 }
 
-// Hold says why the store cannot be started yet. Pods that wait are told so.
+// Hold sets the reason why the store cannot be started yet. It is the reason that pods
+// wait until Start.
 func (s *Store) Hold(why reasons.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = why
 }
 
-// notStarted is why a pod waits before Start.
+// notStarted is the reason that a pod waits before Start.
 func (s *Store) notStarted() reasons.Reason {
 	if !s.hold.None() {
 		return s.hold
@@ -273,17 +272,17 @@ func (s *Store) Started() bool {
 	return s.started
 }
 
-// unlock ends a change: it lets pods through the gate as far as there is room,
-// publishes the new state, releases the lock and then wakes the goroutine that
-// takes activations, if there is something for it.
+// unlock ends a change. It admits pods as far as there is room, publishes the new state,
+// releases the lock, and wakes the goroutine that takes activations if there is work for
+// it.
 func (s *Store) unlock(now time.Time) {
 	s.rouse(now)
 	s.fill(now)
 	s.unlockUnfilled(now)
 }
 
-// unlockUnfilled does so for a change that leaves letting pods through to
-// [Store.TakeActivations], or that has let them through.
+// unlockUnfilled is unlock without admitting pods: for changes that leave this to
+// [Store.TakeActivations] or have done it.
 func (s *Store) unlockUnfilled(now time.Time) {
 	s.endChange(now)
 	wake := s.returning || s.unfilled || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
@@ -304,16 +303,15 @@ func (s *Store) unlockUnfilled(now time.Time) {
 	}
 }
 
-// endChange notes that a change is over, at a time.
+// endChange publishes a change and stamps it with its time.
 func (s *Store) endChange(now time.Time) {
 	s.show()
 	s.register.stamp(now)
 	s.endMoment(now)
 }
 
-// show lets readers know of the new state. It makes no snapshot: what the books
-// share with one they must copy before they change it, and most events pass
-// without anybody looking.
+// show marks the published state as out of date. It makes no snapshot: the accounting
+// copies on write what it shares with a snapshot, and most events pass without a reader.
 func (s *Store) show() {
 	if s.draft.Changed() {
 		s.unshown.Store(true)
@@ -329,7 +327,7 @@ func (s *Store) show() {
 	s.heldView.Store(s.holds.View())
 }
 
-// current is the snapshot of the queues as they are.
+// current publishes and returns a snapshot of the queues.
 func (s *Store) current() *queues.Snapshot {
 	snapshot := s.draft.Publish(s.snapshot.Load())
 	s.snapshot.Store(snapshot)
@@ -337,5 +335,5 @@ func (s *Store) current() *queues.Snapshot {
 	return snapshot
 }
 
-// Holds returns who holds which node. It takes no lock.
+// Holds returns the holds by node. It takes no lock.
 func (s *Store) Holds() *reservations.View { return s.heldView.Load() }

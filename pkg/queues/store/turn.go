@@ -13,56 +13,57 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// turn is what a pod needs until it runs. A pod of a queue has its own until then, and
-// one of another scheduler while it has no node.
+// turn is the state that a pod needs until it runs. A pod of a queue has its own until
+// then; a foreign pod has its own while it has no node.
 type turn struct {
 	ask     *order.Ask // set while waiting
 	laneAsk *order.Ask // set while the pod is in the lane; it is cooling then
 
-	slot resources.Vector // what it is charged as admitted
-	// outgrown is what it requested when it was let through, if it requests less since: a
-	// cycle that runs may have begun with that. Nil for most.
+	slot resources.Vector // its admitted charge
+	// outgrown is its request when it was let through, if the request became smaller
+	// since: a running cycle may have begun with the larger one. Nil for most.
 	outgrown *resources.Vector
 
-	twins    *twins         // set once it was tried and found no node
-	hopes    uint64         // of probing, when it was admitted
+	twins    *twins         // its equivalence class; set once it found no node
+	hopes    uint64         // probing.hopes when it was admitted
 	reason   reasons.Reason // why it is unplaced, or was parked
-	within   bool           // it is part of the demand, see demand.go
-	beyond   reasons.Reason // which quota keeps it out of the demand
-	erred    bool           // it failed for another reason than that no node fits
+	within   bool           // it is part of the demand; see demand.go
+	beyond   reasons.Reason // the quota that keeps it out of the demand
+	erred    bool           // its cycle ended with an error
 	notUntil time.Time      // end of its back-off
-	treeGen  uint64         // of the tree it was assumed on
+	treeGen  uint64         // generation of the queue tree it was assumed on
 	late     *Pod           // the latest event while it is assumed
-	tallied  tallied        // what it counts as in the census
+	tallied  tallied        // its contribution to the census
 
-	deadline time.Time // of the lease or of the cooling
-	at       int       // in Store.deadlines
+	deadline time.Time // end of its lease or back-off
+	at       int       // index in Store.deadlines
 }
 
 func newTurn() *turn { return &turn{at: ranking.Outside} }
 
-// Place serves the ranking of deadlines.
+// Place implements the interface of package ranking, for deadlines.
 func (t *turn) Place() *int { return &t.at }
 
-// over tells whether nobody needs it any more, of a pod that runs.
+// over tells whether a running pod no longer needs its own turn.
 func (t *turn) over() bool {
 	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.twins != nil || t.at != ranking.Outside
 	return !waits && t.outgrown == nil && t.late == nil && !t.tallied.in
 }
 
-// prospect is what is about to become of a pod. It is never written: what changes is
-// another one, see [Store.foresee].
+// prospect is the expected change of a pod: its weight and its preemptor. It is
+// immutable; [Store.foresee] replaces it.
 type prospect struct {
 	weight
-	chosenBy types.UID   // the asker it is to go for; empty for none
-	counted  []types.UID // of a foreign pod: the owners that it is counted for
+	chosenBy types.UID   // the preemptor whose victim it is; empty for none
+	counted  []types.UID // of a foreign pod: the owners that count it
 }
 
 func (p *prospect) isEmpty() bool {
 	return p.weight.equal(weight{}) && p.chosenBy == "" && len(p.counted) == 0
 }
 
-// shared is what all pods have that have none of their own. It stays empty.
+// shared has the empty values that pods without their own turn, prospect or asks point
+// to. They stay empty.
 type shared struct {
 	turn     *turn
 	prospect *prospect
@@ -73,14 +74,14 @@ func newShared() shared {
 	return shared{turn: newTurn(), prospect: &prospect{}, asks: newAsks(nil)}
 }
 
-// foresee gives a pod another prospect.
+// foresee replaces the prospect of a pod.
 func (s *Store) foresee(p *pod, next prospect) {
 	if p.prospect = &next; next.isEmpty() {
 		p.prospect = s.shared.prospect
 	}
 }
 
-// chosen: a pod is to go for an asker, or, if that is empty, for nobody.
+// chosen marks a pod as a victim of a preemptor, or of none if asker is empty.
 func (s *Store) chosen(p *pod, asker types.UID) {
 	if p.chosenBy != asker {
 		next := *p.prospect
@@ -89,14 +90,14 @@ func (s *Store) chosen(p *pod, asker types.UID) {
 	}
 }
 
-// ownAsks gives a pod what it knows of making room, if it has none of its own.
+// ownAsks gives a pod its own asks (preemptor state) if it has none.
 func (s *Store) ownAsks(p *pod) {
 	if p.asks == s.shared.asks {
 		p.asks = newAsks(p)
 	}
 }
 
-// atWork lets go what only a pod needs that does not run.
+// atWork drops the state that only pods that do not run need.
 func (s *Store) atWork(p *pod, now time.Time) {
 	s.reports.settle(p, now)
 	if p.asks.empty() {
@@ -107,7 +108,7 @@ func (s *Store) atWork(p *pod, now time.Time) {
 	}
 }
 
-// check verifies that what is shared is empty.
+// check verifies that the shared values are empty.
 func (s *shared) check() error {
 	if !reflect.DeepEqual(s.turn, newTurn()) || !s.prospect.isEmpty() || !s.asks.empty() {
 		return errors.New("pods that run share something that another pod knows")
@@ -115,7 +116,7 @@ func (s *shared) check() error {
 	return nil
 }
 
-// checkShares verifies that a pod has what it needs for itself.
+// checkShares verifies that a pod has its own values where it needs them.
 func (s *Store) checkShares(p *pod) error {
 	switch runs := p.state == bound; {
 	case p.asks == s.shared.asks && p.Node == "":

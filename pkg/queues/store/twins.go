@@ -8,37 +8,38 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// twins are the pods of one application that no filter can tell apart: what one
-// of them was told holds for all. They keep a full cluster from asking the same
-// question ten thousand times whenever a pod goes:
+// twins is an equivalence class: the pods of one application that no filter can tell
+// apart, so a result for one of them holds for all. Without it, each pod that ends would
+// make a full cluster try ten thousand equal pods:
 //
-//   - Every pod is tried once, whatever its twins were told. Only then is it told
-//     by the scheduler's own condition that no node takes it, which is what
-//     cluster autoscalers go by. From then on it counts as one of its twins.
-//   - Once one of them finds no node, the others leave the order.
-//   - The scheduler has the one that failed and watches what happens on its
-//     behalf. When it brings it back, something has happened that may help any
-//     of them: they take part in the order again.
+//   - Every pod is tried once, whatever the results of its class. Only a failed cycle of
+//     its own sets the scheduler's condition that no node takes it, which cluster
+//     autoscalers read. From then on it is a member of its class.
+//   - Once one member finds no node, the others leave the order.
+//   - The scheduler's queue has the member that failed and watches events for it. When it
+//     brings that member back, an event has happened that may help all members, and they
+//     are in the order again.
 type twins struct {
 	app     *app
 	request resources.Vector
 	kind    string
 	members int
-	parked  int  // of the members
-	failed  bool // one found no node and nothing has happened since: out of the order
+	parked  int  // members in state parked
+	failed  bool // a member found no node, with no event since: out of the order
 
-	// What the last plan for one of them came to, and when the next is worth making.
+	// The time and result of the last plan for a member, and the earliest time of the
+	// next.
 	triedAt, retryAt time.Time
 	refused          reasons.Reason
 	sweep            sweep
 }
 
-// twinsKey tells the twins of one application apart.
+// twinsKey identifies an equivalence class within its application.
 type twinsKey struct{ request, kind string }
 
 func (t *twins) key() twinsKey { return twinsKey{t.request.Key(), t.kind} }
 
-// name is the kind of the twins; "" for none.
+// name is the kind of the class; "" for none.
 func (t *twins) name() string {
 	if t == nil {
 		return ""
@@ -46,28 +47,30 @@ func (t *twins) name() string {
 	return t.kind
 }
 
-// probing bounds how many pods that found no node before are let through at a
-// time: one, and twice as many with each one that is placed. Room for them is
-// scarce, and whose turn it is can change with every answer: if the first one
-// finds no node, its twins need not be tried, and it is another queue's turn. A
-// window full of them would be tried in vain, or take room out of turn.
+// probing bounds how many pods that found no node before are admitted at a time: one,
+// doubled with each one that is placed. Room for them is scarce, and each result can
+// change the order: if the first one finds no node, its class need not be tried, and
+// another queue is next. A window full of them would be tried in vain, or take room out
+// of order.
 type probing struct {
 	limit, taken int
-	// hopes counts how often twins that had failed took part in the order again.
+	// hopes counts how often a failed class returned to the order.
 	hopes uint64
 }
 
-// full tells whether the pod, which is first in the order, has to wait for what
-// becomes of others like it. So have all behind it.
+// full tells whether the pod, which is first in the order, has to wait for the results of
+// pods that were tried before. All pods behind it wait, too.
 func (b *probing) full(p *pod) bool { return p.twins != nil && b.taken >= b.limit }
 
-// heldByTwin tells whether a pod waits for something to happen to its twins.
+// heldByTwin tells whether a pod waits because its equivalence class failed.
 func (p *pod) heldByTwin() bool { return p.state == waiting && p.twins != nil && p.twins.failed }
 
-// enter gives a pod another state. Nothing else does, so that its twins know.
+// enter sets the state of a pod. Every state change goes through it, so that the counts
+// of its class stay right.
 func (s *Store) enter(p *pod, to state) { s.enterAs(p, to, false) }
 
-// enterAs does so; kept is for a pod that is parked because of its mates only.
+// enterAs is enter for a state with kept: the pod is parked only because its PodGroup is
+// incomplete.
 func (s *Store) enterAs(p *pod, to state, kept bool) {
 	from := p.state
 	s.recountMate(p.mates, p, func() { p.state, p.kept = to, kept })
@@ -82,8 +85,8 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 	}
 }
 
-// recount follows one of the twins into a state or out of it. One that is not
-// parked any more gives hope to all.
+// recount updates the counts of a class when a member enters (n = 1) or leaves (n = -1) a
+// state. A member that leaves parked returns a failed class to the order.
 func (s *Store) recount(t *twins, st state, n int) {
 	switch st {
 	case admitted:
@@ -102,7 +105,7 @@ func (s *Store) setFailed(t *twins, failed bool) {
 	s.index.SetClosed(t.app.ordered, t.request, t.kind, failed)
 }
 
-// joinTwins makes a pod one of its twins.
+// joinTwins makes a pod a member of its equivalence class.
 func (s *Store) joinTwins(p *pod, kind string) {
 	if p.twins.name() == kind {
 		return
@@ -123,8 +126,7 @@ func (s *Store) joinTwins(p *pod, kind string) {
 	s.recount(t, p.state, 1)
 }
 
-// leaveTwins takes a pod away from its twins: it is gone, or has a node, or
-// became another one.
+// leaveTwins takes a pod out of its class: it is gone, has a node, or changed.
 func (s *Store) leaveTwins(p *pod) {
 	t := p.twins
 	if t == nil {
@@ -138,7 +140,7 @@ func (s *Store) leaveTwins(p *pod) {
 	}
 }
 
-// twinFailed notes that a pod, parked by now, found no node.
+// twinFailed notes that a pod, already parked, found no node.
 func (s *Store) twinFailed(p *pod) {
 	if p.twins != nil {
 		s.probing.limit = 1
@@ -153,10 +155,10 @@ func (s *Store) twinPlaced(p *pod) {
 	}
 }
 
-// overtaken tells whether an admitted pod, which found a node, has to leave it to
-// others: room is scarce for pods of its application, and others that found none
-// took part in the order again after it was admitted, and are before it. The room
-// is most likely what brought them back. The pod then waits, in the order.
+// overtaken tells whether an admitted pod that found a node must leave it to others. That
+// is so if room is scarce for its application, and pods that found no node returned to
+// the order after this pod was admitted and are before it. The room is most likely what
+// brought them back. The pod then waits in the order.
 func (s *Store) overtaken(p *pod, now time.Time) bool {
 	if p.state != admitted || p.asks.holds || p.hopes == s.probing.hopes || len(p.app.twins) == 0 || p.twins != nil && p.twins.failed {
 		return false
@@ -164,8 +166,8 @@ func (s *Store) overtaken(p *pod, now time.Time) bool {
 	return s.backInOrder(p, now)
 }
 
-// checkTwins verifies that twins know their members, that one of those that
-// failed is with the scheduler, which can bring it back, and the bound of probing.
+// checkTwins verifies the member counts of classes, the bound of probing, and that the
+// scheduler has a member of every failed class and so can bring it back.
 func (s *Store) checkTwins() []error {
 	type count struct{ members, parked int }
 	counts := map[*twins]count{}

@@ -9,24 +9,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// window bounds the pods that are let through the gate at a time. The larger it
-// is, the further the scheduler's queue may be from the live order; the smaller
-// it is, the more often the scheduler waits for us. So it grows while every pod
-// it lets through is placed, and shrinks with the first one that is not.
+// window bounds the pods that are let through the gate at a time. With a large window the
+// scheduler's queue may differ more from the live order; with a small one the scheduler
+// waits for this package more often. So it doubles while every pod it lets through is
+// placed, and shrinks at the first that is not.
 type window struct {
 	smallest, largest int
-	size              int               // how many slots there are, leaves with work aside
-	taken             int               // how many are in use
+	size              int               // slots, leaves with work aside
+	taken             int               // slots in use
 	placed            int               // pods placed in a row since the size changed
-	pods              map[*pod]struct{} // the admitted ones
+	pods              map[*pod]struct{} // admitted pods
 }
 
 func newWindow(smallest, largest int) window {
 	return window{smallest: smallest, largest: largest, size: smallest, pods: map[*pod]struct{}{}}
 }
 
-// success notes a pod placed; after as many in a row as there are slots, there
-// are twice as many.
+// success notes a placed pod. After as many in a row as there are slots, the window
+// doubles.
 func (w *window) success() {
 	if w.placed++; w.placed >= w.size {
 		w.size, w.placed = min(2*w.size, w.largest), 0
@@ -36,12 +36,12 @@ func (w *window) success() {
 // failure notes a pod that was not placed.
 func (w *window) failure() { w.size, w.placed = w.smallest, 0 }
 
-// room tells whether another pod may go through. Every leaf with work counts
-// for at least one slot.
+// room tells whether another pod may be let through. The window has at least one slot for
+// every leaf with work.
 func (w *window) room(leavesWithWork int) bool { return w.taken < max(w.size, leavesWithWork) }
 
-// fill admits the next pods of the order while there is room in the window, and
-// the first one of the lane when there is nobody else.
+// fill admits the next pods of the order while the window has room, and the first pod of
+// the lane when the order has none.
 func (s *Store) fill(now time.Time) {
 	if s.returning {
 		return // the order is about to change
@@ -83,13 +83,14 @@ func (s *Store) fillInOrder(now time.Time) {
 	}
 }
 
-// judge is the one verdict on quotas: max on every level, user and group
-// limits, and maxapplications where the application does not count yet.
+// judge is the only quota check: max on every level, user and group limits, and
+// maxapplications if the application does not count yet.
 func (s *Store) judge(a *app, request resources.Vector, on queues.Basis) queues.Verdict {
 	return s.judgeAs(a, a.counted, request, on)
 }
 
-// judgeAs does so for an application that counts, or not, against maxapplications.
+// judgeAs is judge with the application taken as counted, or not, against
+// maxapplications.
 func (s *Store) judgeAs(a *app, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
 	if v := queues.Admit(s.draft, a.leaf, request, on); !v.OK() {
 		return v
@@ -106,8 +107,7 @@ func (s *Store) judgeAs(a *app, counted bool, request resources.Vector, on queue
 	return s.ledger.AdmitApplication(s.draft, a.leaf, a.owner, on)
 }
 
-// unblock looks again at the groups that a queue with more room than before has
-// blocked.
+// unblock checks blocked groups again where the blocking queue has got more room.
 func (s *Store) unblock() {
 	for id := range s.reconsider {
 		delete(s.reconsider, id)
