@@ -1,15 +1,49 @@
 package reference
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 // A decision begins with its number and a sentence in bold.
 var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
+
+// An entry begins with its number. It is a decision, or "See N" where N has it now.
+var (
+	entry = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
+	moved = regexp.MustCompile(`^See (\d+)\.$`)
+)
+
+// misnumbered lists numbers that do not rise, titles that occur twice, and entries
+// that are neither a decision nor lead to one.
+func misnumbered(decisions string) []string {
+	var out []string
+	titles, decided, last := map[string]string{}, map[string]bool{}, 0
+	for _, d := range decision.FindAllStringSubmatch(decisions, -1) {
+		title, _, _ := strings.Cut(d[2], "**")
+		if first, twice := titles[title]; twice {
+			out = append(out, fmt.Sprintf("%s has the title of %s", d[1], first))
+		}
+		titles[title], decided[d[1]] = d[1], true
+	}
+	for _, e := range entry.FindAllStringSubmatch(decisions, -1) {
+		number, err := strconv.Atoi(e[1])
+		if err != nil || number <= last {
+			out = append(out, fmt.Sprintf("%s follows %d", e[1], last))
+		}
+		last = number
+		to := moved.FindStringSubmatch(e[2])
+		if !strings.HasPrefix(e[2], "**") && (to == nil || !decided[to[1]]) {
+			out = append(out, e[1]+" leads to no decision")
+		}
+	}
+	return out
+}
 
 // marks names each ruling marked † in laws, in their order, by the beginning of its row
 // on the page for migration from YuniKorn, and gives words of the ruling.
@@ -71,6 +105,13 @@ func TestEveryDepartureFromYuniKornIsListed(t *testing.T) {
 	}
 	for _, what := range unlisted(read("laws.md"), read("decisions.md"), read("migrate-from-yunikorn.md")) {
 		t.Errorf("migrate-from-yunikorn.md lacks %s", what)
+	}
+	for _, what := range misnumbered(read("decisions.md")) {
+		t.Errorf("decisions.md: %s", what)
+	}
+	numbers := misnumbered("1. **A.** x\n2. See 4.\n3. See 2.\n4. **B.**\n4. **A.**\n6. C\n")
+	if want := []string{"4 has the title of 1", "3 leads to no decision", "4 follows 4", "6 leads to no decision"}; !slices.Equal(numbers, want) {
+		t.Errorf("got %q, want %q", numbers, want)
 	}
 	const laws = "Marked †.\n5. not guaranteed to it †\n7. anywhere inside the policy fence † and another †\n"
 	const decisions = "1. **A.** As YuniKorn.\n2. **B.** Not so.\n3. **C.** YuniKorn.\n"
