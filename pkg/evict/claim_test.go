@@ -71,7 +71,7 @@ func TestAClaimThatIsThere(t *testing.T) {
 		if got := o.cluster.story(); !slices.Equal(got, []string{"patch v2 DisruptionTarget=True PreemptionByScheduler", "delete v2"}) {
 			t.Errorf("calls %v", got)
 		}
-		o.cluster.forget() // they were not begun by the claim
+		o.cluster.forget() // the claim is not among the calls
 	})
 }
 

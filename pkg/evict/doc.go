@@ -9,7 +9,7 @@
 //	   │                   │                      │
 //	the claim on the    the claim again        condition False, why, event
 //	asker: NodeHeld                            │
-//	   the taint off the node, if no
+//	   │                                    the taint off the node, if no
 //	the taint on the node                   other hold needs it
 //	   │
 //	Store.Commit: is the plan still lawful? ── no ──► nothing; the store ended the hold
