@@ -13,8 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// answerAfter lets no node take a pod, has other pods end, and asks PostFilter: the
-// store and the informers know of the end then, and the snapshot of the cycle does not.
+// answerAfter runs a cycle in which no node takes the pod, ends other pods, and calls
+// PostFilter. The store and the informers then know that those pods ended, and the
+// snapshot of the cycle does not.
 func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Pod) (string, *fwk.Status) {
 	t.Helper()
 	state, statuses := c.fail(t, pod)
@@ -34,9 +35,9 @@ func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Po
 	return result.NominatedNodeName, status
 }
 
-// TestWhoEndedCostsNobodyHisPlace: with a pod that ended during the cycle one more is
-// enough, and two would be chosen if the one that ended was counted; also where the
-// store knows of a pod on the node that came after the snapshot, as many there as here.
+// TestWhoEndedCostsNobodyHisPlace: next to a pod that ended during the cycle, one victim
+// is enough; two would be chosen if the ended pod was counted. The same holds if the
+// store knows of a newer pod on the node, so that store and snapshot have equally many.
 func TestWhoEndedCostsNobodyHisPlace(t *testing.T) {
 	for _, came := range []*corev1.Pod{nil, running("v4", "n1", 0)} {
 		ended := running("v1", "n1", 100)
@@ -55,8 +56,9 @@ func TestWhoEndedCostsNobodyHisPlace(t *testing.T) {
 	}
 }
 
-// TestRoomThatCameByItself: room that came during a cycle is not held for the pod that
-// happened to be tried, for others may be before it. It is tried again in its turn.
+// TestRoomThatCameByItself: capacity that became free during a cycle is not held for the
+// pod that was tried, because other pods may be before it. The pod is tried again in its
+// turn.
 func TestRoomThatCameByItself(t *testing.T) {
 	ended := running("v1", "n1", 100)
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200), node("n2", 200)}, []*corev1.Pod{
@@ -72,11 +74,11 @@ func TestRoomThatCameByItself(t *testing.T) {
 	if why := c.store.Explain(asker.UID); !strings.Contains(why.Text, "Insufficient cpu") {
 		t.Errorf("people are told %v", why)
 	}
-	// If others have the room by then, room is made.
+	// If other pods use the capacity by then, victims are chosen.
 	taken := running("v4", "n1", 100)
 	c.known(t, taken)
 	c.store.Upsert(c.translate(taken), c.now)
-	time.Sleep(time.Second) // two plans are no closer
+	time.Sleep(time.Second) // plans are at least this far apart
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
 	if result == nil || result.NominatedNodeName == "" {
@@ -84,8 +86,8 @@ func TestRoomThatCameByItself(t *testing.T) {
 	}
 }
 
-// TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile has
-// no effect, whatever its outcome is.
+// TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile
+// has no effect, whatever its result.
 func TestBoundWhileItIsPlannedFor(t *testing.T) {
 	for _, outcome := range []victims.Outcome{victims.Refuse, victims.Wait} {
 		t.Run(string(outcome), func(t *testing.T) {

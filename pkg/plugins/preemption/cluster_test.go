@@ -34,19 +34,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// cluster is a profile with upstream's filters and our plugins, at one moment:
-// nodes and pods as the scheduler's snapshot and our store have them. Nothing
-// runs but what a test calls.
+// cluster is a profile with upstream's filters and our plugins, at one moment: nodes and
+// pods as the scheduler's snapshot and our store have them. Nothing runs except what a
+// test calls.
 type cluster struct {
 	framework.Framework
 	queue   *queue
 	store   *store.Store
 	now     time.Time
-	told    map[string]bool // decisions that were seen
+	told    map[string]bool // decisions seen so far
 	assumed assumed
 }
 
-// filters are upstream's that look at pods and nodes alone.
+// filters are upstream's filters that depend on pods and nodes only.
 var filters = []string{
 	"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "PodTopologySpread", "InterPodAffinity",
 }
@@ -104,7 +104,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	metrics.Register()
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), klog.Logger{}))
 	tb.Cleanup(stop)
-	client := fake.NewClientset(plugintest.Queues(queues)) // the process reads it, too, at some time
+	client := fake.NewClientset(plugintest.Queues(queues)) // the process also reads it, at some time
 	factory := informers.NewSharedInformerFactory(client, 0)
 	profile := &schedulerconfig.KubeSchedulerProfile{
 		SchedulerName: plugintest.Profile,
@@ -146,7 +146,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	return c
 }
 
-// known lets the informer know of a pod.
+// known adds the pod to the informer.
 func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
 	tb.Helper()
 	if err := c.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
@@ -154,18 +154,18 @@ func (c *cluster) known(tb testing.TB, pod *corev1.Pod) {
 	}
 }
 
-// queue is a scheduler's queue that nobody takes pods from. The process's pump, which
-// runs here too, hands it whom it took from the store before the test did.
+// queue is a scheduler's queue from which no pods are taken. The process's pump, which
+// also runs here, adds the pods that it took from the store before the test did.
 type queue struct{ handed atomic.Int32 }
 
 func (q *queue) Activate(_ klog.Logger, pods map[string]*corev1.Pod) { q.handed.Add(int32(len(pods))) }
 
-// cameBack tells whether the store let anybody through since the last call.
+// cameBack reports whether the store requeued any pod since the last call.
 func (c *cluster) cameBack() bool {
 	return len(c.store.TakeActivations())+int(c.queue.handed.Swap(0)) > 0
 }
 
-// owners reads pods: DaemonSets are not looked up in these tests.
+// owners translates pods. DaemonSets are not looked up in these tests.
 var owners = informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
 
 func (c *cluster) translate(p *corev1.Pod) store.Pod {
@@ -175,8 +175,8 @@ func (c *cluster) translate(p *corev1.Pod) store.Pod {
 	return t
 }
 
-// fail runs a cycle of a pod that no node takes, or that its quota refuses, up to
-// PostFilter.
+// fail runs a cycle, up to PostFilter, of a pod that no node takes or that its quota
+// rejects.
 func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framework.NodeToStatus) {
 	tb.Helper()
 	c.known(tb, pod)
@@ -191,7 +191,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if node := owners.RequiredNode(pod); node != "" { // upstream looks at no other
+	if node := owners.RequiredNode(pod); node != "" { // upstream checks no other node
 		infos = slices.DeleteFunc(slices.Clone(infos), func(n fwk.NodeInfo) bool { return n.Node().Name != node })
 	}
 	statuses := framework.NewDefaultNodeToStatus()
@@ -205,7 +205,7 @@ func (c *cluster) fail(tb testing.TB, pod *corev1.Pod) (fwk.CycleState, *framewo
 	return state, statuses
 }
 
-// postFilter makes another instance of a plugin, on the same framework.
+// postFilter makes another instance of a plugin on the same framework.
 func (c *cluster) postFilter(tb testing.TB, name string) fwk.PostFilterPlugin {
 	tb.Helper()
 	args := pluginArgs()[name]

@@ -1,15 +1,15 @@
-// Package preemption is the plugin that answers "may it run now" (PreFilter:
-// the quota verdict) and "who must make room" (PostFilter).
+// Package preemption is the plugin that checks the quota of a pod (PreFilter) and chooses
+// the victims for it (PostFilter).
 //
-// PreFilter answers UnschedulableAndUnresolvable: a plain Unschedulable would
-// let upstream's DefaultPreemption evict pods on nodes, which does not help a
-// pod that is over its quota. It must be the last PreFilter plugin, so that the
-// others have left their state for the filters.
+// PreFilter returns UnschedulableAndUnresolvable. A plain Unschedulable would let
+// upstream's DefaultPreemption evict pods on nodes, which does not help a pod that is
+// over its quota. The plugin must be the last PreFilter plugin, so that the others have
+// written the state that the filters read.
 //
-// PostFilter asks the store whether a plan may be made, has package victims make
-// it, and gives it to the store, which holds the node and has the executor do the
-// rest. It makes no API call and does not wait. fits.go is the seam between the
-// plan and the scheduler's own filters; nodes.go says which nodes are worth
-// planning for. required.go is both for pods of DaemonSets, which can run on one
-// node only, and which may be of any profile that enables the plugin.
+// PostFilter asks the store whether it may plan, has package victims make the plan, and
+// passes it to the store. The store holds the node, and the executor does the rest.
+// PostFilter makes no API call and does not wait. fits.go connects the plan to the
+// scheduler's own filters; nodes.go selects the nodes worth planning for. required.go
+// does both for DaemonSet pods, which can run on one node only and may be of any profile
+// that enables the plugin.
 package preemption

@@ -16,22 +16,22 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// extenders asks the scheduler's extenders about one pod, for one plan. They are asked
-// after the filters, about the node and the pods that go from it, through the calls of
-// upstream's preemption. An extender without a preempt verb cannot say what it would
-// answer once pods are gone: it is asked its filter verb about the node as it is.
+// extenders calls the scheduler's extenders about one pod, for one plan. They are called
+// after the filters, about the node and the pods that leave it, in the way of upstream's
+// preemption. An extender without a preempt verb cannot answer for a node without some
+// pods: its filter verb is called for the node as it is.
 type extenders struct {
 	pod   *corev1.Pod
 	nodes fwk.NodeInfoLister
-	// list are those that are interested in the pod and can refuse a node.
+	// list are the extenders that are interested in the pod and can reject a node.
 	list []fwk.Extender
-	// refused is what they said against nodes, in the order in which they were asked.
+	// refused are their objections against nodes, in the order of the calls.
 	refused []objection
-	// failed is the error of an extender that must answer. No plan is made then.
+	// failed is the error of an extender that is not ignorable. No plan is made then.
 	failed error
 }
 
-// objection is what an extender said against a node.
+// objection is the reason for which an extender rejected a node.
 type objection struct{ extender, node, why string }
 
 func (o objection) String() string {
@@ -51,14 +51,14 @@ func newExtenders(handle fwk.Handle, pod *corev1.Pod) *extenders {
 	return x
 }
 
-// leave are the pods that go from a node: those that leave it anyway, and the victims.
+// leave are the pods that leave a node: those that leave it in any case, and the victims.
 type leave struct {
 	pods []*corev1.Pod
 	// violations is the number of victims that their budgets do not allow.
 	violations int64
 }
 
-// leave begins the list of those that go, of which the pods are the victims.
+// leave begins the list of leaving pods; pods are the victims.
 func (x *extenders) leave(without []*victims.Pod, budgets []int64) leave {
 	if len(x.list) == 0 {
 		return leave{}
@@ -66,7 +66,8 @@ func (x *extenders) leave(without []*victims.Pod, budgets []int64) leave {
 	return leave{violations: victims.Violations(without, budgets)}
 }
 
-// fit is what the extenders say of a node that the filters pass without some pods.
+// fit returns the answer of the extenders about a node that the filters accept without
+// some pods.
 func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) victims.Fit {
 	for _, e := range slices.Clone(x.list) {
 		if x.failed != nil {
@@ -90,7 +91,7 @@ func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) vict
 	return victims.Passes
 }
 
-// ask asks one extender, and says why it refuses.
+// ask calls one extender. It returns the reason if it rejects.
 func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (victims.Fit, string, error) {
 	switch {
 	case e.SupportsPreemption() && len(gone.pods) > 0:
@@ -101,8 +102,9 @@ func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (victims.
 	return victims.Passes, "", nil
 }
 
-// askPreemption asks what is left of a plan with these pods. A part of them is a consent,
-// too: the extender needs no more to go. The laws and the filters say which of them stay.
+// askPreemption calls the preempt verb of an extender for a node with these victims. If
+// the extender returns a part of them, that is a consent, too: it needs no others
+// deleted. The laws and the filters decide which of them stay.
 func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (victims.Fit, string, error) {
 	plan := map[string]*extenderv1.Victims{node: {Pods: gone.pods, NumPDBViolations: gone.violations}}
 	left, err := e.ProcessPreemption(x.pod, plan, x.nodes)
@@ -124,7 +126,7 @@ func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (vict
 	return victims.Passes, "", nil
 }
 
-// beyond is the first of the pods, by name, that is not proposed; empty for none.
+// beyond returns the first pod, by name, that was not proposed; empty for none.
 func beyond(pods, proposed []*corev1.Pod) string {
 	first := ""
 	for _, p := range pods {
@@ -136,8 +138,8 @@ func beyond(pods, proposed []*corev1.Pod) string {
 	return first
 }
 
-// askFilter asks the filter verb. Where the extender has no other, its refusal holds
-// whichever pods go.
+// askFilter calls the filter verb. If the extender has no preempt verb, its rejection
+// applies whatever pods leave.
 func (x *extenders) askFilter(e fwk.Extender, info fwk.NodeInfo) (victims.Fit, string, error) {
 	name := info.Node().Name
 	passed, failed, never, err := e.Filter(x.pod, []fwk.NodeInfo{info})
@@ -164,10 +166,10 @@ func said(why string) string {
 	return why
 }
 
-// mostObjections bounds what is told of the nodes that extenders refused.
+// mostObjections limits the number of rejected nodes in a message.
 const mostObjections = 3
 
-// objections is what the extenders said against nodes; empty for nothing.
+// objections describes what the extenders objected to; empty for nothing.
 func (x *extenders) objections() string {
 	var texts []string
 	for _, o := range x.refused[:min(len(x.refused), mostObjections)] {
@@ -179,7 +181,7 @@ func (x *extenders) objections() string {
 	return strings.Join(texts, "; ")
 }
 
-// silence says that an extender did not answer, and what helps; empty if all did.
+// silence says which extender did not answer, and what helps; empty if all answered.
 func (x *extenders) silence() string {
 	if x.failed == nil {
 		return ""
@@ -187,7 +189,7 @@ func (x *extenders) silence() string {
 	return fmt.Sprintf("%v; no pod is preempted until the extender answers (see its logs, or set ignorable: true for it in the scheduler's configuration)", x.failed)
 }
 
-// judgedThere is judged for a pod that can run on one node only.
+// judgedThere does the same as judged for a node-bound pod.
 func (x *extenders) judgedThere(d required.Decision) required.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
@@ -199,8 +201,9 @@ func (x *extenders) judgedThere(d required.Decision) required.Decision {
 	}
 }
 
-// judged is the decision with what the extenders said. Where one that must answer did
-// not, nothing is decided: the plan may name pods that need not go.
+// judged adds the answers of the extenders to the decision. If one that is not ignorable
+// did not answer, nothing is decided: the plan may contain pods that need not be
+// preempted.
 func (x *extenders) judged(d victims.Decision) victims.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()

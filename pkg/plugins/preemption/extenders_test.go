@@ -28,16 +28,16 @@ import (
 // httpExtender is an extender that upstream's client calls over HTTP.
 type httpExtender struct {
 	schedulerconfig.Extender
-	// preempt changes what is proposed; an error status where it is not 0 is the answer.
+	// preempt changes the proposed victims. status is the response code if it is not 0.
 	preempt func(map[string]*extenderv1.MetaVictims)
 	filter  func(node string) (passes, unresolvable bool)
 	status  int
 
 	mu    sync.Mutex
-	asked []string // verb, node, pods that would go
+	asked []string // verb, node, proposed victims
 }
 
-// set changes what status it answers with.
+// set changes the status of responses.
 func (e *httpExtender) set(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,7 +69,7 @@ func (e *httpExtender) answerPreempt(r *http.Request) any {
 	args := extenderv1.ExtenderPreemptionArgs{}
 	_ = json.NewDecoder(r.Body).Decode(&args)
 	plan := args.NodeNameToMetaVictims
-	if plan == nil { // an extender without a cache of its own is sent whole pods
+	if plan == nil { // an extender without a cache of its own receives whole pods
 		plan = map[string]*extenderv1.MetaVictims{}
 		for node, victims := range args.NodeNameToVictims {
 			plan[node] = &extenderv1.MetaVictims{NumPDBViolations: victims.NumPDBViolations}
@@ -111,7 +111,8 @@ func (e *httpExtender) answerFilter(r *http.Request) any {
 	return result
 }
 
-// withExtenders gives a cluster extenders, as the scheduler makes them of its configuration.
+// withExtenders adds extenders to a cluster, made as the scheduler does from its
+// configuration.
 func withExtenders(t testing.TB, extenders ...*httpExtender) frameworkruntime.Option {
 	t.Helper()
 	var out []fwk.Extender
@@ -136,7 +137,7 @@ func preempting(e schedulerconfig.Extender) schedulerconfig.Extender {
 	return e
 }
 
-// refusing leaves the node out of what is proposed.
+// refusing leaves the node out of the answer.
 func refusing(nodes ...string) func(map[string]*extenderv1.MetaVictims) {
 	return func(plan map[string]*extenderv1.MetaVictims) {
 		for _, n := range nodes {
@@ -145,13 +146,14 @@ func refusing(nodes ...string) func(map[string]*extenderv1.MetaVictims) {
 	}
 }
 
-// passing is a filter verb that refuses the nodes.
+// passing is a filter verb that rejects the nodes.
 func passing(never bool, refused ...string) func(string) (bool, bool) {
 	return func(node string) (bool, bool) { return !slices.Contains(refused, node), never }
 }
 
-// TestExtendersAreAsked: room is made only where the scheduler's extenders take the pod,
-// too. Without extenders pod v1 of node n1 goes, for it is one rather than two.
+// TestExtendersAreAsked: victims are chosen only where the scheduler's extenders accept
+// the pod, too. Without extenders, pod v1 of node n1 is chosen, because one victim is
+// better than two.
 func TestExtendersAreAsked(t *testing.T) {
 	ownCache := schedulerconfig.Extender{NodeCacheCapable: true}
 	device := schedulerconfig.Extender{ManagedResources: []schedulerconfig.ExtenderManagedResource{{Name: "example.com/device"}}}
@@ -170,10 +172,11 @@ func TestExtendersAreAsked(t *testing.T) {
 	on1, on2 := []string{"v1"}, []string{"v2", "v3"}
 	for name, c := range map[string]struct {
 		extenders []*httpExtender
-		node      string // that is held; empty for none
+		node      string // the held node; empty for none
 		chosen    []string
 		text      string
-		// asked is what the last extender was asked first, and how often in all.
+		// asked is the first request to the last extender, and the number of all
+		// requests.
 		asked string
 		times int
 	}{
@@ -223,7 +226,7 @@ func TestExtendersAreAsked(t *testing.T) {
 	}
 }
 
-// naming has the pods go, and no others, from the nodes in what is proposed.
+// naming replaces the victims in the answer by the given pods.
 func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
 	return func(plan map[string]*extenderv1.MetaVictims) {
 		for _, v := range plan {
@@ -235,8 +238,9 @@ func naming(pods ...string) func(map[string]*extenderv1.MetaVictims) {
 	}
 }
 
-// TestExtendersNameOtherPods: an extender that would have fewer pods go agrees, and one
-// that would have others go is asked about more pods. The laws say which may go.
+// TestExtendersNameOtherPods: an extender that returns fewer victims agrees. One that
+// returns other victims is called again with more pods. The laws decide which may be
+// preempted.
 func TestExtendersNameOtherPods(t *testing.T) {
 	mates := func(name string) *corev1.Pod { // of the asker's queue
 		p := running(name, "n1", 100)
@@ -272,7 +276,7 @@ func TestExtendersNameOtherPods(t *testing.T) {
 }
 
 // TestTheOnlyNodeIsAskedAboutAgain: while an extender does not answer, a hold of the node
-// stays, the decision is on record, and the pod comes back after the retry interval.
+// stays, the decision is recorded, and the pod is requeued after the retry interval.
 func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
 		t.Run(profile, func(t *testing.T) {
@@ -282,7 +286,7 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 			asker.Spec.SchedulerName = profile
 			_, status := cl.answer(t, asker)
 			cl.wantRefusalOnRecord(t, status.Message())
-			for wait := true; wait; wait = cl.cameBack() { // the pump may still hand over what was before
+			for wait := true; wait; wait = cl.cameBack() { // the pump may still hand over older pods
 				time.Sleep(20 * time.Millisecond)
 			}
 			cl.now = cl.now.Add(14 * time.Second)
@@ -308,8 +312,8 @@ func TestTheOnlyNodeIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
-// wantRefusalOnRecord waits until the process's own recorder has written down one
-// refusal of a node-bound pod with the message. The recorder is another goroutine.
+// wantRefusalOnRecord waits until the process's recorder has recorded one rejection of a
+// node-bound pod with the message. The recorder is another goroutine.
 func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
 	t.Helper()
 	var got []*record.Decision
@@ -324,7 +328,8 @@ func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
 	}
 }
 
-// TestExtendersKnowWhatLeaves: pods that leave anyway are among those that go.
+// TestExtendersKnowWhatLeaves: pods that leave in any case are among the proposed
+// victims.
 func TestExtendersKnowWhatLeaves(t *testing.T) {
 	leaves := running("v1", "n1", 100)
 	short := int64(60)
@@ -339,8 +344,8 @@ func TestExtendersKnowWhatLeaves(t *testing.T) {
 	}
 }
 
-// TestExtendersJudgeTheOnlyNode: the node that a pod of a DaemonSet requires is held
-// only where the extenders take the pod, too.
+// TestExtendersJudgeTheOnlyNode: the node that a DaemonSet pod requires is held only if
+// the extenders accept the pod, too.
 func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		extender *httpExtender
@@ -372,7 +377,7 @@ func TestExtendersJudgeTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestPreviewAsksExtenders: what a preview says is what a cycle would do.
+// TestPreviewAsksExtenders: a preview reports what a cycle would do.
 func TestPreviewAsksExtenders(t *testing.T) {
 	for name, c := range map[string]struct {
 		extender *httpExtender

@@ -14,22 +14,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// trial asks the scheduler's own filters about nodes without some of their pods.
-// It is the one place where the rules of queues meet those of nodes; it copies
-// what it changes.
+// trial runs the scheduler's own filters for nodes without some of their pods. It is the
+// only place where the rules of queues and of nodes meet. It changes copies only.
 type trial struct {
 	handle fwk.Handle
 	state  fwk.CycleState
 	pod    *corev1.Pod
 	world  *victims.World
-	// exists tells of a pod that the snapshot has whether it is there still: the store
-	// may have heard of its end before the cycle's snapshot was made without it, and
-	// informers know before both. Nil where the snapshot lacks such pods.
+	// exists reports whether a pod in the snapshot still exists. The store may have heard
+	// of the end of a pod before the snapshot did, and informers hear of it before both.
+	// Nil if the snapshot has no such pods.
 	exists func(*corev1.Pod) bool
-	// came are, by node that the filters were asked about, the pods that ended since
-	// the snapshot was made.
+	// came contains, by node that the filters were run for, the pods that ended since the
+	// snapshot was made.
 	came map[string]map[types.UID]bool
-	// extenders are asked after the filters.
+	// extenders are called after the filters.
 	extenders *extenders
 }
 
@@ -40,7 +39,7 @@ func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *victi
 	}
 }
 
-// ended are the pods that the snapshot has on a node, and that are not there any more.
+// ended returns the pods that the snapshot has on a node and that no longer exist.
 func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 	ended, known := t.came[node]
 	if known || t.exists == nil {
@@ -62,7 +61,7 @@ func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 	return ended
 }
 
-// pods are those of a node, as the store has them.
+// pods returns the pods of a node as the store has them.
 func (t *trial) pods(node string) []*victims.Pod {
 	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n *victims.Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {
@@ -71,7 +70,7 @@ func (t *trial) pods(node string) []*victims.Pod {
 	return t.world.Nodes[at].Pods
 }
 
-// leaving are the pods that go from a node anyway.
+// leaving returns the pods that leave a node in any case.
 func (t *trial) leaving(node string) []*victims.Pod {
 	var out []*victims.Pod
 	for _, p := range t.pods(node) {
@@ -82,12 +81,13 @@ func (t *trial) leaving(node string) []*victims.Pod {
 	return out
 }
 
-// fits tells whether the filters and the extenders pass on the node once the pods, and
-// those that leave it anyway, are gone. Pods nominated there count as upstream counts them.
+// fits reports whether the filters and the extenders accept the node without the given
+// pods and without those that leave it in any case. Pods nominated to the node count as
+// in upstream.
 func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) victims.Fit {
 	info, err := t.handle.SnapshotSharedLister().NodeInfos().Get(node)
 	if err != nil {
-		return victims.Never // it was deleted since the cycle began
+		return victims.Never // the node was deleted since the cycle began
 	}
 	going := append(t.leaving(node), without...)
 	gone := make(map[types.UID]bool, len(going))
@@ -98,7 +98,7 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 	state.Write(reservation.PlanningKey, reservation.Planning{})
 	logger := klog.FromContext(ctx)
 	leaves := t.extenders.leave(without, t.world.Budgets)
-	ended := t.ended(info, node) // who is counted though he ended would cost somebody else his place
+	ended := t.ended(info, node) // counting an ended pod would cost another pod its place
 	for _, pi := range append([]fwk.PodInfo(nil), info.GetPods()...) {
 		if uid := pi.GetPod().UID; !gone[uid] && !ended[uid] {
 			continue

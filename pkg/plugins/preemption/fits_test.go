@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestWhoEndedIsKnown: of pods that the scheduler's cache has still, those are gone that
-// the informers do not have, have as another pod, or have as one that ended.
+// TestWhoEndedIsKnown: a pod that the scheduler's cache still has is gone if the
+// informers do not have it, have another pod of its name, or have it as ended.
 func TestWhoEndedIsKnown(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	pl := &Plugin{pods: corelisters.NewPodLister(indexer)}

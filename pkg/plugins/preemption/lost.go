@@ -12,9 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// mindLost compares the nodes of this cycle with the pods that gave room back unseen
-// (see [store.LostPod]). If one of them is on a node still, as it was, the scheduler
-// was not told yet, and the pod that was tried comes back.
+// mindLost compares the nodes of this cycle with the pods whose capacity was freed unseen
+// (see [store.LostPod]). If one of them is still on a node, unchanged, the scheduler's
+// cache does not know yet, and the pod that was tried is requeued.
 func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	s := pl.process.Store()
 	lost := s.LostPods(now)
@@ -39,23 +39,23 @@ func (pl *Plugin) mindLost(pod types.UID, now time.Time) {
 	}
 }
 
-// nominated tells whether a pod is nominated to a node that it does not hold any more.
+// nominated reports whether a pod is nominated to a node that it no longer holds.
 func (pl *Plugin) nominated(l *store.LostPod) bool {
 	if h, held := pl.process.Store().Holds().Of(l.UID); held && h.Node == l.Node {
-		return false // it is so again
+		return false // it holds the node again
 	}
 	return slices.ContainsFunc(pl.handle.NominatedPodsForNode(l.Node), func(p fwk.PodInfo) bool { return p.GetPod().UID == l.UID })
 }
 
-// stillThere are the pods as a cycle's nodes have them; nil for one that its node has
-// not. Where nobody knows which node a pod was on, it may be any.
+// stillThere returns the pods as the nodes of a cycle have them; nil for a pod that its
+// node does not have. If the node of a pod is not known, all nodes are searched.
 func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
 	there := make([]*corev1.Pod, len(lost))
 	anywhere := map[types.UID]int{}
 	for i, l := range lost {
 		if l.Node == "" {
 			anywhere[l.UID] = i
-		} else if info, err := nodes.Get(l.Node); err == nil { // else the node is gone
+		} else if info, err := nodes.Get(l.Node); err == nil { // otherwise the node is gone
 			find(there, info, map[types.UID]int{l.UID: i})
 		}
 	}
@@ -70,7 +70,7 @@ func stillThere(lost []store.LostPod, nodes fwk.NodeInfoLister) []*corev1.Pod {
 	return there
 }
 
-// find puts the wanted pods of a node to their places.
+// find stores the wanted pods of a node at their indexes.
 func find(there []*corev1.Pod, info fwk.NodeInfo, wanted map[types.UID]int) {
 	for _, p := range info.GetPods() {
 		if i, ok := wanted[p.GetPod().UID]; ok {

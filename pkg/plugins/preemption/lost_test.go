@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// tried is why a pod waits half a second after it found no node; its back-off is a
-// second. Nobody makes room for it.
+// tried is why a pod waits half a second after it found no node; its back-off is one
+// second. No victims are chosen for it.
 func (c *cluster) tried(t *testing.T) reasons.Reason {
 	t.Helper()
 	asker := plugintest.Pod("asker", 150)
@@ -25,12 +25,12 @@ func (c *cluster) tried(t *testing.T) reasons.Reason {
 	return c.store.Explain(asker.UID)
 }
 
-// TestLostPod: while a pod that is gone is on a node of the scheduler's snapshot still,
-// who found no node comes back by itself; once it is not there, nobody need.
+// TestLostPod: while a pod that is gone is still on a node of the scheduler's snapshot, a
+// pod that found no node is requeued. Once the snapshot no longer has it, none is.
 func TestLostPod(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		lost []string // twice: the store does not know of a node any more
+		lost []string // twice: the store no longer knows of a node
 		want reasons.Code
 		left int
 	}{
@@ -47,7 +47,7 @@ func TestLostPod(t *testing.T) {
 			for _, name := range c.lost {
 				cl.store.Lost(plugintest.Pod(name, 0).UID, cl.now)
 			}
-			cl.store.Tick(cl.now) // who waits now is brought back; the asker comes later
+			cl.store.Tick(cl.now) // requeues the pods that wait now; the asker comes later
 			if got := cl.tried(t); got.Code != c.want {
 				t.Errorf("the pod waits for %v, want %s", got, c.want)
 			}
@@ -58,8 +58,8 @@ func TestLostPod(t *testing.T) {
 	}
 }
 
-// TestLostNomination: while a pod whose hold ended is nominated to the node still, who
-// found no node comes back.
+// TestLostNomination: while a pod whose hold ended is still nominated to the node, a pod
+// that found no node is requeued.
 func TestLostNomination(t *testing.T) {
 	for nominated, want := range map[bool]reasons.Code{false: reasons.NoNodeFits, true: reasons.BackingOff} {
 		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
@@ -82,7 +82,7 @@ func TestLostNomination(t *testing.T) {
 	}
 }
 
-// TestShrunkPod: the cache knows of it once the pod on its node requests what it does now.
+// TestShrunkPod: the cache is up to date once the pod on its node has the new requests.
 func TestShrunkPod(t *testing.T) {
 	for before, want := range map[int64]reasons.Code{200: reasons.BackingOff, 300: reasons.NoNodeFits} {
 		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 200)})
@@ -103,7 +103,8 @@ func TestShrunkPod(t *testing.T) {
 	}
 }
 
-// TestLostPodOfADaemonSetsNode: who waits for its only node, of no queue, comes back too.
+// TestLostPodOfADaemonSetsNode: a node-bound pod without a queue that waits for its node
+// is requeued, too.
 func TestLostPodOfADaemonSetsNode(t *testing.T) {
 	for lost, want := range map[string]bool{"v1": true, "stranger": false} {
 		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
@@ -118,7 +119,7 @@ func TestLostPodOfADaemonSetsNode(t *testing.T) {
 		cl.store.Tick(cl.now.Add(2 * time.Second))
 		got := cl.cameBack()
 		for end := time.Now().Add(10 * time.Second); want && !got && time.Now().Before(end); got = cl.cameBack() {
-			time.Sleep(time.Millisecond) // the pump has it, and is about to hand it on
+			time.Sleep(time.Millisecond) // the pump has the pod and is about to hand it on
 		}
 		if got != want {
 			t.Errorf("%s is lost: the pod comes back: %v, want %v", lost, got, want)

@@ -20,7 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// mostErrors is how many errors of a manifest are named.
+// mostErrors is the maximal number of errors reported for a manifest.
 const mostErrors = 10
 
 func wrong(format string, args ...any) error {
@@ -28,7 +28,7 @@ func wrong(format string, args ...any) error {
 }
 
 // parseManifest reads a pod as the API server would: strictly, with defaults, and
-// validated. What admission adds there is missing.
+// validated. It does not run admission.
 func parseManifest(document []byte) (*corev1.Pod, error) {
 	var kind metav1.TypeMeta
 	switch err := yaml.Unmarshal(document, &kind); {
@@ -51,12 +51,12 @@ func parseManifest(document []byte) (*corev1.Pod, error) {
 	return pod, complete(pod)
 }
 
-// strictly reads manifests and knows every field by its path.
+// strictly reads manifests and reports every unknown field with its path.
 var strictly = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, clientscheme.Scheme, clientscheme.Scheme,
 	serializer.SerializerOptions{Yaml: true, Strict: true})
 
-// badQuantity finds the container whose amount is no quantity: the decoder says
-// only that there is one. Empty if there is none.
+// badQuantity finds the container with an invalid quantity, because the decoder reports
+// only that there is one. It returns an empty text if there is none.
 func badQuantity(document []byte) string {
 	var pod struct {
 		Spec struct {
@@ -80,7 +80,7 @@ func badQuantity(document []byte) string {
 	return ""
 }
 
-// amountsAsWritten are those of a container, by requests and limits and by type.
+// amountsAsWritten are the amounts of a container, by requests and limits and by type.
 type amountsAsWritten struct {
 	Resources map[string]map[string]any `json:"resources"`
 }
@@ -97,7 +97,8 @@ func (c amountsAsWritten) bad() string {
 	return ""
 }
 
-// complete makes a pod what it would be once it is there, or says what is wrong with it.
+// complete sets the fields that a pod has once it exists, or reports what is wrong with
+// it.
 func complete(pod *corev1.Pod) error {
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault
@@ -129,10 +130,11 @@ func complete(pod *corev1.Pod) error {
 	return wrong("%s", strings.Join(texts, "; "))
 }
 
-// previewUID is that of a pod that is not there.
+// previewUID is the UID of a pod that does not exist.
 const previewUID types.UID = "preview"
 
-// setAside takes out of a pod what is only made once it is there, and says so.
+// setAside removes from a pod what exists only once the pod does, and returns notes about
+// it.
 func setAside(pod *corev1.Pod) (notes []string) {
 	volumes := pod.Spec.Volumes
 	pod.Spec.Volumes = nil

@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// candidates are the nodes of the world on which pods that go might help: those
-// whose filters refused for a reason that such pods may be. A node that was
-// refused only because others hold it counts, too: a plan may join them.
+// candidates returns the nodes of the world on which preemption might help: those whose
+// filters rejected for a reason that pods may cause. A node that was rejected only
+// because other pods hold it counts, too: a plan may join its holders.
 func candidates(w *victims.World, statuses fwk.NodeToStatusReader) []*victims.Node {
 	out := make([]*victims.Node, 0, len(w.Nodes))
 	for _, n := range w.Nodes {
@@ -27,8 +27,9 @@ func candidates(w *victims.World, statuses fwk.NodeToStatusReader) []*victims.No
 	return out
 }
 
-// nodeInfo is a copy of what the cycle knows of a node, with the node as the informer has
-// it: the cycle may be there because the node changed, and have begun too early to know.
+// nodeInfo returns a copy of what the cycle knows of a node, with the node as the
+// informer has it. A change of the node may have caused the cycle, and the snapshot may
+// be older than the change.
 func (pl *Plugin) nodeInfo(name string) (fwk.NodeInfo, error) {
 	info, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
 	if err != nil {
@@ -41,12 +42,12 @@ func (pl *Plugin) nodeInfo(name string) (fwk.NodeInfo, error) {
 	return info, nil
 }
 
-// refusedBy says why the filters refuse the node that a pod holds even without the pods
-// that it waits for; empty if they may pass once those are gone.
+// refusedBy says why the filters reject the node that a pod holds even without the pods
+// that it waits for. It is empty if they may accept once those are gone.
 func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, h *reservations.Hold) string {
 	info, err := pl.nodeInfo(h.Node)
 	if err != nil {
-		return "" // it was deleted since the cycle began; the store will hear of it
+		return "" // deleted since the cycle began; an event for the store follows
 	}
 	state = state.Clone()
 	state.Write(reservation.PlanningKey, reservation.Planning{})
@@ -65,9 +66,9 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 	return status.Message()
 }
 
-// barred makes up for the filters' part of a cycle that a quota ended before them:
-// nobody asked the nodes. It lists those that refuse whatever pods go. Their pods
-// are in the world all the same: they may go for the quota.
+// barred replaces the filters of a cycle that a quota ended before they ran. It lists the
+// nodes that reject the pod whatever pods leave. The pods of these nodes stay in the
+// world: they may be preempted for the quota.
 func (pl *Plugin) barred(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*victims.Node) map[string]bool {
 	if len(nodes) == 0 {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// passing are the codes of sentences that are out of date a moment later; what is so
-// now, explain says beside.
+// passing are the codes of texts that are outdated a moment later. Explain reports the
+// current state beside them.
 var passing = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
 
-// nodes is how many nodes the cycle knows.
+// nodes returns the number of nodes that the cycle knows.
 func (pl *Plugin) nodes() int {
 	lister := pl.handle.SnapshotSharedLister()
 	if lister == nil {
@@ -29,7 +29,7 @@ func (pl *Plugin) nodes() int {
 	return len(infos)
 }
 
-// noNode says why none of the nodes took a pod, and why nobody makes room for it.
+// noNode says why no node took a pod, and why no victims are chosen for it.
 func noNode(statuses fwk.NodeToStatusReader, nodes int, why reasons.Reason) reasons.Reason {
 	text := "no node could take the pod"
 	if all, ok := statuses.(*framework.NodeToStatus); ok {
@@ -44,8 +44,8 @@ func noNode(statuses fwk.NodeToStatusReader, nodes int, why reasons.Reason) reas
 	return reasons.New(reasons.NoNodeFits, "%s; %s", text, why.Text)
 }
 
-// refusals counts the nodes by why they did not take the pod, in the order of what is
-// said; empty where that is not known.
+// refusals counts the nodes by the reason for which they rejected the pod, ordered by
+// text. It is empty if the reasons are not known.
 func refusals(statuses fwk.NodeToStatusReader, nodes int) string {
 	all, ok := statuses.(*framework.NodeToStatus)
 	if !ok || all == nil {
@@ -58,7 +58,7 @@ func refusals(statuses fwk.NodeToStatusReader, nodes int) string {
 		}
 	}
 	all.ForEachExplicitNode(func(_ string, s *fwk.Status) { count(s, 1) })
-	if absent := nodes - all.Len(); absent > 0 { // no filter was asked about these
+	if absent := nodes - all.Len(); absent > 0 { // no filter ran for these
 		count(all.AbsentNodesStatus(), absent)
 	}
 	texts := slices.Sorted(maps.Keys(counts))

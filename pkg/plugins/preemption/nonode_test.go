@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestNoNodeCountsTheNodes: by what was missing, as people read it, and without what is
-// out of date a moment later.
+// TestNoNodeCountsTheNodes: the text counts nodes by what was missing, and omits what is
+// outdated a moment later.
 func TestNoNodeCountsTheNodes(t *testing.T) {
 	full, absent := fwk.NewStatus(fwk.Unschedulable, "Insufficient cpu"), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "had a taint")
 	two := fwk.NewStatus(fwk.Unschedulable, "Insufficient memory", "Insufficient cpu")

@@ -27,8 +27,8 @@ import (
 // Name is the name of the plugin in a scheduler configuration.
 const Name = "QueuePreemption"
 
-// Plugin gives the quota verdict at the beginning of a cycle, and makes room
-// where no node takes a pod.
+// Plugin checks the quota at the beginning of a cycle, and plans preemption if no node
+// takes a pod.
 type Plugin struct {
 	process *process.Process
 	handle  fwk.Handle
@@ -43,7 +43,7 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New makes the plugin.
+// New returns the plugin.
 func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 	args, ok := obj.(*config.QueuePreemptionArgs)
 	if !ok {
@@ -66,19 +66,19 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 // Name returns the plugin's name.
 func (*Plugin) Name() string { return Name }
 
-// EventsToRegister registers nothing: the store brings a refused pod back.
+// EventsToRegister registers no events: the store requeues a rejected pod.
 func (*Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) { return nil, nil }
 
-// stateKey is where PreFilter leaves a refusal for PostFilter.
+// stateKey is the key under which PreFilter passes a rejection to PostFilter.
 const stateKey = "PreFilter" + Name
 
 // refusal marks a cycle that ended with the quota verdict.
 type refusal struct{}
 
-// Clone returns the mark; it has no content.
+// Clone returns the mark, which has no content.
 func (r refusal) Clone() fwk.StateData { return r }
 
-// PreFilter refuses a pod of a queue that is over its quota.
+// PreFilter rejects a pod of a queue that is over its quota.
 func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if pl.process.Store() == nil {
 		return nil, fwk.AsStatus(process.ErrNoStore)
@@ -97,11 +97,11 @@ func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, verdict.Reason.String())
 }
 
-// makeWay keeps those who hold the same node as the pod from standing in its way:
-// the scheduler's filters count pods nominated to a node as if they ran there,
-// though they wait for victims of their own. Their plans counted each other, and
-// the hold, not the nomination, keeps the room for them. A pod that can run there
-// only is before everybody else who was nominated, too.
+// makeWay removes the nominations of the other holders of the pod's node. The scheduler's
+// filters count pods nominated to a node as if they ran there, although they wait for
+// victims of their own. The plans of the holders counted each other, and the hold, not
+// the nomination, keeps the capacity. For a node-bound pod it removes all other
+// nominations, because that pod comes before them.
 func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
 	holds := s.Holds()
 	if !holds.Held() {
@@ -123,14 +123,14 @@ func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
 	}
 }
 
-// PreFilterExtensions returns nil: removing pods from a node does not change
-// the quota verdict of the cycle.
+// PreFilterExtensions returns nil: removing pods from a node does not change the quota
+// verdict of the cycle.
 func (*Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// PostFilter decides whether others make room for a pod that no node took, or
-// that a quota refused. It plans and says what is to be done; the executor does
-// it. The status is what people read: which law or gate stopped the pod, or whom
-// it waits for.
+// PostFilter decides whether pods are preempted for a pod that no node took or that a
+// quota rejected. It makes the plan; the executor carries it out. The status is for
+// people: it names the law or gate that stopped the pod, or the victims that it waits
+// for.
 func (pl *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	result, status := pl.postFilter(ctx, state, pod, statuses)
 	if pl.process.Managed(pod.Spec.SchedulerName) {
@@ -158,14 +158,14 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 		node, why = pl.makeRoom(ctx, state, pod, statuses, informer.Kind(pod), asked)
 	}
 	end := ended{pod: pod, asked: asked, statuses: statuses, why: why}
-	if node != "" { // the store has it parked
+	if node != "" { // in the store it is Unschedulable
 		return framework.NewPostFilterResultWithNominatedNode(node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
 	if !requires {
 		return pl.endCycle(end)
 	}
-	// Nobody else is to make room: upstream's preemption, which may come next, knows
-	// neither holds nor whom they spare (D4).
+	// No other plugin may preempt: upstream's preemption, which may come next, knows
+	// neither holds nor protected pods (D4).
 	result, status := pl.endCycle(end)
 	if why.Code != reasons.MakingRoom && why.Code != reasons.WaitingForRoom {
 		result = framework.NewPostFilterResultWithNominatedNode("")
@@ -176,8 +176,8 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 // gangPlugin is the plugin that starts PodGroups: see package podgroups.
 const gangPlugin = "Coscheduling"
 
-// putOff returns the plugin that ended the cycle before any node was looked at, and
-// that does not bring the pod back when it may be tried; empty for none.
+// putOff returns the plugin that ended the cycle before any node was checked, and that
+// does not requeue the pod when it may be tried; empty for none.
 func putOff(statuses fwk.NodeToStatusReader) string {
 	if statuses == nil {
 		return ""
@@ -188,29 +188,29 @@ func putOff(statuses fwk.NodeToStatusReader) string {
 	return ""
 }
 
-// quotas are the reasons of a refusal that holds until a queue, a user or a group
-// uses less, whatever nodes have room.
+// quotas are the reasons of a rejection that lasts until a queue, a user or a group uses
+// less, whatever capacity nodes have.
 var quotas = map[reasons.Code]bool{
 	reasons.OverMax: true, reasons.OverUserLimit: true, reasons.OverGroupLimit: true,
 	reasons.MaxApplications: true, reasons.UserMaxApplications: true, reasons.GroupMaxApplications: true,
 }
 
-// ended is a cycle after which the pod holds no node anew.
+// ended is a cycle after which the pod holds no new node.
 type ended struct {
 	pod *corev1.Pod
-	// asked is whether the filters were asked; they gave the statuses.
+	// asked is whether the filters ran; they gave the statuses.
 	asked    bool
 	statuses fwk.NodeToStatusReader
-	// why is why nobody makes room for it.
+	// why is the reason for which no victims are chosen.
 	why reasons.Reason
 }
 
-// endCycle tells the store of it.
+// endCycle reports the cycle to the store.
 func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	pod, asked, why := c.pod, c.asked, c.why
 	switch {
-	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events bring it back
+	case !pl.process.Managed(pod.Spec.SchedulerName): // the scheduler's own events requeue it
 		pl.mindLost(pod.UID, now)
 		return nil, fwk.NewStatus(fwk.Unschedulable, why.String())
 	case !asked || quotas[why.Code]:
@@ -219,18 +219,18 @@ func (pl *Plugin) endCycle(c ended) (*fwk.PostFilterResult, *fwk.Status) {
 		s.Failed(pod.UID, informer.Kind(pod), noNode(c.statuses, pl.nodes(), why), now)
 		pl.mindLost(pod.UID, now)
 	}
-	if why.Code == reasons.PodGroupIncomplete { // PreFilter has said so
+	if why.Code == reasons.PodGroupIncomplete { // PreFilter has reported it
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if _, holds := s.Holds().Of(pod.UID); holds && (why.Code == reasons.MakingRoom || why.Code == reasons.WaitingForRoom) {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why.String())
 	}
-	// Nobody makes room for it: a nomination of earlier times means nothing.
+	// No victims are chosen for the pod, so an earlier nomination is cleared.
 	return framework.NewPostFilterResultWithNominatedNode(""), fwk.NewStatus(fwk.Unschedulable, why.String())
 }
 
-// makeRoom plans for a pod and puts the plan into force. It returns the node that
-// is held from then on, empty for none, and what people are told.
+// makeRoom plans for a pod and puts the plan into force. It returns the node that is held
+// from then on, empty for none, and the text for people.
 func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader, kind string, asked bool) (string, reasons.Reason) {
 	s, now := pl.process.Store(), pl.process.Clock.Now()
 	if h, ok := s.Holds().Of(pod.UID); ok {
@@ -246,7 +246,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	var barred func(node string) bool
 	if asked {
 		w.Nodes = candidates(&w, statuses)
-	} else { // most plans that the laws refuse never need to know
+	} else { // most plans that the laws reject never need it
 		list := sync.OnceValue(func() map[string]bool { return pl.barred(ctx, state, pod, w.Nodes) })
 		barred = func(node string) bool { return list()[node] }
 	}

@@ -34,7 +34,7 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	return p.(*Plugin)
 }
 
-// started is the plugin beside a QueueSort whose store has seen everything.
+// started is the plugin and a QueueSort whose store has seen everything.
 func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	t.Helper()
 	plugin := newPlugin(t, h) // in any order
@@ -52,7 +52,7 @@ func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	return plugin, s
 }
 
-// until polls until the pod waits for the code; empty is let through.
+// until polls until the pod waits for the code; empty means admitted.
 func until(t *testing.T, s *store.Store, pod *corev1.Pod, code reasons.Code) {
 	t.Helper()
 	plugintest.Eventually(t, func() error {
@@ -131,7 +131,7 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 	_, status = preFilter(plugintest.Pod("unknown", 1))
 	wantStatus(t, "a pod that was not seen yet", status, fwk.UnschedulableAndUnresolvable, "Starting: ")
 
-	// Somebody else takes the room between the gate and the cycle.
+	// Another pod uses the capacity between the gate and the cycle.
 	h.Create(t, plugintest.On(plugintest.Pod("intruder", 100), "n1"))
 	plugintest.Eventually(t, func() error {
 		if q, _ := s.Snapshot().Find("root.a"); q.Allocated.Get("vcore") != 700 {
@@ -152,11 +152,11 @@ func TestPreFilterGivesTheQuotaVerdict(t *testing.T) {
 		t.Error(err)
 	}
 	h.Delete(t, running)
-	until(t, s, fits, "") // the room wakes it
+	until(t, s, fits, "") // free capacity requeues it
 }
 
-// TestPodsWithGatesOfTheirOwn come to no cycle upstream; if one did, it would
-// find no queue.
+// TestPodsWithGatesOfTheirOwn: upstream runs no cycle for such pods; if it did, PreFilter
+// would find no queue.
 func TestPodsWithGatesOfTheirOwn(t *testing.T) {
 	gated := plugintest.Pod("gated", 1)
 	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "x"}}
@@ -183,11 +183,11 @@ func TestPostFilterGivesThePlaceToOthers(t *testing.T) {
 		t.Errorf("nominated to %s", result.NominatedNodeName)
 	}
 	until(t, s, pod, reasons.NoNodeFits)
-	other := plugintest.Pod("other", 600) // there is no room for both
+	other := plugintest.Pod("other", 600) // both do not fit
 	h.Create(t, other)
 	until(t, s, other, "")
 
-	// Nothing is noted for pods of no queue.
+	// Nothing is recorded for pods without a queue.
 	foreign := plugintest.Foreign(plugintest.Pod("foreign", 1))
 	_, status = plugin.PostFilter(t.Context(), framework.NewCycleState(), foreign, nil)
 	wantStatus(t, "a pod of no queue", status, fwk.Unschedulable, "")

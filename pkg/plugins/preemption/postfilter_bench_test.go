@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
 )
 
-// twoQueues: a is guaranteed what b uses.
+// twoQueues: queue a is guaranteed what b uses.
 const twoQueues = `
 partitions:
 - name: default
@@ -28,7 +28,7 @@ partitions:
 
 const podsOnNode = 30
 
-// crowd is nodes full of small pods of queue b.
+// crowd returns nodes full of small pods of queue b.
 func crowd(nodes int) ([]*corev1.Node, []*corev1.Pod) {
 	var objects []*corev1.Node
 	var pods []*corev1.Pod
@@ -46,9 +46,9 @@ func crowd(nodes int) ([]*corev1.Node, []*corev1.Pod) {
 	return objects, pods
 }
 
-// BenchmarkPostFilter compares the whole PostFilter with upstream's
-// DefaultPreemption, in one run, where both find victims: those of ours have a
-// lower priority, too. Each asker needs the room of two pods.
+// BenchmarkPostFilter compares the whole PostFilter with upstream's DefaultPreemption, in
+// one run. Both find victims, because the victims also have a lower priority. Each asker
+// needs the capacity of two pods.
 func BenchmarkPostFilter(b *testing.B) {
 	for _, nodes := range []int{1000, 5000} {
 		objects, pods := crowd(nodes)
@@ -62,7 +62,7 @@ func BenchmarkPostFilter(b *testing.B) {
 					b.StopTimer()
 					c.store.Delete(asker.UID, c.now)
 					c.store.TakeWork()
-					asker.UID += "x" // another one each time
+					asker.UID += "x" // a new one each time
 					state, statuses := c.fail(b, asker)
 					b.StartTimer()
 					result, status := plugin.PostFilter(b.Context(), state, asker, statuses)
@@ -75,8 +75,8 @@ func BenchmarkPostFilter(b *testing.B) {
 	}
 }
 
-// BenchmarkPostFilterThere is the whole PostFilter for a pod of a DaemonSet on a
-// full node. It must not cost more in a larger cluster.
+// BenchmarkPostFilterThere measures the whole PostFilter for a DaemonSet pod on a full
+// node. Its cost must not grow with the cluster.
 func BenchmarkPostFilterThere(b *testing.B) {
 	for _, nodes := range []int{100, 5000} {
 		objects, pods := crowd(nodes)
@@ -89,7 +89,7 @@ func BenchmarkPostFilterThere(b *testing.B) {
 				b.StopTimer()
 				c.store.Delete(asker.UID, c.now)
 				c.store.TakeWork()
-				asker.UID += "x" // another one each time
+				asker.UID += "x" // a new one each time
 				state, statuses := c.fail(b, asker)
 				b.StartTimer()
 				result, status := plugin.PostFilter(b.Context(), state, asker, statuses)

@@ -29,7 +29,7 @@ func node(name string, milliCPU int64) *corev1.Node {
 	}
 }
 
-// running is a pod of queue b on a node, an application for itself.
+// running is a pod of queue b on a node, with an application of its own.
 func running(name, node string, milliCPU int64) *corev1.Pod {
 	p := plugintest.On(plugintest.Pod(name, milliCPU), node)
 	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
@@ -37,14 +37,14 @@ func running(name, node string, milliCPU int64) *corev1.Pod {
 	return p
 }
 
-// answer runs a cycle of the pod that fails, and PostFilter.
+// answer runs a failing cycle of the pod, and PostFilter.
 func (c *cluster) answer(t *testing.T, pod *corev1.Pod) (string, *fwk.Status) {
 	t.Helper()
 	return c.answerAfter(t, pod)
 }
 
-// chosen lists the names of who is to go, by what the executor is told for the
-// first time: a process that begins to lead is told all again.
+// chosen lists the names of the victims that the executor gets for the first time. A
+// process that becomes leader gets all of them again.
 func (c *cluster) chosen() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
@@ -79,13 +79,14 @@ func TestPostFilterMakesRoom(t *testing.T) {
 	})
 	asker := plugintest.Pod("asker", 150)
 	on, status := c.answer(t, asker)
-	// One pod goes rather than two.
+	// One victim is chosen rather than two.
 	wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1 is held for the pod")
 	c.wantChosen(t, "v1")
 	if h, ok := c.store.Holds().Of(asker.UID); !ok || h.Node != "n1" {
 		t.Errorf("hold %+v, %v", h, ok)
 	}
-	// Asked again before anybody is gone, it says the same, and nobody else goes.
+	// A second call before any victim is gone gives the same answer and no further
+	// victims.
 	state, statuses := c.fail(t, asker)
 	result, status := c.postFilter(t, preemption.Name).PostFilter(t.Context(), state, asker, statuses)
 	if result != nil || status.Code() != fwk.UnschedulableAndUnresolvable || !strings.Contains(status.Message(), "MakingRoom") {
@@ -157,8 +158,8 @@ func TestTheRealFiltersJudge(t *testing.T) {
 			withPort(plugintest.Pod("asker", 100)), "n1", []string{"v2"}},
 		{"anti-affinity", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)},
 			apart, "n1", []string{"v2"}},
-		// There is room on n1, but the pod may not be there beside its like. Were v1
-		// to go, n1 would do, too, but with more freed than is needed.
+		// n1 has free capacity, but topology spread rejects it. Preempting v1 would help,
+		// too, but would free more than is needed.
 		{"topology spread", []*corev1.Node{node("n1", 400), node("n2", 100)}, []*corev1.Pod{alike, running("v2", "n2", 100)},
 			spread, "n2", []string{"v2"}},
 		{"a volume", []*corev1.Node{node("n1", 400)}, []*corev1.Pod{running("v1", "n1", 100), withDisk(running("v2", "n1", 100))},
@@ -175,7 +176,8 @@ func TestTheRealFiltersJudge(t *testing.T) {
 	}
 }
 
-// TestAMaxInTheWay: PreFilter refuses, so nobody asked the nodes; the plan does.
+// TestAMaxInTheWay: PreFilter rejects, so the filters did not run for the nodes; the plan
+// runs them.
 func TestAMaxInTheWay(t *testing.T) {
 	queues := strings.Replace(twoQueues, "    queues:\n    - {name: a,",
 		"    queues:\n    - {name: p, resources: {max: {vcore: 1}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", 1)
@@ -191,8 +193,8 @@ func TestAMaxInTheWay(t *testing.T) {
 	c.wantChosen(t, "v1")
 }
 
-// TestManyNodesRefuse: a plan may ask the filters about a hundred nodes; that more
-// of them refuse does not hide the one that does not.
+// TestManyNodesRefuse: a plan may run the filters for a hundred nodes. If more of them
+// reject, the one that accepts is still found.
 func TestManyNodesRefuse(t *testing.T) {
 	var nodes []*corev1.Node
 	var pods []*corev1.Pod
@@ -211,13 +213,13 @@ func TestManyNodesRefuse(t *testing.T) {
 		return strings.Replace(twoQueues, "    queues:\n    - {name: a,", fmt.Sprintf(
 			"    queues:\n    - {name: p, resources: {max: {vcore: %d}}, queues: [{name: a, properties: {preemption.delay: 1s}, resources: {guaranteed: {vcore: 1}}}, {name: b}]}\n    - {name: a,", most), 1)
 	}
-	for _, most := range []int{260, 1000} { // the max is in the way, or only the nodes are full
+	for _, most := range []int{260, 1000} { // the max is exceeded, or only the nodes are full
 		on, status := newCluster(t, below(most), nodes, pods).answer(t, selective.DeepCopy())
 		wantAnswer(t, on, status, "n259", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n259")
 	}
 
-	// Pods that never go keep the asker off all nodes but the last, in a way that the
-	// filters do not call final.
+	// Protected pods keep the asker off all nodes except the last, by a rejection that
+	// the filters do not report as final.
 	apart := selective.DeepCopy()
 	apart.Spec.NodeSelector = nil
 	apart.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -232,8 +234,8 @@ func TestManyNodesRefuse(t *testing.T) {
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "the filters refuse the nodes that preemption could make room on, whichever pods go: n000, n001, n002 and 47 more; other nodes are looked at next")
 }
 
-// TestLeavingPodsAreNotHeldFor: a pod that fits once a pod is gone that leaves anyway has
-// no other pod preempted, and does not hold that room, whether or not it may preempt.
+// TestLeavingPodsAreNotHeldFor: a pod that fits once a leaving pod is gone preempts no
+// other pod and does not hold the node, whether or not it may preempt.
 func TestLeavingPodsAreNotHeldFor(t *testing.T) {
 	for _, queue := range []string{"root.a", "root.b"} {
 		leaving := running("v1", "n1", 200)
@@ -247,8 +249,8 @@ func TestLeavingPodsAreNotHeldFor(t *testing.T) {
 	}
 }
 
-// TestHoldersShareANode: a plan may join who holds a node, for it counts what
-// they wait for; and they do not stand in each other's way when their turn comes.
+// TestHoldersShareANode: a plan may join the holders of a node, because it counts the
+// pods that they wait for. The holders do not block each other when their turn comes.
 func TestHoldersShareANode(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
 	first, second, third := plugintest.Pod("first", 100), plugintest.Pod("second", 100), plugintest.Pod("third", 100)
@@ -257,7 +259,7 @@ func TestHoldersShareANode(t *testing.T) {
 		wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom: node n1")
 	}
 	c.wantChosen(t, "v1", "v2")
-	on, status := c.answer(t, third) // all is taken
+	on, status := c.answer(t, third) // no capacity is left
 	wantAnswer(t, on, status, "", fwk.Unschedulable, "PreemptionRefused")
 
 	for _, asker := range []*corev1.Pod{first, second} {
@@ -279,8 +281,8 @@ func TestHoldersShareANode(t *testing.T) {
 	}
 }
 
-// TestPodsInPermit: a pod that a Permit plugin holds back is a victim like any
-// other, one that is being bound is none.
+// TestPodsInPermit: a pod that waits in Permit is a victim like any other; a pod that is
+// being bound is not.
 func TestPodsInPermit(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, nil)
@@ -327,8 +329,8 @@ func (nominations) UpdateNominatedPod(klog.Logger, *corev1.Pod, fwk.PodInfo) {}
 
 func (n nominations) NominatedPodsForNode(node string) []fwk.PodInfo { return n[node] }
 
-// TestNominatedPodsCount: the room that a pod nominated to the node will use is not
-// there for a plan. The store does not know of it: by its numbers the asker fits.
+// TestNominatedPodsCount: a plan does not use capacity for which a pod is nominated to
+// the node. The store does not know of the nomination: by its numbers the asker fits.
 func TestNominatedPodsCount(t *testing.T) {
 	info, err := framework.NewPodInfo(plugintest.Foreign(plugintest.Pod("nominated", 100)))
 	if err != nil {

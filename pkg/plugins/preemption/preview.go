@@ -24,18 +24,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// Previewer says what would become of a pod that is not there: it asks the store,
-// the filters on a snapshot of their own, and the planner, and tells nobody. Its
+// Previewer computes what would happen to a pod that does not exist. It calls the store,
+// the filters on a snapshot of their own, and the planner, and has no side effects. Its
 // caller makes one preview at a time.
 type Previewer struct {
 	process *process.Process
 	stages  map[string]*stage // by profile
 	first   string            // the profile of pods that name none
-	// unasked is what is looked at for no pod.
+	// unasked describes what no preview checks.
 	unasked []string
 }
 
-// NewPreviewer makes one for the profiles whose pods belong to queues. Registry
+// NewPreviewer makes a Previewer for the profiles whose pods belong to queues. Registry
 // has upstream's plugins, and placed is the scheduler's cache.
 func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *process.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
@@ -79,8 +79,8 @@ type rehearsing struct {
 	state fwk.CycleState
 	r     *store.Rehearsal
 	out   *rest.Preview
-	// statuses are what the filters said of each node that they refused, or that
-	// is held for others.
+	// statuses are the statuses of the nodes that the filters rejected or that are held
+	// for other pods.
 	statuses map[string]*fwk.Status
 	fit      []string
 }
@@ -133,12 +133,12 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Previe
 	}
 	x.decide(ctx, event.RequiredNode)
 	if err := ctx.Err(); err != nil {
-		return nil, err // what was found after that is no answer of a filter
+		return nil, err // nothing after this comes from a filter
 	}
 	return out, nil
 }
 
-// profileOf is the stage of the pod's profile.
+// profileOf returns the stage of the pod's profile.
 func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *rest.Preview) (*stage, error) {
 	out.Profile = pod.Spec.SchedulerName
 	if out.Profile == corev1.DefaultSchedulerName && pv.stages[out.Profile] == nil && !strings.Contains(string(manifest), "schedulerName") {
@@ -154,7 +154,7 @@ func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *rest.Previ
 	return s, nil
 }
 
-// prioritize does what admission does with PriorityClasses.
+// prioritize sets the priority from the PriorityClass, as admission does.
 func (pv *Previewer) prioritize(pod *corev1.Pod, out *rest.Preview) error {
 	class, readable := pv.process.PriorityClass(pod.Spec.PriorityClassName)
 	switch {
@@ -173,7 +173,7 @@ func (pv *Previewer) prioritize(pod *corev1.Pod, out *rest.Preview) error {
 	return nil
 }
 
-// filter asks the filters about all nodes, as things are.
+// filter runs the filters for all nodes in their current state.
 func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	infos := x.stage.snapshot.list
 	only, status, _ := x.stage.RunPreFilterPlugins(ctx, x.state, x.pod)
@@ -208,8 +208,8 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	return nil
 }
 
-// askExtenders asks those with a filter verb about the nodes that the filters pass, as
-// a cycle does.
+// askExtenders calls the extenders with a filter verb for the nodes that the filters
+// accept, as a cycle does.
 func (x *rehearsing) askExtenders(ctx context.Context) {
 	asked := newExtenders(x.stage, x.pod)
 	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
@@ -230,14 +230,14 @@ func (x *rehearsing) askExtenders(ctx context.Context) {
 	})
 }
 
-// refuse notes that a node does not take the pod.
+// refuse records that a node rejects the pod.
 func (x *rehearsing) refuse(node string, status *fwk.Status) {
 	x.statuses[node] = status
 	x.out.Nodes.Refused[strings.Join(status.Reasons(), ", ")]++
 }
 
-// filterNode asks the filters about one node; only are the nodes that the pod's own
-// fields leave, nil for all.
+// filterNode runs the filters for one node. only are the nodes that the pod's own fields
+// permit, nil for all.
 func (x *rehearsing) filterNode(ctx context.Context, info fwk.NodeInfo, only *fwk.PreFilterResult) *fwk.Status {
 	if only != nil && !only.AllNodes() && !only.NodeNames.Has(info.Node().Name) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod's own fields leave only other nodes")
@@ -245,7 +245,7 @@ func (x *rehearsing) filterNode(ctx context.Context, info fwk.NodeInfo, only *fw
 	return x.stage.RunFilterPluginsWithNominatedPods(ctx, x.state, x.pod, info)
 }
 
-// decide says what becomes of the pod, as a cycle of it would.
+// decide computes the result for the pod as one of its cycles would.
 func (x *rehearsing) decide(ctx context.Context, requires string) {
 	quota := x.r.OverMax
 	switch {
@@ -263,7 +263,7 @@ func (x *rehearsing) decide(ctx context.Context, requires string) {
 	}
 }
 
-// obstacle is what is in the pod's way while nobody leaves.
+// obstacle returns what blocks the pod as long as no pod leaves.
 func (x *rehearsing) obstacle() reasons.Reason {
 	if !x.r.OverMax.None() {
 		return x.r.OverMax
@@ -278,7 +278,7 @@ func (x *rehearsing) obstacle() reasons.Reason {
 	return reasons.New(reasons.NoNodeFits, "none of %d nodes could take the pod: %s", x.out.Nodes.All, strings.Join(texts, "; "))
 }
 
-// plan is what PostFilter would do.
+// plan does what PostFilter would do.
 func (x *rehearsing) plan(ctx context.Context) {
 	w, params := *x.r.World, x.r.Params
 	if x.r.OverMax.None() {
@@ -309,7 +309,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
 }
 
-// decideThere does it for a pod that can run on one node only.
+// decideThere does the same for a node-bound pod.
 func (x *rehearsing) decideThere(ctx context.Context) {
 	a := x.r.Required
 	if a == nil {
@@ -347,7 +347,8 @@ func (x *rehearsing) ref() store.Ref {
 	return store.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
 }
 
-// waits says why the pod would wait: the first reason that is one, and beside it the others.
+// waits says why the pod would wait: the first reason that applies, and beside it the
+// others.
 func (x *rehearsing) waits(list ...reasons.Reason) {
 	x.out.Outcome = rest.PreviewWaits
 	x.out.Because(list...)

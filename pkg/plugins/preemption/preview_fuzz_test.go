@@ -14,8 +14,8 @@ import (
 
 var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)
 
-// FuzzPreview sends anything as a manifest: it is refused with a sentence, or
-// looked at, and nothing comes of it.
+// FuzzPreview sends arbitrary input as a manifest. It must be rejected with a message, or
+// previewed, and must change nothing.
 func FuzzPreview(f *testing.F) {
 	text, err := os.ReadFile("testdata/preview/pods.txt")
 	if err != nil {
@@ -62,8 +62,8 @@ func FuzzPreview(f *testing.F) {
 	})
 }
 
-// changed is what the store has, and how many pods, applications and nodes have changed
-// in it since the last call.
+// changed returns what the store has, and how many pods, applications and nodes have
+// changed in it since the last call.
 func changed(s *store.Store) (now *store.Rest, things int) {
 	for now == nil {
 		c := s.TakeChanges(1000)

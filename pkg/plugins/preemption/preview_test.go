@@ -44,8 +44,8 @@ partitions:
       limits: [{limit: ann, users: [ann], maxresources: {vcore: 1}}]
 `
 
-// previewCluster has one node with room for 2 vcore, and one without, whose pods
-// are of queue b.
+// previewCluster has one node with 2 vcore free, and one full node, whose pods are of
+// queue b.
 func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *preemption.Previewer) {
 	tb.Helper()
 	nodes := []*corev1.Node{node("full", 4000), node("roomy", 4000)}
@@ -82,8 +82,8 @@ func (c *cluster) previewer(tb testing.TB) *preemption.Previewer {
 	return pv
 }
 
-// assumed is the scheduler's cache, as far as previews ask for it: the nodes that pods
-// were given by name of the pod.
+// assumed is the part of the scheduler's cache that previews read: the nodes of pods, by
+// name of the pod.
 type assumed map[string]string
 
 func (a assumed) GetPod(pod *corev1.Pod) (*corev1.Pod, error) {
@@ -94,8 +94,8 @@ func (a assumed) GetPod(pod *corev1.Pod) (*corev1.Pod, error) {
 	return plugintest.On(pod.DeepCopy(), node), nil
 }
 
-// TestPreviewSeesWhatOtherProfilesAssumed: a pod that the default profile is binding
-// has taken the room, though the API server does not know yet.
+// TestPreviewSeesWhatOtherProfilesAssumed: a pod that the default profile is binding uses
+// the capacity, although the API server does not know yet.
 func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 	c, pv := previewCluster(t)
 	c.known(t, plugintest.Foreign(plugintest.Pod("elsewhere", 1000)))
@@ -114,7 +114,7 @@ func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 	}
 }
 
-// preview returns what is answered, without its time.
+// preview returns the answer without its time.
 func preview(tb testing.TB, pv *preemption.Previewer, manifest string) (*rest.Preview, error) {
 	tb.Helper()
 	out, err := pv.Preview(tb.Context(), []byte(manifest))
@@ -124,8 +124,8 @@ func preview(tb testing.TB, pv *preemption.Previewer, manifest string) (*rest.Pr
 	return out, err
 }
 
-// TestPreviews goes through testdata/preview: a manifest, and what is answered.
-// Nothing must come of any of them.
+// TestPreviews runs testdata/preview: each file is a manifest and the expected answer. No
+// preview may change anything.
 func TestPreviews(t *testing.T) {
 	datadriven.Walk(t, "testdata/preview", func(t *testing.T, path string) {
 		c, pv := previewCluster(t)
@@ -140,7 +140,7 @@ func TestPreviews(t *testing.T) {
 			} else if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			out.NotLookedAt = out.NotLookedAt[min(3, len(out.NotLookedAt)):] // the same of all
+			out.NotLookedAt = out.NotLookedAt[min(3, len(out.NotLookedAt)):] // the same in all previews
 			if d.Cmd == "outcome" {
 				return fmt.Sprintf("%s: %s\n", out.Outcome, out.Summary)
 			}
@@ -153,8 +153,8 @@ func TestPreviews(t *testing.T) {
 	})
 }
 
-// everything is what a preview must not change: what the store has for readers, and
-// what it is about to tell others.
+// everything is what a preview must not change: what readers of the store see, and the
+// pending notifications of the store.
 func (c *cluster) everything(t *testing.T) string {
 	t.Helper()
 	if err := c.store.Check(); err != nil {
@@ -168,7 +168,7 @@ func (c *cluster) everything(t *testing.T) string {
 	return text
 }
 
-// TestPreviewForetells holds what is foretold against what a cycle then does.
+// TestPreviewForetells compares a preview with what a cycle then does.
 func TestPreviewForetells(t *testing.T) {
 	for _, tt := range []struct {
 		name, queue string
@@ -202,7 +202,7 @@ func TestPreviewForetells(t *testing.T) {
 	}
 }
 
-// foretell previews a pod that is to be made.
+// foretell previews a pod that will be created.
 func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *rest.Preview {
 	t.Helper()
 	made := pod.DeepCopy()

@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestPutOff: a pod that Coscheduling did not let be tried comes back by itself, and
-// nobody makes room for it; one that another plugin refused waits for what that
-// plugin has asked to be told.
+// TestPutOff: a pod that Coscheduling rejected before it was tried is requeued by the
+// store, and no victims are chosen for it. A pod that another plugin rejected waits for
+// the events that the plugin registered.
 func TestPutOff(t *testing.T) {
 	for plugin, want := range map[string]reasons.Code{"Coscheduling": reasons.BackingOff, "VolumeBinding": reasons.NoNodeFits} {
 		t.Run(plugin, func(t *testing.T) {
@@ -35,7 +35,8 @@ func TestPutOff(t *testing.T) {
 			}
 			c.wantChosen(t)
 			c.store.Tick(c.now.Add(2 * time.Second)) // its back-off is a second
-			// Whom it is handed to is not asked: the pump runs here too, and may be first.
+			// The test does not check which queue gets the pod: the pump also runs here
+			// and may be first.
 			if later := c.store.Explain(asker.UID); (later.Code != want) != (want == reasons.BackingOff) {
 				t.Errorf("after its back-off: %v, before it: %s", later, want)
 			}

@@ -20,9 +20,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// makeRoomThere decides for a pod of a DaemonSet about the one node it can run on,
-// and puts the decision into force. It looks at no other node. It returns the node
-// if it is held for the pod from then on, and what people are told.
+// makeRoomThere plans for a DaemonSet pod on the one node that it can run on, and puts
+// the decision into force. It considers no other node. It returns the node if it is held
+// for the pod from then on, and the text for people.
 func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
 	attempt, why := s.AttemptRequired(pod.UID, process.InPermit(pl.handle), pl.process.Clock.Now())
@@ -43,22 +43,22 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	return d.Node, why
 }
 
-// requiredTrial asks the scheduler's own filters about the node that a pod
-// requires, without some of its pods. The node is as it will be once those who
-// leave it are gone and the holders before the pod are placed.
+// requiredTrial runs the scheduler's own filters for the node that a pod requires,
+// without some of its pods. The node is in the state in which the pods that leave it are
+// gone and the holders before the pod are placed.
 type requiredTrial struct {
 	handle fwk.Handle
 	pod    *corev1.Pod
 	state  fwk.CycleState
-	info   fwk.NodeInfo // nil where the node is gone, or cannot be made so
+	info   fwk.NodeInfo // nil if the node is gone or cannot be brought into this state
 	// leaving are the pods that leave the node, as the scheduler has them.
 	leaving   []*corev1.Pod
 	budgets   []int64
 	extenders *extenders
 }
 
-// newRequiredTrial prepares the node, and completes what the store knows of it by
-// what only the scheduler does: pods that it has assumed there.
+// newRequiredTrial prepares the node, and adds to the store's data of it what only the
+// scheduler knows: pods assumed there.
 func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, a *store.RequiredAttempt) *requiredTrial {
 	t := &requiredTrial{
 		handle: pl.handle, pod: pod, state: state.Clone(), budgets: a.Node.Budgets, extenders: newExtenders(pl.handle, pod),
@@ -86,9 +86,9 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 	return t
 }
 
-// complete adds to the attempt the pods that the scheduler has on the node and the
-// store does not: they were assumed there and not bound yet. It returns those
-// that the scheduler has still and are gone.
+// complete adds to the attempt the pods that the scheduler has on the node and the store
+// does not: they were assumed there and are not bound yet. It returns the pods that the
+// scheduler still has and that are gone.
 func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[types.UID]bool {
 	known := make(map[types.UID]bool, len(a.Node.Pods))
 	for i := range a.Node.Pods {
@@ -115,13 +115,13 @@ func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[type
 	return gone
 }
 
-// exists tells whether a pod is there, as far as is known, and uses something.
+// exists reports whether a pod exists, as far as is known, and uses resources.
 func (pl *Plugin) exists(pod *corev1.Pod) bool {
 	now, err := pl.pods.Pods(pod.Namespace).Get(pod.Name)
 	return err == nil && now.UID == pod.UID && now.Status.Phase != corev1.PodSucceeded && now.Status.Phase != corev1.PodFailed
 }
 
-// amounts is what a pod requests of each type.
+// amounts returns what a pod requests of each type.
 func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) victims.Amounts {
 	request := informer.Requests(pod, pl.process.Requests())
 	out := make(victims.Amounts, len(kinds))
@@ -131,12 +131,12 @@ func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) victims.Amounts {
 	return out
 }
 
-// addBefore places the holders that are before the pod.
+// addBefore places the holders that are served before the pod.
 func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *store.RequiredAttempt) bool {
 	for _, ref := range a.Before {
 		pod, err := pl.pods.Pods(ref.Namespace).Get(ref.Name)
 		if err != nil || pod.UID != ref.UID {
-			continue // it is gone; the store will hear of it
+			continue // it is gone; an event for the store follows
 		}
 		pi, err := framework.NewPodInfo(pod)
 		if err != nil {
@@ -150,7 +150,7 @@ func (pl *Plugin) addBefore(ctx context.Context, t *requiredTrial, a *store.Requ
 	return true
 }
 
-// remove takes pods from the node; it is false if the filters cannot follow.
+// remove removes pods from the node. It returns false if the filters do not support it.
 func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info fwk.NodeInfo, gone map[types.UID]bool) bool {
 	if len(gone) == 0 {
 		return true
@@ -170,8 +170,8 @@ func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info f
 	return true
 }
 
-// fits tells whether the filters and the extenders pass once the pods are gone, too. Pods that are
-// nominated to the node do not count: the pod is before them.
+// fits reports whether the filters and the extenders accept once the given pods are gone,
+// too. Pods nominated to the node do not count, because this pod comes before them.
 func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victims.Fit {
 	if t.info == nil {
 		return victims.Never

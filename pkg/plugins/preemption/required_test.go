@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// daemon is a pod of a DaemonSet for a node, of queue b.
+// daemon is a DaemonSet pod for a node, of queue b.
 func daemon(name, node string, milliCPU int64) *corev1.Pod {
 	p := plugintest.Pod(name, milliCPU)
 	p.Labels = map[string]string{"queue": "root.b", "applicationId": name}
@@ -48,8 +48,8 @@ func prioritized(p *corev1.Pod, priority int32) *corev1.Pod {
 	return p
 }
 
-// wentFor lists the names of who is to go for pods that require a node, by what is
-// told for the first time: a process that begins to lead is told all again.
+// wentFor lists the names of the victims of node-bound pods that the executor gets for
+// the first time. A process that becomes leader gets all of them again.
 func (c *cluster) wentFor() []string {
 	var out []string
 	for _, w := range c.store.TakeWork() {
@@ -71,8 +71,8 @@ func (c *cluster) wantWentFor(t *testing.T, want ...string) {
 	}
 }
 
-// TestRoomOnTheOnlyNode: for a pod of a DaemonSet room is made at once, on its node
-// and nowhere else, whatever its queue is owed.
+// TestRoomOnTheOnlyNode: for a DaemonSet pod, victims are chosen at once, on its node and
+// on no other, whatever the guaranteed share of its queue.
 func TestRoomOnTheOnlyNode(t *testing.T) {
 	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
 		t.Run(profile, func(t *testing.T) {
@@ -86,11 +86,11 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 			if got := c.wentFor(); len(got) != 1 || got[0] == "v3" {
 				t.Errorf("chosen %v, want one of node n1", got)
 			}
-			// Asked again before anybody is gone, nobody else goes.
+			// A second call before any victim is gone chooses no further victims.
 			on, status = c.answer(t, asker)
 			wantAnswer(t, on, status, "n1", fwk.UnschedulableAndUnresolvable, "MakingRoom")
 			c.wantWentFor(t)
-			// Nobody else is placed there, of any profile.
+			// No other pod is placed there, of any profile.
 			for _, other := range []*corev1.Pod{plugintest.Pod("w", 10), plugintest.Foreign(plugintest.Pod("f", 10))} {
 				info, err := c.SnapshotSharedLister().NodeInfos().Get("n1")
 				if err != nil {
@@ -109,7 +109,7 @@ func TestRoomOnTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestThePodOfAnotherSchedulerGetsNoRoom: only profiles of this process ask.
+// TestThePodOfAnotherSchedulerGetsNoRoom: only pods of profiles of this process preempt.
 func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
 	asker := daemon("asker", "n1", 50)
@@ -121,9 +121,9 @@ func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
 	c.wantWentFor(t)
 }
 
-// TestNobodyElsePreemptsForIt: where pods of default-scheduler have their room made
-// here, a refusal is the end of it. DefaultPreemption, which comes next in that
-// profile, would take pods that never go for a DaemonSet (D4).
+// TestNobodyElsePreemptsForIt: where this process preempts for pods of default-scheduler,
+// its rejection is final. DefaultPreemption, which comes next in that profile, would take
+// pods that are never preempted for a DaemonSet (D4).
 func TestNobodyElsePreemptsForIt(t *testing.T) {
 	kept := prioritized(daemon("kept", "n1", 100), -5)
 	kept.Spec.NodeName = "n1"
@@ -131,7 +131,7 @@ func TestNobodyElsePreemptsForIt(t *testing.T) {
 		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{kept})
 		asker := daemon("asker", "n1", 50)
 		asker.Spec.SchedulerName = profile
-		asker.Status.NominatedNodeName = "n1" // of earlier times
+		asker.Status.NominatedNodeName = "n1" // from before
 		state, statuses := c.fail(t, asker)
 		result, status := c.RunPostFilterPlugins(t.Context(), state, asker, statuses)
 		if status.Plugin() != preemption.Name || !strings.Contains(status.Message(), "RoomImpossible") {
@@ -144,7 +144,8 @@ func TestNobodyElsePreemptsForIt(t *testing.T) {
 	}
 }
 
-// TestTheRealFiltersJudgeTheOnlyNode: ports, volumes and taints decide in the end.
+// TestTheRealFiltersJudgeTheOnlyNode: ports, volumes and taints are checked by the
+// filters.
 func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 	tainted := node("n1", 400)
 	tainted.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: corev1.TaintEffectNoSchedule}}
@@ -181,8 +182,8 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestThoseBeforeAreCounted: the second pod that requires a node is judged as if
-// the first one was there, with its ports; one of a higher priority is not.
+// TestThoseBeforeAreCounted: the second pod that requires a node is judged as if the
+// first one was placed, with its ports. A pod of a higher priority is judged without it.
 func TestThoseBeforeAreCounted(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 400)}, []*corev1.Pod{
 		prioritized(running("v1", "n1", 100), -1), running("v2", "n1", 100), running("v3", "n1", 200),
@@ -192,8 +193,8 @@ func TestThoseBeforeAreCounted(t *testing.T) {
 	c.wantWentFor(t, "v1")
 	_, status = c.answer(t, daemon("second", "n1", 100))
 	wantAnswer(t, "", status, "", fwk.UnschedulableAndUnresolvable, "MakingRoom")
-	c.wantWentFor(t, "v2") // it covers the need as v3 does, and is first by its UID
-	// Its port is taken by the first one, which may not go.
+	c.wantWentFor(t, "v2") // it covers the need as v3 does, and has the smaller UID
+	// The first pod uses its port and may not be preempted.
 	on, status := c.answer(t, withPort(daemon("third", "n1", 50), 80))
 	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 	on, status = c.answer(t, prioritized(withPort(daemon("urgent", "n1", 50), 80), 9))
@@ -208,8 +209,8 @@ func TestThoseBeforeAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheSchedulerMayNotHaveHeard: a pod that is gone, and that the scheduler has
-// still in its snapshot, costs nobody its place.
+// TestTheSchedulerMayNotHaveHeard: a pod that is gone, and that the scheduler's snapshot
+// still has, takes no place.
 func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
 	gone := withPort(running("gone", "n1", 100), 80)
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{gone, running("v1", "n1", 50)})
@@ -222,8 +223,8 @@ func TestTheSchedulerMayNotHaveHeard(t *testing.T) {
 	c.wantWentFor(t)
 }
 
-// TestPodsOnlyTheSchedulerHas: what the scheduler has assumed on the node uses it,
-// though the store has not heard of it, and is no victim.
+// TestPodsOnlyTheSchedulerHas: a pod that the scheduler has assumed on the node uses the
+// node, although the store has not heard of it, and is not a victim.
 func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{running("v1", "n1", 100), running("v2", "n1", 100)})
 	assumed := plugintest.Foreign(plugintest.Pod("assumed", 100))
@@ -244,8 +245,8 @@ func TestPodsOnlyTheSchedulerHas(t *testing.T) {
 	wantAnswer(t, on, status, "", fwk.UnschedulableAndUnresolvable, "RoomImpossible")
 }
 
-// TestNominationsMakeWay: who was nominated to the node does not count as if it
-// ran there once a pod holds it that can run there only.
+// TestNominationsMakeWay: a pod nominated to the node does not count as if it ran there
+// once a node-bound pod holds the node.
 func TestNominationsMakeWay(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})
 	asker := daemon("asker", "n1", 100)
@@ -268,7 +269,8 @@ func TestNominationsMakeWay(t *testing.T) {
 	}
 }
 
-// TestOverMaxOfADaemonSet: the max of its queue binds it, and nobody goes (D2).
+// TestOverMaxOfADaemonSet: the max of its queue applies to it, and no pod is preempted
+// (D2).
 func TestOverMaxOfADaemonSet(t *testing.T) {
 	queues := twoQueues + "    - {name: c, resources: {max: {vcore: 50m}}}\n"
 	c := newCluster(t, queues, []*corev1.Node{node("n1", 100)}, []*corev1.Pod{running("v1", "n1", 100)})

@@ -13,18 +13,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// snapshot is what filters see of nodes, for one preview. It lacks what is for scores
-// only: which node has which image.
+// snapshot is the filters' view of nodes for one preview. It lacks data for scores only:
+// the images on each node.
 type snapshot struct {
 	byName map[string]*framework.NodeInfo
-	// list is in the order of names; affine and antiAffine are those of it with pods
-	// that have terms of affinity, and required ones of anti-affinity.
+	// list is sorted by name. affine and antiAffine are the nodes of list with pods that
+	// have affinity terms, and required anti-affinity terms.
 	list, affine, antiAffine []fwk.NodeInfo
 }
 
 func emptySnapshot() *snapshot { return &snapshot{} }
 
-// newSnapshot has the nodes without pods.
+// newSnapshot returns the nodes without pods.
 func newSnapshot(nodes []*corev1.Node) *snapshot {
 	nodes = slices.Clone(nodes)
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -37,12 +37,12 @@ func newSnapshot(nodes []*corev1.Node) *snapshot {
 	return s
 }
 
-// add puts a pod on its node, which is there.
+// add puts a pod on its node, which must be in the snapshot.
 func (s *snapshot) add(pi *framework.PodInfo) {
 	s.byName[pi.Pod.Spec.NodeName].AddPodInfo(pi)
 }
 
-// complete is called when all pods are there.
+// complete must be called after all pods were added.
 func (s *snapshot) complete() {
 	for _, info := range s.list {
 		if len(info.GetPodsWithAffinity()) > 0 {
@@ -63,16 +63,16 @@ func (s *snapshot) StorageInfos() fwk.StorageInfoLister { return s }
 // List returns the nodes by name.
 func (s *snapshot) List() ([]fwk.NodeInfo, error) { return s.list, nil }
 
-// HavePodsWithAffinityList returns the nodes with pods that have terms of affinity.
+// HavePodsWithAffinityList returns the nodes with pods that have affinity terms.
 func (s *snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return s.affine, nil }
 
 // HavePodsWithRequiredAntiAffinityList returns the nodes with pods that have required
-// terms of anti-affinity.
+// anti-affinity terms.
 func (s *snapshot) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return s.antiAffine, nil
 }
 
-// Get returns one node; an error where it is not there.
+// Get returns one node; an error if there is none of the name.
 func (s *snapshot) Get(name string) (fwk.NodeInfo, error) {
 	if info := s.byName[name]; info != nil {
 		return info, nil
@@ -80,18 +80,18 @@ func (s *snapshot) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("node %q is not there", name)
 }
 
-// IsPVCUsedByPods tells whether a pod on a node uses a claim, namespace/name. Only
-// pods with claims that one pod alone may use make filters ask.
+// IsPVCUsedByPods reports whether a pod on a node uses a claim, namespace/name. Filters
+// call it only for pods with claims that a single pod may use.
 func (s *snapshot) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(s.list, func(info fwk.NodeInfo) bool { return info.GetPVCRefCounts()[key] > 0 })
 }
 
-// keptFor is how long what is known of pods is kept after a preview. It is some 0.25 KB
-// a pod, for which a cluster that nobody asks about has better use.
+// keptFor is how long pod infos are kept after a preview. They take about 0.25 KB per
+// pod, which is wasted in a cluster without previews.
 const keptFor = time.Minute
 
-// podInfos are what filters want to know of each pod, requests and terms, which takes
-// most of the time of a preview to find out. They are kept for the next one: informers
+// podInfos are the parts of each pod that filters read, requests and terms. Computing
+// them takes most of the time of a preview, so they are kept for the next one. Informers
 // replace a pod that changes, so the same object has the same infos.
 type podInfos struct {
 	mu     sync.Mutex // guards the rest
@@ -99,14 +99,16 @@ type podInfos struct {
 	forget *time.Timer // nil before the first preview
 }
 
-// last returns those of the preview before; none when it was long ago. Nobody changes them.
+// last returns the infos of the previous preview; none if it was too long ago. They are
+// not modified.
 func (k *podInfos) last() map[types.UID]*framework.PodInfo {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.known
 }
 
-// keep keeps those of this preview, in place of all others, for a while.
+// keep stores the infos of this preview in place of all others, for the duration of
+// keptFor.
 func (k *podInfos) keep(known map[types.UID]*framework.PodInfo) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

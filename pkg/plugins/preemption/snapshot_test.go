@@ -18,12 +18,12 @@ import (
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 )
 
-// nowhere is a scheduler's cache that knows of no pod.
+// nowhere is a scheduler's cache without pods.
 type nowhere struct{}
 
 func (nowhere) GetPod(*corev1.Pod) (*corev1.Pod, error) { return nil, errors.New("not in the cache") }
 
-// stocked is a stage without filters, and what its informers have.
+// stocked is a stage without filters, with the objects of its informers.
 func stocked(t *testing.T, nodes int, pods []*corev1.Pod) (*stage, cache.Indexer, []*corev1.Node) {
 	t.Helper()
 	var there []*corev1.Node
@@ -60,7 +60,7 @@ func set(t *testing.T, s *stage) *snapshot {
 	return s.snapshot
 }
 
-// variedPods are on three nodes: with requests, ports, claims, and terms of affinity.
+// variedPods are on three nodes: with requests, ports, claims, and affinity terms.
 func variedPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range 30 {
@@ -92,7 +92,7 @@ func variedPods() []*corev1.Pod {
 	return out
 }
 
-// seen is all that a lister of nodes says, in the order of names.
+// seen is all that a lister of nodes returns, in the order of names.
 type seen struct {
 	Pods, Cores, Ports, Claims, Affine, AntiAffine map[string]int64
 	Used                                           []bool
@@ -126,8 +126,8 @@ func seenIn(t *testing.T, s fwk.SharedLister, nodes []*corev1.Node) seen {
 	return out
 }
 
-// TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the same
-// pods shows them, at the first preview and where the infos of the one before are used.
+// TestSnapshotIsThatOfTheScheduler: filters see what upstream's snapshot of the same pods
+// shows, at the first preview and at one that reuses infos.
 func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	pods := variedPods()
 	var live []*corev1.Pod
@@ -148,8 +148,8 @@ func TestSnapshotIsThatOfTheScheduler(t *testing.T) {
 	}
 }
 
-// TestInfosAreKept: a pod that did not change has the infos that it had, one that did,
-// or is bound only in memory, has new ones, and one that is gone has none.
+// TestInfosAreKept: an unchanged pod keeps its infos, a pod that changed or is bound only
+// in memory has new ones, and a pod that is gone has none.
 func TestInfosAreKept(t *testing.T) {
 	s, pods, _ := stocked(t, 4, variedPods())
 	waits := variedPods()[1]
@@ -185,7 +185,7 @@ func TestInfosAreKept(t *testing.T) {
 	}
 }
 
-// TestInfosAreForgotten: a minute after the last preview nothing is kept.
+// TestInfosAreForgotten: one minute after the last preview no infos are kept.
 func TestInfosAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _ := stocked(t, 4, variedPods())

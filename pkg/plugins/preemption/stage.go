@@ -20,19 +20,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
-// Placed tells where the scheduler has put pods that the API server does not have on
-// a node yet. Its cache does, for the pods of all profiles.
+// Placed returns the node to which the scheduler has assigned a pod that is not bound on
+// the API server yet. The scheduler's cache implements it, for the pods of all profiles.
 type Placed interface {
 	// GetPod returns the pod with its node; an error if it has none.
 	GetPod(pod *corev1.Pod) (*corev1.Pod, error)
 }
 
-// stage is a framework like that of a profile for questions that must not disturb
-// the scheduler. The scheduler's own snapshot of nodes is written by its goroutine
-// and cannot be read by others; this one is made from the informers, for one
-// question at a time. It has the profile's filters, as instances of their own, but
-// ours: they would tell the store of a pod that is not there, so what they say is
-// asked of the store directly.
+// stage is a framework like that of a profile, for previews that must not disturb the
+// scheduler. The scheduler's own snapshot of nodes is written by its goroutine and must
+// not be read by others. The stage's snapshot is made from the informers, for one preview
+// at a time. The stage has its own instances of the profile's filters except ours, which
+// would report a pod to the store that does not exist; the preview calls the store
+// directly instead.
 type stage struct {
 	framework.Framework
 	nodes     corelisters.NodeLister
@@ -41,7 +41,7 @@ type stage struct {
 	snapshot  *snapshot
 	kept      *podInfos
 	nominated map[string][]fwk.PodInfo
-	// missing are filters of the profile that cannot be asked.
+	// missing are filters of the profile that previews cannot run.
 	missing []string
 }
 
@@ -73,7 +73,7 @@ func enable(name string) schedconfig.PluginSet {
 	return schedconfig.PluginSet{Enabled: []schedconfig.Plugin{{Name: name}}}
 }
 
-// askable are the plugins of a list that can be asked about a pod that is not there.
+// askable returns the plugins of a list that can be run for a pod that does not exist.
 func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Registry) schedconfig.PluginSet {
 	var out schedconfig.PluginSet
 	for _, p := range list.Enabled {
@@ -90,8 +90,8 @@ func (s *stage) askable(list schedconfig.PluginSet, registry frameworkruntime.Re
 	return out
 }
 
-// set makes the snapshot of now. Assumed are nodes of pods of queues that are being
-// bound; where the pods of other profiles are, the scheduler's cache says.
+// set makes the current snapshot. Assumed are the nodes of pods of queues that are being
+// bound; the scheduler's cache has those of pods of other profiles.
 func (s *stage) set(assumed map[types.UID]string) error {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *stage) set(assumed map[types.UID]string) error {
 		case next.byName[at.Spec.NodeName] != nil:
 			pi := last[p.UID]
 			if pi == nil || pi.Pod != at {
-				// Terms that cannot be read are left out, as the scheduler does.
+				// Terms that cannot be parsed are left out, as in the scheduler.
 				pi, _ = framework.NewPodInfo(at)
 			}
 			next.add(pi)
@@ -128,9 +128,9 @@ func (s *stage) set(assumed map[types.UID]string) error {
 	return nil
 }
 
-// withNode is the pod on a node that the informer does not know of yet: the one that
-// is given, or where the scheduler has it. It is the pod itself where it has one, or
-// there is none.
+// withNode returns the pod with a node that the informer does not know of yet: the given
+// one, or that of the scheduler's cache. It returns the pod itself if it has a node, or
+// if there is none.
 func (s *stage) withNode(p *corev1.Pod, node string) *corev1.Pod {
 	if p.Spec.NodeName != "" {
 		return p
@@ -154,16 +154,16 @@ func (s *stage) nominate(p *corev1.Pod, node string) {
 	}
 }
 
-// clear lets go of the snapshot.
+// clear drops the snapshot.
 func (s *stage) clear() { s.snapshot, s.nominated = emptySnapshot(), nil }
 
-// NodeInfos are those of the snapshot of the moment.
+// NodeInfos returns those of the current snapshot.
 func (s *stage) NodeInfos() fwk.NodeInfoLister { return s.snapshot }
 
-// StorageInfos are those of the snapshot of the moment.
+// StorageInfos returns those of the current snapshot.
 func (s *stage) StorageInfos() fwk.StorageInfoLister { return s.snapshot }
 
-// NominatedPodsForNode are the pods that the API server has as nominated to a node.
+// NominatedPodsForNode returns the pods that are nominated to a node on the API server.
 func (s *stage) NominatedPodsForNode(node string) []fwk.PodInfo { return s.nominated[node] }
 
 // AddNominatedPod does nothing.
