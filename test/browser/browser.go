@@ -39,7 +39,7 @@ type Browser struct {
 	ctx context.Context //nolint:containedctx // chromedp keeps the browser in it
 }
 
-// Start starts a browser, whose files go with it.
+// Start starts a browser. The files of the browser are removed with it.
 func Start(ctx context.Context) (*Browser, error) {
 	program, err := Program()
 	if err != nil {

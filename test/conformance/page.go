@@ -40,7 +40,7 @@ func writePage(path string, rows map[string]string, exclusions []exclusion) erro
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	page = replaceTable(page, leftOutTable, leftOutHeader+leftOutRows(exclusions))
-	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // everybody may read it
+	return os.WriteFile(path, []byte(page), 0o644) //nolint:gosec // the page is public
 }
 
 func begin(name string) string {

@@ -103,12 +103,12 @@ type trial struct {
 	mark             string // a file that is made if a scheduler with our plugins is
 }
 
-// mostRuns is how often a suite is begun again whose run died.
+// mostRuns is how often a suite is started again after its run died.
 const mostRuns = 5
 
-// run runs the tests and returns how they ended. That tests fail is no error. A run
-// that dies, as one does whose API server is not up in time, leaves tests that nobody
-// has run: they get a run of their own, without the test that it died in.
+// run runs the tests and returns how they ended. Tests that fail are no error. A run that
+// dies, for example because its API server is not up in time, leaves tests that did not
+// run: they get a run of their own, without the test in which the first run died.
 func (t trial) run(ctx context.Context) (verdicts, error) {
 	tops, err := t.list()
 	if err != nil {

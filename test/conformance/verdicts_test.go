@@ -88,8 +88,8 @@ func TestSuitesAreChosen(t *testing.T) {
 	}
 }
 
-// TestEachSuiteOfUpstreamIsKnown finds a suite that a new version of Kubernetes
-// brings and nobody runs.
+// TestEachSuiteOfUpstreamIsKnown finds a suite that a new version of Kubernetes brings
+// and that is not run here.
 func TestEachSuiteOfUpstreamIsKnown(t *testing.T) {
 	found, err := upstreamSuites(t.Context(), ".")
 	if err != nil {

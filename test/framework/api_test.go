@@ -21,9 +21,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// podAPI is the pods of an API server. It takes the place of the tracker of
-// client-go's fake clientset for pods only: that one cannot bind, and its
-// watches lose their mind after 100 events nobody has read yet.
+// podAPI is the pods of an API server. It replaces the tracker of client-go's fake
+// clientset for pods only, because that tracker cannot bind, and its watches fail after
+// 100 events that were not read.
 type podAPI struct {
 	mu     sync.Mutex
 	pods   map[types.NamespacedName]*corev1.Pod

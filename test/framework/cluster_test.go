@@ -37,7 +37,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// managed is the profile whose pods belong to queues, other the one whose do not.
+// managed is the profile for pods in queues, other the profile for all other pods.
 const (
 	managed = "yunikorn"
 	other   = corev1.DefaultSchedulerName
@@ -46,10 +46,10 @@ const (
 func TestMain(m *testing.M) {
 	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
 	metrics.Register()
-	// Bubbles of synctest have a clock of their own and goroutines of their own. The
-	// goroutine behind the signal that upstream listens for is of the whole program
-	// and must not be born in one; and what makes those who report errors wait
-	// since the last report, whatever clock that was by, must not be there at all.
+	// A bubble of synctest has its own clock and its own goroutines. The goroutine behind
+	// the signal that upstream listens for belongs to the whole program and must not
+	// start in a bubble. The handler that delays error reports since the last report must
+	// be removed, because the last report may be of another clock.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] //nolint:reassign // there is no other way
 	os.Exit(m.Run())

@@ -14,7 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// nominate writes that a pod is nominated to a node, as who died after that.
+// nominate writes that a pod is nominated to a node, as a scheduler does that dies right
+// after.
 func (c *cluster) nominate(t *testing.T, p *corev1.Pod, node string) {
 	t.Helper()
 	patch := []byte(`{"status":{"nominatedNodeName":"` + node + `"}}`)
@@ -43,9 +44,10 @@ func (c *cluster) keepsRoom(p *corev1.Pod, node string) bool {
 	return false
 }
 
-// A pod that holds no node and is nominated to one, in the scheduler's memory or on
-// the API server, keeps nobody off it for long. It has no cycle that would end the
-// nomination, for its queue is full; and no event brings back who was kept off.
+// A nomination of a pod that holds no node, in the scheduler's memory or on the API
+// server, keeps other pods off the node only for a short time. No cycle of the nominated
+// pod would end the nomination, because its queue is full; and no event brings back the
+// pods that were kept off.
 func TestNobodyIsKeptOffByWhoHoldsNothing(t *testing.T) {
 	for how, nominate := range map[string]func(*cluster, *testing.T, *corev1.Pod, string){"written": (*cluster).nominate, "remembered": (*cluster).remember} {
 		for _, profile := range []string{managed, other} {
@@ -89,8 +91,8 @@ partitions:
     - {name: rich}
 `
 
-// Who holds a node stays nominated to it as long as that lasts, and those of other
-// profiles are nobody's business here.
+// A pod that holds a node stays nominated to it as long as the hold lasts. Nominations of
+// other profiles are left alone.
 func TestNominationsOfOthersStay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := start(t, options{queues: reclaims, backoff: 1})

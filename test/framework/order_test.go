@@ -24,11 +24,11 @@ import (
 // which always takes the naive first, follow side by side: the lead of a queue
 // is how many pods more (or fewer) than in the ideal cluster it has.
 //
-// The claim is: rank and lead stay below the window, which has at least one place
-// for each queue. A disturbance from outside (a queue whose first pods come late,
-// or many new pods at once) moves the naive order at once by any amount, so that
-// pods let through before have a large rank; there may be a window of those for
-// each disturbance, and the lead must stay below the window all the same.
+// The claim is: rank and lead stay below the window, which has at least one place for
+// each queue. A disturbance from outside (a queue with late first pods, or many new pods
+// at once) moves the naive order at once by any amount, so that pods let through before
+// have a large rank; there may be a window of those for each disturbance, and the lead
+// must stay below the window all the same.
 //
 // A pod that is in a cycle when room comes is not there for that moment, and one behind
 // it goes first. How many are depends on the machine. So the time is that of a bubble,
@@ -200,9 +200,10 @@ type scenario struct {
 	rush   bool
 	apps   int // applications per queue; 0 is 1
 	policy string
-	// late is the queue whose pods come only after a third of the steps.
+	// late is the queue with pods that come only after a third of the steps.
 	late string
-	// finish says whose pod goes at a step instead of a filler; "" is a filler.
+	// finish returns the queue of the pod that ends at a step instead of a filler; "" is
+	// a filler.
 	finish func(step int) string
 	// priority of the i-th pod.
 	priority func(i int) int32
@@ -421,13 +422,12 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// With back-off, pods that failed a moment ago wait apart, and the scheduler takes
-// them only when it has nothing else to do. So the order is that of the other tests
-// as long as it keeps up with the rooms; that is the claim here. While it does not,
-// the queues whose pods did not fail a moment ago have more than their share, for as
-// long as the back-off lasts: no window bounds that, and how much it is depends on
-// the machine. The time is therefore that of a bubble, in which a scheduler keeps
-// up with any pace.
+// With back-off, pods that failed a moment ago wait apart, and the scheduler takes them
+// only when it has nothing else to do. So the order is that of the other tests as long as
+// it keeps up with the rooms; that is the claim here. While it does not, the queues of
+// pods that did not fail a moment ago have more than their share, for as long as the
+// back-off lasts: no window bounds that, and how much it is depends on the machine. The
+// time is therefore that of a bubble, in which a scheduler keeps up with any pace.
 func TestOrderWithBackOff(t *testing.T) {
 	for _, pace := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
 		t.Run(pace.String(), func(t *testing.T) {

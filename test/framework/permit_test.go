@@ -102,9 +102,9 @@ func TestVictimInPermit(t *testing.T) {
 	})
 }
 
-// TestVictimThatLeavesPermit checks that a pod that is allowed to go on after it
-// was chosen is spared: while it is being bound nobody deletes it, and the hold
-// ends with a reason. Once it runs it is a pod like any other.
+// TestVictimThatLeavesPermit checks that a victim that Permit lets go on after it was
+// chosen is spared: it is not deleted while it is being bound, and the hold ends with a
+// reason. Once it runs it is a pod like any other.
 func TestVictimThatLeavesPermit(t *testing.T) {
 	const held = corev1.PodConditionType(reservations.HeldCondition)
 	inBubble(t, func(t *testing.T) {

@@ -19,12 +19,11 @@ const (
 	auditorsRound = 90 * time.Second
 )
 
-// BenchmarkStart starts a scheduler for a cluster that is large and at work, and
-// waits until it has bound one pod: ours with 4,950 queues and REST, and upstream's
-// alone. It reports the time from the first list to that, and what is on the heap,
-// beside what the API server of the test needs: right then, when the auditor has been
-// round, and, of ours, when somebody has asked for all pods, applications and nodes, and
-// two minutes after that.
+// BenchmarkStart starts a scheduler for a cluster that is large and at work, and waits
+// until it has bound one pod: ours with 4,950 queues and REST, and upstream's alone. It
+// reports the time from the first list to that, and what is on the heap, beside what the
+// API server of the test needs: right then, when the auditor has been round, and, of
+// ours, after a request for all pods, applications and nodes, and two minutes after that.
 func BenchmarkStart(b *testing.B) {
 	for _, side := range []struct {
 		name, profile string

@@ -85,7 +85,7 @@ func TestSetSchedulerName(t *testing.T) {
 	}
 }
 
-// mutating are the policies whose names begin so, as objects of the beta.
+// mutating are the policies with names of this prefix, as objects of the beta API.
 func mutating(t *testing.T, prefix string) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -104,8 +104,8 @@ func mutating(t *testing.T, prefix string) []*unstructured.Unstructured {
 	return out
 }
 
-// TestSetUser is a table of who makes what, and the user that the pods get. The
-// policies that check users are there, too, and agree.
+// TestSetUser is a table of requests (which account makes which object) and the user that
+// the pods get. The policies that check users are also installed, and agree.
 func TestSetUser(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), mutating(t, "paddock-set-user")))
 	on := newPoliced(t, "policed-users", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})

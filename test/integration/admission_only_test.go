@@ -135,7 +135,7 @@ func TestOnlyQueues(t *testing.T) {
 	on.checkTypes("paddock-only-queues")
 }
 
-// TestRequireUser is a table of pods that say whose they are, or do not.
+// TestRequireUser is a table of pods with and without a user.
 func TestRequireUser(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-require-user.yaml"))
 	on := newPoliced(t, "policed-whose", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
@@ -171,7 +171,7 @@ func TestRequireUser(t *testing.T) {
 }
 
 // TestLimitsWithPolicies shows what the policies are for: with all that the label leaves
-// out refused, nobody steps out of the limit of a group.
+// out refused, no user escapes the limit of a group.
 func TestLimitsWithPolicies(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
 	e := setup(t, `
@@ -204,8 +204,8 @@ partitions:
 	e.expect("of-bob", 1, 1, reasons.OverGroupLimit)
 }
 
-// TestNamespaceQueue is a namespace whose pods belong into one queue: a table of what the
-// API server takes, and where the scheduler puts it.
+// TestNamespaceQueue is a namespace bound to one queue: a table of the pods that the API
+// server accepts, and the queue in which the scheduler puts each.
 func TestNamespaceQueue(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-namespace-queue.yaml"))
 	e := setup(t, `

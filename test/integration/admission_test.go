@@ -54,8 +54,8 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// newPoliced makes a namespace with annotations, whose name begins with prefix: the one of
-// a test that has just ended may still be there.
+// newPoliced makes a namespace with annotations. The name gets a prefix and is unique,
+// because the namespace of a test that has just ended may still exist.
 func newPoliced(t *testing.T, prefix string, annotations map[string]string) policed {
 	t.Helper()
 	ns := fmt.Sprintf("%s-%d", prefix, tests.Add(1))
@@ -142,8 +142,8 @@ func podSpec(scheduler string) corev1.PodSpec {
 	}
 }
 
-// make asks for an object of a kind whose pods have these marks, as a user; it is
-// not really made.
+// make requests, as a user and as a dry run, an object of a kind with pods that have
+// these marks.
 func (p policed) make(user, kind string, m marks) error {
 	p.Helper()
 	_, err := p.ask(user, kind, m)
@@ -237,8 +237,8 @@ const (
 	bobInfo   = `{"user":"bob","groups":["system:authenticated"]}` // as bob may write it
 )
 
-// TestWhoMaySetTheUser is a table of requests: who makes what, with which user of
-// the pods, and what the API server says.
+// TestWhoMaySetTheUser is a table of requests: the account that makes an object, the user
+// that the pods name, and the answer of the API server.
 func TestWhoMaySetTheUser(t *testing.T) {
 	applyPolicies(t, installed(t, "admission.yaml"))
 	p := newPoliced(t, "policed-user", nil)

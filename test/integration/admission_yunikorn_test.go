@@ -10,7 +10,7 @@ import (
 )
 
 // yunikornInfo is the text that YuniKorn's admission controller writes into annotation
-// user.info of what somebody makes: its two fields in this order, as encoding/json
+// user.info of every object that is made: its two fields in this order, as encoding/json
 // writes them, with the groups as the API server told them.
 func yunikornInfo(user string, groups []string) string {
 	text, err := json.Marshal(struct {
@@ -24,9 +24,10 @@ func yunikornInfo(user string, groups []string) string {
 }
 
 // checkYuniKorn is the table of a cluster in which YuniKorn's admission controller stays.
-// It is a webhook: the request with what it wrote goes on as the request of whoever made
-// it, and the policies see it afterwards. Pods that it makes itself are those of any
-// other account. The user may make pods, for himself only.
+// It is a webhook: the request with what it wrote goes on as the request of the account
+// that made it, and the policies see it afterwards. Pods that it makes itself are treated
+// as those of any other account. The user of the table may make pods only under the
+// user's own name.
 func (p policed) checkYuniKorn(anybody string) {
 	p.Helper()
 	const (

@@ -84,8 +84,8 @@ type apiProxy struct {
 	waits  map[string]chan struct{} // by path: reads of it wait until it is closed
 }
 
-// newAPIProxy starts a proxy that lets everything pass. It speaks for the
-// scheduler: who connects to it is the user of the scheduler.
+// newAPIProxy starts a proxy that lets everything pass. It forwards with the credentials
+// of the scheduler: every client that connects to it acts as the scheduler's user.
 func newAPIProxy(t *testing.T) *apiProxy {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
@@ -147,7 +147,7 @@ func (p *apiProxy) open() {
 	p.trap, p.shut = nil, false
 }
 
-// keepWaiting keeps who reads a path from now on waiting, until release is called.
+// keepWaiting blocks readers of a path from now on, until release is called.
 func (p *apiProxy) keepWaiting(path string) (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +195,7 @@ func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case caught != nil:
 		if caught.forwarded {
-			// It arrives, whatever becomes of the one who wrote it.
+			// The write arrives, even if its sender goes away.
 			p.forward.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 		}
 		p.mu.Lock()

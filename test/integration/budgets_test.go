@@ -35,8 +35,9 @@ func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*pol
 	})
 }
 
-// TestPreemptionAndBudgets checks that pods whose disruption budget is used up
-// stay as long as others will do, and that the budget is no guarantee either.
+// TestPreemptionAndBudgets checks that pods with a used-up disruption budget stay as long
+// as other victims are sufficient, and that the budget does not protect them once no
+// others are.
 func TestPreemptionAndBudgets(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

@@ -92,8 +92,8 @@ func (c *chronicle) boundByNow(of string) []sight {
 	return out
 }
 
-// evicted returns the pods of some groups that somebody let go after they were
-// bound, as they were when that was first seen, in that order.
+// evicted returns the pods of some groups that were evicted after they were bound, as
+// they were when that was first seen, in that order.
 func (c *chronicle) evicted(groups ...string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()

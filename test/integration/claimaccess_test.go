@@ -61,8 +61,8 @@ func withClaim(name string) podOption {
 	}
 }
 
-// lifeOfClaim: the scheduler gives a device to the claim of a pod and says so on the
-// claim; who comes second waits until the first is gone.
+// lifeOfClaim: the scheduler gives a device to the claim of a pod and writes that on the
+// claim. The second pod waits until the first is gone.
 func (e *env) lifeOfClaim() {
 	e.Helper()
 	part := *e

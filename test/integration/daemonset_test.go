@@ -19,8 +19,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// daemonQueues are a queue of DaemonSets and one of pods that fill nodes, neither
-// of which is owed anything.
+// daemonQueues are a queue of DaemonSets and one of pods that fill nodes. Neither has a
+// guarantee.
 const daemonQueues = `
 partitions:
 - name: default
@@ -32,8 +32,8 @@ partitions:
     - name: fills
 `
 
-// createDaemonSet makes a DaemonSet whose pods are in the group and, if they are
-// of the managed profile, in queue root.daemons.
+// createDaemonSet makes a DaemonSet with pods in the group and, if they are of the
+// managed profile, in queue root.daemons.
 func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonSet {
 	e.Helper()
 	p := e.pod("", name, append([]podOption{inQueue("root.daemons")}, options...)...)
@@ -44,16 +44,15 @@ func (e *env) createDaemonSet(name string, options ...podOption) *appsv1.DaemonS
 		}},
 	}, metav1.CreateOptions{})
 	e.ok(err)
-	e.Cleanup(func() { // or it would create again what the test removes in the end
-		// The error is that the test has deleted it itself.
+	e.Cleanup(func() { // or it would recreate the pods that the test removes in the end
+		// The error is that the test itself has deleted it.
 		_ = suite.client.AppsV1().DaemonSets(e.ns).Delete(context.Background(), name, inBackground())
 	})
 	return set
 }
 
-// toleratesHolds lets the DaemonSet controller make pods on a node that is held,
-// which has a taint while pods go. DaemonSets of a cluster mostly tolerate
-// everything.
+// toleratesHolds lets the DaemonSet controller make pods on a held node, which has a
+// taint while victims leave. Most DaemonSets tolerate everything.
 func toleratesHolds(p *corev1.Pod) {
 	p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: reservations.HeldTaint, Operator: corev1.TolerationOpExists})
 }
@@ -73,9 +72,9 @@ func (e *env) awaitWaiting(of string, n int) []*corev1.Pod {
 	return out
 }
 
-// TestDaemonSetOnAFullCluster checks that a DaemonSet gets its pods onto nodes
-// that are full to the brim, for one pod each and not more, though it is owed
-// nothing, and that everybody is told.
+// TestDaemonSetOnAFullCluster checks that a DaemonSet gets its pods onto full nodes, that
+// room is made for one pod on each and no more, although its queue has no guarantee, and
+// that every pod involved says why.
 func TestDaemonSetOnAFullCluster(t *testing.T) {
 	e := setup(t, daemonQueues)
 	e.useNodes(3, localcluster.NodeSpec{CPU: "4"})
@@ -131,8 +130,8 @@ func TestDaemonSetOfTheDefaultProfile(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestTwoDaemonSetsOnANode checks that several DaemonSets get their room on one
-// node, the one of the higher priority first though it came last.
+// TestTwoDaemonSetsOnANode checks that several DaemonSets get their room on one node, the
+// one of the higher priority first even if it came last.
 func TestTwoDaemonSetsOnANode(t *testing.T) {
 	e := setup(t, daemonQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -142,7 +141,7 @@ func TestTwoDaemonSetsOnANode(t *testing.T) {
 	e.createDaemonSet("first", requests("cpu", "2"))
 	first := e.awaitWaiting("first", 1)[0]
 	c.expectEvicted("filler", 2)
-	// It never preempts, and is before the other one all the same.
+	// It never preempts, but precedes the other one all the same.
 	e.createDaemonSet("urgent", ofPriority(e.id+"-urgent"), toleratesHolds)
 	urgent := e.awaitWaiting("urgent", 1)[0]
 	c.awaitPlaced(urgent)
@@ -161,9 +160,9 @@ func TestTwoDaemonSetsOnANode(t *testing.T) {
 }
 
 // TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
-// leave, one of a queue and one of none: nobody else has to go, though the next in
-// order would be just as good, and nobody gets their room, who wants it and is of a
-// higher priority.
+// leave, one of a queue and one of none. After the restart no other pod is preempted,
+// although the next in order would be just as good, and no pod takes the room, although
+// one of a higher priority competes for it.
 func TestDaemonSetAfterRestart(t *testing.T) {
 	e := setup(t, daemonQueues, daemonsInDefault)
 	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "3"})
@@ -179,7 +178,7 @@ func TestDaemonSetAfterRestart(t *testing.T) {
 	for i := range nodes {
 		e.awaitRunning(e.createPod(on(i, "stays")))
 	}
-	for i := range nodes { // younger, and so the first to go
+	for i := range nodes { // younger, and so the first victim
 		e.createLater(on(i, "quick"))
 		e.createPod(on(i, "slow", stopsAfter(3*time.Second)))
 	}
@@ -216,8 +215,8 @@ func (e *env) expectGoneOrLeaving(of string, n int) {
 	})
 }
 
-// TestDaemonSetRollingUpdate checks that all pods of a DaemonSet are replaced by
-// larger ones on nodes that others fill again as soon as they can.
+// TestDaemonSetRollingUpdate checks that all pods of a DaemonSet are replaced by larger
+// ones on nodes that other pods fill again as soon as they can.
 func TestDaemonSetRollingUpdate(t *testing.T) {
 	e := setup(t, daemonQueues)
 	e.useNodes(4, localcluster.NodeSpec{CPU: "4"})
@@ -243,21 +242,21 @@ func TestDaemonSetRollingUpdate(t *testing.T) {
 	})
 	t.Logf("four nodes were updated in %v", time.Since(began).Round(time.Millisecond))
 	e.expect("fills", 8, 6, "")
-	// Of each node one goes, and a second one if a filler took the room of the old
-	// pod before the new one was there.
+	// One pod of each node is preempted, and a second one if a filler took the room of
+	// the old pod before the new one was there.
 	if seen := c.evicted("fills"); len(seen) < 4 || len(seen) > 8 {
 		t.Errorf("%d fillers were evicted, want 4 to 8", len(seen))
 	}
 	e.expectBooks()
 }
 
-// TestDaemonSetHoldsEnd checks what ends the hold of a DaemonSet pod, that people
-// are told why, and that nothing is stuck then. Victims would go in an hour, so the
-// node is just held.
+// TestDaemonSetHoldsEnd checks what ends the hold of a DaemonSet pod, that the reason is
+// reported, and that nothing is stuck afterwards. The delay before preemption is an hour,
+// so the node is only held.
 func TestDaemonSetHoldsEnd(t *testing.T) {
 	e := setup(t, daemonQueues, twoProfiles, reservation("preemptionStartDelay", "1h"))
 	node := e.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
-	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
 	c := e.keepChronicle()
 	e.fill("filler", 3, inQueue("root.fills"))
 	e.createDaemonSet("agent", requests("cpu", "2"))
@@ -288,8 +287,8 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	second := e.awaitWaiting("agent", 1)[0]
 	e.awaitHeld(second, corev1.ConditionTrue, reasons.RoomAwaited)
 
-	// The DaemonSet goes: the node is free for others. The small pod may have got
-	// room between two holds before, but not this one.
+	// The DaemonSet is deleted: the node is free for others. The small pod may have got
+	// room between two earlier holds, but not this one.
 	late := e.create("late", 1, ofProfile(corev1.DefaultSchedulerName), requests("cpu", "100m"), ofPriority(e.id+"-high"))[0]
 	e.awaitTold(late, "is held for pod "+e.ns+"/"+second.Name)
 	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "agent", inBackground()))
@@ -298,18 +297,18 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e.awaitRunning(small)
 	e.awaitRunning(late)
 
-	// The node goes while it is held.
+	// The node is removed while it is held.
 	e.createDaemonSet("last", requests("cpu", "2"))
 	last := e.awaitWaiting("last", 1)[0]
 	e.awaitHeld(last, corev1.ConditionTrue, reasons.RoomAwaited)
-	c.expectNoMore(calm, 0, "filler") // nobody went all that time
+	c.expectNoMore(calm, 0, "filler") // no pod was preempted in all that time
 	e.ok(suite.cluster.RemoveNodes(t.Context(), node))
-	e.awaitEnded(last, reservations.NodeGone) // the pod follows its node at once, and what is written on it
+	e.awaitEnded(last, reservations.NodeGone) // the pod, and its condition, disappear with its node at once
 	e.expectBooks()
 	e.checkHealth(t.Context())
 }
 
-// awaitHeld waits until the condition by which a pod holds its node is so.
+// awaitHeld waits until the condition that reports the hold of a pod has a status.
 func (e *env) awaitHeld(p *corev1.Pod, status corev1.ConditionStatus, why reasons.Code) {
 	e.Helper()
 	e.awaitPod(p, fmt.Sprintf("has condition %s=%s, %s", held, status, why), func(p *corev1.Pod) bool {
@@ -318,8 +317,8 @@ func (e *env) awaitHeld(p *corev1.Pod, status corev1.ConditionStatus, why reason
 	})
 }
 
-// awaitEnded waits until the log says how the last hold of a pod has ended. It is
-// all that is left of one whose pod is gone.
+// awaitEnded waits for the log line that says how the last hold of a pod ended. If the
+// pod is gone, that line is all that is left of it.
 func (e *env) awaitEnded(p *corev1.Pod, how reservations.End) {
 	e.Helper()
 	eventually(e, patience, fmt.Sprintf("the log says that the hold of pod %s has ended: %s", p.Name, how), func() (bool, string) {

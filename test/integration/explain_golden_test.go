@@ -30,7 +30,7 @@ type place string
 const (
 	// asReason: it is why the pod does not run, or has to leave.
 	asReason place = "reason"
-	// asNoRoom: it is why nobody makes room for it now.
+	// asNoRoom: it is why no room is being made for the pod now.
 	asNoRoom place = "makingRoom.reason"
 	// asRefusal: it is what the last plan to make room for it came to.
 	asRefusal place = "makingRoom.lastRefusal"

@@ -100,7 +100,7 @@ func TestBackOffIsExplained(t *testing.T) {
 }
 
 // TestSupersededHoldIsExplained asks about a pod that lost the room made for it, and
-// makes room again: those who are to go take an hour to stop.
+// makes room again. The victims take an hour to stop.
 func TestSupersededHoldIsExplained(t *testing.T) {
 	h := makeHalf(t, time.Hour, stopsAfter(time.Hour))
 	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)

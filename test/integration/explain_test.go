@@ -61,7 +61,8 @@ func (e *env) explanation(ctx context.Context, p *corev1.Pod) *rest.Explanation 
 	return &x
 }
 
-// explainedElsewhere are the codes of which TestExplanations has no case, and who asks.
+// explainedElsewhere are the codes that TestExplanations does not cover, each with the
+// test that covers it.
 var explainedElsewhere = map[reasons.Code]string{
 	reasons.Starting:                "TestStartIsExplained",
 	reasons.InOrder:                 "TestTurnIsExplained",
@@ -102,9 +103,10 @@ type explainCase struct {
 	options []podOption
 }
 
-// reckoned says of each code of the table whether exactly one of three is true: there
-// is a case of TestExplanations, another test asks, or it is said why nobody can. Of
-// the first two the answer is kept. It returns the codes of which that is not so.
+// reckoned checks that for each code of the table exactly one of three is true: there is
+// a case of TestExplanations, another test covers it, or there is a reason why no test
+// can. For the first two the answer is kept. It returns the codes for which the check
+// fails.
 func reckoned(table []reasons.Entry, cases []explainCase, elsewhere, never map[reasons.Code]string, kept func(reasons.Code) bool) []reasons.Code {
 	var out []reasons.Code
 	for _, entry := range table {

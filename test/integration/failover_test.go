@@ -47,9 +47,9 @@ func failoverMoments(victims int) []moment {
 }
 
 // TestFailoverWhilePreempting kills the leader of two replicas in the middle of a
-// preemption, again and again: the standby, which has done nothing until then,
-// takes over when the lease has run out, reads nothing again, evicts nobody beside those
-// that the claim names and nobody twice, and the asker gets its node.
+// preemption, again and again: the standby, which has done nothing until then, takes over
+// when the lease has run out, reads nothing again, evicts only pods that the claim names
+// and none twice, and the asker gets its node.
 func TestFailoverWhilePreempting(t *testing.T) {
 	const victims = 3
 	both := setupReplicas(t, strings.ReplaceAll(preemptionQueues, "preemption.delay: 2s", "preemption.delay: 1s"))
@@ -188,8 +188,8 @@ func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) 
 	return o
 }
 
-// TestStandbyThatActsIsFound plants a second replica that does not care who has
-// the lease: the journal has to show it.
+// TestStandbyThatActsIsFound plants a second replica that ignores which replica has the
+// lease: the journal must show it.
 func TestStandbyThatActsIsFound(t *testing.T) {
 	const n = 30 // more than one of two gets to bind before the other; all of them fit
 	careless := func(s *settings) { s.launch.LeaderElection, s.launch.Args = false, nil }

@@ -28,9 +28,9 @@ func apartFrom(of string) podOption {
 	}
 }
 
-// TestPreemptionForOtherThanRoom checks that what is in the way need not be a
-// quantity: the pod that has the port, or must not be near, goes and nobody
-// else, though there is room. The filters that say so are upstream's.
+// TestPreemptionForOtherThanRoom checks that what is in the way need not be a quantity:
+// only the pod that has the port, or must not be near, is preempted, although there is
+// room. The filters that say so are upstream's.
 func TestPreemptionForOtherThanRoom(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	c := e.keepChronicle()

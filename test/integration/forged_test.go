@@ -26,7 +26,8 @@ partitions:
 `
 
 // saysItIsOf names an owner. The garbage collector looks up the owners of all pods and
-// takes those whose owner is not there; where it does not know the kind, it leaves the pod.
+// deletes pods with a missing owner. If it does not know the owner's kind, it leaves the
+// pod.
 func saysItIsOf(version, kind, name string, uid types.UID) podOption {
 	yes := true
 	return func(p *corev1.Pod) {
@@ -45,8 +46,9 @@ func requiresNode(node string) podOption {
 	}
 }
 
-// TestForgedOwners: whoever may make pods can name any owner in them. No such pod takes
-// room of a queue that is below its guarantee, and none is safe from preemption by it.
+// TestForgedOwners: every user that may make pods can name any owner in them. Such a pod
+// takes no room of a queue that is below its guarantee, and is not safe from preemption
+// by it.
 func TestForgedOwners(t *testing.T) {
 	const invented = "11111111-1111-1111-1111-111111111111"
 	e := setup(t, forgedQueues, preemption("retryInterval", "1s"))

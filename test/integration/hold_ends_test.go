@@ -14,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// half is a hold whose room is made by half: an asker of two cores, one victim
-// that is gone and one that takes its time.
+// half is a hold with half of its room free: an asker of two cores, one victim that is
+// gone and one that is still terminating.
 type half struct {
 	*env
 	c           *chronicle
@@ -74,8 +74,8 @@ func TestHoldSuperseded(t *testing.T) {
 	h.roomWasTaken("a pod that can run on node " + h.node + " only takes the room")
 }
 
-// TestHoldTakenByAForeignScheduler checks the same for a pod that somebody else
-// puts there, who does not know of holds.
+// TestHoldTakenByAForeignScheduler checks the same for a pod that another scheduler,
+// which does not know of holds, puts there.
 func TestHoldTakenByAForeignScheduler(t *testing.T) {
 	h := makeHalf(t, 4*time.Second)
 	foreign := h.createPod(h.pod("foreign", "foreign", ofProfile("somebody-else"), func(p *corev1.Pod) { p.Spec.NodeName = h.node }))
@@ -116,9 +116,9 @@ func TestHoldOfANodeThatGoes(t *testing.T) {
 	}
 }
 
-// TestHoldOfANodeThatIsCordoned checks that a hold ends when its node takes no
-// pods any more, that nobody else goes for the asker there, and that it gets the
-// room when the node takes pods again.
+// TestHoldOfANodeThatIsCordoned checks that a hold ends when its node takes no pods any
+// more, that no further pod there is preempted for the asker, and that it gets the room
+// when the node takes pods again.
 func TestHoldOfANodeThatIsCordoned(t *testing.T) {
 	h := makeHalf(t, 2*time.Second)
 	h.setNode(h.node, `{"spec":{"unschedulable":true}}`)

@@ -24,9 +24,9 @@ func TestHeldNodeAfterRestart(t *testing.T) {
 	})
 }
 
-// heldNode frees two of four cores at once and the others later: nobody of any
-// profile may have the two meanwhile, not even with a priority that is beyond
-// upstream's respect for nominated pods. When the asker is gone, everybody may.
+// heldNode frees two of four cores at once and the others later. No other pod of any
+// profile may use the two meanwhile, not even one with a priority above those for which
+// upstream respects nominated pods. When the asker is gone, every pod may.
 func heldNode(t *testing.T, meanwhile func(*env)) {
 	const leaves = 4 * time.Second
 	e := setup(t, preemptionQueues, twoProfiles)

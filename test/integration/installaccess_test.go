@@ -119,7 +119,8 @@ func (i installation) run(t *testing.T) func(*settings) {
 	return func(s *settings) {
 		s.shipped, s.configNamespace = shipped, i.namespace
 		s.launch.Kubeconfig, s.launch.LeaderElection = kubeconfig, true
-		// So long that a busy machine is no reason to lose it: who kills the leader forgets it.
+		// So long that a busy machine does not lose the lease: a test that kills the
+		// leader calls forgetLease.
 		s.launch.Args = []string{"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=500ms"}
 		s.launch.Args = append(s.launch.Args, gates...)
 	}
@@ -139,8 +140,8 @@ func featureGates(t *testing.T, deployment *unstructured.Unstructured) []string 
 	return slices.DeleteFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "--feature-gates=") })
 }
 
-// forgetLease removes the lease, so that nobody waits for a scheduler of another
-// test that was killed.
+// forgetLease removes the lease, so that no scheduler waits for one of another test that
+// was killed.
 func forgetLease(t *testing.T) {
 	t.Helper()
 	err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(context.Background(), "paddock-scheduler", metav1.DeleteOptions{})
@@ -248,8 +249,8 @@ func TestInstalledAccess(t *testing.T) {
 	checkRights(t, shipped, "")
 }
 
-// listsFirst makes the next scheduler read as one does whose API server streams no
-// lists: by a list, and a watch from there on.
+// listsFirst makes the next scheduler read as with an API server that streams no lists:
+// by a list, and a watch from there on.
 func (e *env) listsFirst() {
 	e.settings.launch.Args = append(slices.Clone(e.settings.launch.Args), "--feature-gates=WatchListClient=false")
 }
@@ -344,8 +345,8 @@ func (e *env) lifeOfConfiguration() {
 	e.awaitMetric(reloadSuccess, "1")
 }
 
-// lifeOfMetrics: whoever is bound to paddock-metrics-reader may read them, and
-// nobody else: the scheduler asks the API server who it is, and whether they may.
+// lifeOfMetrics: only users bound to paddock-metrics-reader may read the metrics. The
+// scheduler asks the API server for the user of a request and for its rights.
 func (e *env) lifeOfMetrics() {
 	e.Helper()
 	reader := "prometheus"
@@ -378,8 +379,8 @@ func (e *env) lifeOfMetrics() {
 	})
 }
 
-// metricsStatus reads /metrics with what a client configuration says of who asks;
-// it returns what went wrong, or nothing.
+// metricsStatus reads /metrics with a client configuration and its credentials; it
+// returns what went wrong, or nothing.
 func (e *env) metricsStatus(access *clientrest.Config) string {
 	e.Helper()
 	access = clientrest.CopyConfig(access)

@@ -49,11 +49,11 @@ func (e *env) checkHealth(ctx context.Context) {
 	})
 }
 
-// TestKilledWhilePreempting kills the scheduler at every write of a preemption,
-// just before the API server gets it and just after. Whatever was written, the
-// next one goes on from there: not one victim too many, and the asker gets its
-// node. Who is in the claim and not deleted yet opts out of preemption meanwhile,
-// so that a new plan would be another one: it is the claim that counts.
+// TestKilledWhilePreempting kills the scheduler at every write of a preemption, just
+// before the API server gets it and just after. Whatever was written, the next one goes
+// on from there: not one victim too many, and the asker gets its node. Pods that the
+// claim names and that are not deleted yet opt out of preemption meanwhile, so a new plan
+// would differ: the claim counts.
 func TestKilledWhilePreempting(t *testing.T) {
 	const victims = 3
 	proxy := newAPIProxy(t)

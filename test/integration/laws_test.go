@@ -125,8 +125,8 @@ func TestPreemptionRefused(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestPreemptionSwitchedOff checks that a partition can do without preemption,
-// and that switching it on again is enough for those who wait.
+// TestPreemptionSwitchedOff checks that a partition works without preemption, and that
+// switching it on again is enough for the pods that wait.
 func TestPreemptionSwitchedOff(t *testing.T) {
 	off := strings.Replace(lawQueues, "- name: default\n", "- name: default\n  preemption: {enabled: false}\n", 1)
 	e := setup(t, off, preemption("retryInterval", "1s"))
@@ -169,8 +169,8 @@ func TestOptOut(t *testing.T) {
 	e.awaitNote(second, taken[0].pod.Name, "opted out")
 }
 
-// TestPreemptionForMax checks that a queue whose parent is at its max takes from
-// a sibling, wherever that one's pods are, and from nobody else.
+// TestPreemptionForMax checks that a queue below a parent at its max takes from its
+// sibling only, on whatever nodes the sibling's pods are.
 func TestPreemptionForMax(t *testing.T) {
 	e := setup(t, lawQueues)
 	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})

@@ -12,9 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// loopQueues are subtrees that have nothing to do with each other: each has
-// nodes of its own. The delays are short, so that whoever is created again asks
-// again at once.
+// loopQueues are subtrees that have nothing to do with each other: each has nodes of its
+// own. The delays are short, so that a pod that is created again asks again at once.
 const loopQueues = `
 partitions:
 - name: default
@@ -141,7 +140,7 @@ func TestLoops(t *testing.T) {
 	e.expectBooks()
 }
 
-// createSet makes a ReplicaSet whose pods are in the queue root.NAME.
+// createSet makes a ReplicaSet with pods in the queue root.NAME.
 func (e *env) createSet(name string, n int32, options ...podOption) {
 	e.Helper()
 	_, err := suite.client.AppsV1().ReplicaSets(e.ns).Create(e.Context(), &appsv1.ReplicaSet{

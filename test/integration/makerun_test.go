@@ -25,7 +25,7 @@ const (
 	startPatience = 4 * time.Minute
 	// startPromise is what users are promised for a second start.
 	startPromise = 20 * time.Second
-	// usualREST is where REST is unless somebody else has the port.
+	// usualREST is the address of REST unless another process has the port.
 	usualREST = "127.0.0.1:9080"
 	// startSlack is how much longer it may take here: the control plane of the
 	// other tests runs beside it, and maybe other work on the same machine.
@@ -158,7 +158,8 @@ func TestMakeRun(t *testing.T) {
 	checkTries(first)
 	checkStop(first)
 
-	// The usual address of REST is somebody else's now. If it cannot be taken, it is already.
+	// The usual address of REST now belongs to another process. If it cannot be taken
+	// here, another process has it already.
 	if other, err := net.Listen("tcp", usualREST); err == nil {
 		defer other.Close()
 	}

@@ -226,8 +226,8 @@ func (e *env) metrics() string {
 	client, err := clientrest.HTTPClientFor(admin)
 	e.ok(err)
 	defer client.CloseIdleConnections()
-	// One that has just started may not know yet whose certificates count, and takes us
-	// for nobody: it learns that from the API server meanwhile.
+	// A scheduler that has just started may not have read the client CA from the API
+	// server yet, and takes the request for an anonymous one until it has.
 	var body []byte
 	eventually(e, patience, "the scheduler knows who asks for its metrics", func() (bool, string) {
 		body, err = fetch(e.Context(), client, e.process.URL()+"/metrics")

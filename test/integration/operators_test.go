@@ -45,7 +45,7 @@ func (e *env) operatorPods(file string) map[string]*corev1.Pod {
 		grace := int64(0)
 		p.Namespace, p.Spec.ServiceAccountName, p.Spec.TerminationGracePeriodSeconds = e.ns, "", &grace
 		p.Spec.NodeSelector = map[string]string{pool: e.nodePool}
-		p.OwnerReferences = nil // or the garbage collector takes pods whose owner it cannot find
+		p.OwnerReferences = nil // or the garbage collector deletes pods with an owner that it cannot find
 		p.Labels[label], p.Labels[group] = e.id, file
 		out[p.Name] = p
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// TestPace checks how many pods go at once: of the victims that four small
-// askers and a large one are owed, two are chosen in a round of two seconds, and
-// the three of the large one alone in a round of their own (P2). Those who are
-// held back are told so, and nobody waits longer than that.
+// TestPace checks how many pods go at once: of the victims that four small askers and a
+// large one are owed, two are chosen in a round of two seconds, and the three of the
+// large one alone in a round of their own (P2). The pods that are held back say so, and
+// none waits longer than that.
 func TestPace(t *testing.T) {
 	const most, round, slack = 2, 2 * time.Second, 5 * time.Second
 	e := setup(t, preemptionQueues, preemption("maxVictimsPerRound", most), preemption("round", round.String()))
@@ -60,8 +60,8 @@ func TestPace(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestPacedPodIsExplained asks about a pod for which nobody has to go any more in a
-// round that takes an hour.
+// TestPacedPodIsExplained asks about a pod for which no victim is left in a round that
+// takes an hour.
 func TestPacedPodIsExplained(t *testing.T) {
 	e := setup(t, preemptionQueues, preemption("maxVictimsPerRound", 1), preemption("round", "1h"))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "2"})

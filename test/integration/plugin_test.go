@@ -24,7 +24,7 @@ func (e *env) paddock(input []byte, exit int, args ...string) string {
 	return e.paddockAt(input, exit, append(args, "--server", "http://"+e.rest)...)
 }
 
-// paddockAt is the same for who says where the scheduler is.
+// paddockAt is the same with the address of the scheduler given.
 func (e *env) paddockAt(input []byte, exit int, args ...string) string {
 	e.Helper()
 	command := exec.CommandContext(e.Context(), suite.plugin, args...)

@@ -157,8 +157,8 @@ func (e *env) podGroupInQuota() {
 	part.configure(podGroupQueues)
 }
 
-// twoPodGroups: of two groups whose pods come in turn the quota has room for one,
-// and so have the nodes of two more. One starts, the other has nothing until it ends.
+// twoPodGroups: two groups with pods that are created in turn share a quota for one, and
+// then nodes for one. One starts; the other gets nothing until the first ends.
 func (e *env) twoPodGroups() {
 	e.Helper()
 	for _, c := range []struct{ limit, queue, cpu string }{{"max", "root.gangs", "16"}, {"node", "root.others", "4"}} {
@@ -182,9 +182,10 @@ func (e *env) twoPodGroups() {
 	}
 }
 
-// podGroupLargerThanItsQueue: it waits and says why; its queue is free for others,
-// and who lowers minMember gets as many as fit: where Coscheduling hears of it later than
-// the queues, once those that were let through have given up, which is soon here.
+// podGroupLargerThanItsQueue: a group larger than its queue waits and says why, and the
+// queue is free for others. After minMember is lowered, as many pods start as fit. If
+// Coscheduling learns of the change later than the queues, that happens once the pods at
+// Permit have timed out, which is soon here.
 func (e *env) podGroupLargerThanItsQueue() {
 	e.Helper()
 	part := e.apart("large", 1, localcluster.NodeSpec{CPU: "16"})

@@ -176,8 +176,8 @@ func (e *env) createPod(p *corev1.Pod) *corev1.Pod {
 	return created
 }
 
-// createLater makes a pod whose creation time, which has seconds only, is later
-// than that of the pods before.
+// createLater makes a pod that has a later creation time than the pods before. Creation
+// times are in whole seconds.
 func (e *env) createLater(p *corev1.Pod) *corev1.Pod {
 	e.Helper()
 	second := time.Now().Unix()

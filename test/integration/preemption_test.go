@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
-// preemptionQueues are one queue that is owed much, one that borrows, and one
-// that nobody owes anything.
+// preemptionQueues are one queue far below its guarantee, one that borrows, and one
+// without a guarantee.
 const preemptionQueues = `
 partitions:
 - name: default
@@ -57,9 +57,9 @@ func (e *env) fill(of string, n int, options ...podOption) {
 // crowd is how many pods of each kind compete makes at most.
 const crowd = 60
 
-// compete makes small pods of a third queue and of the default profile until it
-// is stopped: whoever makes room has to keep it for the one it is made for. Their
-// priority is beyond upstream's respect for nominated pods.
+// compete makes small pods of a third queue and of the default profile until it is
+// stopped: room that is made has to be kept for its asker. Their priority is above those
+// for which upstream respects nominated pods.
 func (e *env) compete() (stop func()) {
 	e.Helper()
 	e.priorityClass("crowd", 1000, neverPreempts)
@@ -88,9 +88,9 @@ func (e *env) compete() (stop func()) {
 	}
 }
 
-// TestPreemption checks the whole of it: a queue under its guarantee takes back
-// what it needs and nothing more, from one node, tells everybody why, and gets
-// the room although others are after it all the time.
+// TestPreemption checks the whole of it: a queue under its guarantee takes back what it
+// needs and nothing more, from one node, says why on every pod involved, and gets the
+// room although other pods compete for it all the time.
 func TestPreemption(t *testing.T) {
 	e := setup(t, preemptionQueues, twoProfiles)
 	e.useNodes(2, localcluster.NodeSpec{CPU: "8"})

@@ -37,8 +37,8 @@ partitions:
       resources: {max: {vcore: 500m}}
 `
 
-// TestMax checks that exactly as many pods run as a max allows, and that
-// everybody who looks at one of the others learns why it does not.
+// TestMax checks that exactly as many pods run as a max allows, and that each of the
+// others says everywhere why it does not run.
 func TestMax(t *testing.T) {
 	e := setup(t, quotaQueues)
 	for _, c := range []struct {
@@ -162,8 +162,8 @@ func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 	return admitted(p)
 }
 
-// TestTerminatingPodKeepsQuota checks that the quota of a pod is free when the
-// pod has ended, not when somebody asked for its end.
+// TestTerminatingPodKeepsQuota checks that the quota of a pod is freed when the pod has
+// ended, not when its deletion is requested.
 func TestTerminatingPodKeepsQuota(t *testing.T) {
 	e := setup(t, quotaQueues)
 	m := e.watchPods()

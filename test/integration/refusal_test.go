@@ -114,9 +114,9 @@ func (e *env) forbidBinding() (allow func()) {
 	}
 }
 
-// TestPlanThatFails checks what becomes of a plan when the API server does not
-// let the victim go: it is given up, people are told, the hold is released, and
-// nobody else pays for it.
+// TestPlanThatFails checks a plan when the API server refuses the deletion of its victim:
+// the plan fails, events and conditions say so, the hold is released, and no other pod is
+// preempted instead.
 func TestPlanThatFails(t *testing.T) {
 	e := setup(t, preemptionQueues, preemption("retryInterval", "2s"), func(s *settings) { s.refused = true })
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -137,9 +137,9 @@ func TestPlanThatFails(t *testing.T) {
 	e.checkAlive(kept)
 }
 
-// TestPlanThatIsHeldUp checks a plan of which one victim may not be deleted for a
-// while: it is finished as soon as that is possible, now or in a next attempt,
-// and nobody goes but the victims it had.
+// TestPlanThatIsHeldUp checks a plan of which one victim may not be deleted for a while:
+// it is finished as soon as that is possible, now or in a next attempt, and only its
+// victims are deleted.
 func TestPlanThatIsHeldUp(t *testing.T) {
 	e := setup(t, preemptionQueues, preemption("retryInterval", "2s"), func(s *settings) { s.refused = true })
 	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})

@@ -29,8 +29,8 @@ partitions:
 `
 }
 
-// TestBadReload checks that a mistake in the configuration harms nobody, and
-// that the administrator learns of it in all the places where they may look.
+// TestBadReload checks that a mistake in the configuration harms no pod, and that it is
+// reported in all the places where an administrator may look.
 func TestBadReload(t *testing.T) {
 	e := setup(t, oneLeaf("2"))
 	e.create("p", 4, inQueue("root.a"))
@@ -91,8 +91,8 @@ func TestConfigurationDeleted(t *testing.T) {
 	})
 }
 
-// TestConfigurationThatMayNotBeRead checks that pods are told, and people who ask, as
-// long as the scheduler may not read the ConfigMaps, and no longer.
+// TestConfigurationThatMayNotBeRead checks that pods and answers say so as long as the
+// scheduler may not read the ConfigMaps, and no longer.
 func TestConfigurationThatMayNotBeRead(t *testing.T) {
 	e := setup(t, "", func(s *settings) {
 		s.configNamespace, s.refused = "unreadable-config", true
@@ -109,7 +109,7 @@ func TestConfigurationThatMayNotBeRead(t *testing.T) {
 }
 
 // TestBadConfigurationAtStart checks that a scheduler that never had a usable
-// configuration holds the pods of queues, says so, and hinders nobody else.
+// configuration holds the pods of queues back, says so, and schedules all other pods.
 func TestBadConfigurationAtStart(t *testing.T) {
 	e := setup(t, strings.Replace(oneLeaf("2"), "vcore: 2", "vcore: many", 1), twoProfiles)
 	held := e.create("held", 3, inQueue("root.a"))

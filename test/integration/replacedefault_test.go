@@ -21,7 +21,7 @@ import (
 	"github.com/paddock-scheduler/paddock/manifests/rbac"
 )
 
-// replacedUser is whom the static pod of the control plane is.
+// replacedUser is the user of the control plane's static pod.
 const replacedUser = "system:kube-scheduler"
 
 // ofOverlay reads a file that is copied to nodes of the control plane.
@@ -209,8 +209,8 @@ func (e *env) lifeOfPlainDaemonSet() (served func()) {
 	}
 }
 
-// lifeOfHold: a node is kept for who asked for it while the last victim leaves it, from
-// pods of no queue, too.
+// lifeOfHold: a node is kept for its asker while the last victim leaves it, also from
+// pods of no queue.
 func (e *env) lifeOfHold() {
 	e.Helper()
 	part := e.apart("held", 1, localcluster.NodeSpec{CPU: "4"})

@@ -23,8 +23,8 @@ const (
 	retryPeriod   = 500 * time.Millisecond
 )
 
-// deed is a request of a replica that the API server has answered. Both times are
-// of one clock, which nobody sets meanwhile.
+// deed is a request of a replica that the API server has answered. Both times are of one
+// clock, which is not set meanwhile.
 type deed struct {
 	asked, at    time.Time // when the request had come, and when it was answered
 	method, path string
@@ -45,8 +45,9 @@ func (d deed) leases() bool { return d.method != http.MethodGet && d.isOfLease()
 // takesLease tells whether it took the lease, or renewed it.
 func (d deed) takesLease() bool { return d.leases() && d.succeeded() }
 
-// acts tells whether it changes the cluster or says something to its people. The
-// lease is what decides who may, and reviews only ask who somebody is.
+// acts tells whether the request changes the cluster or reports to users. The lease
+// itself decides which replica may act, and reviews only ask for a user's identity and
+// rights.
 func (d deed) acts() bool {
 	return d.method != http.MethodGet && !d.leases() &&
 		!strings.HasPrefix(d.path, "/apis/authentication.k8s.io/") && !strings.HasPrefix(d.path, "/apis/authorization.k8s.io/")
@@ -205,10 +206,10 @@ func (e *env) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// judgeEvictions says what is wrong with the evictions of one preemption: pods
-// that were let go without being named by the claim, named ones that run on, and
-// pods that were deleted again though they were going already. deletes are the
-// deletes that the API server granted, whoever sent them.
+// judgeEvictions says what is wrong with the evictions of one preemption: pods that were
+// let go without being named by the claim, named ones that run on, and pods that were
+// deleted again though they were going already. deletes are the deletes that the API
+// server granted to any client.
 func judgeEvictions(claimed, evicted []string, deletes []deed) []string {
 	var wrong []string
 	for _, name := range evicted {

@@ -50,7 +50,7 @@ func (e *env) mayRead(name string, paths ...string) {
 	e.ok(err)
 }
 
-// TestRESTAccess serves over TLS to whom the API server allows it.
+// TestRESTAccess serves over TLS to the users that the API server allows.
 func TestRESTAccess(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
@@ -116,8 +116,8 @@ func TestRESTAccess(t *testing.T) {
 	}
 }
 
-// askPluginAs asks with kubectl-paddock as users of a kubeconfig who may and may not
-// read, and as nobody.
+// askPluginAs asks with kubectl-paddock as users of a kubeconfig that may and may not
+// read, and as no user.
 func (e *env) askPluginAs(authority, permitted, refused string) {
 	e.Helper()
 	kubeconfig := clientcmdapi.NewConfig()

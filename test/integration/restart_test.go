@@ -64,7 +64,7 @@ func TestKilledScheduler(t *testing.T) {
 	}
 
 	e.kill()
-	e.create("late", 1, inQueue("root.parent.b"), requests("cpu", "100m")) // while nobody watches
+	e.create("late", 1, inQueue("root.parent.b"), requests("cpu", "100m")) // while no scheduler runs
 	gone, _ := e.podsOf("a")
 	e.delete(gone[0])
 	e.start()
@@ -116,8 +116,8 @@ func TestKilledWhileBusy(t *testing.T) {
 	e.expect("p", fit, batches*each-fit-10, reasons.OverMax)
 }
 
-// TestRecoveryQueue checks that pods whose queue is gone when the scheduler
-// starts keep running, and are on the books of the hidden queue for such pods.
+// TestRecoveryQueue checks that pods of a queue that is gone when the scheduler starts
+// keep running, and are charged to the hidden queue for such pods.
 func TestRecoveryQueue(t *testing.T) {
 	e := setup(t, placementQueues+`
     - name: gone
@@ -142,7 +142,7 @@ func TestRecoveryQueue(t *testing.T) {
 			t.Errorf("a pod ran on %q before the restart, on %s after it", before[uid], node)
 		}
 	}
-	// Nobody may choose that queue.
+	// No pod may name that queue.
 	sneak := e.create("sneak", 1, func(p *corev1.Pod) { p.Annotations[placement.KeyQueue] = queues.RecoveryPath })
 	e.awaitPod(sneak[0], "is refused", func(p *corev1.Pod) bool {
 		c := admitted(p)

@@ -43,7 +43,7 @@ func auditArgs(dir string) ([]string, error) {
 // accountsOf is how the names of all service accounts of a namespace begin.
 func accountsOf(namespace string) string { return "system:serviceaccount:" + namespace + ":" }
 
-// asked returns what users whose names begin with a text have asked of the API server.
+// asked returns the requests to the API server of users with names of this prefix.
 func asked(t *testing.T, users string) []auditv1.Event {
 	t.Helper()
 	log, err := os.Open(suite.audit)

@@ -463,8 +463,8 @@ func (p *playhouse) podsByName() map[string]*corev1.Pod {
 	return out
 }
 
-// clear removes at once what the end of the test would remove piece by piece,
-// unless somebody wants to look at it.
+// clear removes at once what the end of the test would remove piece by piece, unless the
+// objects are to be kept for inspection.
 func (p *playhouse) clear() {
 	p.Helper()
 	if p.Failed() {

@@ -19,10 +19,10 @@ import (
 // The service account of manifests/rbac/second-scheduler.yaml.
 const accountNamespace, accountName = "yunikorn", "paddock-scheduler"
 
-// asServiceAccount runs the scheduler as users do who apply the shipped manifest:
-// under its service account, with the ConfigMap in its namespace, and leader
-// election, with a lease that nobody holds at the start. It is so long that a busy machine
-// is no reason to lose it: who kills the leader forgets it.
+// asServiceAccount runs the scheduler as from the shipped manifest: under its service
+// account, with the ConfigMap in its namespace, and leader election, with a lease without
+// holder at the start. The lease is so long that a busy machine does not lose it: a test
+// that kills the leader calls forgetLease.
 func asServiceAccount(t *testing.T) func(*settings) {
 	t.Helper()
 	kubeconfig, err := suite.cluster.ServiceAccountKubeconfig(t.Context(), accountNamespace, accountName)
@@ -58,7 +58,7 @@ func TestServiceAccount(t *testing.T) {
 
 	e.kill()
 	forgetLease(t)
-	e.delete(running[0]) // while nobody watches
+	e.delete(running[0]) // while no scheduler runs
 	e.start()
 	second := e.awaitLeader(first)
 	t.Logf("led by %s until it was killed, then by %s", first, second)

@@ -38,9 +38,9 @@ func reachableAddress(t *testing.T) string {
 	return ""
 }
 
-// servedAt makes a service whose only endpoint is a pod with this address, as the
-// controller would of a scheduler that runs in the cluster. The API server's proxy goes
-// to addresses that pods have, and to no others.
+// servedAt makes a service with one endpoint, a pod with this address, as the controller
+// would for a scheduler that runs in the cluster. The API server's proxy connects only to
+// addresses of pods.
 func (e *env) servedAt(service, address string) {
 	e.Helper()
 	host, portText, err := net.SplitHostPort(address)
@@ -88,9 +88,8 @@ func (e *env) mayProxy(name string, verbs ...string) {
 	e.ok(err)
 }
 
-// TestPluginThroughTheServiceProxy asks with kubectl-paddock as people do who give no
-// --server: through the API server, with the rights that the documentation names and
-// no others.
+// TestPluginThroughTheServiceProxy asks with kubectl-paddock without --server: through
+// the API server, with the rights that the documentation names and no others.
 func TestPluginThroughTheServiceProxy(t *testing.T) {
 	address := reachableAddress(t)
 	e := setup(t, oneLeaf("2"), func(s *settings) { s.args = map[string]any{"restAddress": address} })

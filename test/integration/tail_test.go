@@ -21,11 +21,11 @@ type podSource interface {
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// tail follows the pods of a namespace: every change once, in order, and none
-// missed. The API server ends a watch whenever it likes, above all one whose
-// reader is slow, as on a busy machine; the tail goes on where that one ended.
-// What it cannot go on from is an error: a test that looks for what must not
-// happen would pass over nothing.
+// tail follows the pods of a namespace: every change once, in order, and none missed. The
+// API server ends a watch whenever it likes, above all one with a slow reader, as on a
+// busy machine; the tail continues where that watch ended. A watch that cannot be
+// continued is an error, because a test that looks for forbidden events would pass
+// without having seen any.
 type tail struct {
 	pods podSource
 	from string // the resource version up to which everything was noted

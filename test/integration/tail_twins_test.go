@@ -49,8 +49,8 @@ func (n *noted) String() string {
 	return fmt.Sprint(n.lines)
 }
 
-// restless is a source whose watches end after every second event, if nothing
-// else after a second, by the API server.
+// restless is a source with watches that the API server ends after every second event, or
+// after a second without one.
 type restless struct{ podSource }
 
 func (r restless) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -68,7 +68,7 @@ func (r restless) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 	}), nil
 }
 
-// deaf is a source of which nobody hears what happens to pods of a name.
+// deaf is a source that drops the events of pods of one name.
 type deaf struct {
 	podSource
 	name string

@@ -132,7 +132,7 @@ func TestTakeoversAreJudged(t *testing.T) {
 	refused.took = good.took.Add(often)
 	refused.looks = append(slices.Clone(good.looks), look{asked: refused.took.Add(-time.Millisecond), at: refused.took, tried: true})
 	slow := imagined(looksWithin, leaseDuration)
-	answered := good // whose answer reached the standby late: one look more
+	answered := good // the answer reached the standby late: one look more
 	answered.looks = slices.Clone(good.looks)
 	last := len(answered.looks) - 1
 	answered.looks[last].tried = false

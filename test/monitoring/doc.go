@@ -2,7 +2,7 @@
 // scheduler exports, with Prometheus' own parser. It is a module of its own, so that
 // the scheduler need not share Prometheus' dependencies.
 //
-// What is exported is read from docs/metrics.md, whose list pkg/metrics makes and
-// holds against the registry, and, of YuniKorn's names, from the page that pkg/metrics
-// holds against what it writes.
+// What is exported is read from docs/metrics.md; pkg/metrics generates its list and
+// compares it with the registry. The metrics with YuniKorn's names are read from the page
+// that pkg/metrics compares with its output.
 package monitoring

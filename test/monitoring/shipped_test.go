@@ -113,7 +113,7 @@ func TestDashboardLoads(t *testing.T) {
 	}
 	for name := range exported(t) {
 		if strings.HasPrefix(name, "paddock_config_reload") || strings.HasSuffix(name, "timestamp_seconds") || name == "paddock_queues_shown" {
-			continue // for who looks for it
+			continue // for direct queries
 		}
 		if !strings.Contains(used+read(t, "manifests/monitoring/rules.yaml"), name) {
 			t.Errorf("%s is neither in the dashboard nor in the alerts", name)

@@ -103,8 +103,8 @@ func (w writer) read(name, scheduler string) string {
 		begin, createPods(otherPods, measuredPods, w.podsOfTeams(50)), end)
 }
 
-// heldBack schedules 5,000 pods of 100 queues while 20,000 wait whose queue is full.
-// Those that fill it end meanwhile, and each time it takes the next.
+// heldBack schedules 5,000 pods of 100 queues while 20,000 pods of a full queue wait. The
+// pods that fill it end meanwhile, and each time it takes the next.
 func (w writer) heldBack(name, scheduler string) string { return w.behind(name, scheduler, "") }
 
 // gated is the same with what upstream has to hold pods back. It lets none of them
@@ -140,7 +140,7 @@ func (w writer) reclaim(name, scheduler string) string {
 	return w.takeRoom(name, scheduler, w.podOf("borrower", "root.borrower", "2", ""), w.podOf("owner", "root.owner", "2", ""))
 }
 
-// upstreamReclaim is the same for upstream, whose pods take room by priority.
+// upstreamReclaim is the same for upstream, where pods take room by priority.
 func (w writer) upstreamReclaim(name, scheduler string) string {
 	return w.takeRoom(name, scheduler, w.podOf("low", "root.borrower", "2", "  priority: 1\n"), w.podOf("high", "root.owner", "2", "  priority: 10\n"))
 }
@@ -163,6 +163,6 @@ func (w writer) rollOut(name, scheduler string) string {
 }
 
 // daemonSet makes so many pods that of a DaemonSet, and the next of another: metadata of
-// their template. There is none, and scheduler_perf collects garbage: of the kinds it knows
-// it would delete all that have an owner who is not there.
+// their template. The DaemonSet does not exist, and scheduler_perf collects garbage: of
+// the kinds that it knows it would delete all objects with a missing owner.
 const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: \"agents-{{div .Index %[1]d}}\", uid: \"agents-{{div .Index %[1]d}}\", controller: true}]\n"

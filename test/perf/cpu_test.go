@@ -32,7 +32,8 @@ var cpu = &meter{}
 
 func registerMeter() { legacyregistry.CustomMustRegister(cpu) }
 
-// DescribeWithStability serves the registry, which wants something of everybody.
+// DescribeWithStability describes a metric, because the registry requires one of every
+// collector.
 func (*meter) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- metrics.NewDesc("paddock_perf_meter", "Nothing; it is read to see when.", nil, nil, metrics.ALPHA, "")
 }

@@ -16,7 +16,7 @@ profiles:
 - schedulerName: yunikorn
 `
 
-// managedPlugins are the plugins of a profile whose pods belong to queues.
+// managedPlugins are the plugins of a profile for pods in queues.
 const managedPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
     preEnqueue: {enabled: [{name: QueueSort}]}
     preFilter: {enabled: [{name: QueuePreemption}]}
@@ -66,7 +66,7 @@ func queuesDocument(queues int) string {
 	return y.String()
 }
 
-// measuredPods is the namespace of the pods whose speed is measured.
+// measuredPods is the namespace of the pods that are measured.
 const measuredPods = "measured"
 
 // Begin and end of what is measured.

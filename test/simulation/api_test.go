@@ -20,43 +20,42 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// object is anything the API server keeps.
+// object is any API object.
 type object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// apiServer is an API server that is a few maps and the list of all that ever
-// happened to them. It outlives every scheduler. Objects in it are never changed,
-// only replaced.
+// apiServer is an API server in memory: a few maps, and the list of all changes to them.
+// It outlives every scheduler. Its objects are never changed, only replaced.
 type apiServer struct {
-	mu    sync.Mutex // guards everything; no call is made while it is held
+	mu    sync.Mutex // guards all fields; not held during calls
 	now   func() time.Time
-	rv    int64 // of the last event of all
+	rv    int64 // of the last event
 	kinds map[string]*kind
 	more  chan struct{} // closed and replaced with every event, and with every change of a stream
-	// writes counts the events, and what schedulers tried and were not allowed to.
+	// writes counts the events, and the forbidden attempts of schedulers.
 	writes int
 
 	pods, nodes, namespaces, budgets, classes, configs *kind
-	groups                                             *kind // PodGroups; nil where they are not defined
+	groups                                             *kind // PodGroups; nil without the CRD
 
 	lease   lease
 	streams []*stream // open watches
-	// touched is, for each thing that can be used up, the last version at which another
-	// client changed it: to a node, a queue or a pod by its name, or to the
-	// configuration. Nil is who is no scheduler of ours.
+	// touched is, for each consumable thing, the last version at which each client
+	// changed it. The keys are nodes, queues and pods by name, and the configuration. The
+	// nil instance stands for all clients that are not our schedulers.
 	touched map[string]map[*instance]int64
-	// preempted are the names of pods of which upstream's preemption has said that they go:
-	// it knows them by name, and another one may have come under it since.
+	// preempted are the names of the pods that upstream's preemption has announced as
+	// victims. It deletes by name, and another pod may have got the name since.
 	preempted map[types.NamespacedName]bool
 	// boundAt is the version at which a pod got its node.
 	boundAt map[types.UID]int64
-	// vacant is, for each namespace, which pod went last, and when.
+	// vacant is, for each namespace, the last pod that was removed, and when.
 	vacant map[string]vacancy
 }
 
-// vacancy is the name of a pod that has gone.
+// vacancy is the name of a pod that was removed.
 type vacancy struct {
 	name  types.NamespacedName
 	since int64 // version
@@ -67,13 +66,12 @@ type kind struct {
 	resource schema.GroupResource
 	objects  map[types.NamespacedName]object
 	events   []happened
-	// compacted is the version up to which what happened is forgotten.
+	// compacted is the version up to which changes are forgotten.
 	compacted int64
 	list      func() runtime.Object
 }
 
-// happened is one change of one object. New is nil when it was deleted, old when
-// it was created.
+// happened is one change of one object. New is nil after a deletion, old at a creation.
 type happened struct {
 	rv       int64
 	at       time.Time
@@ -103,8 +101,8 @@ func nameOf(o object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// put makes an object the current one of its name. The caller holds the lock, and
-// does not change the object any more.
+// put makes an object the current one of its name. The caller holds the lock, and does
+// not change the object afterwards.
 func (a *apiServer) put(k *kind, o object) {
 	old := k.objects[nameOf(o)]
 	a.rv++
@@ -116,7 +114,7 @@ func (a *apiServer) put(k *kind, o object) {
 	a.note(k, happened{rv: a.rv, old: old, new: o})
 }
 
-// drop takes an object away. The caller holds the lock.
+// drop removes an object. The caller holds the lock.
 func (a *apiServer) drop(k *kind, o object) {
 	last := o.DeepCopyObject().(object)
 	a.rv++
@@ -136,27 +134,27 @@ func (a *apiServer) note(k *kind, h happened) {
 	a.wake()
 }
 
-// wake lets all streams look again.
+// wake makes all streams look again.
 func (a *apiServer) wake() {
 	close(a.more)
 	a.more = make(chan struct{})
 }
 
-// locked does something to the objects.
+// locked calls a function under the lock.
 func (a *apiServer) locked(do func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	do()
 }
 
-// sorted are the objects of a kind by name. The caller holds the lock.
+// sorted returns the objects of a kind by name. The caller holds the lock.
 func (k *kind) sorted() []object {
 	return slices.SortedFunc(maps.Values(k.objects), func(a, b object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
-// sees tells whether a selector lets an object through. It knows the two that
+// sees tells whether a selector matches an object. It supports the two selectors that
 // schedulers use.
 func sees(fieldSelector string, o object) bool {
 	switch fieldSelector {
@@ -175,7 +173,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// listed returns all objects of a kind that a selector lets through.
+// listed returns all objects of a kind that match a selector.
 func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Object, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -193,8 +191,8 @@ func (a *apiServer) listed(k *kind, namespace, fieldSelector string) (runtime.Ob
 	return list, nil
 }
 
-// seen turns what happened into what a watch with a selector shows of it. The
-// second value is false where it shows nothing.
+// seen turns a change into the event that a watch with a selector shows. The second value
+// is false if the watch shows none.
 func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
 	o := h.new
 	if o == nil {
@@ -212,7 +210,7 @@ func (h happened) seen(namespace, fieldSelector string) (watch.Event, bool) {
 		return watch.Event{Type: watch.Added, Object: h.new}, true
 	case before && h.new == nil:
 		return watch.Event{Type: watch.Deleted, Object: h.old}, true
-	case before: // it does not match any more; it is shown with the version of now
+	case before: // it does not match any more; it is shown with the current version
 		return watch.Event{Type: watch.Deleted, Object: h.new}, true
 	}
 	return watch.Event{}, false
@@ -232,7 +230,7 @@ func (a *apiServer) node(name string) *corev1.Node {
 	return n
 }
 
-// allPods are the pods by name. The caller holds the lock.
+// allPods returns the pods by name. The caller holds the lock.
 func (a *apiServer) allPods() []*corev1.Pod {
 	out := make([]*corev1.Pod, 0, len(a.pods.objects))
 	for _, o := range a.pods.sorted() {
@@ -241,7 +239,7 @@ func (a *apiServer) allPods() []*corev1.Pod {
 	return out
 }
 
-// allNodes are the nodes by name. The caller holds the lock.
+// allNodes returns the nodes by name. The caller holds the lock.
 func (a *apiServer) allNodes() []*corev1.Node {
 	out := make([]*corev1.Node, 0, len(a.nodes.objects))
 	for _, o := range a.nodes.sorted() {
@@ -257,7 +255,7 @@ func (a *apiServer) editPod(pod *corev1.Pod, change func(p *corev1.Pod)) {
 	a.put(a.pods, p)
 }
 
-// deletePod does what a DELETE does: a pod that runs gets time to end.
+// deletePod does what a DELETE does: a running pod gets its grace period.
 func (a *apiServer) deletePod(pod *corev1.Pod) {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -275,7 +273,7 @@ func (a *apiServer) deletePod(pod *corev1.Pod) {
 	}
 }
 
-// touch notes that another client used something up, or changed what there is of it.
+// touch notes that another client used a thing, or changed its capacity.
 func (a *apiServer) touch(by *instance, what ...string) {
 	for _, w := range what {
 		if a.touched[w] == nil {
@@ -285,7 +283,7 @@ func (a *apiServer) touch(by *instance, what ...string) {
 	}
 }
 
-// surprised tells whether others touched something since a version.
+// surprised tells whether other clients touched a thing since a version.
 func (a *apiServer) surprised(in *instance, what string, since int64) bool {
 	for by, at := range a.touched[what] {
 		if by != in && at > since {

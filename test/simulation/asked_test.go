@@ -14,11 +14,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// unasked tells whether a pod of a queue waits for whom others could be made to go by the
-// laws: at rest somebody has asked for it as often as that takes, and there is no such plan
-// any more. The world is that of judge, made of what the process was told; whether the plan
-// would be the best one is not asked. Where there are PodGroups there are always some at
-// Permit. The caller holds the lock.
+// unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
+// the preemptor has been tried as often as needed, and no such plan exists any more. The
+// world is that of judge, made of the calls to the store. The plan need not be the best
+// one. With PodGroups nothing is judged, because there are always some pods at Permit.
+// The caller holds the lock.
 func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	never := pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever
 	if s.settings.groups || pod.Spec.SchedulerName != managed || !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || never {
@@ -57,13 +57,13 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 		return n == nil || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
 	}})
 	if d.Outcome != victims.Preempt {
-		return nil // who may not preempt holds nothing for pods that leave
+		return nil // a pod that may not preempt holds no node on which pods terminate
 	}
 	return fmt.Errorf("others could be made to go for it: %s", d)
 }
 
-// unaskedThere tells the same of a pod of a DaemonSet, whose node may be held for it for as
-// long as nobody there can be made to go. The callers hold both locks.
+// unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as
+// long as no pod there can be preempted. The callers hold both locks.
 func (s *simulation) unaskedThere(in *instance, ask *store.Pod) error {
 	w, n := in.witness, s.api.node(ask.RequiredNode)
 	if n == nil || n.Spec.Unschedulable || dirty(n) {
@@ -71,7 +71,7 @@ func (s *simulation) unaskedThere(in *instance, ask *store.Pod) error {
 	}
 	for _, h := range w.Holds().All() {
 		if h.Node == n.Name && h.Required && h.Asker != ask.UID {
-			return nil // it may be this one's turn after that one's
+			return nil // the pods of one node may take turns
 		}
 	}
 	for _, queue := range ancestors(ask.Labels[placement.KeyQueue]) {

@@ -16,14 +16,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// guard is what the cluster's disruption controller does: it writes into the status of
-// each PodDisruptionBudget how many disruptions it allows. It is told of pods late. Its
+// guard is the cluster's disruption controller: it writes into the status of each
+// PodDisruptionBudget how many disruptions it allows. It sees changes of pods late. Its
 // fields are guarded by the lock of the API server.
 type guard struct {
 	sim           *simulation
 	pods, budgets feed
 	// healthy are the pods that the status of a budget counts, by the version of the
-	// budget that has the status.
+	// budget with that status.
 	healthy map[string]map[types.UID]bool
 }
 
@@ -33,8 +33,8 @@ func newGuard(s *simulation) *guard {
 	return &guard{sim: s, pods: feed{kind: s.api.pods, late: late}, budgets: feed{kind: s.api.budgets}, healthy: map[string]map[types.UID]bool{}}
 }
 
-// act brings the status of all budgets up to what is known of pods. The caller holds the
-// lock.
+// act updates the status of all budgets by the pods that the guard has seen. The caller
+// holds the lock.
 func (g *guard) act() {
 	now := time.Now()
 	told := g.pods.catchUp(now)
@@ -46,7 +46,7 @@ func (g *guard) act() {
 	}
 }
 
-// update writes the status of a budget, if it is another one.
+// update writes the status of a budget if it has changed.
 func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 	counted, disrupted, expected := map[types.UID]bool{}, map[string]metav1.Time{}, int32(0)
 	for _, o := range g.pods.objects {
@@ -84,13 +84,13 @@ func (g *guard) update(budget *policyv1.PodDisruptionBudget, now time.Time) {
 	g.healthy[budget.ResourceVersion] = counted
 }
 
-// covers tells whether a budget is one for a pod.
+// covers tells whether a budget selects a pod.
 func covers(budget *policyv1.PodDisruptionBudget, pod metav1.Object) bool {
 	tier := budget.Spec.Selector.MatchLabels["tier"]
 	return budget.Namespace == pod.GetNamespace() && tier == pod.GetLabels()["tier"]
 }
 
-// putBudget makes a PodDisruptionBudget, or another one of it. The caller holds the lock.
+// putBudget makes or changes a PodDisruptionBudget. The caller holds the lock.
 func (s *simulation) putBudget(m move) {
 	namespace, name := namespaces[m.b%2], []string{"budget", "other"}[m.a/50]
 	least := intstr.FromInt32(0)
@@ -119,8 +119,8 @@ func (s *simulation) putBudget(m move) {
 	s.api.put(s.api.budgets, budget)
 }
 
-// evict is what administrators do to clear a node: the eviction is counted by the budgets
-// of the pod, and then the pod is deleted, or that fails.
+// evict is the eviction by which administrators clear a node: the budgets of the pod
+// count it, and then the pod is deleted; or it fails.
 func (s *simulation) evict(pod *corev1.Pod, m move) {
 	var covering []*policyv1.PodDisruptionBudget
 	for _, o := range s.api.budgets.sorted() {
@@ -148,18 +148,18 @@ func (s *simulation) evict(pod *corev1.Pod, m move) {
 	}
 }
 
-// claimed is a plan as it was claimed.
+// claimed is a plan as it was accepted.
 type claimed struct {
 	asker   types.UID
 	since   time.Time
 	victims []types.UID
 }
 
-// judgeBudgets finds fault with a plan that takes more pods of a budget than the budget
-// allows beside the earlier plans in force, and does not say so. It is judged by the
-// status that the process knew when the cycle of the asker began, where the budget has
-// still that status, and a pod counts if that status counts it as healthy. A disruption
-// of an earlier plan counts as long as it is in force, or has deleted the pod.
+// judgeBudgets finds a plan that takes more pods of a budget than the budget allows
+// beside the earlier plans in force, and does not report it. It judges by the status that
+// the process knew when the cycle of the asker began, if the budget still has that
+// status; a pod counts if that status counts it as healthy. A disruption of an earlier
+// plan counts if the plan is in force or has deleted the pod.
 func (w *witness) judgeBudgets(item *store.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != victims.Preempt || len(d.Victims) == 0 {
@@ -206,7 +206,7 @@ func (w *witness) judgeBudgets(item *store.Work) {
 	}
 }
 
-// onTheirWay are the victims of earlier plans that are in force, or have deleted them. The
+// onTheirWay are the victims of earlier plans that are in force or have deleted them. The
 // callers hold both locks.
 func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
 	out := map[types.UID]bool{}

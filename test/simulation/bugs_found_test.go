@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestPlantedBugsAreFound shows that invariants can fail: every bug is found within the
-// steps of a day by the one that is there for it, whatever others say of it before.
+// TestPlantedBugsAreFound shows that invariants can fail: every planted bug is found
+// within the daily steps by its own invariant. Complaints of other invariants before are
+// ignored.
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, bug := range bugs {
 		t.Run(bug.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ const (
 	bugRestless     = "somebody says the same again and again"
 	bugLeftOver     = "the end of the last pods is not noticed"
 	bugMutated      = "somebody changes what a snapshot of the queues shows"
-	bugLaw          = "somebody goes, too, against law " // and its number
+	bugLaw          = "somebody goes, too, against law " // its number
 	bugShy          = "what pods of a queue use is not noticed"
 	bugNever        = "that a pod preempts nobody is not noticed"
 	bugNeverThere   = "that a pod of a DaemonSet preempts nobody is not noticed"
@@ -76,8 +76,8 @@ const (
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
-// bugs are those that are found by what is wrong in a history, each with what finds it:
-// an expression that is in the complaint.
+// bugs are the bugs that show in a history, each with an expression that matches the
+// complaint.
 var bugs = []struct{ name, complaint string }{
 	{bugHoldLeaks, "it says that it holds a node"},
 	{bugChargedTwice, "the books say"},
@@ -130,13 +130,13 @@ var bugs = []struct{ name, complaint string }{
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
-// planted is what planted bugs remember; guarded by the witness.
+// planted is the state of planted bugs; guarded by the witness.
 type planted struct {
 	count, gaps int
-	first       map[types.UID]resources.Vector // requests as they were told first
+	first       map[types.UID]resources.Vector // requests as first passed to the store
 }
 
-// upsertWrongly changes what is said of a pod, or keeps it back.
+// upsertWrongly changes an update of a pod, or drops it.
 func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 	first, known := w.first[p.UID]
 	if !known {
@@ -195,7 +195,7 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 	return p, true
 }
 
-// deleteWrongly keeps back that a pod is gone, or makes something else of it.
+// deleteWrongly drops the deletion of a pod, or turns it into another call.
 func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
 	w.count++
 	switch w.in.sim.bug {
@@ -253,7 +253,7 @@ func (w *witness) temptedBy(m *mirrored, asker types.UID, going []store.Victim, 
 	}
 }
 
-// bindWrongly changes the node that a pod is bound to.
+// bindWrongly changes the node in a bind.
 func (s *simulation) bindWrongly(node string) string {
 	switch s.bug {
 	case bugWrongNode:
@@ -264,7 +264,7 @@ func (s *simulation) bindWrongly(node string) string {
 	return node
 }
 
-// suit has settings in which a planted bug has an occasion.
+// suit chooses settings in which a planted bug can show.
 func (s *simulation) suit() {
 	switch s.bug {
 	case bugUntainted, bugTaintStays:
@@ -276,7 +276,7 @@ func (s *simulation) suit() {
 	}
 }
 
-// configured is what schedulers are told of the settings.
+// configured returns the settings as schedulers get them.
 func (s *simulation) configured() arguments {
 	told := s.settings
 	if s.bug == bugHasty {
@@ -286,7 +286,7 @@ func (s *simulation) configured() arguments {
 	return told
 }
 
-// taintWrongly tells whether a taint is not written, or not taken back.
+// taintWrongly tells whether a taint is not written, or not removed.
 func (s *simulation) taintWrongly(before, after *corev1.Node) bool {
 	if adds := slices.ContainsFunc(after.Spec.Taints, keepsOff); adds != slices.ContainsFunc(before.Spec.Taints, keepsOff) {
 		return s.bug == bugUntainted && adds || s.bug == bugTaintStays && !adds
@@ -294,7 +294,7 @@ func (s *simulation) taintWrongly(before, after *corev1.Node) bool {
 	return false
 }
 
-// patchWrongly lets a pod stay nominated.
+// patchWrongly leaves a pod nominated.
 func (s *simulation) patchWrongly(before, after *corev1.Pod) bool {
 	if s.bug != bugNominated || after.Status.NominatedNodeName != "" {
 		return false
@@ -303,7 +303,7 @@ func (s *simulation) patchWrongly(before, after *corev1.Pod) bool {
 	return true
 }
 
-// sayAgain has the leader say something of a pod that waits, while everything works.
+// sayAgain makes the leader write a condition of a waiting pod, while all calls succeed.
 func (s *simulation) sayAgain() {
 	if s.bug != bugRestless || s.troubled() {
 		return
@@ -323,7 +323,7 @@ func (s *simulation) sayAgain() {
 	_, _ = who.client.CoreV1().Pods(of.Namespace).Patch(context.Background(), of.Name, types.StrategicMergePatchType, []byte(again), metav1.PatchOptions{}, "status")
 }
 
-// standStill takes a lock and the witness's in different orders.
+// standStill takes a lock and the witness's lock in both orders.
 func (w *witness) standStill() {
 	if w.count++; w.count != 50 {
 		return
@@ -344,8 +344,8 @@ var anyMax = regexp.MustCompile(`max: \{[^}]*\}`)
 
 var queueB = regexp.MustCompile(`(- name: b\n(?: *resources: .*\n)? *properties: \{)`)
 
-// suited is the configuration as a planted bug has an occasion in it: there are few fences,
-// and few pods ask from within one.
+// suited returns a configuration in which a planted bug can show: it has few fences, and
+// few pods ask from within one.
 func (s *simulation) suited(d document) document {
 	if s.bug != bugLaw+"7" || d.spec == nil {
 		return d
@@ -361,7 +361,7 @@ func (s *simulation) suited(d document) document {
 	return document{text: text, spec: spec}
 }
 
-// configureWrongly changes what processes read of a configuration.
+// configureWrongly changes the configuration that processes read.
 func (s *simulation) configureWrongly(d document) string {
 	switch {
 	case s.bug == bugOverMax && d.spec != nil:
@@ -372,7 +372,7 @@ func (s *simulation) configureWrongly(d document) string {
 	return d.text
 }
 
-// workWrongly deletes the victims of a plan at once, or leaves them out of what is written.
+// workWrongly deletes the victims of a plan at once, or leaves their deletions out.
 func (w *witness) workWrongly(work []store.Work) {
 	for i := range work {
 		if w.in.sim.bug == bugIdle && work[i].Kind == store.WorkDisrupt && !work[i].Hold.Required {
@@ -402,14 +402,14 @@ func (s *simulation) shut(pod *corev1.Pod) bool {
 	return false
 }
 
-// unlucky is one pod of seven.
+// unlucky is one pod in seven.
 func unlucky(name string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
 	return h.Sum32()%7 == 0
 }
 
-// deafQueueSort does not let some pods through the gate, whatever the store says.
+// deafQueueSort keeps some pods out of the scheduling queue, against the store.
 type deafQueueSort struct{ *queuesort.Plugin }
 
 func (d deafQueueSort) PreEnqueue(ctx context.Context, pod *corev1.Pod) *fwk.Status {

@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// check looks, after every step, for what is wrong at any time.
+// check runs, after every step, the invariants that hold at all times.
 func (s *simulation) check() error {
 	errs := []error{s.wrong()}
 	for _, in := range s.instances {
@@ -28,11 +28,11 @@ func (s *simulation) check() error {
 	return errors.Join(errs...)
 }
 
-// judgeBind finds fault with the node that a pod is about to get: it is full, or a
-// queue is over its max by it. What a process cannot have known when the cycle of the
-// pod began is no fault of its. It tells whether the process may take the pod for a
-// smaller one until it is told of the bind, for upstream's cache minds no changes of a pod
-// that is about to be bound. The caller holds the lock of the API server.
+// judgeBind finds a bind that overcommits the node, or takes a queue over its max. Facts
+// that the process could not know when the cycle of the pod began do not count. It tells
+// whether the process may take the pod for a smaller one until it sees the bind, because
+// upstream's cache ignores changes of a pod that is about to be bound. The caller holds
+// the lock of the API server.
 func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smaller bool) {
 	began, ask := in.began[pod.UID], request(pod)
 	n := s.api.node(node)
@@ -72,7 +72,7 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 		return false
 	}
 	for _, queue := range ancestors(pod.Labels[placement.KeyQueue]) {
-		most, ok := maxOf(s.lastValid.spec, queue) // another one changes nothing
+		most, ok := maxOf(s.lastValid.spec, queue) // an invalid configuration changes nothing
 		if s.removed[queue] || s.api.surprised(in, queue, knew) {
 			whole = false
 			continue
@@ -87,8 +87,8 @@ func (s *simulation) judgeBind(in *instance, pod *corev1.Pod, node string) (smal
 	return false
 }
 
-// judgeClaim finds fault with a pod that is about to hold a node, though it can run
-// elsewhere, and for which no pod was chosen to go.
+// judgeClaim finds a pod that is about to hold a node without victims although it can run
+// elsewhere.
 func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCondition) {
 	if c.Type != reservations.HeldCondition || c.Status != corev1.ConditionTrue || owners.RequiredNode(pod) != "" {
 		return
@@ -98,7 +98,7 @@ func (s *simulation) judgeClaim(in *instance, pod *corev1.Pod, c *corev1.PodCond
 	}
 }
 
-// judgeDelete reports the deletion of a pod without a decision.
+// judgeDelete finds the deletion of a pod without a decision.
 func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w := in.witness
 	w.mu.Lock()
@@ -109,8 +109,8 @@ func (s *simulation) judgeDelete(in *instance, pod *corev1.Pod) {
 	w.judgeTaint(pod)
 }
 
-// judgeByName finds fault with a delete that names no UID and is not upstream's, which says
-// of the pod first that it preempts it. The caller holds the lock.
+// judgeByName finds a delete without UID that is not upstream's. Upstream first announces
+// the preemption on the pod. The caller holds the lock.
 func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
 	if !s.api.preempted[nameOf(pod)] {
 		s.fault("%s deletes %s by its name only", in.name, pod.Name)
@@ -119,7 +119,7 @@ func (s *simulation) judgeByName(in *instance, pod *corev1.Pod) {
 
 func (in *instance) store() *store.Store { return in.witness.Store }
 
-// recount compares the books of a process with the pods there are.
+// recount compares the usage of a process with the pods that exist.
 func (in *instance) recount() error {
 	var listed []store.Pod
 	for _, pod := range in.api.allPods() {
@@ -130,7 +130,7 @@ func (in *instance) recount() error {
 	errs := []error{in.store().Recount(listed)}
 	for queue := range in.store().Snapshot().All() {
 		if in.sim.removed[queue.Path] {
-			continue // pods that name it may be elsewhere by now
+			continue // pods that name it may be in another queue by now
 		}
 		if used := in.api.usedBelow(queue.Path).Add(in.givenBelow(queue.Path)); !queue.IsRoot() && !used.Equal(queue.Allocated) {
 			errs = append(errs, fmt.Errorf("queue %s: the books say %v, its pods use %v", queue.Path, queue.Allocated, used))
@@ -139,9 +139,9 @@ func (in *instance) recount() error {
 	return errors.Join(errs...)
 }
 
-// givenBelow is what pods of a queue request that the process has given a node and that
-// have none yet: there is always one at Permit where PodGroups take turns. The caller holds
-// the lock.
+// givenBelow is the requests of a queue's pods that the process has given a node and that
+// are not bound yet. With PodGroups there are always some at Permit. The caller holds the
+// lock.
 func (in *instance) givenBelow(queue string) resources.Vector {
 	in.witness.mu.Lock()
 	defer in.witness.mu.Unlock()
@@ -155,13 +155,13 @@ func (in *instance) givenBelow(queue string) resources.Vector {
 	return given
 }
 
-// claims compares the holders of a node with what is written on pods.
+// claims compares the holders of a node with the conditions on pods.
 func (s *simulation) claims(in *instance) []complaint {
 	var all []complaint
 	holds := in.store().Holds()
 	for _, h := range holds.All() {
 		if s.settings.groups && time.Since(h.Since) < 2*reservationTimeout*time.Second {
-			continue // a plan of a PodGroup that is about to be given up
+			continue // a plan of a PodGroup that is about to be aborted
 		}
 		if !h.Required || !h.Patient {
 			err := fmt.Errorf("%s: %s holds node %s still, since %v", in.name, h.Name, h.Node, h.Since)
@@ -183,8 +183,8 @@ func (s *simulation) claims(in *instance) []complaint {
 	return all
 }
 
-// nominations finds fault with room that the scheduler keeps on a node for a pod of
-// a queue that does not hold the node. The caller holds the lock.
+// nominations finds room that the scheduler keeps on a node for a pod of a queue that
+// does not hold the node. The caller holds the lock.
 func (s *simulation) nominations(in *instance) []complaint {
 	var all []complaint
 	holds := in.store().Holds()
@@ -193,7 +193,8 @@ func (s *simulation) nominations(in *instance) []complaint {
 			pod := nominated.GetPod()
 			if h, held := holds.Of(pod.UID); pod.Spec.SchedulerName == managed && (!held || h.Node != n.Name) {
 				err := fmt.Errorf("%s: room is kept on node %s for %s, which does not hold it", in.name, n.Name, pod.Name)
-				// The next cycle of the pod decides anew, so what lasts is without one.
+				// The next cycle of the pod decides anew, so only a pod without a next
+				// cycle keeps the nomination.
 				all = append(all, complaint{what: fmt.Sprint("nomination of ", pod.Name, ", tried ", in.tried[pod.UID]), err: err})
 			}
 		}
@@ -201,7 +202,7 @@ func (s *simulation) nominations(in *instance) []complaint {
 	return all
 }
 
-// forgotten tells whether a pod could run and does not. The caller holds the lock.
+// forgotten finds a pod that could run and does not. The caller holds the lock.
 func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	if !pending(pod) || len(pod.Spec.SchedulingGates) > 0 || pod.Spec.SchedulerName == alien {
 		return nil
@@ -240,8 +241,8 @@ func (s *simulation) forgotten(in *instance, pod *corev1.Pod) error {
 	return nil
 }
 
-// namesNominated are the pods for which the scheduler keeps room on a node, each with its
-// scheduler.
+// namesNominated returns the pods for which the scheduler keeps room on a node, each with
+// its scheduler.
 func (in *instance) namesNominated(node string) []string {
 	var names []string
 	for _, nominated := range in.nominated(node) {

@@ -24,9 +24,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// client is how one scheduler speaks to the API server. What the scheduler only
-// reads and the simulation has none of (volumes, claims, services) is client-go's
-// own fake.
+// client is the API client of one scheduler. Objects that the scheduler only reads and
+// that the simulation does not have (volumes, claims, services) come from client-go's
+// fake.
 type client struct {
 	*fake.Clientset
 	in *instance
@@ -88,7 +88,7 @@ type reader[L any] struct {
 	namespace string
 }
 
-// List lists what there is, or fails.
+// List lists the objects, or fails.
 func (r reader[L]) List(ctx context.Context, o metav1.ListOptions) (L, error) {
 	var list L
 	err := r.in.call(ctx, "list", r.kind.resource.Resource, func() error {
@@ -110,14 +110,14 @@ func (r reader[L]) Watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 	})
 	if err != nil {
 		if w != nil {
-			w.Stop() // it was opened, and no waiter was told
+			w.Stop() // it was opened, and its waiters were not woken
 		}
 		return nil, err
 	}
 	return w, nil
 }
 
-// The embedded interfaces are nil: methods that are not called need no implementation.
+// The embedded interfaces are nil, because no other methods are called.
 type (
 	nodeClient struct {
 		typedcorev1.NodeInterface
@@ -197,7 +197,7 @@ func (c *podClient) name(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: c.namespace, Name: name}
 }
 
-// change does something to a pod as it is now.
+// change changes the current version of a pod.
 func (c *podClient) change(ctx context.Context, verb, name string, do func(pod *corev1.Pod) error) error {
 	return c.in.call(ctx, verb, name, func() error {
 		c.in.api.mu.Lock()
@@ -219,7 +219,7 @@ func (c *podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (
 	return found, err
 }
 
-// Bind gives a pod its node.
+// Bind binds a pod to its node.
 func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.CreateOptions) error {
 	target, did := c.in.sim.bindWrongly(b.Target.Name), false
 	err := c.change(ctx, "bind", b.Name, func(pod *corev1.Pod) error {
@@ -236,7 +236,7 @@ func (c *podClient) Bind(ctx context.Context, b *corev1.Binding, _ metav1.Create
 		did = true
 		return nil
 	})
-	if did && err != nil { // who did it takes the room for free again
+	if did && err != nil { // the caller takes the room for free again
 		c.in.api.locked(func() {
 			if pod := c.in.api.pod(c.name(b.Name)); pod != nil {
 				c.in.api.touch(nil, usedBy(pod)...)
@@ -251,7 +251,7 @@ func (c *podClient) Delete(ctx context.Context, name string, o metav1.DeleteOpti
 	if c.in.sim.bug == bugByName {
 		o.Preconditions = nil
 	}
-	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption names none
+	ours := o.Preconditions != nil && o.Preconditions.UID != nil // upstream's preemption sends no UID
 	c.in.mayWrite(ours, "delete", name)
 	over := false // it had ended before
 	err := c.change(ctx, "delete", name, func(pod *corev1.Pod) error {
@@ -293,7 +293,7 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 		return nil, err
 	}
 	marks := func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget }
-	upstreams := says.Metadata.UID == "" && slices.ContainsFunc(says.Status.Conditions, marks) // ours name the UID
+	upstreams := says.Metadata.UID == "" && slices.ContainsFunc(says.Status.Conditions, marks) // ours send the UID
 	if len(says.Status.Conditions) == 0 {
 		c.in.mayWrite(true, "take the nomination from", name)
 	}
@@ -340,14 +340,14 @@ func (c *podClient) Patch(ctx context.Context, name string, pt types.PatchType, 
 	return patched, err
 }
 
-// saysBeyond tells whether a condition asks autoscalers for no node.
+// saysBeyond tells whether a condition tells autoscalers that no node is needed.
 func saysBeyond(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonSchedulingGated
 }
 
-// statusPatch is what patches of a pod's status have, which all come from the
-// scheduler: conditions, by type, and the nomination. To do no more than that takes
-// a tenth of the time of doing it for any object.
+// statusPatch is the fields of the scheduler's patches of a pod's status: conditions, by
+// type, and the nomination. A patch of these fields takes a tenth of the time of a
+// generic one.
 type statusPatch struct {
 	Metadata struct{ UID types.UID }
 	Status   map[string]json.RawMessage
@@ -398,28 +398,28 @@ func mergeCondition(status *corev1.PodStatus, raw json.RawMessage) error {
 		i = len(status.Conditions)
 		status.Conditions = append(status.Conditions, corev1.PodCondition{})
 	}
-	return json.Unmarshal(raw, &status.Conditions[i]) // what it does not name stays
+	return json.Unmarshal(raw, &status.Conditions[i]) // fields that the patch does not name stay
 }
 
 var errDead = errors.New("connect: connection refused")
 
-// fault is what becomes of one call.
+// fault is the failure of one call.
 type fault struct {
-	before, after time.Duration // how long it is on its way there and back
-	refuse        error         // the answer, and nothing was done
-	lost          bool          // it was done, and the answer is lost
-	arrives       bool          // it arrives though its caller has stopped waiting
+	before, after time.Duration // delays of the request and of the answer
+	refuse        error         // the error answer of a call without effect
+	lost          bool          // the call has its effect, and the answer is lost
+	arrives       bool          // the call arrives although its caller has stopped waiting
 }
 
-// call makes one call, which may fail in all ways in which calls fail.
+// call makes one call, which may fail in every way in which calls fail.
 func (in *instance) call(ctx context.Context, verb, name string, do func() error) error {
 	f := in.sim.faultOf(in, verb, name)
 	writes := verb != "get" && verb != "list" && verb != "watch"
 	if in.isDead() {
 		return in.nothing()
 	}
-	// A call that no caller waits for is not sent. Upstream's preemption makes such calls
-	// when one of its others has failed.
+	// A call that is cancelled before it is sent is not sent. Upstream's preemption makes
+	// such calls after one of its other calls has failed.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -451,16 +451,16 @@ func (in *instance) call(ctx context.Context, verb, name string, do func() error
 	return err
 }
 
-// nothing is what a process does that is dead: its goroutines are there until it is
-// buried, and must not go on meanwhile. Then they end, and what takes a failure for a
-// reason to try again at once must not keep time from going on until they have.
+// nothing blocks the calls of a dead process until it is buried, so that its goroutines
+// do not go on meanwhile. Then the calls fail. The sleep lets virtual time pass for
+// callers that try again at once after a failure.
 func (in *instance) nothing() error {
 	<-in.buried
 	time.Sleep(time.Millisecond)
 	return errDead
 }
 
-// pass lets time pass, or returns why the caller no longer waits.
+// pass lets time pass, or returns the reason why the caller no longer waits.
 func pass(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

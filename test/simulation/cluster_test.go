@@ -20,11 +20,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// What there is beside schedulers: objects and how they come about, kubelets.
+// The cluster around the schedulers: objects, their creation, and kubelets.
 
 var namespaces = []string{"east", "west"}
 
-// build makes what there is before the first scheduler starts.
+// build makes the objects that exist before the first scheduler starts.
 func (s *simulation) build() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *simulation) configure(d document) {
 
 const touchedConfig = "the configuration"
 
-// putNode makes a node, or another one of it. The caller holds the lock.
+// putNode makes a node, or changes it. The caller holds the lock.
 func (s *simulation) putNode(name string, m move) {
 	n := s.api.node(name)
 	if n == nil {
@@ -84,10 +84,10 @@ func (s *simulation) putNode(name string, m move) {
 	delete(s.lostNodes, name)
 }
 
-// newName is a name for a pod, and a UID: the name that the last one had that went, if
-// that is wanted and it is free still, or one that never was. All watchers must know that
-// the last one went: where a gap of a watch hides that, upstream's scheduler takes the
-// two for one and ends, or goes on with the wrong one (kubernetes#141255). The caller
+// newName returns a name and a UID for a pod: on request the name of the pod that was
+// removed last, if the name is still free, otherwise a new one. All watchers must have
+// seen the removal: if a gap of a watch hides it, upstream's scheduler takes the two pods
+// for one and exits, or continues with the wrong one (kubernetes#141255). The caller
 // holds the lock.
 func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	s.serial++
@@ -100,7 +100,7 @@ func (s *simulation) newName(namespace string, again bool) (string, types.UID) {
 	return unused, types.UID(unused)
 }
 
-// newPod makes a pod as the API server has it, without an event. The caller holds the
+// newPod makes a pod as the API server stores it, without an event. The caller holds the
 // lock.
 func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 	name, uid := s.newName(namespaces[m.b%2], m.b%3 == 0)
@@ -109,7 +109,7 @@ func (s *simulation) newPod(profile string, m move) *corev1.Pod {
 		queue = leaves[[]int{1, 2, 3, 3, 4, 3, 2, 1}[m.a%8]]
 	}
 	grace, priority := int64(m.b%4*m.n), int32(0)
-	if m.b%6 == 0 || profile == plain { // of which upstream's preemption has to have some
+	if m.b%6 == 0 || profile == plain { // upstream's preemption needs some of these
 		priority = int32(m.n % 3)
 	}
 	pod := &corev1.Pod{
@@ -149,7 +149,7 @@ func requestOf(m move) corev1.ResourceList {
 	}
 }
 
-// daemonize makes a pod one of a DaemonSet for some node.
+// daemonize makes a pod one of a DaemonSet for a random node.
 func daemonize(pod *corev1.Pod, node string, m move) {
 	yes, priority := true, int32(m.n%3)
 	delete(pod.Labels, store.PodGroupLabel)
@@ -180,7 +180,7 @@ func on(node string) string {
 	return " on " + node
 }
 
-// usedBy are the names of what a pod on a node uses up.
+// usedBy returns the names of the things that a pod on a node uses.
 func usedBy(pod *corev1.Pod) []string {
 	out := []string{pod.Spec.NodeName}
 	if pod.Spec.SchedulerName == managed {
@@ -189,7 +189,7 @@ func usedBy(pod *corev1.Pod) []string {
 	return out
 }
 
-// ancestors are a queue and those above it, without root, the lowest first.
+// ancestors returns a queue and its ancestors without root, the lowest first.
 func ancestors(path string) []string {
 	var out []string
 	for strings.Contains(path, ".") {
@@ -203,7 +203,7 @@ var requests = informer.RequestOptions{}
 
 func request(pod *corev1.Pod) resources.Vector { return informer.Requests(pod, requests) }
 
-// usedOn is what pods use of a node. The caller holds the lock.
+// usedOn returns what pods use of a node. The caller holds the lock.
 func (a *apiServer) usedOn(node string) resources.Vector {
 	var used resources.Vector
 	for _, o := range a.pods.objects {
@@ -214,7 +214,7 @@ func (a *apiServer) usedOn(node string) resources.Vector {
 	return used
 }
 
-// usedBelow is what pods use of a queue. The caller holds the lock.
+// usedBelow returns what pods use of a queue. The caller holds the lock.
 func (a *apiServer) usedBelow(queue string) resources.Vector {
 	var used resources.Vector
 	for _, o := range a.pods.objects {
@@ -226,7 +226,7 @@ func (a *apiServer) usedBelow(queue string) resources.Vector {
 	return used
 }
 
-// maxOf finds the max of a queue; false for a queue that is not configured.
+// maxOf returns the max of a queue; false for a queue that is not configured.
 func maxOf(spec *config.Spec, path string) (resources.Limit, bool) {
 	if q := queueOf(spec, path); q != nil {
 		return q.Max, true
@@ -234,7 +234,7 @@ func maxOf(spec *config.Spec, path string) (resources.Limit, bool) {
 	return resources.Limit{}, false
 }
 
-// queueOf finds a queue; nil for one that is not configured.
+// queueOf returns a queue; nil for one that is not configured.
 func queueOf(spec *config.Spec, path string) *config.Queue {
 	q := spec.Root
 	for _, name := range strings.Split(path, ".")[1:] {
@@ -247,8 +247,7 @@ func queueOf(spec *config.Spec, path string) *config.Queue {
 	return q
 }
 
-// turn makes a parent of a queue that pods name, or a leaf of it again. The caller holds
-// the lock.
+// turn makes a leaf with pods a parent, or a leaf again. The caller holds the lock.
 func (s *simulation) turn() {
 	switch {
 	case !s.settings.turns:
@@ -264,19 +263,19 @@ func (s *simulation) turn() {
 	}
 }
 
-// kubelets start pods, or refuse those that do not fit, and let deleted ones end.
+// kubelets start pods, reject pods that do not fit, and let deleted pods end.
 func (s *simulation) kubelets() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
 	now := time.Now()
 	pods := s.api.allPods()
-	// A kubelet is told of pods in the order in which they were bound.
+	// A kubelet sees pods in the order in which they were bound.
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(s.api.boundAt[a.UID], s.api.boundAt[b.UID]) })
 	for _, pod := range pods {
 		node := pod.Spec.NodeName
 		switch {
 		case node == "":
-		case s.api.node(node) == nil: // the cleanup after nodes is slow
+		case s.api.node(node) == nil: // garbage collection of pods after nodes is slow
 			if since, lost := s.lostNodes[node]; !lost {
 				s.lostNodes[node] = now
 			} else if now.Sub(since) > 5*time.Second {
@@ -295,7 +294,7 @@ func (s *simulation) end1(pod *corev1.Pod) {
 	s.logf("pod %s is gone", pod.Name)
 }
 
-// admit starts a pod, if it fits beside those that were started before.
+// admit starts a pod if it fits beside the pods that were started before.
 func (s *simulation) admit(pod *corev1.Pod) {
 	var used resources.Vector
 	for _, p := range s.api.allPods() {

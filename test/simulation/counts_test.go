@@ -6,31 +6,31 @@ import (
 	"testing"
 )
 
-// counted is what histories count.
+// counted is a kind of event that histories count.
 type counted int
 
 const (
-	cycles          counted = iota // of scheduling
+	cycles          counted = iota // scheduling cycles
 	decided                        // decisions that were judged
-	undecided                      // and those that could not be
-	bound                          // binds whose node and queues were judged
-	unbound                        // and those where others had touched one of them
-	rests                          // looks at everything
-	restless                       // those among them where PodGroups never came to rest
-	swept                          // and those that came after the scheduler's queue was swept
+	undecided                      // decisions that could not be judged
+	bound                          // binds with a node and queues that were judged
+	unbound                        // binds where another client had touched one of these
+	rests                          // rests that were checked
+	restless                       // rests where PodGroups kept changing
+	swept                          // rests after a flush of the scheduler's queue
 	strandings                     // pods of default-scheduler that may have been stranded
 	guarded                        // plans that were judged by a budget
-	unguarded                      // and those whose budget had changed
-	besideNominated                // plans that were judged beside pods that are nominated
+	unguarded                      // plans of a budget that had changed
+	besideNominated                // plans that were judged beside nominated pods
 	lost                           // rooms that were made and lost
 	besideBound                    // pods that the neighbour bound
-	asked                          // pods that wait at rest and for which a plan was tried
-	rooms                          // pods that were given free room, each checked against the order
+	asked                          // pods that wait at rest, each tried with a plan
+	rooms                          // pods that got free room, each checked against the order
 	outOfTurn                      // rooms that another pod should have had
 	kindsCounted
 )
 
-// counts is how many of each there were.
+// counts is how many of each kind there were.
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
@@ -40,7 +40,7 @@ func (c counts) String() string {
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
 
-// counted is what was counted by now.
+// counted returns the current counts.
 func (s *simulation) counted() counts {
 	var c counts
 	for i := range s.counts {
@@ -49,7 +49,7 @@ func (s *simulation) counted() counts {
 	return c
 }
 
-// shares are what histories have to have judged, in percent.
+// shares are the minimum shares that histories must have judged, in percent.
 var shares = []struct {
 	what    string
 	of      func(c *counts) (part, all int64)
@@ -62,8 +62,8 @@ var shares = []struct {
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
-// floors are what every set of histories has to have judged at least once. A day's
-// histories with settings that make none of it would show nothing.
+// floors are the minimum counts for every set of histories. Without them, the daily
+// histories could have settings that never exercise a check, and would show nothing.
 var floors = []struct {
 	what string
 	of   counted
@@ -74,7 +74,7 @@ var floors = []struct {
 	{"pod was bound by the neighbour", besideBound},
 }
 
-// tooFew finds fault with histories of which too little was judged.
+// tooFew finds histories of which too little was judged.
 func (c *counts) tooFew() error {
 	var errs []error
 	for _, s := range shares {
@@ -90,8 +90,8 @@ func (c *counts) tooFew() error {
 	return errors.Join(errs...)
 }
 
-// TestTooLittleJudgedIsNoticed has histories of which just enough was judged, and then one
-// thing less.
+// TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
+// one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
 	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 100, outOfTurn: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
 	if err := enough.tooFew(); err != nil {

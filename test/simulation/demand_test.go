@@ -9,9 +9,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// overDemand finds queues for which an autoscaler would add nodes that its pods may not use:
-// what runs and the pods with reason Unschedulable together are over its max. The caller
-// holds the lock.
+// overDemand finds queues for which an autoscaler would add nodes that their pods may not
+// use: the running pods and the pods with reason Unschedulable together are over max. The
+// caller holds the lock.
 func (s *simulation) overDemand() []complaint {
 	wanted := map[string]resources.Vector{}
 	var asking []*corev1.Pod

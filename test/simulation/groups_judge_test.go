@@ -12,12 +12,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// The laws are asked about all of a PodGroup that is missing, where it is known from outside
-// which pods these are: the PodGroup always had one minMember, and there are exactly as many
+// The laws are judged for all missing pods of a PodGroup where these pods are known from
+// outside: the PodGroup always had the same minMember, and it has exactly as many other
 // members as it lacks.
 
-// minMember is what the PodGroup of a pod had as minMember from its beginning; 0 if it had
-// several, or is not there.
+// minMember is the minMember that the PodGroup of a pod has had since its creation; 0 if
+// it had several, or does not exist.
 func (s *simulation) minMember(uid types.UID) int {
 	if !s.settings.groups {
 		return 0
@@ -32,7 +32,7 @@ func (s *simulation) minMember(uid types.UID) int {
 	return 0
 }
 
-// onlyMinMember is that of a PodGroup. The caller holds the lock.
+// onlyMinMember is the same for a PodGroup. The caller holds the lock.
 func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 	only := 0
 	for _, h := range s.api.groups.events {
@@ -49,8 +49,8 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 	return only
 }
 
-// group is what has to start together with an asker; nil where that is not known. Of the
-// world the nodes are there.
+// group returns the pods that have to start together with an asker; nil if they are not
+// known. The world already has its nodes.
 func (p *portrait) group(ask *store.Pod, minMember int, w *victims.World) *victims.Group {
 	name := ask.Labels[store.PodGroupLabel]
 	if name == "" || minMember == 0 {
@@ -87,7 +87,7 @@ func (p *portrait) group(ask *store.Pod, minMember int, w *victims.World) *victi
 	return g
 }
 
-// freeFor is what a node has for an asker once all others have what they hold.
+// freeFor returns the free room of a node for an asker beside the holds of all others.
 func (p *portrait) freeFor(name string, asker types.UID) resources.Vector {
 	free := p.nodes[name]
 	for _, m := range p.mirror() {

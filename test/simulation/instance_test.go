@@ -29,7 +29,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// The lease, as it is shipped.
+// The lease settings as shipped.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
@@ -45,32 +45,33 @@ type instance struct {
 	client   *client
 	witness  *witness
 	cancel   context.CancelFunc
-	janitors []*janitor    // goroutines of upstream's that it does not end itself
+	janitors []*janitor    // upstream's goroutines that do not end by themselves
 	reads    chan struct{} // closed when it has read PodGroups, or need not
 	// nominated lists the pods for which the scheduler keeps room on a node.
 	nominated func(node string) []fwk.PodInfo
-	buried    chan struct{} // closed when it is about to be stopped
-	done      chan struct{} // closed when nothing of it runs any more
+	buried    chan struct{} // closed just before it is stopped
+	done      chan struct{} // closed when all its goroutines have ended
 
 	// The rest is guarded by api.mu.
 
 	dead bool // its calls fail, and it is about to be stopped
-	// crashIn is how many writes it is to its sudden death, 0 for none planned; after
-	// tells whether that write is done.
+	// crashIn is the number of writes until a planned crash, 0 for none; crashAfter tells
+	// whether the last write takes effect.
 	crashIn    int
 	crashAfter bool
 	isolated   bool           // it does not reach the lease
-	deaf       map[*kind]bool // kinds of which it is told late
-	// missed tells whether it may not have seen the last valid configuration: nobody
-	// can read it any more, since another was written over it that is not.
+	deaf       map[*kind]bool // kinds with late events
+	// missed tells whether it may not have seen the last valid configuration, which
+	// cannot be read any more once an invalid one replaced it.
 	missed bool
-	// known is what it was told of at the beginning of the step; began is the same
-	// at the beginning of the latest cycle of each pod.
+	// known is the versions that it had seen at the beginning of the step; began is the
+	// versions at the beginning of the latest cycle of each pod.
 	known map[*kind]int64
-	gaps  int // times it missed what happened to pods
+	gaps  int // gaps in its watches of pods
 	began map[types.UID]map[*kind]int64
-	held  map[types.UID]bool // whether the pod held a node then
-	// reservedThen is for whom of the other profile room was kept on nodes then.
+	held  map[types.UID]bool // whether the pod held a node at the beginning of the cycle
+	// reservedThen is the nominated pods of the other profile on each node at the
+	// beginning of the cycle.
 	reservedThen map[types.UID]map[string][]*corev1.Pod
 	// stranded are pods that may not be brought back: see strand.
 	stranded map[types.UID]bool
@@ -104,7 +105,7 @@ func (s *simulation) launch() (*instance, error) {
 	sched, err := scheduler.New(ctx, in.client, factory, dynamicFactory, func(string) events.EventRecorder { return silent{} },
 		scheduler.WithProfiles(cfg.Profiles...),
 		scheduler.WithKubeConfig(in.restConfig()),
-		scheduler.WithParallelism(1), // with more the order of nodes is a matter of luck
+		scheduler.WithParallelism(1), // with more than one, the order of nodes is random
 		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
 		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
 		scheduler.WithFrameworkOutOfTreeRegistry(in.registry()))
@@ -135,13 +136,13 @@ func (s *simulation) launch() (*instance, error) {
 	return in, nil
 }
 
-// lead schedules: at once, or whenever it has the lease until it loses it.
+// lead schedules: at once, or from when it gets the lease until it loses it.
 func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 	if !in.sim.elects {
 		sched.Run(ctx)
 		return
 	}
-	// As upstream's app.Run has it.
+	// As in upstream's app.Run.
 	var running sync.WaitGroup
 	defer running.Wait()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -154,7 +155,7 @@ func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 				in.sim.logf("%s leads", in.name)
 				sched.Run(ctx)
 			},
-			OnStoppedLeading: func() { // upstream ends the process
+			OnStoppedLeading: func() { // upstream exits here
 				in.sim.logf("%s does not lead any more", in.name)
 				in.die()
 			},
@@ -166,7 +167,7 @@ func (in *instance) lead(ctx context.Context, sched *scheduler.Scheduler) {
 	elector.Run(ctx)
 }
 
-// stop ends a process for good, and waits until nothing of it is left.
+// stop ends a process for good, and waits until all its goroutines have ended.
 func (in *instance) stop() {
 	in.die()
 	close(in.buried)
@@ -178,7 +179,7 @@ func (in *instance) stop() {
 	}
 }
 
-// die makes all further calls of a process fail, as if it were no more.
+// die makes all further calls of a process fail, as after a crash.
 func (in *instance) die() {
 	in.api.locked(func() {
 		in.dead = true
@@ -216,16 +217,17 @@ func (in *instance) cutOff() error {
 	return nil
 }
 
-// mayWrite finds fault with a write outside of a scheduling cycle by a process
-// that does not lead. One that is dead writes nothing: what goes on in it is not real.
+// mayWrite finds a write outside of a scheduling cycle by a process that does not lead.
+// Writes of a dead process do not count, because its goroutines are only leftovers.
 func (in *instance) mayWrite(ours bool, what, name string) {
 	if ours && in.sim.elects && !in.leads() && !in.isDead() {
 		in.sim.fault("%s does not lead, and tries to %s %s", in.name, what, name)
 	}
 }
 
-// leads tells whether the lease says that the process leads: others wait for its duration
-// after they have seen that it was written. The time in it is of before the first try.
+// leads tells whether the process leads by the lease: other processes wait for its
+// duration after they have seen the write. The time in the lease is that before the first
+// attempt.
 func (in *instance) leads() bool {
 	l := &in.api.lease
 	l.mu.Lock()
@@ -233,7 +235,7 @@ func (in *instance) leads() bool {
 	return l.record != nil && l.record.HolderIdentity == in.name && time.Since(l.written) < leaseDuration
 }
 
-// registry is our plugins, and what looks on between them.
+// registry returns our plugins, and the observers between them.
 func (in *instance) registry() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		queuesort.Name: func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
@@ -272,8 +274,8 @@ func (in *instance) registry() frameworkruntime.Registry {
 
 const probeName = "Probe"
 
-// probe sees the beginning of every cycle, and, in the profile where our plugins do not,
-// that a pod was given a node.
+// probe sees the beginning of every cycle and, in the profile without our plugins, the
+// reservation of a node.
 type probe struct{ in *instance }
 
 var (
@@ -300,8 +302,8 @@ func (p *probe) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	return nil, nil
 }
 
-// Reserve finds fault with a node that is held for others, unless the pod held one when
-// its cycle began: that may have ended meanwhile.
+// Reserve finds a node that is held for others, unless the pod held a node when its cycle
+// began: that hold may have ended meanwhile.
 func (p *probe) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	held := false
 	p.in.api.locked(func() { held = p.in.held[pod.UID] })
@@ -316,7 +318,7 @@ func (p *probe) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	p.in.witness.moveOut(pod)
 }
 
-// watchedReservation is the plugin that charges pods, told to the witness.
+// watchedReservation is the plugin that charges pods; it also calls the witness.
 type watchedReservation struct {
 	*reservation.Plugin
 	in *instance

@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// types of resources, in the order of all amounts.
+// types of resources, in the order of all amounts
 var kinds = []string{"vcore", "memory", "pods"}
 
 func amounts(v resources.Vector) victims.Amounts {
@@ -28,11 +28,11 @@ func amounts(v resources.Vector) victims.Amounts {
 	return out
 }
 
-// errSkipped is that something is not to be judged: a queue is being removed.
+// errSkipped means that a case is not judged because a queue is being removed.
 var errSkipped = errors.New("not judged")
 
-// judge checks the victims of an asker against the laws, on nothing but what the store
-// was told. The caller holds mu.
+// judge checks the victims of an asker against the laws, only by the calls to the store.
+// The caller holds mu.
 func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) error {
 	ask, known := w.pods[asker]
 	if !known || ask.Node != "" || ask.Deleting {
@@ -58,16 +58,16 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 	return victims.Lawful(world, decision, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
 }
 
-// startsWith tells whether a pod waits at Permit until others of its PodGroup, and an
-// asker among them, have a place.
+// startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
+// which is an asker.
 func (w *witness) startsWith(asker *store.Pod, uid types.UID) bool {
 	pod, waits := w.placed[uid]
 	name := asker.Labels[store.PodGroupLabel]
 	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[store.PodGroupLabel] == name
 }
 
-// world makes the world that a plan for an asker is judged on. No pod arrives or leaves
-// for the asker itself.
+// world makes the world that a plan for an asker is judged on. In this world no pod
+// arrives or leaves for the asker itself.
 func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := victims.Decision{Outcome: victims.Preempt, Node: hold.Node}
@@ -101,17 +101,17 @@ func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.V
 	return world, d, nil
 }
 
-// portrait is a world in the making.
+// portrait is a world that is being built.
 type portrait struct {
 	*witness
 	draft    *queues.Draft
 	inPermit []types.UID
-	leaving  map[types.UID]bool // chosen for others
+	leaving  map[types.UID]bool // victims for others
 	holds    []reservations.Hold
 }
 
-// leafOf is the queue of a pod; false for one that the configuration does not have,
-// or did not have once: then the pod may be elsewhere.
+// leafOf returns the queue of a pod; false if the configuration does not have it, or once
+// did not have it: then the pod may be in another queue.
 func (p *portrait) leafOf(pod *store.Pod) (queues.ID, bool) {
 	path := pod.Labels[placement.KeyQueue]
 	q, ok := p.draft.Find(path)
@@ -123,15 +123,15 @@ func (p *portrait) leafOf(pod *store.Pod) (queues.ID, bool) {
 
 func appOf(p *store.Pod) string { return p.Namespace + "/" + p.Labels[placement.KeyApplicationID] }
 
-// charge fills in what queues use, what leaves them and what arrives. It is false
-// where that cannot be known from outside.
+// charge fills in the usage of queues, and the leaving and arriving pods. It returns
+// false if these cannot be known from outside.
 func (p *portrait) charge(asker types.UID) bool {
 	for i := range p.holds {
 		h := &p.holds[i]
 		if h.Asker == asker {
 			continue
 		}
-		for _, uid := range h.Chosen { // a pod that was turned away at Permit may have come back since
+		for _, uid := range h.Chosen { // a pod that was rejected at Permit may have returned since
 			p.leaving[uid] = p.leaving[uid] || !p.since[uid].After(h.Since)
 		}
 		if pod, pending := p.pendingPod(h.Asker); pending && !pod.Foreign {
@@ -172,7 +172,7 @@ func (w *witness) pendingPod(uid types.UID) (store.Pod, bool) {
 	return pod, known && pod.Node == "" && !placed
 }
 
-// node is a node as the asker finds it.
+// node returns a node as the asker finds it.
 func (p *portrait) node(name string, asker types.UID) *victims.Node {
 	n := &victims.Node{Name: name, Allocatable: amounts(p.nodes[name])}
 	free := p.nodes[name]
@@ -191,7 +191,7 @@ func (p *portrait) node(name string, asker types.UID) *victims.Node {
 			continue
 		}
 		if h.Asker == asker {
-			break // those behind it have to do with what it leaves
+			break // the holds after it get what it leaves
 		}
 		if _, pending := p.pendingPod(h.Asker); pending {
 			free = free.Sub(h.Request)
@@ -229,9 +229,9 @@ func (p *portrait) protection(m *mirrored) victims.Protection {
 	return victims.Unprotected
 }
 
-// judgeRequired asks what of the rules for pods that require a node can be asked
-// without knowing how the victims were chosen: does it hold its node (D1) and may it
-// preempt (D2), is it time (D3), may each of them go (D4).
+// judgeRequired judges the rules for pods that require a node as far as possible without
+// knowing how the victims were chosen: the pod holds its node (D1), it may preempt (D2),
+// the delay has passed (D3), and each victim may be preempted (D4).
 func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
 	w.in.sim.count(decided)
 	if hold.Node != ask.RequiredNode {
@@ -240,7 +240,7 @@ func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going [
 	if ask.NeverPreempts {
 		return errors.New("D2: its preemptionPolicy is Never")
 	}
-	// A hold begins a nanosecond after the end of the one before, if that was just now.
+	// A hold begins a nanosecond after the end of the previous one, if that was just now.
 	delay, held := time.Duration(w.in.sim.settings.startDelay)*time.Second, time.Since(hold.Since)
 	if held < delay-time.Microsecond {
 		return fmt.Errorf("D3: it holds the node for %v, and preemption starts after %v", held, delay)

@@ -16,7 +16,7 @@ var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "lease
 
 const leaseName = "paddock-scheduler"
 
-// lease is the object by which schedulers agree on a leader.
+// lease is the object by which schedulers elect a leader.
 type lease struct {
 	mu      sync.Mutex
 	version int
@@ -24,11 +24,11 @@ type lease struct {
 	written time.Time
 }
 
-// leaseLock is how one scheduler gets at the lease.
+// leaseLock is one scheduler's access to the lease.
 type leaseLock struct {
 	lease *lease
 	in    *instance
-	seen  int // version that was read last
+	seen  int // version that was last read
 }
 
 // Get reads the lease.
@@ -56,14 +56,14 @@ func (l *leaseLock) Create(ctx context.Context, record resourcelock.LeaderElecti
 	return l.write(ctx, "create", record, func() bool { return l.lease.record == nil })
 }
 
-// Update writes the lease as it was read.
+// Update writes the lease if it has not changed since it was read.
 func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	seen := l.seen
 	return l.write(ctx, "update", record, func() bool { return l.lease.version == seen })
 }
 
-// write may be done although the client is told something else, or nothing: then the
-// version that was seen is not the one that there is.
+// The write may take effect although the client gets an error or no answer. Then the
+// version that it saw is not the current one.
 func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord, may func() bool) error {
 	version := 0
 	err := l.call(ctx, verb, func() error {
@@ -80,7 +80,7 @@ func (l *leaseLock) write(ctx context.Context, verb string, record resourcelock.
 	return err
 }
 
-// call does something with the lease, unless the call fails before.
+// call accesses the lease, unless the call fails before.
 func (l *leaseLock) call(ctx context.Context, verb string, do func() error) error {
 	return l.in.call(ctx, verb, leaseName, func() error {
 		if err := l.in.cutOff(); err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/lockorder"
 )
 
-// watchesLocks tells that all locks of ours watch in which order they are taken.
+// watchesLocks tells that all our locks record the order in which they are taken.
 const watchesLocks = true
 
-// TestLocksAreTakenInOneOrder lives histories in which all our locks watch in which
-// order they are taken; make lockorder runs it.
+// TestLocksAreTakenInOneOrder runs histories in which all our locks record the order in
+// which they are taken; make lockorder runs it.
 func TestLocksAreTakenInOneOrder(t *testing.T) {
 	lockorder.Reset()
 	p, steps := newProgress(), 10_000
@@ -46,8 +46,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	}
 }
 
-// TestLocksInTwoOrdersAreNoticed has the program run itself with a lock of package
-// process and upstream's taken in two orders. What it sees is not recorded elsewhere.
+// TestLocksInTwoOrdersAreNoticed runs the test binary with a lock of package process and
+// an upstream lock taken in both orders. Its findings are recorded nowhere else.
 func TestLocksInTwoOrdersAreNoticed(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

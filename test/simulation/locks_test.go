@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 )
 
-// lockedQueueSort tells of the lock of upstream's scheduling queue, which is held when
+// lockedQueueSort reports the lock of upstream's scheduling queue, which is held when
 // QueueSort is called.
 type lockedQueueSort struct{ *queuesort.Plugin }
 
@@ -27,11 +27,11 @@ func (l lockedQueueSort) Less(a, b fwk.QueuedPodInfo) bool {
 	return l.Plugin.Less(a, b)
 }
 
-// bugTwoOrders can be planted where locks watch. Package process has a lock under which
-// it asks a handle for the informers.
+// bugTwoOrders can be planted in builds that record lock orders. Package process has a
+// lock under which it asks a handle for the informers.
 const bugTwoOrders = "upstream's queue is called with a lock held that is taken under the queue's"
 
-// lockedHandle tells of upstream's lock where ours call upstream.
+// lockedHandle reports upstream's lock where our code calls upstream.
 type lockedHandle struct{ fwk.Handle }
 
 func (h lockedHandle) Activate(logger klog.Logger, pods map[string]*corev1.Pod) {

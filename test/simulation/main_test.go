@@ -18,21 +18,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Stacks name the seed of their history, see live; go:debug does not know this one.
+	// Stacks name the seed of their history, see live. The go:debug directive does not
+	// support this setting.
 	if err := os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",tracebacklabels=1", ",")); err != nil {
 		panic(err)
 	}
-	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
+	klog.SetLogger(klog.Logger{}) // upstream logs every pod that fits no node
 	metrics.Register()
-	// Bubbles of synctest have a clock of their own and goroutines of their own. The
-	// goroutine behind the signal that upstream listens for is of the whole program
-	// and must not be born in one; and what makes those who report errors wait
-	// since the last report, whatever clock that was by, must not be there at all.
+	// A bubble of synctest has its own clock and its own goroutines. The goroutine behind
+	// the signal that upstream listens for belongs to the whole program and must not
+	// start in a bubble. The handler that delays error reports since the last report must
+	// be removed, because the last report may be of another clock.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] //nolint:reassign // there is no other way
 	flag.Parse()
-	// Goroutines that take turns in one order have fewer histories than those that
-	// run side by side: it is the seed that is to decide.
+	// With one processor goroutines interleave less than in parallel, so that the seed
+	// decides as much as possible.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(800)
 	go watched.watch(*patienceFlag)

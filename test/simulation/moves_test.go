@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 )
 
-// move is one thing that happens: of some kind, and three numbers to choose by.
+// move is one random event: a kind, and three numbers for further choices.
 type move struct {
 	kind    string
 	a, b, n int // below 100, 100 and 10
@@ -42,7 +42,7 @@ func (s *simulation) draw() move {
 	return move{kind: moveKinds[s.chance.IntN(len(moveKinds))], a: s.chance.IntN(100), b: s.chance.IntN(100), n: s.chance.IntN(10)}
 }
 
-// move makes a move.
+// move carries out a move.
 func (s *simulation) move(m move) {
 	if m.kind == "wait" {
 		s.breathe(time.Duration(m.n*m.n) * 100 * time.Millisecond)
@@ -62,7 +62,7 @@ func (s *simulation) move(m move) {
 	}
 }
 
-// some is one of the pods that can be chosen; nil for none.
+// some returns one of the pods that can be chosen; nil for none.
 func (s *simulation) some(n int, can func(p *corev1.Pod) bool) *corev1.Pod {
 	pods := slices.DeleteFunc(s.api.allPods(), func(p *corev1.Pod) bool { return !can(p) })
 	if len(pods) == 0 {
@@ -79,14 +79,14 @@ func runs(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
 }
 
-// mostPods bounds what is there at a time.
+// mostPods bounds the number of pods.
 const mostPods = 45
 
 // movePod creates pods, or changes one.
 func (s *simulation) movePod(m move) bool {
 	full := len(s.api.pods.objects) >= mostPods
 	switch m.kind {
-	case "crowd": // which may ask all at once
+	case "crowd": // several pods that may ask at once
 		for range 3 {
 			if len(s.api.pods.objects) < mostPods {
 				s.create(s.newPod(managed, move{kind: "create", a: m.a, b: m.b, n: m.n}))
@@ -111,7 +111,7 @@ func (s *simulation) movePod(m move) bool {
 		pod := s.newPod(profile, m)
 		daemonize(pod, nodeName(m.b), m)
 		s.create(pod)
-	case "settled": // another scheduler has given it a node
+	case "settled": // another scheduler bound it
 		profile := []string{managed, managed, managed, alien, plain}[m.b%5]
 		pod := s.newPod(profile, m)
 		if node := s.nodeWithRoom(pod); node != "" && !full {
@@ -124,7 +124,7 @@ func (s *simulation) movePod(m move) bool {
 	return true
 }
 
-// nodeWithRoom is the name of a node that can take a pod; empty for none.
+// nodeWithRoom returns the name of a node that can take a pod; empty for none.
 func (s *simulation) nodeWithRoom(pod *corev1.Pod) string {
 	for _, n := range s.api.allNodes() {
 		if informer.Allocatable(n).Sub(s.api.usedOn(n.Name)).Covers(request(pod)) {
@@ -143,7 +143,7 @@ func (s *simulation) changePod(m move) bool {
 		"finish": runs,
 		"delete": func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil },
 		"reap":   func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil },
-		"resize": func(p *corev1.Pod) bool { // see docs/survival.md, room that nobody tells of
+		"resize": func(p *corev1.Pod) bool { // see docs/survival.md: room that becomes free without an event
 			return p.DeletionTimestamp == nil && !ended(p) && (p.Spec.SchedulerName != plain || p.Spec.NodeName != "")
 		},
 		"ungate":  func(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 },
@@ -189,7 +189,7 @@ func (s *simulation) changePod(m move) bool {
 	return true
 }
 
-// resize gives a pod other requests, if its node can have that.
+// resize gives a pod other requests, if its node has room for them.
 func (s *simulation) resize(pod *corev1.Pod, m move) {
 	to := pod.DeepCopy()
 	to.Spec.Containers[0].Resources.Requests = requestOf(m)
@@ -212,7 +212,7 @@ func (s *simulation) moveStream(m move) bool {
 			return compareText(a.of.name+a.kind.resource.Resource+a.fieldSelector, b.of.name+b.kind.resource.Resource+b.fieldSelector)
 		})
 		st = s.api.streams[m.a%len(s.api.streams)]
-		if m.b < 60 { // most of all that of pods
+		if m.b < 60 { // mostly that of pods
 			if i := slices.IndexFunc(s.api.streams, func(st *stream) bool { return st.kind == s.api.pods }); i >= 0 {
 				st = s.api.streams[i]
 			}
@@ -237,7 +237,7 @@ func (s *simulation) moveStream(m move) bool {
 		st.again = true
 	case "cut":
 		st.cut = true
-	case "gap": // what happens from now on is seen only in the next list
+	case "gap": // later changes are seen only in the next list
 		st.cut = true
 		s.api.compact(st.kind)
 		if st.kind == s.api.pods {
@@ -248,7 +248,7 @@ func (s *simulation) moveStream(m move) bool {
 	return true
 }
 
-// onTime delivers all events.
+// onTime ends all delays of events.
 func (s *simulation) onTime() {
 	for _, in := range s.instances {
 		clear(in.deaf)
@@ -308,12 +308,12 @@ func (s *simulation) moveRest(m move) {
 	}
 }
 
-// dirty tells whether people keep pods off a node by a taint.
+// dirty tells whether a taint of an administrator keeps pods off a node.
 func dirty(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isDirt) }
 
 func isDirt(t corev1.Taint) bool { return t.Key == "dirty" }
 
-// moveProcess does something to a process.
+// moveProcess disturbs or kills a process.
 func (s *simulation) moveProcess(m move) bool {
 	if !slices.Contains([]string{"crash", "kill", "stand by", "isolate", "rejoin"}, m.kind) {
 		return false

@@ -11,9 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// neighbour is a scheduler of another process, with pods of its own. It knows nodes and
-// pods by a cache that is late, and sees no hold, only taints. It does not see that a pod
-// of another scheduler was given a node before that is written.
+// neighbour is a scheduler of another process, with pods of its own. It sees nodes and
+// pods through a cache that lags, and sees taints but no holds. It sees a placement by
+// another scheduler only after the bind.
 //
 //	every tick: make a pod ─► the watches, late ─► filter, choose ─► bind, some time later
 //
@@ -24,13 +24,13 @@ type neighbour struct {
 	quiet  bool // makes no pods
 	pods   feed
 	nodes  feed
-	// latency is how long a bind is on its way.
+	// latency is the duration of a bind.
 	latency time.Duration
-	// given are the pods that it gave a node and does not see there yet.
+	// given are the pods that it gave a node and that its cache does not show there yet.
 	given map[types.UID]binding
 }
 
-// binding is a bind that is on its way, or was done.
+// binding is a bind, in flight or done.
 type binding struct {
 	node    string
 	request resources.Vector
@@ -39,23 +39,24 @@ type binding struct {
 }
 
 const (
-	// tick is how often it acts; an odd number, so that others have acted before.
+	// tick is the interval of its actions; an odd number, so that others have acted
+	// before.
 	tick = 97 * time.Millisecond
 	// mostNeighbours bounds its pods, mostWaiting those of them that wait.
 	mostNeighbours, mostWaiting = 9, 4
 )
 
-// feed is what one watch has told: the objects of a kind as they were some time ago.
+// feed is the state of one watch: the objects of a kind as of some time ago.
 type feed struct {
 	kind    *kind
 	late    time.Duration
-	next    int   // index of the event that is next
-	told    int64 // version of the last one
+	next    int   // index of the next event
+	told    int64 // version of the last event
 	objects map[types.NamespacedName]object
 }
 
-// catchUp takes in what happened until some time ago, and tells whether that was anything.
-// The caller holds the lock of the API server.
+// catchUp applies the events up to some time ago, and tells whether there were any. The
+// caller holds the lock of the API server.
 func (f *feed) catchUp(now time.Time) (any bool) {
 	if f.objects == nil {
 		f.objects = map[types.NamespacedName]object{}
@@ -88,7 +89,7 @@ func (s *simulation) moveIn() {
 	}
 }
 
-// act does what the neighbour does in a tick. The caller holds the lock.
+// act does one tick of the neighbour. The caller holds the lock.
 func (n *neighbour) act() {
 	now := time.Now()
 	n.pods.catchUp(now)
@@ -102,14 +103,15 @@ func (n *neighbour) act() {
 	}
 }
 
-// keepQuiet has it make no pods, or some again. The caller holds the lock.
+// keepQuiet stops it from making pods, or lets it make pods again. The caller holds the
+// lock.
 func (n *neighbour) keepQuiet(quiet bool) {
 	if n != nil {
 		n.quiet = quiet
 	}
 }
 
-// make has one of its pods end, and makes another one, so that some wait all the time.
+// make ends one of its pods and makes another one, so that some wait all the time.
 func (n *neighbour) make() {
 	if n.quiet || !n.chance.of(5) {
 		return
@@ -166,7 +168,7 @@ func (n *neighbour) bind(now time.Time) {
 	}
 }
 
-// schedule gives a pod a node that has room and no taint, as far as the cache knows.
+// schedule gives a pod a node with room and without taint, by its cache.
 func (n *neighbour) schedule(pod *corev1.Pod, now time.Time) {
 	if _, given := n.given[pod.UID]; given || len(pod.Spec.SchedulingGates) > 0 {
 		return
@@ -192,7 +194,7 @@ func (n *neighbour) keptOff(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return n.sim.bug != bugBlind || !keepsOff(t) })
 }
 
-// usedOn is what pods use of a node, as far as the cache knows.
+// usedOn returns what pods use of a node, by its cache.
 func (n *neighbour) usedOn(node string) resources.Vector {
 	var used resources.Vector
 	for _, o := range n.pods.objects {
@@ -209,7 +211,7 @@ func (n *neighbour) usedOn(node string) resources.Vector {
 	return used
 }
 
-// beside runs all that acts every tick, until it is stopped.
+// beside runs all actors beside the schedulers every tick, until it is stopped.
 func (s *simulation) beside(stop <-chan struct{}) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -13,12 +13,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// A pod that upstream's preemption has nominated to a node has its room there before pods
-// of no higher priority. Pods that make room beside it have to leave enough for both.
+// A pod that upstream's preemption has nominated to a node has precedence there over pods
+// of no higher priority. Pods that make room beside it must leave enough for both.
 
-// reserved are the pods of the other profile that are nominated to each node and go
-// before a pod of some priority. The caller does not hold the lock of the API server:
-// the scheduler's queue is asked.
+// reserved returns, for each node, the nominated pods of the other profile that precede a
+// pod of some priority. The caller does not hold the lock of the API server, because the
+// scheduler's queue is asked.
 func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev1.Pod {
 	out := map[string][]*corev1.Pod{}
 	for _, node := range nodes {
@@ -31,9 +31,9 @@ func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev
 	return out
 }
 
-// judgeNominated finds fault with a plan that makes too little room for the asker beside
-// those that were nominated to the node when the cycle of the asker began, and are still.
-// Only pods count of which the process knew then that they are there.
+// judgeNominated finds a plan that makes too little room for the asker beside the pods
+// that were nominated to the node when the cycle of the asker began, and still are. Only
+// pods count that the process knew then.
 func (w *witness) judgeNominated(item *store.Work) {
 	d := item.Decision
 	if d == nil || d.Outcome != victims.Preempt {
@@ -80,7 +80,7 @@ func (w *witness) judgeNominated(item *store.Work) {
 	}
 }
 
-// chosen are the pods that go for holds in force.
+// chosen are the victims of holds in force.
 func (w *witness) chosen() map[types.UID]bool {
 	out := map[types.UID]bool{}
 	for _, h := range w.Holds().All() {

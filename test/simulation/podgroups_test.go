@@ -22,9 +22,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// PodGroups: a fourth of the histories have some, and members of them.
+// PodGroups: a quarter of the histories have some, and members of them.
 
-// moveGroup makes a PodGroup, changes or deletes one, or makes one with all its pods.
+// moveGroup makes, changes or deletes a PodGroup, or makes one with all its pods.
 func (s *simulation) moveGroup(m move) bool {
 	if m.kind != "group" && m.kind != "gang" {
 		return false
@@ -56,7 +56,7 @@ func (s *simulation) moveGroup(m move) bool {
 
 func groupName(m move) string { return []string{"crew", "team"}[m.a/8%2] }
 
-// putGroup makes a PodGroup, or gives it another minMember. The caller holds the lock.
+// putGroup makes a PodGroup, or changes its minMember. The caller holds the lock.
 func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
 	s.logf("PodGroup %s starts with %d", name, minMember)
 	s.api.put(s.api.groups, &v1alpha1.PodGroup{
@@ -68,20 +68,20 @@ func (s *simulation) putGroup(name types.NamespacedName, minMember int32) {
 	})
 }
 
-// enlist makes a pod a member of a PodGroup, or not.
+// enlist makes a pod a member of a PodGroup, or leaves it out.
 func (s *simulation) enlist(pod *corev1.Pod, m move) {
 	if s.settings.groups && pod.Spec.SchedulerName == managed && (m.a/8+m.b/8)%4 == 0 {
 		pod.Labels[store.PodGroupLabel] = groupName(m)
 	}
 }
 
-// group is a PodGroup; nil for one that is not there. The caller holds the lock.
+// group returns a PodGroup; nil if it does not exist. The caller holds the lock.
 func (s *simulation) group(name types.NamespacedName) *v1alpha1.PodGroup {
 	g, _ := s.api.groups.objects[name].(*v1alpha1.PodGroup)
 	return g
 }
 
-// groupOf is the PodGroup that a pod names; without a name if it names none.
+// groupOf returns the PodGroup that a pod names; without a name if it names none.
 func groupOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[store.PodGroupLabel]}
 }
@@ -91,7 +91,7 @@ func inGroup(pod *corev1.Pod, name types.NamespacedName) bool {
 	return pod.Spec.SchedulerName == managed && groupOf(pod) == name && !ended(pod)
 }
 
-// leastMembers is the smallest minMember that a PodGroup had since a version; false if
+// leastMembers returns the smallest minMember of a PodGroup since a version; false if
 // there was no such PodGroup. The caller holds the lock.
 func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least int, found bool) {
 	for i := len(s.api.groups.events) - 1; i >= 0; i-- {
@@ -107,8 +107,8 @@ func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least
 	return least, found
 }
 
-// countTogether notes how many of the PodGroup of a pod have a place, with each that is
-// about to be bound; the caller holds mu.
+// countTogether notes, with each pod that is about to be bound, how many members of its
+// PodGroup have a place; the caller holds mu.
 func (w *witness) countTogether(p *store.Pod) {
 	name := p.Labels[store.PodGroupLabel]
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
@@ -127,10 +127,10 @@ func (w *witness) countTogether(p *store.Pod) {
 	}
 }
 
-// judgeTogether finds fault with a member of a PodGroup that is about to be bound, if
-// there never were as many of them with a place as start together. Of others that go
-// while it waits at Permit, or later, it need not know. The caller holds the lock of the
-// API server.
+// judgeTogether finds a member of a PodGroup that is about to be bound although there
+// never were minMember members with a place at a time. The process need not know of
+// members that leave while the pod waits at Permit, or later. The caller holds the lock
+// of the API server.
 func (s *simulation) judgeTogether(in *instance, pod *corev1.Pod, began map[*kind]int64) {
 	name := groupOf(pod)
 	if !s.settings.groups || name.Name == "" || pod.Spec.SchedulerName != managed {
@@ -148,8 +148,8 @@ func (s *simulation) judgeTogether(in *instance, pod *corev1.Pod, began map[*kin
 	s.fault("%s binds %s, and of its PodGroup %s %d have a place, which starts with %d", in.name, pod.Name, name, placed, least)
 }
 
-// placedTogether is how many of a PodGroup a process knows to have had a place since one
-// of them was given one. The caller holds the lock.
+// placedTogether returns how many members of a PodGroup a process knows to have had a
+// place since one of them was given one. The caller holds the lock.
 func (s *simulation) placedTogether(in *instance, uid types.UID, name types.NamespacedName) int {
 	w := in.witness
 	w.mu.Lock()
@@ -182,20 +182,20 @@ func (s *simulation) lostMember(name types.NamespacedName, since int64) bool {
 	return false
 }
 
-// onlyTold tells whether a write says no more than what becomes of a pod that waits, which
-// does not count as something that happens where there are PodGroups. If some of one find
-// no room, and others take back what they had, the scheduler's queue tells the first of
-// that room: all are tried again whenever their back-off is over, and for a moment quota
-// and nodes are theirs. So what is said of them, and of others, changes as long as they
-// are there, and plans are made for them again and again. A write without a condition
-// takes a nomination away.
+// onlyTold tells whether a write only reports the state of a waiting pod, which does not
+// count as an event in histories with PodGroups. When some members of a PodGroup find no
+// room and others release theirs, the scheduler's queue wakes the first for that room:
+// all are tried again whenever their back-off is over, and for a moment they take quota
+// and nodes. So the conditions of them and of others keep changing as long as they exist,
+// and plans are made for them again and again. A write without a condition removes a
+// nomination.
 func (s *simulation) onlyTold(conditions []corev1.PodCondition) bool {
 	return s.settings.groups && !slices.ContainsFunc(conditions, func(c corev1.PodCondition) bool {
 		return c.Type != corev1.PodScheduled && c.Type != reasons.AdmittedCondition && c.Type != reservations.HeldCondition
 	})
 }
 
-// apart tells whether a pod does not run before others of its PodGroup. The caller
+// apart tells whether a pod does not run before other members of its PodGroup. The caller
 // holds the lock.
 func (s *simulation) apart(pod *corev1.Pod) bool {
 	name := groupOf(pod)
@@ -211,7 +211,7 @@ func (s *simulation) apart(pod *corev1.Pod) bool {
 	return g == nil || placed < int(g.Spec.MinMember)
 }
 
-// atPermit tells whether some of a PodGroup have places and wait for the others.
+// atPermit tells whether some members of a PodGroup have places and wait for the others.
 func (s *simulation) atPermit() bool {
 	return slices.ContainsFunc(s.instances, func(in *instance) bool {
 		in.witness.mu.Lock()
@@ -220,18 +220,18 @@ func (s *simulation) atPermit() bool {
 	})
 }
 
-// outOfStep tells whether some of a PodGroup, but for that of the name, may be tried and
-// find no room for all: whoever is tried again by itself, whenever their back-offs end
-// together with its own, may find that they have the node for the moment. The caller holds
-// the lock.
+// outOfStep tells whether some members of a PodGroup other than the named one may be
+// tried although there is no room for all. Pods that are tried again by themselves,
+// whenever their back-offs end together with those of such members, may find the node
+// taken for the moment. The caller holds the lock.
 func (s *simulation) outOfStep(but types.NamespacedName) bool {
 	return s.settings.groups && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
 		return p.Spec.SchedulerName == managed && pending(p) && s.apart(p) && !inGroup(p, but) && s.able(groupOf(p))
 	})
 }
 
-// able tells whether there are as many of a PodGroup as start together, and none that a
-// scheduling gate keeps: the others have nobody tried. The caller holds the lock.
+// able tells whether a PodGroup has at least minMember members, and none with a
+// scheduling gate: otherwise none of its members is tried. The caller holds the lock.
 func (s *simulation) able(name types.NamespacedName) bool {
 	g, members := s.group(name), 0
 	for _, p := range s.api.allPods() {
@@ -245,19 +245,20 @@ func (s *simulation) able(name types.NamespacedName) bool {
 	return g != nil && members >= int(g.Spec.MinMember)
 }
 
-// inStep is within what time somebody is tried again who keeps step with others: some
-// times the longest back-off.
+// inStep is the time within which a pod that is tried in step with others is tried again:
+// a few times the longest back-off.
 const inStep = 30 * time.Second
 
 // lately tells whether a pod was tried a short time ago. The caller holds the lock.
 func (in *instance) lately(pod *corev1.Pod) bool { return time.Since(in.tried[pod.UID]) < inStep }
 
-// triedLately tells whether some of a PodGroup were. The caller holds the lock.
+// triedLately tells whether some members of a PodGroup were tried lately. The caller
+// holds the lock.
 func (s *simulation) triedLately(in *instance, name types.NamespacedName) bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return inGroup(p, name) && pending(p) && in.lately(p) })
 }
 
-// tried tells whether some of a PodGroup are going to be tried again by themselves. The
+// tried tells whether some members of a PodGroup will be tried again by themselves. The
 // caller holds the lock.
 func (s *simulation) tried(in *instance, name types.NamespacedName) bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
@@ -265,9 +266,9 @@ func (s *simulation) tried(in *instance, name types.NamespacedName) bool {
 	})
 }
 
-// couldStart tells whether all of a PodGroup that wait could run, whatever the order in
-// which they are tried: where one node has room for all of them, whoever goes elsewhere
-// leaves the others more of it. The caller holds the lock.
+// couldStart finds a node with room for all waiting members of a PodGroup: then all could
+// run in whatever order they are tried, because a member that goes to another node leaves
+// more of this one to the rest. The caller holds the lock.
 func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 	g, members := s.group(name), 0
 	var ask resources.Vector
@@ -276,7 +277,7 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 		switch {
 		case !inGroup(p, name):
 			continue
-		case len(p.Spec.SchedulingGates) > 0: // upstream lets nobody go on then
+		case len(p.Spec.SchedulingGates) > 0: // then upstream lets no member go on
 			return nil
 		case pending(p):
 			ask, waiting = ask.Add(request(p)), append(waiting, p)
@@ -309,8 +310,8 @@ func (s *simulation) couldStart(in *instance, name types.NamespacedName) error {
 	return nil
 }
 
-// newPodGroups makes the plugin, and sees to it that it reads PodGroups from the
-// beginning: upstream's does when it looks for one for the first time.
+// newPodGroups makes the plugin, and makes it read PodGroups from the beginning:
+// upstream's plugin starts reading when it first looks one up.
 func (in *instance) newPodGroups(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 	made, err := podgroups.New(ctx, args, h)
 	if err != nil {
@@ -342,7 +343,7 @@ func (w *watchedPodGroups) Permit(ctx context.Context, state fwk.CycleState, pod
 	return status, wait
 }
 
-// groupWrongly makes a PodGroup look larger to those who read it.
+// groupWrongly makes a PodGroup look larger to its readers.
 func (s *simulation) groupWrongly(o runtime.Object) runtime.Object {
 	if s.bug != bugGroupDeaf {
 		return o

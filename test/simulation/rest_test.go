@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// calm makes everything go well from now on.
+// calm ends all faults.
 func (s *simulation) calm() {
 	s.setTrouble(0)
 	s.api.mu.Lock()
@@ -27,21 +27,20 @@ func (s *simulation) calm() {
 }
 
 const (
-	// restAfter is how long nothing has to happen until it counts as rest: longer than
-	// whatever a process waits for, but for the time-out of holds.
+	// restAfter is the time without events that counts as rest: it is longer than all
+	// waits of a process except the time-out of holds.
 	restAfter = 25 * time.Second
-	// restWithin is how long it may take. A PodGroup that had a clear node and did not
-	// start has no plan made for it for up to ten minutes, and may start then.
+	// restWithin bounds the time until rest. A PodGroup that had a clear node and did not
+	// start gets no plan for up to ten minutes, and may start then.
 	restWithin = time.Hour
-	// sweepAfter is how long upstream's queue lets a pod wait that nobody brings back. A rest
-	// that comes later says little of who would have been.
+	// sweepAfter is how long upstream's queue lets a pod wait without an event. A rest
+	// after that says little of pods that an event should have brought back.
 	sweepAfter = 5 * time.Minute
 )
 
-// settle lets all processes work until nothing happens any more, and no pod is stranded.
-// It is false where there is no rest but nothing happens either than what is said of pods
-// that wait, and who holds a node for a while, which may go on for ever where there are
-// PodGroups: see onlyTold.
+// settle lets all processes work until no more events happen and no pod is stranded. It
+// returns false if the only events left are conditions of waiting pods and temporary
+// holds of nodes. With PodGroups these may go on for ever: see onlyTold.
 func (s *simulation) settle() (rested bool, err error) {
 	began, last, seen := time.Now(), time.Now(), -1
 	for time.Since(last) < restAfter || s.held() && (s.settings.groups || time.Since(last) < 2*reservationTimeout*time.Second) || s.atPermit() {
@@ -65,29 +64,29 @@ func (s *simulation) settle() (rested bool, err error) {
 	return true, nil
 }
 
-// connected tells whether all watchers get all events: after failures it takes a minute
-// until some try again. The caller holds the lock.
+// connected tells whether all watchers get all events: some try again only a minute after
+// a failure. The caller holds the lock.
 func (s *simulation) connected() bool {
 	open := map[*instance]int{}
 	for _, st := range s.api.streams {
 		open[st.of]++
 	}
-	want := len(s.api.kinds) + 1 // there are two of the configuration
+	want := len(s.api.kinds) + 1 // there are two watches of the configuration
 	if s.settings.groups {
 		want += groupWatches - 1
 	}
 	return !slices.ContainsFunc(s.instances, func(in *instance) bool { return open[in] < want })
 }
 
-// leaving tells whether a pod is about to leave its node, for which some get more time
-// than what counts as rest: others wait for the room. The caller holds the lock.
+// leaving tells whether a pod is about to leave its node. Some pods have a grace period
+// longer than restAfter, and other pods wait for their room. The caller holds the lock.
 func (s *simulation) leaving() bool {
 	return slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool {
 		return p.DeletionTimestamp != nil && p.Spec.NodeName != ""
 	})
 }
 
-// held tells whether some pod holds a node for a time that ends by itself.
+// held tells whether some pod holds a node for a limited time.
 func (s *simulation) held() bool {
 	for _, in := range s.instances {
 		for _, h := range in.store().Holds().All() {
@@ -99,7 +98,7 @@ func (s *simulation) held() bool {
 	return false
 }
 
-// rest lets everything settle, and compares what every process believes with what is.
+// rest lets everything settle, and compares the state of every process with the cluster.
 func (s *simulation) rest() error {
 	s.calm()
 	began := time.Now()
@@ -115,7 +114,7 @@ func (s *simulation) rest() error {
 	}
 	s.count(rests)
 	found := s.complaints()
-	if !rested { // who takes turns may not have had one
+	if !rested { // pods that take turns may not have had one
 		s.count(restless)
 		found = slices.DeleteFunc(found, func(c complaint) bool { return strings.HasPrefix(c.what, "forgotten ") })
 	}
@@ -130,13 +129,15 @@ func (s *simulation) rest() error {
 	return errors.Join(errs...)
 }
 
-// insist is how often, a second each, a history with PodGroups is asked again.
+// insist is how often, at intervals of a second, a history with PodGroups is checked
+// again.
 const insist = 60
 
-// lasting leaves out what is not wrong most of the time: among PodGroups one moment may
-// be between two in which they take room and leave it again, or hold a node. So a lasting
-// complaint is older than anybody's back-off, and than it takes the process to see that
-// somebody is nominated who holds nothing. What is firm is wrong in any moment.
+// lasting drops the complaints that do not hold most of the time. With PodGroups a single
+// check may fall between two moments in which a PodGroup takes room and releases it, or
+// holds a node. So a lasting complaint is older than the longest back-off, and older than
+// the time in which a process notices a nomination without a hold. A firm complaint is
+// wrong at any moment.
 func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 	if !s.settings.groups || !slices.ContainsFunc(wrong, func(c complaint) bool { return !c.firm }) {
 		return wrong, nil
@@ -154,13 +155,13 @@ func (s *simulation) lasting(wrong []complaint) ([]complaint, error) {
 	return stayed(wrong, seen), nil
 }
 
-// stayed are the complaints that are firm, or were made most of the times they were asked for.
+// stayed returns the complaints that are firm, or were made in most of the checks.
 func stayed(wrong []complaint, seen map[string]int) []complaint {
 	return slices.DeleteFunc(wrong, func(c complaint) bool { return !c.firm && seen[c.what] < insist*3/4 })
 }
 
-// TestComplaintsThatStay has one of either kind that was made too seldom, and one that
-// was made often enough.
+// TestComplaintsThatStay has one complaint of either kind that was made too seldom, and
+// one that was made often enough.
 func TestComplaintsThatStay(t *testing.T) {
 	wrong := []complaint{{what: "books", firm: true}, {what: "a moment"}, {what: "most of the time"}}
 	var left []string
@@ -172,14 +173,14 @@ func TestComplaintsThatStay(t *testing.T) {
 	}
 }
 
-// complaint is something that is wrong at rest; what is the same as long as it is.
+// complaint is a fault at rest; what is the same as long as the fault lasts.
 type complaint struct {
 	what string
 	err  error
-	firm bool // in no moment it may be so
+	firm bool // it is wrong at any moment
 }
 
-// complaints are all that is wrong at rest.
+// complaints returns all faults at rest.
 func (s *simulation) complaints() []complaint {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
@@ -214,7 +215,7 @@ func (s *simulation) complaints() []complaint {
 	return all
 }
 
-// leader is the process that schedules; nil for none. The caller holds the lock.
+// leader returns the process that schedules; nil for none. The caller holds the lock.
 func (s *simulation) leader() *instance {
 	for _, in := range s.instances {
 		if !s.elects || in.leads() {
@@ -224,7 +225,7 @@ func (s *simulation) leader() *instance {
 	return nil
 }
 
-// clear deletes all pods: nothing may be left of them.
+// clear deletes all pods: afterwards nothing of them may be left.
 func (s *simulation) clear() error {
 	if err := s.rest(); err != nil {
 		return err

@@ -15,13 +15,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// checkRoom finds fault with a pod that was just given free room on a node if another one
-// waits that fits it, and that the laws let preempt the pod there: that one should have
-// had the room. A pod waits if its turn can come without a further event: it is in the
-// order, or let through, or backs off. Where guarantees are strict nothing is judged: what
-// is next of a queue may be too large for the guarantee then, and a smaller pod after it
-// not. Waited are those that waited when it was decided: the informer and the pump may bring
-// others back in the meantime. The caller holds mu.
+// checkRoom finds a pod that was just given free room on a node while another pod waited
+// that fits the node and that the laws let preempt the pod there: the other pod should
+// have had the room. A pod waits if its turn can come without a further event: it is in
+// the order, or admitted, or backs off. With strict guarantees nothing is judged, because
+// the next pod of a queue may be too large for the guarantee and a smaller pod after it
+// not. The argument waited is the pods that waited at the time of the decision, because
+// the informer and the pump may bring back others meanwhile. The caller holds mu.
 func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waited map[types.UID]bool) {
 	got, known := w.pods[uid]
 	_, held := w.Holds().Of(uid)
@@ -47,9 +47,9 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 		if err := victims.Lawful(world, d, victims.Params{}); err != nil {
 			continue
 		}
-		// The order is exact when a pod is let through. What is looked at once more when it has
-		// found a node is not: a few of a thousand rooms go to a pod that has a later turn by
-		// then. So they are counted, and shares says how many may be.
+		// The order is exact when a pod is admitted. It is not checked again when the pod
+		// has found a node: a few rooms of a thousand go to a pod with a later turn by
+		// then. So these are counted, and shares bounds their number.
 		if w.in.sim.bug == "" {
 			w.in.sim.count(outOfTurn)
 		} else {
@@ -60,7 +60,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 	w.in.sim.count(rooms)
 }
 
-// waitForRoom are the pods whose turn can come now. The caller holds mu.
+// waitForRoom returns the pods with a turn that can come now. The caller holds mu.
 func (w *witness) waitForRoom() map[types.UID]bool {
 	waiting := map[types.UID]bool{}
 	for uid, p := range w.pods {
@@ -85,15 +85,15 @@ func (w *witness) waitsForRoom(p *store.Pod) bool {
 	switch why := w.Explain(p.UID); why.Code {
 	case "", reasons.InOrder:
 		return true
-	case reasons.BackingOff: // because no node fitted; other failures wait for the end of the back-off
+	case reasons.BackingOff: // because no node fitted; after other failures the pod waits for the end of its back-off
 		return strings.Contains(why.Text, "nodes are available")
 	}
 	return false
 }
 
-// isOwed tells whether a pod is below its guarantee in some type, below the common queue
-// with another one: criterion 2 of the order. One that waits does not have what is
-// admitted of its queues, which is let through before it.
+// isOwed tells whether a queue of a pod, below the first queue in common with another
+// pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
+// the admitted pods of its queues count as usage, because they are served first.
 func (w *witness) isOwed(tree queues.View, p, other *store.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {

@@ -22,10 +22,10 @@ var (
 )
 
 // historySteps is the length of one history. A failure is easier to read in a short
-// one, and much of what goes wrong goes wrong at the start of a process.
+// history, and many failures happen at the start of a process.
 const historySteps = 500
 
-// TestSimulation lives histories, and in none may anything be wrong.
+// TestSimulation runs histories; all invariants must hold in all of them.
 func TestSimulation(t *testing.T) {
 	defer tell(t)()
 	switch {
@@ -59,12 +59,12 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// soak lives on and on, and says every minute how it goes.
+// soak runs histories without end, and reports progress every minute.
 func soak(t *testing.T) {
 	p, told := newProgress(), time.Now()
 	seed := *firstFlag
 	if seed == 1 {
-		seed = uint64(time.Now().Unix()) << 20 // others than last time
+		seed = uint64(time.Now().Unix()) << 20 // other seeds than last time
 	}
 	for ; ; seed++ {
 		r := live(t, seed, historySteps, *bugFlag)
@@ -78,7 +78,7 @@ func soak(t *testing.T) {
 	}
 }
 
-// tell has all that happens written to a file, if that is wanted.
+// tell writes all events to a file, if requested.
 func tell(t *testing.T) (done func()) {
 	t.Helper()
 	if *tellFlag == "" {
@@ -97,7 +97,7 @@ func tell(t *testing.T) (done func()) {
 	}
 }
 
-// progress adds up histories.
+// progress sums up histories.
 type progress struct {
 	began     time.Time
 	histories int
@@ -119,14 +119,14 @@ func (p *progress) String() string {
 	return fmt.Sprintf("%d histories, %d steps, %.0f steps/s; %v", p.histories, p.steps, float64(p.steps)/time.Since(p.began).Seconds(), p.counts)
 }
 
-// report is what people read when a history went wrong.
+// report is the text for a failed history.
 func (r result) report() string {
 	last := r.last[max(0, len(r.last)-remembered):]
 	return fmt.Sprintf("seed %d, step %d: %v\n\nwhat happened last (step, time, what):\n%s\n\nagain: %s",
 		r.seed, r.steps, r.err, strings.Join(last, "\n"), again(r.seed))
 }
 
-// again is the command that lives a history again.
+// again is the command that replays a history.
 func again(seed uint64) string {
 	return fmt.Sprintf("go test ./test/simulation -run '^TestSimulation$' -v -args -seed %d -tell /tmp/history.txt", seed)
 }

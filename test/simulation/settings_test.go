@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	managed = "yunikorn"          // the profile whose pods belong to queues
+	managed = "yunikorn"          // the profile for pods in queues
 	plain   = "default-scheduler" // the other profile
 	alien   = "other-scheduler"   // a scheduler of another process
 
 	configNamespace = "paddock"
 )
 
-// chance is where everything random comes from.
+// chance is the source of all random choices.
 type chance struct{ *rand.Rand }
 
 func newChance(seed uint64) chance { return chance{rand.New(rand.NewPCG(seed, 17))} }
@@ -38,10 +38,10 @@ func pick[T any](r chance, list ...T) T { return list[r.IntN(len(list))] }
 // leaves are the queues that pods name.
 var leaves = []string{"root.a", "root.b.x", "root.b.y", "root.c", "root.d"}
 
-// document is a configuration of queues as people write it.
+// document is a configuration of queues as an administrator writes it.
 type document struct {
 	text string
-	spec *config.Spec // nil for one that is invalid
+	spec *config.Spec // nil for an invalid one
 }
 
 // newDocument writes a random configuration: some queues have guarantees, and others
@@ -61,13 +61,13 @@ func (r chance) newDocument() document {
 	}
 	d := document{text: b.String()}
 	spec, err := config.Parse([]byte(d.text))
-	if err == nil { // b may guarantee less than x and y do
+	if err == nil { // b may have a smaller guarantee than x and y together
 		d.spec = spec
 	}
 	return d
 }
 
-// valid is a random configuration that can be used.
+// valid returns a random configuration that is valid.
 func (r chance) valid() document {
 	for {
 		if d := r.newDocument(); d.spec != nil {
@@ -76,7 +76,7 @@ func (r chance) valid() document {
 	}
 }
 
-// turned is a configuration with queue c as the parent of another one.
+// turned returns a configuration with queue c as a parent.
 func (d document) turned() document {
 	text := queueC.ReplaceAllString(d.text, "${1}      queues:\n      - name: z\n")
 	spec, err := config.Parse([]byte(text))
@@ -88,7 +88,7 @@ func (d document) turned() document {
 
 var queueC = regexp.MustCompile(`(- name: c\n(?: *resources: .*\n)? *properties: .*\n)`)
 
-// invalid is a document that cannot be used.
+// invalid returns a document that is invalid.
 func (r chance) invalid() document {
 	return document{text: pick(r, "partitions: 7", "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n    - name: a\n      resources: {max: {vcore: -1}}\n", "{{")}
 }
@@ -126,19 +126,19 @@ func (r chance) queue(b *strings.Builder, indent, name string, guaranteed bool) 
 	fmt.Fprintf(b, "%s  properties: {%s}\n", indent, strings.Join(properties, ", "))
 }
 
-// arguments are what differs between the schedulers of different histories.
+// arguments are the settings that vary between histories.
 type arguments struct {
 	window, maxVictims, startDelay int
 	strict, foreign, asksInPlain   bool
-	// groups tells whether there are PodGroups; groupBackoff is how long, in seconds,
-	// one that found no room is not tried again.
+	// groups tells whether there are PodGroups; groupBackoff is the time in seconds for
+	// which a PodGroup that found no room is not tried again.
 	groups       bool
 	groupBackoff int
 	// beside tells whether there is a second scheduler.
 	beside bool
 	// taints tells whether held nodes are tainted; hurried is for a planted bug.
 	taints, hurried bool
-	// turns tells whether a queue that pods name is a parent now and then.
+	// turns tells whether a leaf becomes a parent now and then.
 	turns bool
 }
 
@@ -158,7 +158,7 @@ const (
 // owners reads pods as the schedulers do: there are no DaemonSets here, only their pods.
 var owners = informer.Options{ClaimedOwners: true}
 
-// profiles are the two that are shipped, in haste, and the probe.
+// profiles returns the two shipped profiles, with short delays, and the probe.
 const profilesDocument = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -210,7 +210,7 @@ var (
 	decoded   = map[arguments]*schedconfig.KubeSchedulerConfiguration{}
 )
 
-// configuration is that of a scheduler with such arguments.
+// configuration returns the configuration of a scheduler with such arguments.
 func configuration(t testing.TB, a arguments) *schedconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	decodedMu.Lock()

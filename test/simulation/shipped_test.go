@@ -11,8 +11,8 @@ import (
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
-// What is simulated has, at every extension point and in the same order, the plugins of
-// what is shipped, and the probe.
+// The simulated profiles have, at every extension point and in the same order, the
+// plugins of the shipped profiles, and the probe.
 func TestProfilesAreAsShipped(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -41,8 +41,8 @@ func TestProfilesAreAsShipped(t *testing.T) {
 	}
 }
 
-// differences are the extension points at which a profile that is shipped has other plugins
-// than ours of that name, but for the probe.
+// differences returns the extension points at which a shipped profile and ours of the
+// same name have different plugins, apart from the probe.
 func differences(shipped, ours *schedconfig.KubeSchedulerConfiguration) (out []string) {
 	for i := range shipped.Profiles {
 		name := shipped.Profiles[i].SchedulerName
@@ -61,7 +61,7 @@ func differences(shipped, ours *schedconfig.KubeSchedulerConfiguration) (out []s
 	return out
 }
 
-// profileOf is the profile of a name; nil for none.
+// profileOf returns the profile of a name; nil for none.
 func profileOf(cfg *schedconfig.KubeSchedulerConfiguration, name string) *schedconfig.KubeSchedulerProfile {
 	for i := range cfg.Profiles {
 		if cfg.Profiles[i].SchedulerName == name {
@@ -71,7 +71,7 @@ func profileOf(cfg *schedconfig.KubeSchedulerConfiguration, name string) *schedc
 	return nil
 }
 
-// withoutProbe are the plugins of a point that are enabled, and those that are disabled.
+// withoutProbe returns the enabled and the disabled plugins of a point.
 func withoutProbe(set schedconfig.PluginSet) [2][]schedconfig.Plugin {
 	enabled := slices.DeleteFunc(slices.Clone(set.Enabled), func(p schedconfig.Plugin) bool { return p.Name == probeName })
 	return [2][]schedconfig.Plugin{append([]schedconfig.Plugin{}, enabled...), append([]schedconfig.Plugin{}, set.Disabled...)}

@@ -33,8 +33,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 )
 
-// simulation is one history of a cluster: everything in it follows from the seed,
-// as far as the goroutines of the schedulers allow.
+// simulation is one history of a cluster: everything in it follows from the seed, as far
+// as the goroutines of the schedulers allow.
 type simulation struct {
 	t         testing.TB
 	seed      uint64
@@ -52,9 +52,9 @@ type simulation struct {
 	serial    int          // of names
 	document  document
 	lastValid document
-	validAt   int64                // the version since which it is there
-	unturned  document             // what the last turn made another one of; empty for none
-	removed   map[string]bool      // queues that were not configured once, or not as leaves
+	validAt   int64                // the version since which it is valid
+	unturned  document             // what the last turn replaced; empty for none
+	removed   map[string]bool      // queues that at some time were not configured, or not as leaves
 	lostNodes map[string]time.Time // since when
 	neighbour *neighbour           // nil for none
 	guard     *guard
@@ -63,42 +63,42 @@ type simulation struct {
 
 	counts [kindsCounted]atomic.Int64
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	faults []error
-	told   []string // the latest of what happened
-	digest uint64   // of all of it
-	// trouble is how many calls of 100 go wrong; tries counts the calls of a kind.
+	told   []string // the latest log lines
+	digest uint64   // of all log lines
+	// trouble is the percentage of calls that fail; tries counts the calls of a kind.
 	trouble int
 	tries   map[string]int
 	instant time.Time // of the latest call
 	atOnce  int       // calls in that instant
 }
 
-// mostAtOnce is how many calls may be made in no time. More take a little each, as all do
-// elsewhere: upstream's preemption tries again and again, without waiting, as long as it
-// is not told that a pod is gone whose nomination it wants to take away.
+// mostAtOnce is how many calls may be made without time passing. Further calls take a
+// little time each, as all calls do on a real cluster: upstream's preemption tries again
+// without waiting, to remove the nomination of a pod until it sees that the pod is gone.
 const mostAtOnce = 500
 
-// remembered is how many lines of a history are shown when it fails.
+// remembered is how many log lines of a history are shown when it fails.
 const remembered = 80
 
-// result is what became of a history.
+// result is the outcome of a history.
 type result struct {
 	seed   uint64
 	steps  int
 	counts counts
 	digest uint64
 	err    error
-	last   []string // what happened last
+	last   []string // the last events
 }
 
-// live lives a history in a bubble where time is virtual. All goroutines of it have the seed
-// for a label, which is in the stacks that a panic prints.
+// live runs a history in a bubble with virtual time. All its goroutines have the seed as
+// a label, which is in the stacks that a panic prints.
 func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	t.Helper()
-	// What takes its chances from elsewhere: upstream's choice among equal nodes, and
-	// what keeps clients from coming all at once.
-	rand.Seed(int64(seed)) //nolint:staticcheck // it is the global one that they use; main_test.go makes it work
+	// Other sources of randomness: upstream's choice among equal nodes, and the jitter of
+	// clients.
+	rand.Seed(int64(seed)) //nolint:staticcheck // they use the global source; main_test.go makes it seedable
 	utilrand.Seed(int64(seed))
 	defer process.SetLeader(leader.Always())
 	defer pprof.SetGoroutineLabels(context.Background())
@@ -126,7 +126,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	s.suit()
 	s.profiles = configuration(t, s.configured())
 	s.elects = s.chance.of(3) && bug != bugHurried || bug == bugNoGate || bug == bugVacant
-	// As with-podgroups has it, see docs/decisions.md.
+	// As in with-podgroups, see docs/decisions.md.
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{string(features.NominatedNodeNameForExpectation): !s.settings.groups}))
 	if s.settings.groups {
 		s.api.groups = s.api.define(v1alpha1.SchemeGroupVersion.Group, "podgroups", func() runtime.Object {
@@ -140,7 +140,7 @@ func newSimulation(t testing.TB, seed uint64, bug string) *simulation {
 	return s
 }
 
-// run lives so many steps, and looks at everything every hundredth and at the end.
+// run makes so many steps, and checks for rest at every hundredth and at the end.
 func (s *simulation) run(steps int) error {
 	if _, err := s.launch(); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (s *simulation) end() {
 	for _, in := range s.instances {
 		in.stop()
 	}
-	// Upstream's metrics look once a second whether they may end, and who waits at Permit
-	// does so until its time is over.
+	// Upstream's metrics check once a second whether they may end, and a pod waits at
+	// Permit until its time is over.
 	time.Sleep((permitWaiting + 2) * time.Second)
 }
 
@@ -194,7 +194,7 @@ func (s *simulation) breathe(d time.Duration) {
 	watched.alive()
 }
 
-// learn notes what every process was told of by now.
+// learn notes the versions that every process has seen by now.
 func (s *simulation) learn() {
 	s.api.mu.Lock()
 	defer s.api.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *simulation) bury() {
 	}
 }
 
-// fault notes that something is wrong.
+// fault records a fault.
 func (s *simulation) fault(format string, args ...any) {
 	s.logf("WRONG: "+format, args...)
 	s.mu.Lock()
@@ -235,7 +235,7 @@ func (s *simulation) fault(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Errorf(format, args...))
 }
 
-// logf notes what happened.
+// logf logs an event.
 func (s *simulation) logf(format string, args ...any) {
 	line := fmt.Sprintf("%5d %9.3fs %s", s.at.Load(), time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 	s.mu.Lock()
@@ -251,18 +251,18 @@ func (s *simulation) logf(format string, args ...any) {
 	}
 }
 
-// trace, where set, is told everything.
+// trace, if set, gets all log lines.
 var trace io.Writer
 
-// wrong is what was found to be wrong so far.
+// wrong returns the faults so far.
 func (s *simulation) wrong() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.faults...)
 }
 
-// faultOf decides what goes wrong with a call. That depends on nothing but the seed, what
-// the call is about and how many of the kind there were: not on which call comes first.
+// faultOf decides how a call fails. That depends only on the seed, the subject of the
+// call and the number of calls of its kind, not on the order of concurrent calls.
 func (s *simulation) faultOf(in *instance, verb, name string) (f fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +320,7 @@ func (s *simulation) setTrouble(percent int) {
 	s.trouble = percent
 }
 
-// podName is the name of a pod that is known by its UID.
+// podName returns the name of a pod by its UID.
 func (s *simulation) podName(uid types.UID) string {
 	name, _, _ := strings.Cut(string(uid), ".")
 	return name

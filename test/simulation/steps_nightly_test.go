@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// dailySteps are lived every night.
+// dailySteps are the steps of every nightly run.
 const dailySteps = 5_000_000

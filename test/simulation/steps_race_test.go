@@ -2,6 +2,6 @@
 
 package simulation_test
 
-// dailySteps are fewer with the race detector, with which everything is ten times
-// slower. Planted bugs are left out: they would take too many.
+// dailySteps are fewer with the race detector, which makes everything ten times slower.
+// Planted bugs are left out, because they would take too many steps.
 const dailySteps = 1_000

@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// dailySteps are lived whenever tests are run.
+// dailySteps are the steps of every test run.
 const dailySteps = 50_000

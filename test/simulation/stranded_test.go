@@ -11,10 +11,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// A pod that upstream's preemption makes room for is stranded when its last victim is
-// found to be gone already, or to have ended: while the calls go on, its end brings the pod back in vain,
-// and no other end comes (kubernetes/kubernetes#141694). It is nominated to the node until
-// the queue is swept, and filters keep the room for it.
+// A pod for which upstream's preemption makes room is stranded when its last victim is
+// found to be gone already, or to have ended: while the calls go on, the end of that
+// victim brings the pod back in vain, and no other end follows
+// (kubernetes/kubernetes#141694). The pod stays nominated to the node until the queue is
+// flushed, and filters keep the room for it.
 //
 //	         a call for a victim is answered "not found", or deletes one that had ended
 //	nominated ─────────────────────────────────────────► perhaps stranded
@@ -22,15 +23,16 @@ import (
 //	    └───────────────────────────────────────────────────────┘
 //	                    a cycle of the pod begins
 //
-// Nobody tells for whom a call was, so all who are nominated then may be stranded. There
-// is no rest until the queue was swept, which tries them.
+// A call does not show for which pod it is made, so all pods nominated at that time may
+// be stranded. There is no rest until the queue was flushed, which tries them.
 //
-// So may a pod of default-scheduler be that was tried while the scheduler's cache had more
-// on a node than there is: a pod that was given the node and requested less by the time
-// that it was seen there, or was seen on another, or ended unseen. The scheduler's queue
-// is not told of that room. The store brings back whom it knows, which are pods of queues.
+// A pod of default-scheduler may be stranded too if it was tried while the scheduler's
+// cache had more on a node than the node had. That is so for a pod that was given the
+// node and requested less when it was seen there, or was seen on another node, or ended
+// unseen. The scheduler's queue gets no event for that room. The store brings back only
+// pods of queues.
 
-// strand is told that a call of upstream's preemption found no victim that runs.
+// strand is called when a call of upstream's preemption finds no running victim.
 func (in *instance) strand() {
 	nodes := in.nodeNames()
 	var stranded []types.UID
@@ -61,13 +63,13 @@ func (in *instance) nodeNames() (names []string) {
 	return names
 }
 
-// lodging is what a cycle gave a pod.
+// lodging is the placement of a pod by a cycle.
 type lodging struct {
 	node    string
 	request resources.Vector
 }
 
-// lodge is told of what a cycle of the other profile gives a pod.
+// lodge records a placement by a cycle of the other profile.
 func (w *witness) lodge(pod *corev1.Pod, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,14 +78,14 @@ func (w *witness) lodge(pod *corev1.Pod, node string) {
 	}
 }
 
-// moveOut is told that such a cycle has failed.
+// moveOut records that such a cycle has failed.
 func (w *witness) moveOut(pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.lodged, pod.UID)
 }
 
-// movesIn is told that a pod is seen on a node; the caller holds mu.
+// movesIn records that a pod is seen on a node; the caller holds mu.
 func (w *witness) movesIn(p *store.Pod, now time.Time) {
 	if l, given := w.lodged[p.UID]; given && (l.node != p.Node || !p.Request.Covers(l.request)) {
 		w.gaveBack = now
@@ -91,7 +93,7 @@ func (w *witness) movesIn(p *store.Pod, now time.Time) {
 	delete(w.lodged, p.UID)
 }
 
-// strandBeside notes the pods that were tried before room turned out to be there. The
+// strandBeside marks the pods that were tried before room turned out to be free. The
 // caller holds the lock of the API server.
 func (in *instance) strandBeside() {
 	w := in.witness
@@ -114,7 +116,7 @@ func (in *instance) strandBeside() {
 	}
 }
 
-// stranded tells whether a pod that waits may be stranded. The caller holds the lock.
+// stranded tells whether a waiting pod may be stranded. The caller holds the lock.
 func (s *simulation) stranded() bool {
 	leader := s.leader()
 	return leader != nil && slices.ContainsFunc(s.api.allPods(), func(p *corev1.Pod) bool { return pending(p) && leader.stranded[p.UID] })

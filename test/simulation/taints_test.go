@@ -17,10 +17,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Room that pods went for: what keeps the neighbour off it, and what follows where it is
-// lost.
+// Room that was made by deleting pods: how it is kept from the neighbour, and what
+// follows when it is lost.
 
-// kept is a hold that pods have been deleted for.
+// kept is a hold for which pods have been deleted.
 type kept struct {
 	hold    reservations.Hold
 	version int64 // since when
@@ -39,7 +39,7 @@ func (c *nodeClient) Get(ctx context.Context, name string, _ metav1.GetOptions) 
 	return found, err
 }
 
-// nodePatch is what patches of nodes have.
+// nodePatch is the fields of patches of nodes.
 type nodePatch struct {
 	Metadata struct {
 		UID             types.UID
@@ -83,9 +83,9 @@ func (c *nodeClient) Patch(ctx context.Context, name string, pt types.PatchType,
 
 func keepsOff(t corev1.Taint) bool { return t.Key == reservations.HeldTaint }
 
-// judgeTaint finds fault with a pod that is about to be deleted for a hold whose node has
-// no taint, and notes the hold otherwise. The callers hold the lock of the API server and
-// of the witness.
+// judgeTaint finds a pod that is about to be deleted for a hold although the node has no
+// taint; otherwise it notes the hold. The callers hold the lock of the API server and of
+// the witness.
 func (w *witness) judgeTaint(victim *corev1.Pod) {
 	asker, due := w.due[victim.UID]
 	h, held := w.Holds().Of(asker)
@@ -105,9 +105,9 @@ func (w *witness) judgeTaint(victim *corev1.Pod) {
 	}
 }
 
-// judgeNeighbour finds fault with a node that the neighbour gives a pod, if pods have been
-// deleted for a hold of the node by the version that the neighbour has of it: it has to
-// have seen a taint. The caller holds the lock of the API server.
+// judgeNeighbour finds a pod that the neighbour places on a node although pods had been
+// deleted for a hold of the node by the version in the neighbour's cache: that version
+// has the taint. The caller holds the lock of the API server.
 func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 	leader := s.leader()
 	if !s.settings.taints || leader == nil {
@@ -126,8 +126,8 @@ func (s *simulation) judgeNeighbour(pod *corev1.Pod, node string) {
 	}
 }
 
-// taints finds fault, at rest, with a taint that no hold wants, and with one that is
-// missing. The caller holds the lock.
+// taints finds, at rest, a taint without a hold and a hold without a taint. The caller
+// holds the lock.
 func (s *simulation) taints(in *instance) []complaint {
 	var all []complaint
 	for _, n := range s.api.allNodes() {
@@ -143,8 +143,8 @@ func (s *simulation) taints(in *instance) []complaint {
 	return all
 }
 
-// noteLoss notes that a hold has ended for which pods were deleted, and that its asker
-// waits still. Where the process was without the lease meanwhile, the time is not known.
+// noteLoss notes that a hold for which pods were deleted has ended while its asker still
+// waits. If the process was without the lease meanwhile, the time is not known.
 func (w *witness) noteLoss(item *store.Work) {
 	s := w.in.sim
 	s.api.mu.Lock()
@@ -163,7 +163,7 @@ func (w *witness) noteLoss(item *store.Work) {
 	w.lost[item.UID] = time.Now()
 }
 
-// judgeRetry finds fault with pods that go for an asker soon after it lost its room. The
+// judgeRetry finds pods that are preempted for an asker soon after it lost its room. The
 // caller holds mu.
 func (w *witness) judgeRetry(asker types.UID, h *reservations.Hold) {
 	if at, once := w.lost[asker]; once && h.Since.Before(at.Add(retryInterval*time.Second-time.Microsecond)) && h.Since.After(at) {

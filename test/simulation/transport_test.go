@@ -23,11 +23,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 )
 
-// What reads PodGroups makes its own clients, of an address and a transport. This is
+// Readers of PodGroups make their own clients from an address and a transport. This is
 // the transport: it answers within the process, and fails as other calls do.
 
-// groupWatches is how many watches of PodGroups a process has: of upstream's plugin,
-// of ours, and of the scheduler's queue.
+// groupWatches is how many watches of PodGroups a process has: upstream's plugin, ours
+// and the scheduler's queue have one each.
 const groupWatches = 3
 
 func (in *instance) restConfig() *rest.Config {
@@ -38,7 +38,7 @@ type transport struct{ in *instance }
 
 var podGroupsPath = "/apis/" + v1alpha1.SchemeGroupVersion.String()
 
-// RoundTrip answers what clients of PodGroups ask.
+// RoundTrip answers the requests of PodGroup clients.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	switch {
@@ -70,9 +70,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(t.in.sim.groupWrongly(list))
 }
 
-// list lists PodGroups. A process that is dead is answered at once: upstream's plugin has
-// the informer of pods wait for its first list, for as long as it takes, and does not
-// hear that all is over.
+// list lists PodGroups. A dead process gets an answer at once, because upstream's plugin
+// blocks the informer of pods until its first list succeeds, and ignores the end of its
+// context.
 func (t transport) list(ctx context.Context) (kruntime.Object, error) {
 	if t.in.isDead() {
 		return t.in.api.listed(t.in.api.groups, "", "")
@@ -80,7 +80,7 @@ func (t transport) list(ctx context.Context) (kruntime.Object, error) {
 	return reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.List(ctx, metav1.ListOptions{})
 }
 
-// watch opens a watch whose events are written as they come.
+// watch opens a watch and writes its events as they come.
 func (t transport) watch(r *http.Request, o metav1.ListOptions) (*http.Response, error) {
 	w, err := reader[*v1alpha1.PodGroupList]{t.in, t.in.api.groups, ""}.Watch(r.Context(), o)
 	if err != nil {
@@ -118,7 +118,8 @@ func answer(o any) (*http.Response, error) {
 	return response(http.StatusOK, io.NopCloser(bytes.NewReader(raw))), err
 }
 
-// refused is the answer that an error is; one that is no answer is that of the network.
+// refused turns an error into an answer; an error that is no answer is returned as a
+// network error.
 func refused(err error) (*http.Response, error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -137,24 +138,25 @@ func response(code int, body io.ReadCloser) *http.Response {
 	}
 }
 
-// Upstream's plugin keeps two things for a while, each with a goroutine that goes on
-// until the collector of garbage ends it. That is not in the bubble, where time is
-// virtual, and may not touch what is.
+// Upstream's plugin has two caches, each with a goroutine that goes on until the garbage
+// collector ends it. The collector is not in the bubble, where time is virtual, and may
+// not touch its channels.
 
-// janitor is that of go-cache, which shows it to nobody.
+// janitor is the private type of go-cache.
 type janitor struct {
 	interval time.Duration
 	stop     chan bool
 }
 
-// janitors takes those of a plugin away from the collector; whoever calls ends them.
+// janitors removes the finalizers that would end a plugin's janitors; the caller has to
+// end them.
 func janitors(plugin fwk.Plugin) []*janitor {
 	theirs := reflect.ValueOf(plugin.(*podgroups.Plugin)).Elem().FieldByName("upstream").Elem()
 	manager := theirs.Elem().FieldByName("pgMgr").Elem().Elem()
 	var out []*janitor
 	for _, field := range []string{"permittedPG", "backedOffPG"} {
 		kept := manager.FieldByName(field)
-		runtime.SetFinalizer((*byte)(kept.UnsafePointer()), nil) // of whatever begins there
+		runtime.SetFinalizer((*byte)(kept.UnsafePointer()), nil) // of the object that begins there
 		out = append(out, (*janitor)(kept.Elem().FieldByName("cache").Elem().FieldByName("janitor").UnsafePointer()))
 	}
 	return out

@@ -19,11 +19,11 @@ type stream struct {
 	namespace, fieldSelector string
 	watcher                  *watch.ProxyWatcher
 	out                      chan watch.Event
-	next                     int   // index of the event that is next
-	told                     int64 // version up to which everything was told, or need not be
+	next                     int   // index of the next event
+	told                     int64 // version up to which all events were sent, or need not be
 
-	// What goes wrong with it. late holds back all that happens; again repeats the
-	// last event once; cut ends the watch.
+	// Faults of the stream: late delays all events; again repeats the last event once;
+	// cut ends the watch.
 	late, again, cut bool
 	last             *watch.Event
 }
@@ -52,7 +52,7 @@ func (a *apiServer) watch(of *instance, k *kind, namespace string, o metav1.List
 	return s.watcher, nil
 }
 
-// serve feeds a stream until it is cut or has no listener.
+// serve feeds a stream until it is cut or its listener is gone.
 func (a *apiServer) serve(s *stream) {
 	defer close(s.out)
 	defer a.forget(s)
@@ -77,7 +77,7 @@ func (a *apiServer) serve(s *stream) {
 	}
 }
 
-// nextOf takes the next event of a stream. Without one it returns what to wait
+// nextOf returns the next event of a stream. Without one it returns a channel to wait
 // for; nil when the stream is over.
 func (a *apiServer) nextOf(s *stream) (event watch.Event, ok bool, more chan struct{}) {
 	a.mu.Lock()
@@ -115,14 +115,14 @@ func (a *apiServer) forget(s *stream) {
 	}
 }
 
-// knows is the version up to which a scheduler was told of a kind, by all watches that it
-// has of it. It is 0 while one of them is missing: it is unknown since when. The caller
-// holds the lock.
+// knows returns the version up to which a scheduler has seen a kind in all its watches of
+// it. It is 0 while one of them is missing, because the time of the gap is unknown. The
+// caller holds the lock.
 func (a *apiServer) knows(of *instance, k *kind) int64 {
 	told, missing := int64(math.MaxInt64), 1
 	switch k {
 	case a.configs:
-		missing = 2 // each ConfigMap is watched for itself
+		missing = 2 // each ConfigMap has its own watch
 	case a.groups:
 		missing = groupWatches
 	}
@@ -138,6 +138,6 @@ func (a *apiServer) knows(of *instance, k *kind) int64 {
 	return told
 }
 
-// compact makes watches that begin at an earlier version fail, so that those who
-// were cut off miss what happened meanwhile. The caller holds the lock.
+// compact makes watches from an earlier version fail, so that a scheduler that was cut
+// off misses the changes meanwhile. The caller holds the lock.
 func (a *apiServer) compact(k *kind) { k.compacted = a.rv }

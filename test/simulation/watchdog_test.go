@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// watchdog looks, by the clock on the wall, whether a history goes on. Virtual time
-// stands still while a goroutine waits for a lock or loops, so a deadlock is not seen
-// from inside.
+// watchdog checks in real time whether a history goes on. Virtual time stands still while
+// a goroutine waits for a lock or loops, so a deadlock cannot be seen from inside the
+// bubble.
 type watchdog struct {
-	signs atomic.Int64               // of life
+	signs atomic.Int64               // signs of life
 	now   atomic.Pointer[simulation] // nil between histories
 }
 
@@ -26,7 +26,7 @@ func (w *watchdog) begin(s *simulation) { w.now.Store(s) }
 func (w *watchdog) end()                { w.now.Store(nil) }
 func (w *watchdog) alive()              { w.signs.Add(1) }
 
-// watch looks until the end of the program.
+// watch checks until the end of the program.
 func (w *watchdog) watch(patience time.Duration) {
 	last, since := int64(-1), time.Now()
 	for range time.Tick(patience / 20) {
@@ -39,7 +39,7 @@ func (w *watchdog) watch(patience time.Duration) {
 	}
 }
 
-// stuck tells that nothing goes on, and ends the program: there is no other way.
+// stuck reports a standstill, and ends the program, because there is no other way.
 func (s *simulation) stuck(patience time.Duration) {
 	step, told := s.at.Load(), []string{"(somebody holds the lock of this list, too)"}
 	if s.mu.TryLock() {
@@ -52,8 +52,8 @@ func (s *simulation) stuck(patience time.Duration) {
 	os.Exit(1)
 }
 
-// TestStandstillIsNoticed has the program run itself with two locks that are taken
-// in different orders.
+// TestStandstillIsNoticed runs the test binary with two locks that are taken in both
+// orders.
 func TestStandstillIsNoticed(t *testing.T) {
 	out, err := liveBeside(t, bugStandstill, "-patience", "3s")
 	if err == nil || !strings.Contains(out, "time does not go on") || !strings.Contains(out, "again: ") {
@@ -61,8 +61,8 @@ func TestStandstillIsNoticed(t *testing.T) {
 	}
 }
 
-// TestPanicTellsItsSeed has the program run itself with a panic in a goroutine of a
-// process, which cannot be recovered.
+// TestPanicTellsItsSeed runs the test binary with a panic in a goroutine of a process,
+// which cannot be recovered.
 func TestPanicTellsItsSeed(t *testing.T) {
 	out, err := liveBeside(t, bugPanic)
 	if err == nil || !strings.Contains(out, "panic: there is a bug") || !regexp.MustCompile(`\[running.*"?seed"?: "?[0-9]+`).MatchString(out) {
@@ -70,7 +70,7 @@ func TestPanicTellsItsSeed(t *testing.T) {
 	}
 }
 
-// liveBeside has the program run itself with a bug planted, which may be the end of it.
+// liveBeside runs the test binary with a planted bug that may end it.
 func liveBeside(t *testing.T, bug string, args ...string) (out string, err error) {
 	t.Helper()
 	program, err := os.Executable()

@@ -17,44 +17,44 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// witness stands between the store of one process and the watcher and the executor
-// around it. It remembers what the store was told, so that what the store decides
-// can be judged by that and by nothing that the store itself says; and it is where
-// bugs are planted.
+// witness stands between the store of one process and its callers, the watcher and the
+// executor. It records the calls to the store, so that decisions of the store are judged
+// by its inputs alone and not by its own answers. Bugs are planted here.
 type witness struct {
 	*store.Store
 	in *instance
 
-	mu sync.Mutex // taken before the store's; guards the rest
-	// pods is what the store was told of pods, nodes and cordoned of nodes.
+	mu sync.Mutex // taken before the store's lock; guards the fields below
+	// pods is the last update of each pod, nodes of each node, cordoned the unschedulable
+	// nodes.
 	pods     map[types.UID]store.Pod
 	nodes    map[string]resources.Vector
 	cordoned map[string]bool
-	// placed is what the store was told of by the steps of cycles: pods that have a
-	// node and are not known to be bound there, as they were then.
+	// placed is the placements by scheduling cycles: pods that have a node and are not
+	// known to be bound, as they were at the placement.
 	placed map[types.UID]store.Pod
-	// since is when a cycle gave a pod its node last.
+	// since is the time when a cycle last gave a pod its node.
 	since map[types.UID]time.Time
-	// due are the pods that may be deleted: those that the store said go, by asker. A
-	// call that is on its way may arrive much later.
+	// due are the pods that may be deleted: the victims that the store named, by asker. A
+	// delete that is in flight may arrive much later.
 	due map[types.UID]types.UID
-	// together is how many of the PodGroup of a pod had a place at a time, since it was
-	// given one itself; of pods that are not known to be bound.
+	// together is, for each placed pod that is not known to be bound, how many members of
+	// its PodGroup had a place at a time since its own placement.
 	together map[types.UID]int
-	// lodged is what cycles gave pods that are not known to be bound, of both profiles.
+	// lodged is the placements of pods that are not known to be bound, of both profiles.
 	lodged map[types.UID]lodging
-	// gaveBack is when one of them turned out to use less than that, or nothing; zero for
-	// not since a pod asked.
+	// gaveBack is when a lodged pod turned out to use less than its placement, or
+	// nothing; zero if that has not happened since strandBeside last looked.
 	gaveBack time.Time
 
 	claimed []claimed               // plans as they were made
-	budgets map[string]store.Budget // as they were told
-	// lost is when an asker last lost room that pods had been deleted for.
+	budgets map[string]store.Budget // as passed to the store
+	// lost is when an asker last lost room for which pods had been deleted.
 	lost map[types.UID]time.Time
 
-	minMember int // of the PodGroup of the asker that is judged; 0 if that is not known
+	minMember int // of the asker's PodGroup that is judged; 0 if it is not known
 
-	planted // what a planted bug has to remember
+	planted // state of a planted bug
 }
 
 var _ process.Witness = &witness{}
@@ -66,7 +66,7 @@ func newWitness(in *instance, s *store.Store) *witness {
 	}
 }
 
-// Upsert passes on what is said of a pod.
+// Upsert passes an update of a pod on.
 func (w *witness) Upsert(p store.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,10 +85,10 @@ func (w *witness) Upsert(p store.Pod, now time.Time) {
 	}
 }
 
-// Delete passes on that a pod is gone.
+// Delete passes the deletion of a pod on.
 func (w *witness) Delete(uid types.UID, now time.Time) { w.gone(uid, now, w.Store.Delete) }
 
-// Lost passes on that a pod is gone that was last seen without a node.
+// Lost passes on that a pod last seen without a node is gone.
 func (w *witness) Lost(uid types.UID, now time.Time) {
 	w.gone(uid, now, func(uid types.UID, now time.Time) {
 		w.gaveBack = now
@@ -114,7 +114,7 @@ func (w *witness) goes(uid types.UID) {
 	delete(w.lodged, uid)
 }
 
-// UpsertNode passes on what a node has.
+// UpsertNode passes an update of a node on.
 func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *witness) UpsertNode(name string, allocatable resources.Vector, now time
 	w.Store.UpsertNode(name, allocatable, now)
 }
 
-// SetNodeSchedulable passes on whether a node takes pods.
+// SetNodeSchedulable passes on whether a node is schedulable.
 func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func (w *witness) SetNodeSchedulable(name string, ok bool, now time.Time) {
 	w.Store.SetNodeSchedulable(name, ok, now)
 }
 
-// DeleteNode passes on that a node is gone.
+// DeleteNode passes the deletion of a node on.
 func (w *witness) DeleteNode(name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +139,7 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 	w.Store.DeleteNode(name, now)
 }
 
-// UpsertBudget passes on what is said of a PodDisruptionBudget.
+// UpsertBudget passes an update of a PodDisruptionBudget on.
 func (w *witness) UpsertBudget(b store.Budget, now time.Time) {
 	w.in.api.mu.Lock()
 	defer w.in.api.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *witness) UpsertBudget(b store.Budget, now time.Time) {
 	w.Store.UpsertBudget(b, now)
 }
 
-// DeleteBudget passes on that a PodDisruptionBudget is gone.
+// DeleteBudget passes the deletion of a PodDisruptionBudget on.
 func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *witness) DeleteBudget(namespace, name string, now time.Time) {
 	w.Store.DeleteBudget(namespace, name, now)
 }
 
-// TakeWork hands out what is to be written.
+// TakeWork hands out the writes that are due.
 func (w *witness) TakeWork() []store.Work {
 	work := w.Store.TakeWork()
 	for i := range work {
@@ -176,7 +176,7 @@ func (w *witness) TakeWork() []store.Work {
 	return work
 }
 
-// Commit judges what the store lets happen.
+// Commit judges the plan that the store commits.
 func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]store.Victim, reasons.Reason) {
 	minMember := w.in.sim.minMember(asker)
 	w.mu.Lock()
@@ -211,7 +211,7 @@ func (w *witness) Commit(asker types.UID, inPermit []types.UID, now time.Time) (
 	return going, why
 }
 
-// assumed is told of a pod that a cycle has given a node; the caller holds mu.
+// assumed records that a cycle has given a pod a node; the caller holds mu.
 func (w *witness) assumed(pod *corev1.Pod, node string) {
 	p, known := w.pods[pod.UID]
 	if !known || p.Node != "" || p.Foreign {
@@ -222,7 +222,7 @@ func (w *witness) assumed(pod *corev1.Pod, node string) {
 	w.countTogether(&p)
 }
 
-// forgotten is told that a cycle has failed after all; the caller holds mu.
+// forgotten records that a cycle has failed; the caller holds mu.
 func (w *witness) forgotten(pod *corev1.Pod) {
 	delete(w.placed, pod.UID)
 	delete(w.together, pod.UID)
@@ -232,13 +232,13 @@ func (w *witness) forgotten(pod *corev1.Pod) {
 	}
 }
 
-// mirrored is a pod as the store has to have it.
+// mirrored is a pod as the store must have it.
 type mirrored struct {
 	store.Pod
 	binding bool // it is not known to be bound
 }
 
-// mirror is every pod that uses a node.
+// mirror returns every pod that uses a node.
 func (w *witness) mirror() []mirrored {
 	var out []mirrored
 	for uid, p := range w.pods {
@@ -255,16 +255,16 @@ func (w *witness) mirror() []mirrored {
 	return out
 }
 
-// checkReserve finds fault with a pod that was given a node that is held for others.
+// checkReserve finds a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
 	if pass := holds.MayUse(node, pod.UID, owners.RequiredNode(pod) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }
 
-// checkQuota finds fault with a pod that was given a node and takes a queue over the max
-// of the configuration in force, by what the store was told: unlike where a bind is
-// judged, nothing happens in between. The caller holds mu.
+// checkQuota finds a pod that was given a node and takes a queue over the max of the
+// configuration in force, by the calls to the store. Unlike for a bind, no event happens
+// between decision and check. The caller holds mu.
 func (w *witness) checkQuota(uid types.UID, spec *config.Spec) {
 	p, known := w.pods[uid]
 	if !known || p.Foreign || p.Node != "" || spec != w.Spec() {

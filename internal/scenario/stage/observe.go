@@ -14,10 +14,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Outcome is what was decided about an asker, read from what happened to pods
-// since it came. Every pod that was removed counts as a victim. Where nothing
-// happened, its condition PodScheduled says the node whose leaving pods it waits for, or
-// the rule by which it is refused.
+// Outcome is what was decided about an asker, read from what happened to pods since it
+// came. Every pod that was removed counts as a victim. Where nothing happened, its
+// condition PodScheduled says the node on which it waits for leaving pods, or the rule by
+// which it is refused.
 func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 	out := scenario.Outcome{Asker: asker, Kind: victims.Refuse}
 	for _, event := range seen {

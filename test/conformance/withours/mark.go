@@ -9,9 +9,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Mark is the environment variable that names a file to be made when a scheduler with
-// our plugins is: a suite whose run leaves none had upstream's schedulers only, and its
-// verdicts say nothing.
+// Mark is the environment variable that names a file, which is created when a scheduler
+// with our plugins is created. A run of a suite that leaves no such file had upstream's
+// schedulers only, and its verdicts say nothing about our plugins.
 const Mark = "CONFORMANCE_MARK"
 
 // marked makes a plugin, and the file.

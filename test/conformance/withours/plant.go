@@ -13,11 +13,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
-// Planted is the environment variable that plants a bug into one of our plugins, to
-// show that the suites notice: Order turns the order of the queue round, Hold
-// keeps all pods off all nodes as if they were held, Nominated keeps those that are
-// nominated off their nodes, and Victims whoever would have room only without some of the
-// pods that are there.
+// Planted is the environment variable that plants a bug into one of our plugins, to show
+// that the suites notice: Order turns the order of the queue round, Hold keeps all pods
+// off all nodes as if they were held, Nominated keeps those that are nominated off their
+// nodes, and Victims those that would have room only without some of the pods that are
+// there.
 const (
 	Planted   = "CONFORMANCE_PLANT"
 	Order     = "order"

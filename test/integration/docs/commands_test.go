@@ -49,9 +49,10 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// inTurn are the commands in the order in which they are run: as the pages have them, then
-// those that take the ground from under the others, then the long ones. Those last longer
-// than the stage does, whose events end after an hour, as does the time of its victims.
+// inTurn are the commands in the order in which they are run: as the pages have them,
+// then those that take the ground from under the others, then the long ones. The long
+// ones last longer than the stage: its events expire after an hour, and so does the grace
+// period of its victims.
 func inTurn(commands []command) []command {
 	out := slices.Clone(commands)
 	turn := func(c command) int {
@@ -282,8 +283,8 @@ func goCommand(text string) error {
 	return nil
 }
 
-// testsExist looks for a test or benchmark in the directories whose name has what
-// stands behind -run.
+// testsExist looks in the directories for a test or benchmark with a name that matches
+// the argument of -run.
 func testsExist(dirs []string, name string) error {
 	return declared(dirs, name, `(?m)^func (Test|Benchmark)?\w*`+name)
 }

@@ -134,7 +134,7 @@ func tally(commands []command) (counts map[kind]int, wrong []string) {
 }
 
 // TestKinds compares how many commands are not run as they are written with what
-// docs/nightly.md says of each kind: another one is for somebody to decide.
+// docs/nightly.md says of each kind: a new one needs a decision.
 func TestKinds(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(suite.root, "docs", "nightly.md"))
 	if err != nil {

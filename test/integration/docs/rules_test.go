@@ -37,8 +37,8 @@ type rule struct {
 	root, clone, long bool
 	// registry starts a registry, and has it take the place of the one of the pages.
 	registry bool
-	// kubelet starts one for the node of cluster/front, whose port is KUBELET in before; port
-	// 9080 of this machine is any that is free.
+	// kubelet starts a kubelet for the node of cluster/front; its port is KUBELET in
+	// before. Port 9080 of this machine is any free one.
 	kubelet bool
 	// node is true for what is done on a node: directory /etc/kubernetes is one of the
 	// test, with upstream's static pod and ours beside it.
@@ -61,8 +61,8 @@ left=$(grep paddock-scheduler <<< "$all" || true)
 if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 `
 
-// migrated makes the cluster what it is when somebody has come from YuniKorn: a chart has
-// made its Service, and the overlay leaves that alone.
+// migrated makes the cluster what it is after a migration from YuniKorn: a chart has made
+// its Service, and the overlay leaves that alone.
 const migrated = `kubectl -n yunikorn delete service yunikorn-service --ignore-not-found
 mkdir -p yunikorn-chart/templates
 cp yunikorn-service.yaml yunikorn-chart/templates
@@ -85,8 +85,8 @@ const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o na
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.ports[*].port}') == "9080 10259" ]]
 [[ -z $(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.spec.template.metadata.labels.app}') ]]`
 
-// readerMayRead waits until the API server says so of who reads REST: a refusal is
-// remembered for ten seconds.
+// readerMayRead waits until the API server confirms the rights of the user that reads
+// REST: a refusal is remembered for ten seconds.
 const readerMayRead = `until kubectl auth can-i get /paddock/ws/v1/partitions --as=system:serviceaccount:monitoring:reader; do sleep 0.2; done`
 
 // readerElsewhere is why the reader is let in before a command.
@@ -136,7 +136,7 @@ const replaced = taken + "cp static-pod.yaml /etc/kubernetes/manifests/kube-sche
 
 const simulated = "the nodes are simulated: no process runs in a pod there"
 
-// hasPods waits until the Deployment has pods; nobody has placed them.
+// hasPods waits until the Deployment has pods; they need not be placed.
 const hasPods = restore + `
 until [[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]; do sleep 0.2; done`
 
@@ -158,8 +158,8 @@ done`
 // unready takes these pods away; others come in their place.
 const unready = "kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --wait=false"
 
-// onFront has a pod of the Deployment run on a node whose kubelet is one of the test.
-// The Deployment is made anew, for pods of one that another page changed may linger.
+// onFront makes a pod of the Deployment run on a node with a kubelet of the test. The
+// Deployment is made anew, because pods of one that another page changed may linger.
 const onFront = "kubectl -n yunikorn delete deployment paddock-scheduler --ignore-not-found\n" +
 	"kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --force\n" + hasPods + `
 kubectl apply -f - <<< '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "front"}, "spec": {"unschedulable": true}}'

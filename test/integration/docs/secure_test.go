@@ -15,9 +15,9 @@ import (
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
-// startSecure starts another scheduler, a standby of the first one, that answers over
-// TLS and asks the API server who reads. ca.crt is what its certificate is signed by; it
-// is for the name of the Service and for this machine.
+// startSecure starts another scheduler, a standby of the first one, that answers over TLS
+// and authenticates readers with the API server. ca.crt has signed its certificate, which
+// is valid for the name of the Service and for this machine.
 func startSecure(ctx context.Context, bin string) error {
 	const service = "yunikorn-service.yunikorn.svc"
 	certificate, key, err := certutil.GenerateSelfSignedCertKey(service, []net.IP{net.IPv4(127, 0, 0, 1)}, nil)

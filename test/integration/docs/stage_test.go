@@ -19,12 +19,13 @@ import (
 // patience is how long the cluster may take to become what the pages describe.
 const patience = 3 * time.Minute
 
-// patient are the flags of the schedulers: on a machine that stalls, as under the commands
-// that compile, the one that leads is not to lose its lease, and with that its life.
+// patient are the flags of the schedulers: on a machine that stalls, for example under
+// commands that compile, the leader must not lose its lease, because it would exit.
 var patient = []string{"--v=2", "--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s"}
 
-// stage starts the scheduler and makes what testdata/stage has, file by file. Their
-// first lines say who is deleted before, and what has to come true before the next one:
+// stage starts the scheduler and makes what testdata/stage has, file by file. The first
+// lines of a file name the pod to delete before it is applied, and the explanation to
+// wait for before the next one:
 //
 //	# delete NAMESPACE/POD
 //	# await NAMESPACE/POD TEXT of its explanation
@@ -41,7 +42,7 @@ func stage(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	// The pages ask the first one: what it decides a standby does not know.
+	// The pages ask the first scheduler, because a standby does not know its decisions.
 	const leads = `until [[ -n $(kubectl -n kube-system get lease paddock-scheduler -o jsonpath='{.spec.holderIdentity}' --ignore-not-found) ]]; do sleep 0.2; done`
 	if _, err := shell(ctx, leads, 0, setting{}); err != nil {
 		return fmt.Errorf("nobody leads: %w", err)
@@ -64,7 +65,7 @@ func stage(ctx context.Context, bin string) error {
 	return nil
 }
 
-// play applies a file and waits for what it says.
+// play applies a file and waits as its first lines say.
 func play(ctx context.Context, file string) error {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -135,7 +136,7 @@ func errorsOf(errs ...error) error {
 // run runs a command of the stage.
 func run(c *exec.Cmd) error {
 	c.Dir, c.Env = suite.work, suite.env
-	// The lookup was made with the PATH of the test.
+	// The command was looked up with the PATH of the test.
 	c.Path = filepath.Join(suite.work, ".path", c.Args[0])
 	c.Err = nil
 	if text, err := c.CombinedOutput(); err != nil {
@@ -144,8 +145,8 @@ func run(c *exec.Cmd) error {
 	return nil
 }
 
-// freeAddress is an address nobody listens on, most likely; outside of the range
-// from which the kernel takes the local ends of connections.
+// freeAddress is an address on which, most likely, no process listens; it is outside of
+// the range from which the kernel takes the local ends of connections.
 func freeAddress() string {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 30000+rand.IntN(2000))

@@ -62,7 +62,7 @@ const (
 // total is what pprof says that the stacks it shows add up to; a zero has no unit.
 var total = regexp.MustCompile(`Showing nodes accounting for (?:([\d.]+)s|0),`)
 
-// sampled are the seconds of a profile whose stacks the arguments choose, 0 if they
+// sampled are the seconds of a profile in stacks that the arguments choose, 0 if they
 // choose none.
 func sampled(ctx context.Context, binary, profile string, choose ...string) (float64, error) {
 	args := append([]string{"tool", "pprof", "-top", "-unit=s", "-nodefraction=0", "-edgefraction=0"}, choose...)
@@ -89,9 +89,9 @@ func accounted(out []byte) (float64, error) {
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-// profiles are the files of one run: CPU time, waiting for locks by who held them,
-// and waiting for anything by who waited. The last has every wait of 10 us and more,
-// and shorter ones by chance, weighted.
+// profiles are the files of one run: CPU time, waiting for locks by holder, and all
+// waiting by waiter. The last has every wait of 10 us and more, and shorter ones by
+// chance, weighted.
 type profiles struct{ binary, cpu, mutex, block string }
 
 // ours says what part of the CPU time of the scheduling goroutine has a function of
