@@ -46,7 +46,7 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 		{"TestPace", "TestHaste", "test/integration has no TestHaste"},
 		{"d6_single.txt", "d6_multiple.txt", "pkg/victims/required/testdata/d6_single.txt is not on the page"},
 		{"required_delay.txt", "required.txt", "pkg/queues/store/testdata/required_delay.txt is not on the page"},
-		{"| D8 nobody", "| Nobody", "rule D8 is not on the page"},
+		{"| D8 no victim", "| No victim", "rule D8 is not on the page"},
 		{"| 3-5 |", "| 3 and 5 |", "laws 3 and 5 are there 0 times"},
 		{"| 2-5 | `pairs/law2_law5` |", "| 2-5 |  |", "of laws 2 and 5 nothing is said"},
 		{"| 6-7 | `pairs/law6_law7` |", "| 6-7 | `pairs/law5_law6` |", "laws 6 and 7 have a story that is not named"},
