@@ -32,6 +32,11 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report store
 	if report.Demand == store.DemandBeyond {
 		reason, message = DemandReason(report.Reason)
 	}
+	for _, c := range pod.Status.Conditions { // the message of the cycle says more than the one here
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == reason {
+			return nil
+		}
+	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
 		"status": map[string]any{"conditions": []any{map[string]any{

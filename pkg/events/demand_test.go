@@ -36,6 +36,10 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				before := before
+				if before.Reason == c.reason {
+					before.Reason = "SchedulingGated"
+				}
 				p := newPod("p", before)
 				p.ResourceVersion = "7"
 				d := newDesk(t, p)
@@ -62,6 +66,22 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTellDemandKeepsTheMessageOfTheCycle: where the condition has the reason already,
+// nothing is written. What the cycle found is not replaced by the quota alone.
+func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("p", corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "0/3 nodes; no node is asked for: OverMax",
+		}))
+		if err := d.Tell(t.Context(), demandOf("p", store.DemandBeyond, overMax("queue root.a is full"))); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(d.patches()); n != 0 {
+			t.Errorf("%d patches, want none", n)
+		}
+	})
 }
 
 // TestTellDemandLeavesBoundPodsAlone: what a binding has written stays.

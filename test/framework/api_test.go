@@ -3,6 +3,7 @@ package framework_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -160,6 +161,9 @@ func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error
 	pod := &corev1.Pod{}
 	if err := json.Unmarshal(after, pod); err != nil {
 		return nil, err
+	}
+	if pod.ResourceVersion != old.ResourceVersion || pod.UID != old.UID {
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), old.Name, errors.New("the patch is for another version of the pod"))
 	}
 	if a.patched != nil {
 		a.patched(pod)

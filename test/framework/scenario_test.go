@@ -204,8 +204,8 @@ func (p *play) born(pod *corev1.Pod, name string, age time.Duration) *corev1.Pod
 func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
 	switch as.Protection {
 	case victims.Leaving:
-		long := int64(3600)
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(time.Hour)}, &long
+		long := int64(500) // shorter than reservationTimeout; longer ones count as leaving for no plan
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(500 * time.Second)}, &long
 	case victims.DaemonSet:
 		yes := true
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "uid-of-daemonset", Controller: &yes}}

@@ -234,7 +234,7 @@ func (p *playhouse) bear(g generation) (same bool, err error) {
 	for _, x := range g.pods {
 		pod := g.stage.Pod(x)
 		if x.Protection == victims.Leaving {
-			long := int64(3600)
+			long := int64(500)
 			pod.Spec.TerminationGracePeriodSeconds = &long
 		}
 		created, err := api.Create(p.Context(), pod, metav1.CreateOptions{})

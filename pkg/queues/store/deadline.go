@@ -28,39 +28,30 @@ func (s *Store) nextMoved() bool {
 
 func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
-	if due := s.askingDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if due := s.stirredDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if due := s.lostDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
+	next = earliest(next, s.askingDue(), s.stirredDue(), s.lostDue())
 	return next, !next.IsZero()
 }
 
-// nextChore is the next deadline but for plans, which are made again and again
+// earliest returns the first of some times; zero means never.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// nextChore is the next deadline, without those of plans, which are made again and again
 // for pods that stay stuck.
 func (s *Store) nextChore() (time.Time, bool) {
-	var next time.Time
+	next := earliest(s.holdsDue(), s.placingDue(), s.capacity.due, s.nodeBound.due())
 	if p, ok := s.deadlines.First(); ok {
-		next = p.deadline
+		next = earliest(next, p.deadline)
 	}
-	if due := s.holdsDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if due := s.placingDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if due := s.capacity.due; !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if due := s.nodeBound.due(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
-	}
-	if len(s.emptied) > 0 && (next.IsZero() || s.sweepAt.Before(next)) {
-		next = s.sweepAt
+	if len(s.emptied) > 0 {
+		next = earliest(next, s.sweepAt)
 	}
 	return next, !next.IsZero()
 }

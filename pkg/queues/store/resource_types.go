@@ -99,15 +99,8 @@ func (t *resourceTypes) forget(p *pod) { delete(t.partly, p.UID) }
 func (t *resourceTypes) check(pods map[types.UID]*pod) error {
 	partly := 0
 	for _, p := range pods {
-		for name := range p.Request.All() {
-			if !t.counts(name) {
-				return fmt.Errorf("pod %s/%s is charged %s, which does not count", p.Namespace, p.Name, name)
-			}
-		}
-		for name := range p.Uncounted.All() {
-			if t.counts(name) {
-				return fmt.Errorf("pod %s/%s requests %s, which counts, and is not charged for it", p.Namespace, p.Name, name)
-			}
+		if err := t.checkRequest(p); err != nil {
+			return err
 		}
 		if p.Uncounted.IsZero() {
 			continue
@@ -118,6 +111,21 @@ func (t *resourceTypes) check(pods map[types.UID]*pod) error {
 	}
 	if partly != len(t.partly) {
 		return fmt.Errorf("%d pods request types that do not count, %d are listed", partly, len(t.partly))
+	}
+	return nil
+}
+
+// checkRequest verifies that a pod is charged exactly for the types that count.
+func (t *resourceTypes) checkRequest(p *pod) error {
+	for name := range p.Request.All() {
+		if !t.counts(name) {
+			return fmt.Errorf("pod %s/%s is charged %s, which does not count", p.Namespace, p.Name, name)
+		}
+	}
+	for name := range p.Uncounted.All() {
+		if t.counts(name) {
+			return fmt.Errorf("pod %s/%s requests %s, which counts, and is not charged for it", p.Namespace, p.Name, name)
+		}
 	}
 	return nil
 }
