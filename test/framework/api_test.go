@@ -28,17 +28,19 @@ import (
 type podAPI struct {
 	mu     sync.Mutex
 	pods   map[types.NamespacedName]*corev1.Pod
-	events []watch.Event // all there ever were; resource version i+1 is events[i]
+	events []watch.Event // all events so far; resource version i+1 is events[i]
 	more   chan struct{} // closed and replaced with every event
 
-	// apart has lists decoded from bytes, so that readers share no memory with the API
-	// server.
+	// apart makes lists be decoded from bytes, so that readers share no memory with the
+	// API server.
 	apart bool
-	// bind, where set, is asked before a pod is bound; its error is the answer.
+	// bind, if set, is called before a pod is bound; the API server answers with its
+	// error.
 	bind func(pod *corev1.Pod, node string) error
-	// stays, where set, tells of a pod that is being deleted whether it takes its time.
+	// stays, if set, tells whether a pod that is being deleted stays for its grace
+	// period.
 	stays func(pod *corev1.Pod) bool
-	// patched, where set, is told of patched pods before any watcher.
+	// patched, if set, gets patched pods before any watcher.
 	patched func(pod *corev1.Pod)
 }
 
@@ -90,17 +92,17 @@ func (a *podAPI) list() *corev1.PodList {
 		}
 		list.Items = append(list.Items, *pod)
 	}
-	slices.SortFunc(list.Items, func(p, q corev1.Pod) int { // oldest version first, as the tests made them
+	slices.SortFunc(list.Items, func(p, q corev1.Pod) int { // oldest version first, in the order in which the tests made them
 		return cmp.Or(len(p.ResourceVersion)-len(q.ResourceVersion), cmp.Compare(p.ResourceVersion, q.ResourceVersion))
 	})
 	return list
 }
 
-// decoded is a pod as it comes over the network.
+// decoded returns a pod as it is after a trip over the network.
 func decoded(pod *corev1.Pod) *corev1.Pod {
 	data, err := pod.Marshal()
 	if err != nil {
-		panic(err) // of a pod that we made
+		panic(err) // encoding a pod that we made
 	}
 	out := &corev1.Pod{}
 	if err := out.Unmarshal(data); err != nil {
@@ -109,7 +111,7 @@ func decoded(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// put notes a new version of a pod, which must not be changed any more.
+// put records a new version of a pod, which must not be changed afterwards.
 func (a *podAPI) put(pod *corev1.Pod, event watch.EventType) {
 	pod.ResourceVersion = strconv.Itoa(len(a.events) + 1)
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
@@ -172,7 +174,7 @@ func (a *podAPI) patch(action clienttesting.PatchActionImpl) (*corev1.Pod, error
 	return pod, nil
 }
 
-// end begins to delete a pod.
+// end begins the deletion of a pod.
 func (a *podAPI) end(name types.NamespacedName) error {
 	old, err := a.get(name)
 	if err != nil {
@@ -199,7 +201,7 @@ func (a *podAPI) remove(name types.NamespacedName) error {
 	return nil
 }
 
-// create adds pods as a client would.
+// create adds pods, as a client would.
 func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	a.mu.Lock()
@@ -212,7 +214,7 @@ func (a *podAPI) create(t testing.TB, pods ...*corev1.Pod) {
 	}
 }
 
-// delete takes pods away at once, as with a grace period of 0.
+// delete removes pods at once, as with a grace period of 0.
 func (a *podAPI) delete(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	a.mu.Lock()
@@ -231,8 +233,8 @@ func (a *podAPI) pod(namespace, name string) *corev1.Pod {
 	return a.pods[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// refuse has a kubelet refuse a pod. The scheduler's watch has no pods that failed: it tells
-// that the pod is gone, as it was before.
+// refuse makes the kubelet reject a pod. The scheduler's watch has no failed pods: it
+// reports the pod as deleted, in its last state.
 func (a *podAPI) refuse(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -243,7 +245,7 @@ func (a *podAPI) refuse(name string) {
 	a.pods[key] = failed
 }
 
-// watch serves one watcher from the version it names.
+// watch serves one watcher from the version that it names.
 func (a *podAPI) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	from := 0
 	if w, ok := action.(clienttesting.WatchActionImpl); ok && w.ListOptions.ResourceVersion != "" {

@@ -44,7 +44,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetLogger(klog.Logger{}) // upstream reports every pod that fits nowhere
+	klog.SetLogger(klog.Logger{}) // upstream logs every pod that fits no node
 	metrics.Register()
 	// A bubble of synctest has its own clock and its own goroutines. The goroutine behind
 	// the signal that upstream listens for belongs to the whole program and must not
@@ -59,32 +59,32 @@ func TestMain(m *testing.M) {
 type options struct {
 	queues string // queues.yaml
 	window int    // of the store; 0 is the default
-	// largest is what the window may grow to; 0 is window.
+	// largest is the size to which the window may grow; 0 is window.
 	largest int
 	// backoff is the first back-off in seconds; the longest is ten times that.
 	backoff int
-	// registry replaces plugins of ours, to plant a bug.
+	// registry replaces some of our plugins, to plant a bug.
 	registry frameworkruntime.Registry
-	// defaultPreemption enables upstream's preemption for pods of queues, too. The
-	// command refuses to run like that.
+	// defaultPreemption enables upstream's preemption also for pods of queues. The
+	// command refuses to run with that configuration.
 	defaultPreemption bool
-	// before, where set, fills the cluster before the scheduler starts.
+	// before, if set, fills the cluster before the scheduler starts.
 	before func(c *cluster)
-	// stock leaves all of our plugins out.
+	// stock leaves out all our plugins.
 	stock bool
-	// rest is where REST is; empty for nowhere.
+	// rest is the address of REST; empty for none.
 	rest string
 	// strict is argument strictGuarantee.
 	strict bool
-	// daemonsInDefault makes room for DaemonSet pods of default-scheduler, too.
+	// daemonsInDefault makes room also for DaemonSet pods of default-scheduler.
 	daemonsInDefault bool
 	// extenders is the list of extenders in the configuration, as YAML; empty for none.
 	extenders string
-	// disturb is a Reserve plugin after ours that fails when it returns an error.
+	// disturb is called in a Reserve plugin after ours, which fails with its error.
 	disturb func(pod *corev1.Pod) error
 }
 
-// cluster is a scheduler at work on an API server that is a map.
+// cluster is a running scheduler and its API server in memory.
 type cluster struct {
 	t         testing.TB
 	client    *fake.Clientset
@@ -94,8 +94,8 @@ type cluster struct {
 	handle    fwk.Handle
 	store     *store.Store
 	scheduler *scheduler.Scheduler
-	stop      func() // stops everything and waits for it
-	// queuesFile is queues.yaml, which may be written anew.
+	stop      func() // stops all goroutines and waits for them
+	// queuesFile is the path of queues.yaml, which tests may rewrite.
 	queuesFile string
 }
 
@@ -115,7 +115,7 @@ func start(t testing.TB, o options) *cluster {
 	factory := scheduler.NewInformerFactory(client, 0)
 	sched, err := scheduler.New(ctx, client, factory, nil, func(string) events.EventRecorder { return c.probe },
 		scheduler.WithProfiles(cfg.Profiles...),
-		scheduler.WithPodInitialBackoffSeconds(int64(o.backoff)), // 0 is not for users, but exact
+		scheduler.WithPodInitialBackoffSeconds(int64(o.backoff)), // 0 is no value for users, but is exact
 		scheduler.WithPodMaxBackoffSeconds(int64(10*o.backoff)),
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithFrameworkOutOfTreeRegistry(c.registry(o)))
@@ -277,13 +277,13 @@ func (c *cluster) eventually(what string, holds func() bool) {
 	}
 }
 
-// addNodes adds equal nodes: cpu in cores, and room for as many pods.
+// addNodes adds equal nodes: cpu in cores, and the same number of pods.
 func (c *cluster) addNodes(n int, cores int64) {
 	c.t.Helper()
 	c.addMoreNodes(0, n, cores)
 }
 
-// addMoreNodes adds nodes beside those there are.
+// addMoreNodes adds nodes beside the existing ones.
 func (c *cluster) addMoreNodes(have, n int, cores int64) {
 	c.t.Helper()
 	for i := have; i < have+n; i++ {
@@ -301,10 +301,10 @@ func (c *cluster) addMoreNodes(have, n int, cores int64) {
 	}
 }
 
-// epoch is when the first pod of a test was made.
+// epoch is the creation time of the first pod of a test.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// pod is a pending pod of the profile: one core, made so many seconds after epoch.
+// pod is a pending pod of the profile: one core, created so many seconds after epoch.
 func pod(profile, name string, second int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -34,9 +34,9 @@ func requiring(p *corev1.Pod, node string) *corev1.Pod {
 	return p
 }
 
-// rollOut has a DaemonSet get a pod onto each of so many full nodes at once, where
-// the victims end one node after the other, and returns how many cycles its pods
-// had on average.
+// rollOut makes a DaemonSet get a pod onto each of so many full nodes at once, where the
+// victims end on one node after the other, and returns the average number of cycles per
+// pod.
 func rollOut(t *testing.T, profile string, nodes int) float64 {
 	t.Helper()
 	var cycles int
@@ -44,7 +44,7 @@ func rollOut(t *testing.T, profile string, nodes int) float64 {
 		c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true, before: func(c *cluster) { c.addNodes(nodes, 1) }})
 		defer func() {
 			c.stop()
-			time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+			time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 		}()
 		c.api.stays = func(*corev1.Pod) bool { return true }
 		pass := func(d time.Duration) {
@@ -83,9 +83,9 @@ func rollOut(t *testing.T, profile string, nodes int) float64 {
 	return float64(cycles) / float64(nodes)
 }
 
-// TestRollOutOverManyNodes checks that what a pod of a DaemonSet costs does not grow
-// with the number of nodes that wait like its own: what happens on the others is
-// no reason to look at it.
+// TestRollOutOverManyNodes checks that the cost of a DaemonSet pod does not grow with the
+// number of other nodes that wait: events on other nodes do not make the scheduler try
+// it.
 func TestRollOutOverManyNodes(t *testing.T) {
 	for _, profile := range []string{managed, other} {
 		few, many := rollOut(t, profile, 5), rollOut(t, profile, 40)

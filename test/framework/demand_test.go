@@ -33,7 +33,7 @@ partitions:
     - {name: free}
 `
 
-// wanted watches which pods the API server shows as unschedulable, at every write.
+// wanted records, at every write, which pods the API server shows as unschedulable.
 type wanted struct {
 	mu   sync.Mutex
 	now  map[types.UID]bool
@@ -58,7 +58,7 @@ func (w *wanted) count() int {
 	return len(w.now)
 }
 
-// asksFor makes pods of so many cores each, of one application or of one each.
+// asksFor makes pods of so many cores each, all in one application or each in its own.
 func asksFor(n int, cores string, queue string, oneApp bool) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range n {
@@ -128,8 +128,8 @@ type alike struct {
 	Each corev1.Pod `json:"each"`
 }
 
-// compareWithAutoscalers compares pods, as an autoscaler sees them, with a file. The module
-// test/karpenter asks Karpenter's own predicate about the pods of that file.
+// compareWithAutoscalers compares pods, as an autoscaler sees them, with a file. The
+// module test/karpenter runs Karpenter's own predicate on the pods of that file.
 func (c *cluster) compareWithAutoscalers(t *testing.T, name string, pods []*corev1.Pod) {
 	t.Helper()
 	var seen []alike
@@ -180,7 +180,7 @@ func TestDemandFollowsAMaxThatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.eventually(fmt.Sprintf("nodes are wanted for %d pods", most), func() bool { return w.count() == most })
-		for i, p := range pods { // the first of the order
+		for i, p := range pods { // the first in the order
 			got := condition(c.api.pod(p.Namespace, p.Name), corev1.PodScheduled).Reason
 			if want := i < most; (got == corev1.PodReasonUnschedulable) != want {
 				t.Errorf("max %d: pod %d has reason %s", most, i, got)
@@ -198,12 +198,12 @@ func TestSmallPodRunsAlthoughALargerOneBeforeItFoundNoNode(t *testing.T) {
 	c.addMoreNodes(1, 1, 1)
 	c.api.create(t, small)
 	c.eventually("the small pod is bound", func() bool { return c.bound(small) })
-	// With 1 of 4 used, no node helps the large pod any more.
+	// With 1 of 4 used, no additional node helps the large pod any more.
 	c.eventually("no node is wanted", func() bool { return w.count() == 0 })
 }
 
-// TestConditionsOfAnEarlierProcessAreCorrected: what an earlier process, or a scheduler
-// without these plugins, has written is taken back.
+// TestConditionsOfAnEarlierProcessAreCorrected: conditions that an earlier process, or a
+// scheduler without these plugins, has written are corrected.
 func TestConditionsOfAnEarlierProcessAreCorrected(t *testing.T) {
 	c, w := startDemand(t, 1)
 	pods := asksFor(5, "1", "capped", true)

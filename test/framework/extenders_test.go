@@ -13,8 +13,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// deviceExtender refuses node-000 by each of its verbs: that node lacks a device of
-// which the API server does not know.
+// deviceExtender refuses node-000 by each of its verbs: that node lacks a device that the
+// API server does not know.
 func deviceExtender(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{}
 	switch r.URL.Path {
@@ -39,11 +39,12 @@ func deviceExtender(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// TestNoPodLeavesANodeThatAnExtenderRefuses: the extender is of the configuration, and
-// answers over HTTP. Its node has the victim that does least harm.
+// TestNoPodLeavesANodeThatAnExtenderRefuses: no pod is preempted on a node that an
+// extender refuses, even if the cheapest victim is there. The extender is in the
+// configuration, and answers over HTTP.
 func TestNoPodLeavesANodeThatAnExtenderRefuses(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(deviceExtender))
-	server.Config.SetKeepAlivesEnabled(false) // an idle connection would stop the time of the bubble
+	server.Config.SetKeepAlivesEnabled(false) // an idle connection would stop the clock of the bubble
 	server.Start()
 	defer server.Close()
 	for name, verbs := range map[string]string{"preempt and filter": "preemptVerb: preempt, filterVerb: filter", "filter": "filterVerb: filter"} {

@@ -47,8 +47,7 @@ func deployment(t *testing.T, file string) *appsv1.Deployment {
 	return nil
 }
 
-// replica is a pod as the Deployment makes them, of one of its revisions; an empty node
-// is for one that waits.
+// replica is a pod of one revision of the Deployment; a pod without node is pending.
 func replica(d *appsv1.Deployment, node, revision string) *corev1.Pod {
 	template := d.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
@@ -59,8 +58,8 @@ func replica(d *appsv1.Deployment, node, revision string) *corev1.Pod {
 	return pod
 }
 
-// where tells which nodes pass upstream's filters for a pod; a node with a tilde is one of
-// the control plane, with its taint.
+// where returns the nodes that pass upstream's filters for a pod; a node with a tilde is
+// one of the control plane, with its taint.
 func where(t *testing.T, pod *corev1.Pod, names []string, there []*corev1.Pod) []string {
 	t.Helper()
 	var nodes []*corev1.Node
@@ -112,8 +111,8 @@ func where(t *testing.T, pod *corev1.Pod, names []string, there []*corev1.Pod) [
 	return out
 }
 
-// apart compares where replicas may go with what the pages say: on each node that takes
-// them there is place for one, also while one of another revision is there.
+// apart compares the possible nodes of replicas with the documentation: each node that
+// takes them has room for one, also while one of another revision is there.
 func apart(t *testing.T, d *appsv1.Deployment) (wrong []string) {
 	t.Helper()
 	for _, c := range []struct{ nodes, there, want string }{
@@ -141,19 +140,20 @@ func apart(t *testing.T, d *appsv1.Deployment) (wrong []string) {
 	return wrong
 }
 
-// TestReplicasApart holds overlay ha against upstream's filters: never two replicas on one
-// node, and what that asks of an update.
+// TestReplicasApart checks overlay ha with upstream's filters: two replicas never share a
+// node. It also checks what an update needs for that.
 func TestReplicasApart(t *testing.T) {
 	d := deployment(t, "ha.yaml")
 	for _, text := range apart(t, d) {
 		t.Error(text)
 	}
-	// An update can go on only by taking a replica away first.
+	// An update can go on only by removing a replica first.
 	if r := d.Spec.Strategy.RollingUpdate; r == nil || r.MaxSurge.IntValue() != 0 || r.MaxUnavailable.IntValue() != 1 {
 		t.Errorf("the strategy is %+v, want no surge and one unavailable", d.Spec.Strategy)
 	}
 
-	// Spread with a skew of one, which counts the nodes there are, does not do it.
+	// A topology spread with a skew of one, which counts the existing nodes, does not
+	// ensure that.
 	planted := d.DeepCopy()
 	spec := &planted.Spec.Template.Spec
 	spec.Affinity = nil

@@ -17,12 +17,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// contested is a node that is full of pods of a queue that borrows, with another scheduler
-// that does not know of holds.
+// contested is a node full of pods of a borrowing queue, and another scheduler that does
+// not know of holds.
 type contested struct {
 	*cluster
 	began   time.Time
-	evicted []time.Duration // since it began
+	evicted []time.Duration // time since it began
 	foreign int
 }
 
@@ -38,7 +38,8 @@ func startContested(t *testing.T, cores int) *contested {
 	return c
 }
 
-// ask creates a pod that is owed a core. Its controller is the same each time.
+// ask creates a pod of one core in a queue below its guarantee. Its controller is the
+// same each time.
 func (c *contested) ask(t *testing.T, name string) *corev1.Pod {
 	p := inQueue(pod(managed, name, 0), "root.owed", name)
 	p.CreationTimestamp = metav1.Now()
@@ -47,14 +48,14 @@ func (c *contested) ask(t *testing.T, name string) *corev1.Pod {
 	return p
 }
 
-// takeRoom is the other scheduler. It puts a pod on the node.
+// takeRoom is the other scheduler. It places a pod on the node.
 func (c *contested) takeRoom(t *testing.T) {
 	c.api.create(t, onNode(pod("somebody-else", fmt.Sprintf("foreign-%02d", c.foreign), 0), "node-000"))
 	c.foreign++
 }
 
-// pass lets time pass, a tenth of a second at a time: pods that are to go end. Before that
-// the other scheduler takes their room, if it is to.
+// pass lets time pass in steps of a tenth of a second, in which deleted pods end. Before
+// that the other scheduler takes their room, if it is told to.
 func (c *contested) pass(t *testing.T, d time.Duration, taken bool) {
 	for range d / (100 * time.Millisecond) {
 		time.Sleep(100 * time.Millisecond)
@@ -79,8 +80,9 @@ func (c *contested) pass(t *testing.T, d time.Duration, taken bool) {
 	}
 }
 
-// TestLostRoomCostsTheLoserOnly: another scheduler takes each room that is made. In ten
-// minutes six pods go in vain, each after twice the time. Then the room is the asker's.
+// TestLostRoomCostsTheLoserOnly: another scheduler takes all room that is made. In ten
+// minutes six pods are preempted in vain, each after twice the time of the one before.
+// Then the asker gets the room.
 func TestLostRoomCostsTheLoserOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := startContested(t, 10)
@@ -110,8 +112,9 @@ func TestLostRoomCostsTheLoserOnly(t *testing.T) {
 	})
 }
 
-// TestRefusedByTheKubelet: the other scheduler binds a pod at the same time as ours, and the
-// kubelet refuses ours. The pod that is made in its place waits as one that lost its room.
+// TestRefusedByTheKubelet: the other scheduler binds a pod at the same time as ours, and
+// the kubelet rejects ours. The replacement of our pod waits like a pod that lost its
+// room.
 func TestRefusedByTheKubelet(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := startContested(t, 5)
@@ -131,7 +134,7 @@ func TestRefusedByTheKubelet(t *testing.T) {
 			c.api.refuse(name)
 		}
 		c.pass(t, time.Second, false)
-		// The first one waits for preemption.delay only.
+		// The first one waits only for preemption.delay.
 		if diff := cmp.Diff([]time.Duration{5 * time.Second, 15 * time.Second, 30 * time.Second}, waits); diff != "" {
 			t.Errorf("askers waited (-want +got)\n%s", diff)
 		}

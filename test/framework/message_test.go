@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWhatAPodWithoutANodeIsTold: what QueuePreemption says is all that PostFilter says
-// of a pod without claims. DynamicResources comes behind it: it has nothing to say of
-// such a pod, and an error where its PreFilter did not run.
+// TestWhatAPodWithoutANodeIsTold: the message of QueuePreemption is the whole message of
+// PostFilter for a pod without claims. DynamicResources comes after it, has nothing to
+// add for such a pod, and returns an error if its PreFilter did not run.
 func TestWhatAPodWithoutANodeIsTold(t *testing.T) {
 	lost := func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// naive is the hierarchical order from first principles, for queues that are
-// children of root and pods of one core: sort all pending pods by what is in
-// use at this moment, take the first, start over. It shares no code with the
-// plugins and keeps no index but the pods of each application in a sorted list.
+// naive is the hierarchical order from first principles, for queues that are children of
+// root and pods of one core: sort all pending pods by the current usage, take the first,
+// start over. It shares no code with the plugins and has no index except a sorted list of
+// pods per application.
 type naive struct {
 	queues   []*naiveQueue // by name
 	capacity struct{ cores, pods int64 }
@@ -62,8 +62,8 @@ func (q *naiveQueue) priority() int32 {
 
 func (a *naiveApp) priority() int32 { return *a.pending[0].Spec.Priority }
 
-// share is the largest of cores over what is guaranteed, or all cores where
-// nothing is, and pods over all pods.
+// share is the larger of two ratios: cores to guaranteed cores (to all cores without a
+// guarantee), and pods to all pods.
 func (n *naive) share(used, guaranteed int64) *big.Rat {
 	cores := guaranteed
 	if cores == 0 {
@@ -76,7 +76,7 @@ func (n *naive) share(used, guaranteed int64) *big.Rat {
 	return byCores
 }
 
-// compareQueues: priority, share, number of pods that wait, name.
+// compareQueues orders by priority, share, number of waiting pods, name.
 func (n *naive) compareQueues(a, b *naiveQueue) int {
 	return cmp.Or(
 		cmp.Compare(b.priority(), a.priority()),
@@ -86,7 +86,7 @@ func (n *naive) compareQueues(a, b *naiveQueue) int {
 	)
 }
 
-// compareApps: priority, then age or share, then age, then name.
+// compareApps orders by priority, then age or share, then age, then name.
 func (n *naive) compareApps(a, b *naiveApp) int {
 	byPriority := cmp.Compare(b.priority(), a.priority())
 	byAge := cmp.Or(a.submitted.Compare(b.submitted), strings.Compare(a.name, b.name))
@@ -97,7 +97,7 @@ func (n *naive) compareApps(a, b *naiveApp) int {
 	return cmp.Or(byPriority, byAge)
 }
 
-// comparePods: priority, age, UID.
+// comparePods orders by priority, age, UID.
 func comparePods(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(*b.Spec.Priority, *a.Spec.Priority),
@@ -106,7 +106,7 @@ func comparePods(a, b *corev1.Pod) int {
 	)
 }
 
-// sorted is the full sort of all pending pods.
+// sorted returns the full sort of all pending pods.
 func (n *naive) sorted() []*corev1.Pod {
 	type place struct {
 		pod *corev1.Pod
@@ -136,7 +136,7 @@ func (n *naive) sorted() []*corev1.Pod {
 	return out
 }
 
-// first is the first of sorted, found without sorting; nil when nothing waits.
+// first returns the first of sorted, found without sorting; nil if no pod waits.
 func (n *naive) first() *naiveApp {
 	var queue *naiveQueue
 	for _, q := range n.queues {
@@ -193,7 +193,7 @@ func (n *naive) arrive(pods ...*corev1.Pod) {
 	}
 }
 
-// take is told that a pending pod got a node.
+// take records that a pending pod got a node.
 func (n *naive) take(p *corev1.Pod) bool {
 	a := n.app(p)
 	i := slices.IndexFunc(a.pending, func(q *corev1.Pod) bool { return q.UID == p.UID })
@@ -210,7 +210,7 @@ func (a *naiveApp) charge(d int64) {
 	a.queue.used += d
 }
 
-// copy is a naive that can be played with.
+// copy returns a copy on which the future can be played.
 func (n *naive) copy() *naive {
 	c := &naive{capacity: n.capacity}
 	for _, q := range n.queues {
@@ -226,8 +226,8 @@ func (n *naive) copy() *naive {
 	return c
 }
 
-// rank is how many other pods would get a node before the pod if from now on the
-// first of the sort got the next node each time; at most limit.
+// rank is how many other pods would get a node before the pod if from now on the first of
+// the sort got the next node each time; at most limit.
 func (n *naive) rank(uid types.UID, limit int) int {
 	a := n.first()
 	if a != nil && a.pending[0].UID == uid {
@@ -245,7 +245,7 @@ func (n *naive) rank(uid types.UID, limit int) int {
 	return limit
 }
 
-// The list of applications is a shortcut, so it is held against the full sort.
+// The list of applications is a shortcut, so it is compared with the full sort.
 func TestNaiveFirstIsFirstOfFullSort(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

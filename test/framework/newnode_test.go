@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestDaemonSetPodsGoFirstOnANewNode checks that a DaemonSet pod which exists when its node
-// comes has its room there, though pods wait that are before it in the order: no pod starts
-// on the node that it would have to preempt.
+// TestDaemonSetPodsGoFirstOnANewNode checks that a DaemonSet pod that exists when its
+// node is added gets its room there, although other waiting pods precede it in the order:
+// no pod starts on the node that the DaemonSet pod would have to preempt.
 func TestDaemonSetPodsGoFirstOnANewNode(t *testing.T) {
 	for _, profile := range []string{managed, other} {
 		t.Run(profile, func(t *testing.T) {
@@ -26,7 +26,7 @@ func daemonsOnNewNodes(t *testing.T, profile string) {
 	c := start(t, options{queues: fullQueues, backoff: 1, daemonsInDefault: true})
 	defer func() {
 		c.stop()
-		time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+		time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 	}()
 	for i := range nodes * (cores + 1) {
 		c.api.create(t, inQueue(pod(managed, fmt.Sprintf("fill-%03d", i), i), "root.fills", "fill"))

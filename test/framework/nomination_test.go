@@ -24,7 +24,7 @@ func (c *cluster) nominate(t *testing.T, p *corev1.Pod, node string) {
 	}
 }
 
-// remember has the scheduler keep room for a pod, as at the end of a cycle of it.
+// remember makes the scheduler keep room for a pod, as at the end of a cycle of the pod.
 func (c *cluster) remember(t *testing.T, p *corev1.Pod, node string) {
 	t.Helper()
 	info, err := framework.NewPodInfo(p)
@@ -78,7 +78,7 @@ func TestNobodyIsKeptOffByWhoHoldsNothing(t *testing.T) {
 	}
 }
 
-// reclaims are a queue that takes back what it is guaranteed, and one that has it.
+// reclaims are a queue that takes back its guarantee, and one that uses it.
 const reclaims = `
 partitions:
 - name: default
@@ -103,7 +103,7 @@ func TestNominationsOfOthersStay(t *testing.T) {
 		c.api.create(t, onNode(first, "node-000"), onNode(second, "node-000"))
 		c.seen(1, 2)
 		asker, gated := inQueue(pod(managed, "asker", 2), "poor", "app"), pod(other, "gated", 3)
-		asker.CreationTimestamp = metav1.Now() // its delay begins
+		asker.CreationTimestamp = metav1.Now() // the preemption delay begins
 		gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}}
 		c.api.create(t, asker, gated)
 		time.Sleep(time.Second)

@@ -17,22 +17,22 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The measure. A referee stands behind the scheduler's Reserve step, in the
-// scheduling goroutine, with its own books of what runs. For every pod that gets
-// a node it asks the naive order, on the usage of that moment, how many pods
-// would have gone first: the rank; 0 is exact. And it lets an ideal scheduler,
-// which always takes the naive first, follow side by side: the lead of a queue
-// is how many pods more (or fewer) than in the ideal cluster it has.
+// The measure: a referee observes the scheduler's Reserve step, in the scheduling
+// goroutine, and keeps its own record of running pods. For every pod that gets a node it
+// asks the naive order, with the usage of that moment, how many pods would have gone
+// first: this is the rank; 0 is exact. It also runs, side by side, an ideal scheduler
+// that always takes the naive first: the lead of a queue is how many pods more (or fewer)
+// it has than in the ideal cluster.
 //
 // The claim is: rank and lead stay below the window, which has at least one place for
 // each queue. A disturbance from outside (a queue with late first pods, or many new pods
-// at once) moves the naive order at once by any amount, so that pods let through before
-// have a large rank; there may be a window of those for each disturbance, and the lead
-// must stay below the window all the same.
+// at once) moves the naive order at once by any amount, so that pods admitted before have
+// a large rank. Each disturbance allows one window of such pods, and the lead must still
+// stay below the window.
 //
-// A pod that is in a cycle when room comes is not there for that moment, and one behind
-// it goes first. How many are depends on the machine. So the time is that of a bubble,
-// and room comes when no pod is in a cycle.
+// A pod that is in a cycle when room becomes free is not available at that moment, and a
+// later one goes first. How many do so depends on the machine. So the test runs in a
+// bubble, and room becomes free only when no pod is in a cycle.
 type referee struct {
 	window  int
 	waiting int // pods at the start
@@ -41,8 +41,8 @@ type referee struct {
 	real      *naive
 	ideal     *naive
 	binds     int
-	sum, max  int // of ranks
-	outOfTurn int // ranks of window or more
+	sum, max  int // sum of ranks
+	outOfTurn int // ranks of at least window
 	maxLead   int64
 	leadSum   int64
 	running   map[string][]*corev1.Pod // by queue, oldest first
@@ -97,7 +97,7 @@ func (r *referee) reserved(p *corev1.Pod) {
 	}
 }
 
-// audit holds the naive first against the full sort of all pending pods.
+// audit compares the naive first with the full sort of all pending pods.
 func (r *referee) audit() {
 	r.audited++
 	if first, want := r.real.first().pending[0], r.real.sorted()[0]; first != want {
@@ -115,8 +115,8 @@ func (r *referee) lead() {
 	r.leadSum += worst
 }
 
-// finish takes the oldest running pod of a queue away from the books of both
-// clusters; nil when there is none.
+// finish removes the oldest running pod of a queue from the records of both clusters; nil
+// if there is none.
 func (r *referee) finish(queue string) *corev1.Pod {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +127,8 @@ func (r *referee) finish(queue string) *corev1.Pod {
 	p := list[0]
 	r.running[queue] = list[1:]
 	r.real.app(p).charge(-1)
-	// The ideal cluster may run other pods of the queue; one of the same
-	// application if it has any.
+	// The ideal cluster may run other pods of the queue; one of the same application is
+	// chosen if it has any.
 	for _, a := range r.ideal.queue(queue).apps {
 		if a.name == p.Labels["applicationId"] && a.used > 0 {
 			a.charge(-1)
@@ -183,20 +183,20 @@ partitions:
     - {name: c, resources: {guaranteed: {vcore: "%[3]d"}}, properties: {application.sort.policy: %[4]s}}
 `
 
-// restless is the pace at which room comes while pods are in their cycles.
+// restless is the pace at which room becomes free while pods are in their cycles.
 const restless = -1
 
-// scenario is a full cluster with pending pods that empties pod by pod.
+// scenario is a full cluster with pending pods, in which the running pods end one by one.
 type scenario struct {
 	pending int // pods of all queues together at the start
-	steps   int // pods that go, one after the other
+	steps   int // pods that end, one after the other
 	window  int
-	largest int // what the window may grow to
+	largest int // the size to which the window may grow
 	backoff int
 	ahead   int // rooms that are free at a time; 0 is 1
 	// calm lets the scheduler come to rest after every step.
 	calm bool
-	// rush has rooms become free while the pods are tried for the first time.
+	// rush makes room free while the pods are tried for the first time.
 	rush   bool
 	apps   int // applications per queue; 0 is 1
 	policy string
@@ -205,17 +205,17 @@ type scenario struct {
 	// finish returns the queue of the pod that ends at a step instead of a filler; "" is
 	// a filler.
 	finish func(step int) string
-	// priority of the i-th pod.
+	// priority of the i-th pod
 	priority func(i int) int32
-	pace     time.Duration // between two rooms, in the time of a bubble; 0 is 1 ms, restless none
+	pace     time.Duration // between two rooms, in the time of the bubble; 0 is 1 ms, restless none
 	options  options
 	most     float64 // cycles for each pod that ends; 0 is any
-	// equal and wrongPolicy are what the scheduler is told, wrongly, to plant a bug.
+	// equal and wrongPolicy are false settings for the scheduler, to plant a bug.
 	equal       bool
 	wrongPolicy string
 }
 
-// judge plays a scenario in the time of a bubble, and returns what is wrong with a claim.
+// judge runs a scenario in a bubble, and returns the violations of a claim.
 func (s scenario) judge(t *testing.T, of claim) (err error) {
 	t.Helper()
 	inBubble(t, func(t *testing.T) {
@@ -223,8 +223,9 @@ func (s scenario) judge(t *testing.T, of claim) (err error) {
 		defer c.end()
 		t.Log(r, "cycles", c.probe.allCycles())
 		err = errors.Join(r.check(of), c.store.Check())
-		// Each pod is told once that it does not fit. After that, of the three kinds of
-		// pods one is placed, one more of its kind is tried, and one of the others.
+		// Each pod is tried once and does not fit. After that, for each pod that ends,
+		// one of the three kinds of pods is placed, one more of its kind is tried, and
+		// one of the others.
 		if perBind := float64(c.probe.allCycles()-r.waiting) / float64(r.count()); s.most > 0 && perBind > s.most {
 			err = errors.Join(err, fmt.Errorf("%.1f cycles for each pod that ended, want at most %.0f", perBind, s.most))
 		}
@@ -232,7 +233,7 @@ func (s scenario) judge(t *testing.T, of claim) (err error) {
 	return err
 }
 
-// run plays a scenario and returns the referee.
+// run runs a scenario and returns the referee.
 func (s scenario) run(t *testing.T) (*referee, *cluster) {
 	t.Helper()
 	if s.pace == 0 {
@@ -254,7 +255,7 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 		g := []int64{8, 4, 2}[i] * n.capacity.cores / 14
 		n.queues = append(n.queues, &naiveQueue{name: name, guaranteed: g, fair: s.policy == "fair"})
 	}
-	r := newReferee(max(s.window, s.largest, len(n.queues)), n) // a queue with work has a place at least
+	r := newReferee(max(s.window, s.largest, len(n.queues)), n) // a queue with pods has at least one place
 
 	o := s.options
 	o.window, o.largest, o.backoff = s.window, s.largest, s.backoff
@@ -288,8 +289,8 @@ func (s scenario) run(t *testing.T) (*referee, *cluster) {
 	return r, c
 }
 
-// pods are the pending pods, and those that come late. Their ages alternate
-// between queues and applications.
+// pods are the pending pods, and those that come late. Their ages alternate between
+// queues and applications.
 func (s scenario) pods() (now, later []*corev1.Pod) {
 	for i := range s.pending {
 		queue := []string{"a", "b", "c"}[i%3]
@@ -307,7 +308,7 @@ func (s scenario) pods() (now, later []*corev1.Pod) {
 	return now, later
 }
 
-// empty lets the pods of the full cluster go one by one.
+// empty ends the pods of the full cluster one by one.
 func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 	for step := range s.steps {
 		if len(later) > 0 && step == s.steps/3 {
@@ -335,7 +336,7 @@ func (s scenario) empty(c *cluster, r *referee, fillers, later []*corev1.Pod) {
 	r.await(c, s.steps)
 }
 
-// seen waits until the scheduler knows the nodes and the pods that run.
+// seen waits until the scheduler knows the nodes and the running pods.
 func (c *cluster) seen(nodes, pods int) {
 	c.t.Helper()
 	c.eventually("the scheduler has seen the cluster", func() bool {
@@ -357,12 +358,12 @@ func (c *cluster) settle(pending int) {
 	})
 }
 
-// claim is what a referee is held to.
+// claim is the bounds that a referee is checked against.
 type claim struct {
-	disturbances int // from outside, each of which allows a window of large ranks
+	disturbances int // disturbances from outside, each of which allows a window of large ranks
 }
 
-// check returns what is wrong with the claim.
+// check returns the violations of the claim.
 func (r *referee) check(c claim) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -383,7 +384,7 @@ func (r *referee) check(c claim) error {
 func TestOrderOfTenThousand(t *testing.T) {
 	pending, steps := 10_000, 3_000
 	if raceDetector {
-		pending, steps = 3_000, 900 // and a third of that, as all others
+		pending, steps = 3_000, 900 // and a third of that, as for all others
 	}
 	if err := (scenario{pending: pending, steps: steps, window: 64, most: 5}).judge(t, claim{}); err != nil {
 		t.Error(err)
@@ -422,12 +423,13 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// With back-off, pods that failed a moment ago wait apart, and the scheduler takes them
-// only when it has nothing else to do. So the order is that of the other tests as long as
-// it keeps up with the rooms; that is the claim here. While it does not, the queues of
-// pods that did not fail a moment ago have more than their share, for as long as the
-// back-off lasts: no window bounds that, and how much it is depends on the machine. The
-// time is therefore that of a bubble, in which a scheduler keeps up with any pace.
+// With back-off, pods that failed a moment ago wait in a separate queue, and the
+// scheduler takes them only when it is idle. So the order is that of the other tests as
+// long as the scheduler keeps up with the rooms; that is the claim here. While it does
+// not keep up, the queues of pods that did not fail a moment ago have more than their
+// share, for as long as the back-off lasts. No window bounds that excess, and its size
+// depends on the machine. So the test runs in a bubble, in which a scheduler keeps up
+// with any pace.
 func TestOrderWithBackOff(t *testing.T) {
 	for _, pace := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second} {
 		t.Run(pace.String(), func(t *testing.T) {
@@ -438,7 +440,7 @@ func TestOrderWithBackOff(t *testing.T) {
 	}
 }
 
-// early lets one pod through before its turn, and has it tried first.
+// early admits one pod before its turn, and makes it be tried first.
 type early struct {
 	*queuesort.Plugin
 	pod string
@@ -458,7 +460,7 @@ func (e early) Less(a, b fwk.QueuedPodInfo) bool {
 	return e.Plugin.Less(a, b)
 }
 
-// byAge is an order that knows no queues: all pods enter, the oldest is next.
+// byAge is an order without queues: all pods enter, the oldest is next.
 type byAge struct{ fwk.Plugin }
 
 func (byAge) PreEnqueue(context.Context, *corev1.Pod) *fwk.Status { return nil }
@@ -487,7 +489,7 @@ func TestOrderFindsPlantedBugs(t *testing.T) {
 	}{
 		{"usage is ignored", sorted(scenario{pending: 900, steps: 300, window: 8, pace: restless},
 			func(p *queuesort.Plugin) fwk.Plugin { return byAge{p} })},
-		// By nine to fifteen places, as one pod of 300.
+		// By nine to fifteen places, like one pod of 300.
 		{"one pod is early", sorted(scenario{pending: 900, steps: 300, window: 8},
 			func(p *queuesort.Plugin) fwk.Plugin { return early{p, "a-00-00024"} })},
 		{"guarantees are ignored", scenario{pending: 900, steps: 300, window: 8, equal: true}},

@@ -23,8 +23,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// The cluster of BenchmarkEveryPage: 5,000 queues, 1,000 nodes that are full, 16,000
-// pods that run there and 2,000 that wait, half of them in queues that are owed more.
+// The cluster of BenchmarkEveryPage: 5,000 queues, 1,000 full nodes, 16,000 running pods
+// and 2,000 waiting pods, half of the latter in queues below their guarantee.
 const (
 	pagedParents, pagedLeaves = 50, 99
 	pagedNodes                = 1000
@@ -67,8 +67,8 @@ func fillForPages(c *cluster) {
 	}
 }
 
-// everyPage are all that REST answers: of YuniKorn's interface, of our own, and for
-// people. A POST has its body after the path.
+// everyPage are all paths that REST answers: YuniKorn's interface, our own, and the pages
+// for people. A POST has its body after the path.
 var everyPage = []string{
 	"/ws/v1/partitions", "/ws/v1/clusters", "/ws/v1/config", "/ws/v1/metrics", "/ws/v1/history/apps", "/ws/v1/history/containers",
 	"/ws/v1/scheduler/healthcheck", "/ws/v1/scheduler/node-utilizations", "/ws/v1/events/batch", "/ws/v1/fullstatedump", "/debug/fullstatedump",
@@ -87,10 +87,10 @@ var everyPage = []string{
 		`spec: {schedulerName: yunikorn, containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]}}`,
 }
 
-// neverEnds are the patterns that have no example: there is no whole answer to wait for.
+// neverEnds are the patterns without an example, because their answers do not end.
 var neverEnds = []string{"GET /ws/v1/events/stream"}
 
-// withoutExample are the patterns that none of the pages is of.
+// withoutExample returns the patterns that match none of the pages.
 func withoutExample(patterns, pages []string) []string {
 	mux := http.NewServeMux()
 	for _, pattern := range patterns {
@@ -108,7 +108,7 @@ func withoutExample(patterns, pages []string) []string {
 	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool { return asked[pattern] })
 }
 
-// TestEveryPageHasAnExample: what is served is asked for by BenchmarkEveryPage.
+// TestEveryPageHasAnExample: BenchmarkEveryPage requests every pattern that is served.
 func TestEveryPageHasAnExample(t *testing.T) {
 	patterns := rest.NewServer(rest.Options{}).Patterns()
 	if missing := withoutExample(patterns, everyPage); !slices.Equal(missing, neverEnds) {
@@ -119,10 +119,10 @@ func TestEveryPageHasAnExample(t *testing.T) {
 	}
 }
 
-// BenchmarkEveryPage asks a scheduler at work over HTTP, as browsers do: compressed, and
-// without unpacking what comes. It reports the fastest, the median and the slowest answer
-// of each page, and what the whole process used of the cores meanwhile, which a busy
-// machine does not make more. On a quiet machine no answer should take 200 ms.
+// BenchmarkEveryPage sends HTTP requests to a busy scheduler, as browsers do: compressed,
+// and without unpacking the answers. It reports the fastest, the median and the slowest
+// answer of each page, and the CPU time of the whole process meanwhile, which other load
+// on the machine does not increase. On a quiet machine no answer should take 200 ms.
 func BenchmarkEveryPage(b *testing.B) {
 	address := freeAddress(b)
 	c := start(b, options{queues: pagedDocument(), rest: address, before: fillForPages})
@@ -162,7 +162,7 @@ func benchmarkPage(b *testing.B, url, body, coding string) {
 	b.ReportMetric(float64(size), "bytes/answer")
 }
 
-// processorTime is what this process has used of the cores.
+// processorTime is the CPU time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -172,7 +172,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// offerPreviews has REST make previews, as the scheduler's command does.
+// offerPreviews makes REST offer previews, as the scheduler's command does.
 func (c *cluster) offerPreviews(b *testing.B, o options) {
 	b.Helper()
 	profiles := map[string]framework.Framework{}
@@ -189,7 +189,7 @@ func (c *cluster) offerPreviews(b *testing.B, o options) {
 	shared.OfferPreviews(previewer)
 }
 
-// ask reads a whole answer, in the coding that it asks for, and returns its size.
+// ask reads a whole answer in the requested coding, and returns its size.
 func ask(b *testing.B, url, body, coding string) int64 {
 	b.Helper()
 	method, reader := http.MethodGet, io.Reader(nil)

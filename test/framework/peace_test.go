@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pods that belong to no queue are taken in upstream's order, with and without
-// pods of queues among them.
+// Pods without a queue are taken in upstream's order, with and without pods of queues
+// among them.
 func TestOrderOfForeignPodsIsUpstreams(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var foreign, mixed []*corev1.Pod
@@ -46,8 +46,8 @@ func TestOrderOfForeignPodsIsUpstreams(t *testing.T) {
 	}
 }
 
-// Every pod that fits nowhere is told so once, by the condition that cluster
-// autoscalers go by; and when there is room for all, all run.
+// Every pod that fits no node gets, once, the condition that cluster autoscalers read;
+// and when there is room for all, all run.
 func TestEveryPodIsToldAndRunsWhenNodesCome(t *testing.T) {
 	c := start(t, options{queues: twoQueues, backoff: 1})
 	c.addNodes(1, 1)
@@ -87,6 +87,6 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	c.api.create(t, pending...)
 	c.eventually("some run", func() bool { return c.used("root.large") == 4 })
 	c.stop()
-	// Upstream's metrics look only once a second whether they may end.
+	// Upstream's metrics check only once a second whether they may end.
 	c.eventually("no goroutine is left", func() bool { return goleak.Find(before) == nil })
 }

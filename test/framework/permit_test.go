@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// lentQueues are one queue that is owed a core, and one that borrows it.
+// lentQueues are one queue with a guarantee of one core, and one that borrows the core.
 const lentQueues = `
 partitions:
 - name: default
@@ -26,8 +26,8 @@ partitions:
     - name: borrows
 `
 
-// permitStory is a cluster of one core, which a pod has that waits in Permit, and
-// a pod that is owed the core.
+// permitStory is a cluster of one core, with a pod on it that waits at Permit, and a pod
+// that has a guarantee for the core.
 type permitStory struct {
 	*cluster
 	t             *testing.T
@@ -58,13 +58,13 @@ func tellPermitStory(t *testing.T) *permitStory {
 	return s
 }
 
-// pass lets time pass, and everything be done that is due by then.
+// pass lets time pass, and waits until all work due by then is done.
 func (s *permitStory) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// now is a pod as it is.
+// now returns the current version of a pod.
 func (s *permitStory) now(p *corev1.Pod) *corev1.Pod {
 	s.t.Helper()
 	now := s.api.pod(p.Namespace, p.Name)
@@ -79,11 +79,11 @@ func (s *permitStory) end() {
 		s.t.Error(err)
 	}
 	s.stop()
-	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+	time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 }
 
-// TestVictimInPermit checks that a pod that waits in Permit makes room like any
-// other, and that it is not deleted for that: it has no container yet.
+// TestVictimInPermit checks that a pod that waits at Permit makes room like any other,
+// and that it is not deleted for that, because it has no container yet.
 func TestVictimInPermit(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := tellPermitStory(t)
@@ -111,7 +111,7 @@ func TestVictimThatLeavesPermit(t *testing.T) {
 		s := tellPermitStory(t)
 		defer s.end()
 		claims, claimed := 0, false
-		s.api.patched = func(p *corev1.Pod) { // the claim comes before the second look at the plan
+		s.api.patched = func(p *corev1.Pod) { // the claim comes before the plan is checked again
 			c := condition(p, held)
 			if p.Name != "asker" || c == nil || c.Status == corev1.ConditionTrue == claimed {
 				return

@@ -27,7 +27,7 @@ partitions:
 `
 
 // TestPodGroupIsPlannedAtOnce checks that the plans for the members of a PodGroup follow
-// each other at once, as those for other pods do, and not one each back-off.
+// each other at once, as those for other pods do, and not one per back-off.
 func TestPodGroupIsPlannedAtOnce(t *testing.T) {
 	const members = 11
 	inBubble(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestPodGroupIsPlannedAtOnce(t *testing.T) {
 		}})
 		defer func() {
 			c.stop()
-			time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+			time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 		}()
 		c.api.stays = func(*corev1.Pod) bool { return true }
 		for i := range 12 {

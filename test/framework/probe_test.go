@@ -14,26 +14,26 @@ import (
 
 const probeName = "Probe"
 
-// probe is a plugin that watches: it counts the cycles of every pod and tells
-// of every pod that got a node. It is called in the scheduling goroutine, so
-// what it does takes no time as far as the scheduler can tell.
+// probe is a plugin that observes: it counts the cycles of every pod and reports every
+// pod that got a node. It is called in the scheduling goroutine, so to the scheduler its
+// work takes no time.
 type probe struct {
 	disturb func(pod *corev1.Pod) error
-	// reserved, where set, is told of every managed pod that got a node.
+	// reserved, if set, gets every managed pod that got a node.
 	reserved func(pod *corev1.Pod)
 
-	// cycle, where set, is told of every cycle before our plugins are.
+	// cycle, if set, is called for every cycle before our plugins.
 	cycle func(pod *corev1.Pod)
 
-	// permit, where set, says which pods of queues wait in Permit until they are
-	// allowed in the name of the probe.
+	// permit, if set, tells which pods of queues wait at Permit until they are allowed in
+	// the name of the probe.
 	permit func(pod *corev1.Pod) bool
 
-	// preBind, where set, is told of every pod of a queue before it is bound.
+	// preBind, if set, gets every pod of a queue before it is bound.
 	preBind func(pod *corev1.Pod)
 
-	mu     sync.Mutex  // guards what follows
-	order  []types.UID // of the cycles
+	mu     sync.Mutex  // guards the fields below
+	order  []types.UID // pods in the order of the cycles
 	cycles map[types.UID]int
 	notes  map[string]int // events by reason
 }
@@ -100,35 +100,35 @@ func (p *probe) PreBind(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	return nil
 }
 
-// cyclesOf is how many cycles the pod had.
+// cyclesOf returns the number of cycles of the pod.
 func (p *probe) cyclesOf(pod *corev1.Pod) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cycles[pod.UID]
 }
 
-// allCycles is how many cycles there were.
+// allCycles returns the number of all cycles.
 func (p *probe) allCycles() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.order)
 }
 
-// sequence is the order of the cycles so far.
+// sequence returns the order of the cycles so far.
 func (p *probe) sequence() []types.UID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.order)
 }
 
-// Eventf takes the place of an event recorder.
+// Eventf implements an event recorder.
 func (p *probe) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notes[reason]++
 }
 
-// noted is how many events there were with a reason.
+// noted returns the number of events with a reason.
 func (p *probe) noted(reason string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

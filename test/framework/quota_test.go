@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// twoQueues are a small one and one without limits.
+// twoQueues are a small queue and one without limits.
 const twoQueues = `
 partitions:
 - name: default
@@ -28,7 +28,7 @@ partitions:
     - {name: large}
 `
 
-// used is what a queue has allocated, in pods.
+// used is the allocated usage of a queue, in pods.
 func (c *cluster) used(queue string) int {
 	q, ok := c.store.Snapshot().Find(queue)
 	if !ok {
@@ -142,9 +142,9 @@ func (p plainRefusal) PreFilter(ctx context.Context, state fwk.CycleState, pod *
 	return result, status
 }
 
-// A pod is let through, and its quota is gone when its cycle begins. The next plugin in
-// postFilter must not take that for want of a node. Upstream's preemption stands for it
-// here, though the command does not let a managed profile have it.
+// A pod is admitted, and its quota is gone when its cycle begins. The next plugin in
+// postFilter must not take that for a lack of nodes. Here the next plugin is upstream's
+// preemption, although the command does not allow it in a managed profile.
 func TestQuotaRefusalDoesNotPreempt(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain refusal %v", plain), func(t *testing.T) {

@@ -21,17 +21,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// unplayable are the plans of the stories that this driver cannot show, and why.
-// The list is exact: a new story is played, or it is told here why it is not.
+// unplayable are the plans of the scenarios that this driver cannot show, and why. The
+// list is exact: a new scenario is either played or listed here.
 var unplayable = []string{
 	"laws/law3_not_the_same_application/1: an application in two queues",
 	"laws/law3_not_the_same_application/2: an application in two queues",
 	"pairs/law3_law6/1: an application in two queues",
 }
 
-// TestScenarios tells the stories that the planner is tested with to a whole
-// scheduler: what they have is there when it starts, the asker comes, its time
-// passes, and what then happens to pods is what the story says.
+// TestScenarios runs the planner's scenarios with a whole scheduler: their nodes and pods
+// exist when it starts, the asker is created, its delay passes, and pods must then end
+// and start as the scenario says.
 func TestScenarios(t *testing.T) {
 	cases, left := stage.Unplayable(stories.Cases(t, "../../pkg/victims/testdata"), stage.Strict, stage.Daemon, stage.Binding)
 	if diff := cmp.Diff(unplayable, left); diff != "" {
@@ -43,8 +43,8 @@ func TestScenarios(t *testing.T) {
 	t.Logf("%d plans, %d not shown", len(cases), len(left))
 }
 
-// TestScenariosNoticeAWrongScheduler shows that what happens is looked at: one
-// that refuses what the story says is lawful, and one that does not wait.
+// TestScenariosNoticeAWrongScheduler shows that the outcome is checked: a scheduler that
+// refuses what the scenario says is lawful fails, and so does one that does not wait.
 func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 	for _, c := range stories.Cases(t, "../../pkg/victims/testdata") {
 		if c.Name != "defects/crossing_the_guarantee/1" {
@@ -72,10 +72,10 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 	t.Error("there is no such story")
 }
 
-// inBubble runs a test with a clock that goes on only when all goroutines wait for it.
+// inBubble runs a test with a clock that advances only when all goroutines wait for it.
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	// The scheduler waits on channels of the gate; they have to be of the bubble.
+	// The scheduler waits on channels of the gate, which have to belong to the bubble.
 	defer process.SetLeader(leader.Always())
 	synctest.Test(t, func(t *testing.T) {
 		process.SetLeader(leader.Always())
@@ -86,21 +86,21 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 // askDelay is the preemption.delay of all queues.
 const askDelay = 5 * time.Second
 
-// mostCycles are those of a minute in which nothing happens: the asker that was
-// refused is planned for every 15 seconds.
+// mostCycles are those of a minute without events: a refused asker is planned for every
+// 15 seconds.
 const mostCycles = 5
 
-// play is one plan of a story on a cluster.
+// play is one plan of a scenario on a cluster.
 type play struct {
 	stories.Case
 	delay   time.Duration // of the queues
 	stage   stage.Stage
 	cluster *cluster
 	asker   *corev1.Pod
-	began   int // how many events pods had had when the asker came
+	began   int // how many events pods had had when the asker was created
 }
 
-// run plays it, and says what was decided before its time and then.
+// run plays it, and returns the decisions before the delay and after it.
 func (p *play) run(t *testing.T) (early, then stories.Outcome) {
 	p.stage = stage.Stage{Namespace: "default", Scheduler: managed, Other: other}
 	tree, err := stage.Queues(p.World, "root", p.delay)
@@ -122,10 +122,10 @@ func (p *play) run(t *testing.T) (early, then stories.Outcome) {
 // end stops the scheduler of a bubble.
 func (c *cluster) end() {
 	c.stop()
-	time.Sleep(2 * time.Second) // upstream's metrics look once a second whether they may end
+	time.Sleep(2 * time.Second) // upstream's metrics check once a second whether they may end
 }
 
-// check plays it and compares it with the story.
+// check plays it and compares it with the scenario.
 func (p *play) check(t *testing.T) {
 	early, then := p.run(t)
 	defer p.cluster.end()
@@ -136,7 +136,7 @@ func (p *play) check(t *testing.T) {
 		t.Errorf("(-want +got)\n%s\n%v", diff, p.cluster.store.Explain(p.asker.UID))
 	}
 	cycles := p.cluster.probe.allCycles()
-	p.wait(time.Minute) // in which nothing more happens
+	p.wait(time.Minute) // a time in which nothing more happens
 	if cycles = p.cluster.probe.allCycles() - cycles; cycles > mostCycles {
 		t.Errorf("%d cycles in a minute in which nothing happened, want at most %d", cycles, mostCycles)
 	}
@@ -146,13 +146,13 @@ func (p *play) check(t *testing.T) {
 	p.checkEnd(t)
 }
 
-// wait lets time pass, and everything be done that is due by then.
+// wait lets time pass, and waits until all work due by then is done.
 func (p *play) wait(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// build makes what there is before the asker comes.
+// build makes the objects that exist before the asker.
 func (p *play) build() {
 	c := p.cluster
 	ctx := context.Background()
@@ -191,10 +191,10 @@ func (p *play) build() {
 	}
 }
 
-// uid is one that orders pods as the story does: by name.
+// uid is a UID that orders pods by name, as the scenario does.
 func uid(name string) types.UID { return types.UID("uid-" + name) }
 
-// born gives a pod what the API server gives it, some time ago.
+// born sets the fields of a pod that the API server sets, as of some time ago.
 func (p *play) born(pod *corev1.Pod, name string, age time.Duration) *corev1.Pod {
 	pod.UID = uid(name)
 	pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Minute - age))
@@ -219,8 +219,8 @@ func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
 	}
 }
 
-// bindSlowly makes a running pod one that the scheduler is about to bind, until
-// the end of the story.
+// bindSlowly makes a running pod one that the scheduler is about to bind, until the end
+// of the scenario.
 func (p *play) bindSlowly(pod *corev1.Pod) {
 	pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: pod.Spec.NodeName}
 	pod.Spec.NodeName, pod.Status.Phase = "", corev1.PodPending
@@ -233,7 +233,7 @@ func (p *play) bindSlowly(pod *corev1.Pod) {
 	}
 }
 
-// leaving are the pods of a node that are on their way out.
+// leaving returns the pods of a node that are terminating.
 func (p *play) leaving(node string) []types.UID {
 	var uids []types.UID
 	for _, x := range p.World.Pods {
@@ -247,7 +247,7 @@ func (p *play) leaving(node string) []types.UID {
 
 // ask makes the asker.
 func (p *play) ask() {
-	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // times of creation have no less
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // creation times have whole seconds
 	synctest.Wait()
 	p.asker = p.stage.Asker(&p.Ask)
 	p.asker.UID, p.asker.CreationTimestamp = uid(p.Ask.Name), metav1.Now()
@@ -257,7 +257,7 @@ func (p *play) ask() {
 	p.cluster.api.create(p.cluster.t, p.asker)
 }
 
-// outcome is what happened since the asker came, as the API server saw it.
+// outcome is what happened since the asker was created, as the API server saw it.
 func (p *play) outcome() stories.Outcome { return stage.Outcome(p.asker.Name, p.events()) }
 
 func (p *play) events() []watch.Event {

@@ -15,15 +15,15 @@ import (
 const (
 	startNodes   = 5000
 	startPerNode = 30
-	// auditorsRound has a whole round of the auditor in it, with pauses and all.
+	// auditorsRound is longer than a whole round of the auditor with its pauses.
 	auditorsRound = 90 * time.Second
 )
 
-// BenchmarkStart starts a scheduler for a cluster that is large and at work, and waits
-// until it has bound one pod: ours with 4,950 queues and REST, and upstream's alone. It
-// reports the time from the first list to that, and what is on the heap, beside what the
-// API server of the test needs: right then, when the auditor has been round, and, of
-// ours, after a request for all pods, applications and nodes, and two minutes after that.
+// BenchmarkStart starts a scheduler for a large, busy cluster, and waits until it has
+// bound one pod: ours with 4,950 queues and REST, and upstream's alone. It reports the
+// time from the first list to the bind. It also reports the heap without the part of the
+// test's API server: right after the bind, after a round of the auditor, and, for ours,
+// after a request for all pods, applications and nodes, and two minutes after that.
 func BenchmarkStart(b *testing.B) {
 	for _, side := range []struct {
 		name, profile string
@@ -58,7 +58,7 @@ func startLarge(b *testing.B, profile string, stock bool) {
 	c := start(b, o)
 	c.eventually("the pod is bound", func() bool { return c.bound(asker) })
 	b.ReportMetric(time.Since(began).Seconds(), "s-to-first")
-	time.Sleep(5 * time.Second) // what came with the first list has been dealt with then
+	time.Sleep(5 * time.Second) // the objects of the first list have been processed by then
 	more := func() float64 { return float64(heap()-before) / (1 << 20) }
 	b.ReportMetric(more(), "MiB")
 	time.Sleep(auditorsRound)
@@ -68,24 +68,24 @@ func startLarge(b *testing.B, profile string, stock bool) {
 			ask(b, "http://"+o.rest+page, "", "identity")
 		}
 		b.ReportMetric(more(), "MiB-read")
-		time.Sleep(2*time.Minute + 5*time.Second) // what is kept for the next one to ask is gone then
+		time.Sleep(2*time.Minute + 5*time.Second) // answers that are cached for the next request are gone by then
 		b.ReportMetric(more(), "MiB-after")
 	}
 	c.stop()
 	runtime.KeepAlive(c)
 }
 
-// heap is what is in use after everything that is not has been freed.
+// heap is the memory in use after garbage collection.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go
+	runtime.GC() // twice, because of finalizers and pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// lifelike is a pod as large as those of real clusters, as its controller, the API
-// server's defaults and the kubelet leave it.
+// lifelike is a pod as large as on real clusters, with the fields of its controller, the
+// API server's defaults and the kubelet.
 func lifelike(profile, name string, second int) *corev1.Pod {
 	p := pod(profile, name, second)
 	p.OwnerReferences = []metav1.OwnerReference{{

@@ -28,10 +28,10 @@ func (c *cluster) changeNode(t *testing.T, name string, change func(*corev1.Node
 	}
 }
 
-// TestAHoldEndsWhenItsNodeTakesThePodNoMore: while its victims still leave, the node gets
-// a taint or loses a label, so that the asker cannot run there whichever pods go. What
-// autoscalers look at then says that the asker needs a node. A change that the asker can
-// live with ends no hold.
+// TestAHoldEndsWhenItsNodeTakesThePodNoMore: while victims still leave, the node gets a
+// taint or loses a label, so that the asker cannot run there whichever pods are
+// preempted. The hold ends, and the condition that autoscalers read then says that the
+// asker needs a node. A change that still lets the asker run ends no hold.
 func TestAHoldEndsWhenItsNodeTakesThePodNoMore(t *testing.T) {
 	taint := func(key string, effect corev1.TaintEffect) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: key, Effect: effect}} }
