@@ -7,39 +7,41 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Where a queue has no guarantee its share is of what all nodes can hold, so a node that
-// comes or goes changes the shares of all queues. With 5,000 queues that are milliseconds
-// under the lock, and where one node comes, there often come hundreds. So the orders do
-// without small changes for a while: what they take for the capacity is the same for all
-// queues, off by a sixteenth at most, and that for capacityEvery. Everybody else has it at
-// once. A cluster that grows from one node to 5,000 has them told some hundred times.
+// A queue without a guarantee shares in the capacity of all nodes, so a node that comes
+// or goes changes the shares of all queues. With 5,000 queues the update takes
+// milliseconds under the lock, and nodes often come by the hundred. So the orders get
+// small changes of the capacity late: the value they use is the same for all queues, and
+// off by at most a sixteenth for at most capacityEvery. All other code has the exact
+// value at once. A cluster that grows from one node to 5,000 updates the orders about a
+// hundred times.
 //
-//	setCapacity, told long ago       setCapacity, told a moment ago and a small change
+//	setCapacity, updated long ago     setCapacity, updated just now and a small change
 //	  ┌───────┐    ┌────────────────────────────────────────────┐    ┌───────┐
 //	  │       ▼    │                                            ▼    │       ▼
 //	  └─────── told ◄──────────────────────────────────────────── due ───────┘
 //	                  tickCapacity, at told + capacityEvery,          setCapacity,
 //	                  or setCapacity, no small change                 still small
 //
-// Assumptions: until Start nobody asks for the order; the caller comes with Tick when
-// [Store.NextDeadline] says.
+// Assumptions: before Start, the order is not read; the caller calls Tick at the time
+// that [Store.NextDeadline] returns.
 type capacity struct {
 	sum    resources.Vector // of all nodes
-	told   resources.Vector // what the orders take it for
-	toldAt time.Time        // when the orders were told last
-	due    time.Time        // when they are to be; zero while they know it
+	told   resources.Vector // the value that the orders use
+	toldAt time.Time        // when the orders were last updated
+	due    time.Time        // when their next update is due; zero if they are up to date
 }
 
 const (
-	// capacityEvery is how long the orders do without small changes of the capacity.
+	// capacityEvery is how long the orders may lack small changes of the capacity.
 	capacityEvery = time.Second
-	// capacityPart of what they were told is a small change. In the first second of a small
-	// cluster it would be most of it that they did not know, queues would be served in a
-	// wrong order, and those that had too little would ask for preemption.
+	// capacityPart: a change of at most 1/capacityPart of the orders' value is small. A
+	// fixed delay alone would be wrong in a small cluster: in its first second the orders
+	// would lack most of the capacity, serve queues in a wrong order, and queues below
+	// their guarantee would start preemption.
 	capacityPart = 16
 )
 
-// setCapacity tells what all nodes can hold.
+// setCapacity sets the capacity of all nodes.
 func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
 	s.capacity.sum = sum
 	s.draft.SetCapacity(sum)
@@ -50,7 +52,7 @@ func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
 	s.tellCapacity(now)
 }
 
-// near tells whether what the orders take for the capacity is off by little, in every type.
+// near tells whether the orders' value is close to the capacity in every type.
 func (c *capacity) near() bool {
 	for _, changed := range []resources.Vector{c.sum.Sub(c.told), c.told.Sub(c.sum)} {
 		for name, amount := range changed.All() {
@@ -62,7 +64,7 @@ func (c *capacity) near() bool {
 	return true
 }
 
-// tellCapacity tells the orders.
+// tellCapacity updates the orders.
 func (s *Store) tellCapacity(now time.Time) {
 	s.capacity.told, s.capacity.toldAt, s.capacity.due = s.capacity.sum, now, time.Time{}
 	s.index.SetCapacity(s.capacity.sum)
@@ -70,15 +72,15 @@ func (s *Store) tellCapacity(now time.Time) {
 	s.asking.order.index.SetCapacity(s.capacity.sum)
 }
 
-// tickCapacity tells them what was put off, if it is time.
+// tickCapacity does a delayed update of the orders that is due.
 func (s *Store) tickCapacity(now time.Time) {
 	if due := s.capacity.due; !due.IsZero() && !due.After(now) {
 		s.tellCapacity(now)
 	}
 }
 
-// checkCapacity compares the sum with the nodes, and when the orders are told with when
-// they were.
+// checkCapacity verifies the sum against the nodes, and the time of the next update
+// against that of the last.
 func (s *Store) checkCapacity() error {
 	var sum resources.Vector
 	for _, n := range s.nodes {

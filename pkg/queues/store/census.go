@@ -9,28 +9,27 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// census counts pending pods of queues, so that who wants to know how many there
-// are need not look at them. A pod counts as what it is when it takes a state, or
-// is given or refused a queue.
+// census counts the pending pods of queues, so that a count does not have to visit all
+// pods. It is updated when a pod changes its state, or is given or refused a queue.
 type census struct {
-	total    [bound + 1]int       // by state; those with a node are not counted
-	unplaced map[reasons.Code]int // those without a queue, by why
+	total    [bound + 1]int       // by state; without pods that have a node
+	unplaced map[reasons.Code]int // pods without a queue, by reason
 	leaves   map[queues.ID]*standing
 }
 
-// standing is how the pods of a leaf are getting on for which queue preemption may
-// make room: not those of DaemonSets, nor those that never preempt.
+// standing has the states of the pods of a leaf that may preempt: not those of
+// DaemonSets, nor those that never preempt.
 type standing struct {
 	in [bound + 1]int // by state
-	// said is what became of the latest plan, or of the wish for one.
+	// said is the result of the latest plan, or why none was made.
 	said said
 }
 
-// tallied is what one pod counts as.
+// tallied is the contribution of one pod to the census.
 type tallied struct {
 	state    state
-	code     reasons.Code // of one without a queue
-	standing *standing    // nil where it does not count for that
+	code     reasons.Code // reason of a pod without a queue
+	standing *standing    // nil if it does not count there
 	in       bool
 }
 
@@ -38,7 +37,7 @@ func newCensus() census {
 	return census{unplaced: map[reasons.Code]int{}, leaves: map[queues.ID]*standing{}}
 }
 
-// of returns the standing of a leaf that has, or is about to have, applications.
+// of returns the standing of a leaf that has applications or is about to have some.
 func (c *census) of(leaf queues.ID) *standing {
 	if c.leaves[leaf] == nil {
 		c.leaves[leaf] = &standing{}
@@ -46,7 +45,7 @@ func (c *census) of(leaf queues.ID) *standing {
 	return c.leaves[leaf]
 }
 
-// tally counts a pod as what it is now.
+// tally updates the contribution of a pod.
 func (s *Store) tally(p *pod) {
 	now := tallyOf(p)
 	if now == p.tallied {
@@ -57,7 +56,7 @@ func (s *Store) tally(p *pod) {
 	s.census.add(now, 1)
 }
 
-// tallyOf is what a pod is to count as.
+// tallyOf returns the contribution that a pod should have.
 func tallyOf(p *pod) tallied {
 	if p.Foreign || p.state.allocated() {
 		return tallied{}
@@ -72,7 +71,7 @@ func tallyOf(p *pod) tallied {
 	return t
 }
 
-// untally counts a pod no more.
+// untally removes the contribution of a pod.
 func (c *census) untally(p *pod) {
 	if p.tallied.in {
 		c.add(p.tallied, -1)
@@ -96,9 +95,9 @@ func (c *census) add(t tallied, n int) {
 	}
 }
 
-// Gated counts the pods of queues that are kept out of the scheduler's queue, by
-// the reason. Those that wait a moment before they are tried again are one number,
-// whether they hold a node or not. What it costs does not grow with the cluster.
+// Gated counts the pods of queues that are kept out of the scheduler's queue, by reason.
+// Pods that back off are one number, whether they hold a node or not. The cost does not
+// grow with the cluster.
 func (s *Store) Gated() map[reasons.Code]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +108,7 @@ func (s *Store) Gated() map[reasons.Code]int {
 		}
 	}
 	for code, n := range s.census.unplaced {
-		if code == "" { // before the start
+		if code == "" { // before Start
 			code = s.notStarted().Code
 		}
 		add(code, n)

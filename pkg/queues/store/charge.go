@@ -5,15 +5,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// charge is what is added to the usage of an application, of its queues and of
-// its owner; amounts may be negative.
+// charge is a change of the usage of an application, its queues and its owner; amounts
+// may be negative.
 type charge struct {
 	allocated, admitted, pending, leaving, arriving, preempted resources.Vector
 }
 
 func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
 
-// charge adds to the books and tells the order.
+// charge adds to the usage sums and updates the orders.
 func (s *Store) charge(a *app, c charge) {
 	add := func(u *queues.Usage) {
 		u.Allocated = u.Allocated.Add(c.allocated)
@@ -38,7 +38,7 @@ func (s *Store) charge(a *app, c charge) {
 	s.asking.order.tell(s.draft, a)
 	more := c.allocated.Add(c.admitted).Add(c.arriving)
 	if more.IsZero() && c.leaving.IsZero() && c.preempted.IsZero() {
-		return // the order looks at the sum of the three, and at the part that plans take
+		return // the order depends only on the sum of the three and on the part that plans take
 	}
 	s.index.SetAppUsed(a.ordered, a.committed())
 	for q := range s.draft.Ancestors(a.leaf) {
@@ -52,9 +52,8 @@ func (a *app) committed() resources.Vector {
 	return a.used.Allocated.Add(a.used.Admitted).Add(a.used.Arriving)
 }
 
-// weigh brings what a pod is charged as leaving or arriving in line with what it
-// is: leaving if it has a node and is about to go, arriving if it holds a node
-// and has none yet.
+// weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
+// and is about to leave it, arriving if it holds a node and has none yet.
 func (s *Store) weigh(p *pod) {
 	if p.app == nil {
 		return
@@ -72,7 +71,8 @@ func (s *Store) weigh(p *pod) {
 	s.weighAs(p, w)
 }
 
-// weight is what a pod is charged as leaving, of that as preempted, and as arriving.
+// weight is what a pod is charged as leaving, the preempted part of that, and what it is
+// charged as arriving.
 type weight struct{ leaving, preempted, arriving resources.Vector }
 
 func (w weight) equal(o weight) bool {
@@ -100,7 +100,7 @@ func (s *Store) weighAs(p *pod, w weight) {
 	s.touchPod(p)
 }
 
-// release notes that there may be more room in the queues of a leaf.
+// release notes that the queues of a leaf may have more room.
 func (s *Store) release(leaf queues.ID) {
 	for q := range s.draft.Ancestors(leaf) {
 		if s.index.HasBlocked(q.ID) || len(s.together.refused[q.ID]) > 0 {

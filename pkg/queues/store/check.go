@@ -11,10 +11,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Check verifies the store against itself: the books of every queue, user and
-// group against the sum over the pods, the window, the order, and that every
-// pod has what its state says. It looks at everything, and holds the lock for it:
-// for tests. Package audit has what can be asked while pods are scheduled.
+// Check verifies the store against itself: the usage of every queue, user and group
+// against the sum over the pods, the window, the order, and that every pod has what its
+// state requires. It visits everything under the lock, so it is for tests. Package audit
+// has the checks for a running scheduler.
 func (s *Store) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Store) checkPod(p *pod) error {
 	return errors.Join(s.checkShares(p), s.checkAsks(p))
 }
 
-// books are the sums over the pods.
+// books are the usage sums computed from the pods.
 type books struct {
 	usage  map[queues.ID]*queues.Usage
 	ledger *queues.Ledger
@@ -124,7 +124,7 @@ func (s *Store) sum() books {
 	return b
 }
 
-// part is what the pod is charged if it is in one of the states, else nothing.
+// part is the pod's charge if the pod is in one of the states, else nothing.
 func (p *pod) part(states ...state) resources.Vector {
 	for _, st := range states {
 		if p.state == st {
@@ -189,8 +189,8 @@ func sameUsage(a, b queues.Usage) bool {
 		a.Applications == b.Applications && a.Running == b.Running
 }
 
-// OwnersUse returns what users and groups are charged, and how many are in all. The
-// lock is held for as long as it takes to look them up: ask for a few hundred.
+// OwnersUse returns the usage of users and groups, and the number of all users and groups
+// with usage. It holds the lock during the lookups, so pass at most a few hundred.
 func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,9 +200,9 @@ func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all i
 	return usage, s.ledger.Len()
 }
 
-// Recount compares the store with a complete listing of the managed pods, as
-// the API server has them at a quiet moment: every pod that uses something is
-// known, with that request and node, and no other pod is.
+// Recount compares the store with a complete listing of the managed pods, as the API
+// server has them at a quiet moment. Every listed pod that uses resources must be known
+// with that request and node, and no other pod may be.
 func (s *Store) Recount(listed []Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

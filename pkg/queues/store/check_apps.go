@@ -2,8 +2,8 @@ package store
 
 import "fmt"
 
-// checkApps verifies that an application has one record in a queue, and that new
-// pods of it are led to that record.
+// checkApps verifies that an application has one record in a queue, and that its new pods
+// join that record.
 func (s *Store) checkApps() []error {
 	var errs []error
 	records := map[AppName]*app{}

@@ -29,7 +29,7 @@ func (s *Store) checkForeign(p *pod) error {
 	return checkHolder(p)
 }
 
-// checkHolder verifies what a pod that requires a node knows of its hold.
+// checkHolder verifies the hold state of a pod that requires a node.
 func checkHolder(p *pod) error {
 	n := p.asks.awaits
 	switch {
@@ -41,7 +41,7 @@ func checkHolder(p *pod) error {
 	return nil
 }
 
-// checkNodes verifies that nodes know their pods, and what those use.
+// checkNodes verifies that nodes have their pods and the sum of what those use.
 func (s *Store) checkNodes() []error {
 	var errs []error
 	on := 0
@@ -71,7 +71,8 @@ func (s *Store) checkNodes() []error {
 	return errs
 }
 
-// checkAskers verifies that those who are told of changes of a node want to know.
+// checkAskers verifies that the preemptors registered for a node's changes still wait for
+// that node.
 func (s *Store) checkAskers(n *node) []error {
 	var errs []error
 	for _, p := range sortedByUID(n.askers) {
@@ -82,7 +83,7 @@ func (s *Store) checkAskers(n *node) []error {
 	return errs
 }
 
-// checkAsks verifies what a pod knows of making room for it.
+// checkAsks verifies the preemptor state of a pod.
 func (s *Store) checkAsks(p *pod) error {
 	h, held := s.holds.Of(p.UID)
 	due := p.asks.due.at != ranking.Outside
@@ -103,7 +104,7 @@ func (s *Store) checkAsks(p *pod) error {
 	return checkHolder(p)
 }
 
-// needsToAsk tells whether a pod is to be due for a plan, or watch queues.
+// needsToAsk tells whether a pod must be due for a plan or watch queues.
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
 	case waiting, parked, cooling:
@@ -112,8 +113,7 @@ func (s *Store) needsToAsk(p *pod) bool {
 	return false
 }
 
-// checkHolds verifies the ledger, and that pods chosen to go are chosen for
-// somebody.
+// checkHolds verifies the ledger, and that every chosen victim has a preemptor.
 func (s *Store) checkHolds() []error {
 	var errs []error
 	if err := s.holds.Check(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// checkRegister verifies that readers were shown everything as it is, or are
-// about to be.
+// checkRegister verifies that readers have seen the current state of everything or have
+// it marked as changed.
 func (s *Store) checkRegister() []error {
 	var errs []error
 	for _, p := range s.sortedPods() {

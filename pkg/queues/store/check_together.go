@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// found is what there is of a group, according to its pods.
+// found is the state of a group as computed from its pods.
 type found struct {
 	in       [bound + 1]int
 	kept     int
 	holding  int
 	members  int
-	admitted int // of those that hold no node
-	twins    int // are twins of others
+	admitted int // without those that hold a node
+	twins    int // members of equivalence classes
 }
 
-// checkTogether verifies that groups know their members, and that none is kept
-// without something that is going to let it go on.
+// checkTogether verifies the counts of groups, and that every kept group has an event
+// that will let it go on.
 func (s *Store) checkTogether() []error {
 	var errs []error
 	counts := map[*podGroup]*found{}
@@ -68,7 +68,7 @@ func (s *Store) checkGroup(g *podGroup, c *found) error {
 		return fmt.Errorf("counts %v, %d kept, %d holding, of %d; there are %+v", g.in, g.kept, g.holding, len(g.members), *c)
 	case refused == g.refusal.OK() || line != g.inLine:
 		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
-	case !s.started || s.returning || touched: // it is about to be looked at
+	case !s.started || s.returning || touched: // a check of it is due
 		return nil
 	case !g.complete() && c.twins > 0:
 		return fmt.Errorf("it is not complete, and %d pods are twins of others", c.twins)

@@ -12,22 +12,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// People and their tools want to know what happened, in order and with its time;
-// what there is now (register.go) does not say it. So the store keeps a chronicle: a
-// step notes in a few words what it does, without text and without looking
-// anything up, and the end of the change adds the time once for all of them. One
-// reader takes the whole chronicle and gives back the buffers of the last time, so
-// that noting allocates nothing in the long run. What is said to people is made
-// from it outside (package eventlog).
+// The chronicle is the history of events. Users and tools need what happened, in order
+// and with times; the current state (register.go) does not have that. A step records an
+// event in a few fields, without text and without lookups, and the end of the change adds
+// one time for all its events. One reader takes the whole chronicle and gives back the
+// buffers of the last time, so recording does not allocate in the long run. Package
+// eventlog turns it into text.
 
-// chronicleLimit is how many happenings are kept for the reader. It comes several
-// times a second; what it is too slow for is lost, and counted.
+// chronicleLimit is how many events are kept for the reader, which comes several times a
+// second. Events beyond the limit are lost, and counted.
 const chronicleLimit = 1 << 16
 
-// Happened says what happened.
+// Happened is the kind of an event.
 type Happened uint8
 
-// The comments say which fields of a [Happening] are set beside Kind.
+// The comments list the fields of a [Happening] that are set in addition to Kind.
 const (
 	// AppAdded and AppRemoved: an application got its queue, or has no pods left
 	// there. App.
@@ -39,48 +38,47 @@ const (
 	AppCompleted
 	// AppRefused: a pod got no queue. Pod, App without Queue, Amount, Text.
 	AppRefused
-	// Asked and AskGone: a pod without a node came into its application or left it,
-	// with or without a node by then. Pod, App, Amount.
+	// Asked and AskGone: a pod without a node joined its application; such a pod left it,
+	// with or without a node. Pod, App, Amount.
 	Asked
 	AskGone
-	// Allocated and Released: a pod of a queue got a node, or uses it no more. Pod,
-	// App, Node, Amount; Preempted for a victim.
+	// Allocated and Released: a pod of a queue got a node, or stopped using it. Pod, App,
+	// Node, Amount; Preempted for a victim.
 	Allocated
 	Released
-	// Resized: a pod of a queue uses more or less than before. App; Amount is the
-	// difference.
+	// Resized: the usage of a pod of a queue changed. App; Amount is the difference.
 	Resized
-	// ForeignCame and ForeignWent: the same for a pod of no queue. Pod, Node, Amount;
-	// Text is static or default.
+	// ForeignCame and ForeignWent: like Allocated and Released, for a pod of no queue.
+	// Pod, Node, Amount; Text is static or default.
 	ForeignCame
 	ForeignWent
-	// Chosen: a pod is deleted for another one. Pod, App if it has one, Amount, Text.
+	// Chosen: a pod is deleted as a victim. Pod, App if it has one, Amount, Text.
 	Chosen
-	// Told: people are told why a pod waits. Pod, App if it has one, Amount, Text.
+	// Told: users were told why a pod waits. Pod, App if it has one, Amount, Text.
 	Told
-	// HoldBegan and HoldEnded: a node is held for a pod. Pod, Node, Amount.
+	// HoldBegan and HoldEnded: a hold of a node for a pod. Pod, Node, Amount.
 	HoldBegan
 	HoldEnded
-	// NodeCame, NodeChanged and NodeWent: a node is there, can hold something else, is
-	// gone. Node; Amount is what it can hold.
+	// NodeCame, NodeChanged and NodeWent: a node was added, changed its allocatable, or
+	// was removed. Node; Amount is its allocatable.
 	NodeCame
 	NodeChanged
 	NodeWent
-	// CapacityChanged: all nodes together can hold something else. Amount.
+	// CapacityChanged: the sum of the allocatable of all nodes changed. Amount.
 	CapacityChanged
-	// NodeOpened and NodeClosed: new pods may go to a node, or may not. Node.
+	// NodeOpened and NodeClosed: a node became schedulable or unschedulable. Node.
 	NodeOpened
 	NodeClosed
 )
 
-// AppName says whose application it is and where. Immutable.
+// AppName identifies an application with its queue and owner. Immutable.
 type AppName struct {
 	Namespace, ID, Queue string
-	// User and Group are whom it is charged to; empty for none.
+	// User and Group are charged for the application; empty for none.
 	User, Group string
 }
 
-// Happening is one thing that happened.
+// Happening is one event.
 type Happening struct {
 	Kind      Happened
 	Preempted bool
@@ -91,20 +89,20 @@ type Happening struct {
 	Text      string
 }
 
-// Moment is one change of the store: happenings that became true at once.
+// Moment is one change of the store: events with the same time.
 type Moment struct {
 	At time.Time
-	// Queues is set when queues came, went or got other settings.
+	// Queues is set if queues came, went or changed their settings.
 	Queues *queues.Snapshot
-	// End is the index of the first happening after it.
+	// End is the index after the last event of the change.
 	End int
 }
 
-// Chronicle is what happened, in order.
+// Chronicle is a sequence of events.
 type Chronicle struct {
 	Moments    []Moment
 	Happenings []Happening
-	// Lost is how many more there were.
+	// Lost is the number of events lost to the limit.
 	Lost int
 }
 
@@ -115,29 +113,29 @@ func (j *Chronicle) Reset() {
 	*j = Chronicle{Moments: j.Moments[:0], Happenings: j.Happenings[:0]}
 }
 
-// chronicle is what nobody has taken yet.
+// chronicle has the events that the reader has not taken yet.
 type chronicle struct {
-	wanted bool // somebody takes it
-	open   bool // what existed before was taken up
+	wanted bool // a reader takes it
+	open   bool // Start has processed what existed before
 	now    Chronicle
 	tree   uint64 // tree generation of the last moment with queues
-	stamp  int    // happenings that have a moment
+	stamp  int    // number of events that have a moment
 }
 
-// KeepChronicle has the chronicle kept from Start on. Call it before.
+// KeepChronicle turns the chronicle on, from Start. Call it before Start.
 func (s *Store) KeepChronicle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chronicle.wanted = true
 }
 
-// TakeChronicle returns what happened since the last call, and goes on with the
-// buffers of an empty chronicle. It is for one reader.
+// TakeChronicle returns the events since the last call, and goes on with the buffers of
+// an empty chronicle. It is for one reader.
 func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := &s.chronicle
-	if j.stamp < len(j.now.Happenings) { // a step without an end of its own
+	if j.stamp < len(j.now.Happenings) { // inside a change
 		return empty
 	}
 	taken := j.now
@@ -145,7 +143,7 @@ func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
 	return taken
 }
 
-// note adds a happening of this change.
+// note adds an event to the current change.
 func (j *chronicle) note(h Happening) {
 	switch {
 	case !j.open:
@@ -156,7 +154,7 @@ func (j *chronicle) note(h Happening) {
 	}
 }
 
-// endMoment ends a change in the chronicle.
+// endMoment ends the current change in the chronicle.
 func (s *Store) endMoment(now time.Time) {
 	j := &s.chronicle
 	tree := j.open && s.draft.TreeGeneration() != j.tree
@@ -171,11 +169,11 @@ func (s *Store) endMoment(now time.Time) {
 	j.stamp = m.End
 }
 
-// begin opens the chronicle at the end of Start: what was there before did not happen
-// now. Its first moment has the queues there are.
+// begin opens the chronicle at the end of Start, so objects that existed before cause no
+// events. Its first moment has all queues.
 func (j *chronicle) begin() { j.open = j.wanted }
 
-// rename gives an application its name in the chronicle.
+// rename updates the name of an application in the chronicle.
 func (s *Store) rename(a *app) {
 	n := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.draft.Queue(a.leaf).Path, User: a.owner.User, Group: a.owner.Group}
 	if a.told == nil || *a.told != n {
@@ -183,21 +181,21 @@ func (s *Store) rename(a *app) {
 	}
 }
 
-// noteApp notes what happened to an application.
+// noteApp records an event of an application.
 func (s *Store) noteApp(kind Happened, a *app) { s.chronicle.note(Happening{Kind: kind, App: a.told}) }
 
-// notePod notes what happened to a pod of a queue.
+// notePod records an event of a pod of a queue.
 func (s *Store) notePod(kind Happened, p *pod) {
 	s.chronicle.note(Happening{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
 }
 
-// noteNode notes what happened to a node, and to the capacity of the cluster.
+// noteNode records an event of a node, and the new capacity of the cluster.
 func (s *Store) noteNode(kind Happened, n *node) {
 	s.chronicle.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
 	s.chronicle.note(Happening{Kind: CapacityChanged, Amount: s.capacity.sum})
 }
 
-// noteForeign notes that a foreign pod came to the node it is on, or goes from it.
+// noteForeign records that a foreign pod came to its node or leaves it.
 func (s *Store) noteForeign(kind Happened, p *pod) {
 	h := Happening{Kind: kind, Pod: p.UID, Node: p.on.name, Amount: p.uses, Text: "default"}
 	if p.Static {
@@ -206,8 +204,7 @@ func (s *Store) noteForeign(kind Happened, p *pod) {
 	s.chronicle.note(h)
 }
 
-// noteSaid notes what people are told of a pod: that it goes for another one, or why
-// it waits.
+// noteSaid records what users are told of a pod: that it is preempted, or why it waits.
 func (s *Store) noteSaid(kind Happened, p *pod, text string) {
 	h := Happening{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
 	if p.app != nil {
@@ -216,12 +213,12 @@ func (s *Store) noteSaid(kind Happened, p *pod, text string) {
 	s.chronicle.note(h)
 }
 
-// noteHold notes that a hold begins or ends.
+// noteHold records that a hold began or ended.
 func (s *Store) noteHold(kind Happened, h *reservations.Hold) {
 	s.chronicle.note(Happening{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
 }
 
-// refuse says why a pod has no queue.
+// refuse sets the reason why a pod has no queue.
 func (s *Store) refuse(p *pod, why reasons.Reason) {
 	if s.chronicle.open && why.Code != p.reason.Code {
 		wanted, _ := placement.Identify(p.placement(), s.options.Placement)

@@ -15,9 +15,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Claim puts a decision into force: the node is held for the asker, its victims
-// count as leaving, what it requests as arriving, and the executor has work. The
-// reason is none, or says what came in between.
+// Claim accepts a plan: the node is held for the preemptor, its victims count as leaving
+// and its request as arriving, and the executor gets work. The reason is none, or says
+// what prevents the plan.
 func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -33,7 +33,7 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 	return why
 }
 
-// claim does so for a pod of a queue.
+// claim is Claim for a pod of a queue, under the lock.
 func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason {
 	switch {
 	case p.state.allocated():
@@ -60,7 +60,7 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 		going = append(going, s.pods[uid])
 	}
 	byFilters := uidsOf(s.idle(p, s.nodes[d.Node], going))
-	since := latest(now, p.asks.ended.Add(1)) // the hold before it, if any, is told apart by it
+	since := latest(now, p.asks.ended.Add(1)) // distinguishes it from an earlier hold
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: DecisionID(p.UID, since)}
 	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
@@ -74,12 +74,12 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	return reasons.Reason{}
 }
 
-// DecisionID names a decision: whom it was for, and when.
+// DecisionID identifies a decision by its preemptor and time.
 func DecisionID(asker types.UID, now time.Time) string {
 	return fmt.Sprintf("%s-%d", asker, now.UnixNano())
 }
 
-// decidedAt is when a decision was made, by its name; zero if that does not say.
+// decidedAt returns the time in a decision's ID; zero if it has none.
 func decidedAt(decision string) time.Time {
 	nanos, err := strconv.ParseInt(decision[strings.LastIndex(decision, "-")+1:], 10, 64)
 	if err != nil {
@@ -88,7 +88,7 @@ func decidedAt(decision string) time.Time {
 	return time.Unix(0, nanos)
 }
 
-// stillThere returns the victims of a decision if they are as they were.
+// stillThere returns the victims of a decision if none of them is gone or leaving.
 func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
@@ -101,11 +101,11 @@ func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
 	return chosen, reasons.Reason{}
 }
 
-// Commit judges a plan again, on the state of now. If it still holds, the asker
-// is bound to its node from now on, and the victims that have not been deleted
-// are returned. If not, the plan is off, the hold has ended, and the reason says
-// why. InPermit are the pods that wait for a Permit plugin now: one that left it
-// since the plan was made is being bound, and never a victim.
+// Commit checks a plan again on the current state. If it still holds, the preemptor is
+// bound to its node from now on, and Commit returns the victims that have not been
+// deleted. Otherwise the hold ends, and the reason says why. inPermit are the pods that
+// wait in a Permit plugin now: one that left it since the plan was made is being bound,
+// and is never a victim.
 func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]Victim, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -144,7 +144,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	return out, reasons.Reason{}
 }
 
-// left are the chosen pods that have not been deleted, in the order of their UIDs.
+// left returns the chosen pods that have not been deleted, by UID.
 func (s *Store) left(h *reservations.Hold) []*pod {
 	var out []*pod
 	for _, uid := range h.Chosen {
@@ -155,8 +155,8 @@ func (s *Store) left(h *reservations.Hold) []*pod {
 	return out
 }
 
-// rejudge asks the laws about what is left of a plan, as if nothing of it had
-// been decided yet.
+// rejudge checks the laws for the victims that are left of a plan, on a state without the
+// plan.
 func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	if len(left) == 0 {
 		return nil
@@ -198,13 +198,14 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	return err
 }
 
-// withinBudgets tells whether victims violate more disruption budgets than the plan
-// said. Only what has happened counts here, such as a drain. Other plans in force do
-// not: they were made with the victims of this one deducted, or are older.
+// withinBudgets returns an error if the victims violate more disruption budgets than the
+// plan had allowed for. Only actual disruptions count here, such as a drain. Other plans
+// in force do not count: they are older, or were made with the victims of this one
+// deducted.
 func (s *Store) withinBudgets(p *pod, left []*pod) error {
 	d := p.asks.decision
 	if d == nil {
-		return nil // before a restart: it is not known what the plan said
+		return nil // after a restart: the plan's violations are not known
 	}
 	going := make([]*victims.Pod, len(left))
 	for i, v := range left {
@@ -216,7 +217,7 @@ func (s *Store) withinBudgets(p *pod, left []*pod) error {
 	return nil
 }
 
-// note is what people are told on a victim.
+// note is the message that a victim gets.
 func (s *Store) note(asker, v *pod, h *reservations.Hold) string {
 	if d := asker.asks.decision; d != nil {
 		for i := range d.Victims {
@@ -231,7 +232,7 @@ func (s *Store) note(asker, v *pod, h *reservations.Hold) string {
 
 func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }
 
-// Disrupted tells that all victims of an asker have been deleted.
+// Disrupted says that all victims of a preemptor have been deleted.
 func (s *Store) Disrupted(asker types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -241,14 +242,13 @@ func (s *Store) Disrupted(asker types.UID, now time.Time) {
 			s.enterStep(p, Step{Kind: StepDisrupted, Hold: h}, now)
 		}
 		if ok && h.Patient {
-			return // it has a time of its own, or waits for its node to change
+			return // it has its own deadline, or waits for a change of its node
 		}
 		s.wakeHolder(p, now)
 	}
 }
 
-// GiveUp ends a plan that cannot be carried out. Victims that were not deleted
-// stay.
+// GiveUp ends a plan that failed to execute. Victims that were not deleted stay.
 func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)

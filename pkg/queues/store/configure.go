@@ -11,14 +11,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// namespace is what is known of a namespace.
+// namespace is the state of a namespace.
 type namespace struct {
 	annotations map[string]string
 	quota       *queues.NamespaceQuota // nil when its annotations set none
 }
 
-// Configure replaces the queue configuration. Nothing that runs is touched;
-// what waits without a queue is placed again.
+// Configure replaces the queue configuration. Running pods are not touched; pods without
+// a queue are placed again.
 func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -38,7 +38,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 		s.reconsider[q.ID] = struct{}{}
 	}
 	for _, p := range s.sortedPods() {
-		s.arm(p, now) // its delay may be another one, and so may what the laws say
+		s.arm(p, now) // the delay and the outcome of the laws may have changed
 	}
 	s.touchAll()
 	s.touchAllGroups()
@@ -55,8 +55,8 @@ func (s *Store) Spec() *config.Spec {
 	return s.spec
 }
 
-// UpsertNamespace tells the annotations of a namespace. It returns what could
-// not be understood; such an annotation counts as absent.
+// UpsertNamespace sets the annotations of a namespace. It returns an error for each
+// annotation that is invalid and counts as absent.
 func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
 	quota, errs := placement.NamespaceQuota(placement.Namespace{Name: name, Annotations: annotations})
 	ns := namespace{annotations: annotations}
@@ -87,8 +87,8 @@ func (s *Store) DeleteNamespace(name string, now time.Time) {
 	delete(s.namespaces, name)
 }
 
-// reapplyNamespace gives the dynamic leaves that have the quota of a namespace,
-// or its applications, what its annotations say now.
+// reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
+// that have its quota or its applications.
 func (s *Store) reapplyNamespace(name string) {
 	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
 		q := s.draft.Queue(leaf)
@@ -111,8 +111,8 @@ func (s *Store) hasAppOf(leaf queues.ID, namespace string) bool {
 	return false
 }
 
-// reapplyQuotas follows changed templates in dynamic leaves whose quota a
-// namespace set.
+// reapplyQuotas applies changed templates to dynamic leaves with the quota of a
+// namespace.
 func (s *Store) reapplyQuotas() {
 	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
 		if ns := s.draft.Queue(leaf).QuotaNamespace; ns != "" {
@@ -121,8 +121,8 @@ func (s *Store) reapplyQuotas() {
 	}
 }
 
-// rehome lets asks look for a queue again whose own queue takes no applications
-// any more because it became a parent. What runs in it stays there.
+// rehome takes pending pods out of queues that became parents and take no applications
+// any more, so that they are placed again. Running pods stay.
 func (s *Store) rehome(now time.Time) {
 	for _, p := range s.sortedPods() {
 		if p.app == nil || p.state.allocated() || s.draft.Queue(p.app.leaf).Leaf {
@@ -138,8 +138,8 @@ func (s *Store) sortedPods() []*pod {
 	})
 }
 
-// reledger counts the usage of users and groups anew: which queues limit whom
-// may be different now.
+// reledger rebuilds the usage of users and groups, because a configuration can change
+// which queues limit which owners.
 func (s *Store) reledger() {
 	s.ledger = queues.NewLedger()
 	for _, apps := range s.leaves {
@@ -161,14 +161,14 @@ func addApp(u *queues.OwnerUsage, a *app) {
 	}
 }
 
-// indexQueues tells the order of all queues whose settings it does not know.
+// indexQueues gives the orders all queues with changed settings.
 func (s *Store) indexQueues() {
 	for q := range s.draft.All() {
 		s.indexQueue(q)
 	}
 }
 
-// indexPath does the same for the queues from root to a leaf.
+// indexPath is indexQueues for the queues from root to a leaf.
 func (s *Store) indexPath(leaf queues.ID) {
 	path := slices.Collect(s.draft.Ancestors(leaf))
 	slices.Reverse(path)
@@ -177,7 +177,7 @@ func (s *Store) indexPath(leaf queues.ID) {
 	}
 }
 
-// noteEmpty remembers that a queue that may go has nothing in it.
+// noteEmpty notes the time from which a removable queue is empty.
 func (s *Store) noteEmpty(id queues.ID, now time.Time) {
 	q := s.draft.Queue(id)
 	if q.IsRoot() || (q.Managed && q.State == queues.Active) {
@@ -192,7 +192,7 @@ func (s *Store) noteEmpty(id queues.ID, now time.Time) {
 	s.emptied[id] = now
 }
 
-// sweep removes the queues that were empty for the grace period.
+// sweep removes queues that were empty for the grace period.
 func (s *Store) sweep(now time.Time) {
 	if len(s.emptied) == 0 || now.Before(s.sweepAt) {
 		return
@@ -207,12 +207,12 @@ func (s *Store) sweep(now time.Time) {
 	}
 	s.sweepAt = next
 	if s.started && len(s.unplaced) > 0 {
-		s.placeAll(now) // a queue that stood in the way may be gone
+		s.placeAll(now) // a queue that prevented a placement may be gone
 	}
 }
 
-// removeEmpty removes a queue, unless it is in use again or was configured
-// again, and then those above it that were only there to hold it.
+// removeEmpty removes a queue, unless it is in use or configured again, and then the
+// queues above it that exist only as its parents.
 func (s *Store) removeEmpty(id queues.ID) {
 	for id != queues.NoQueue {
 		delete(s.emptied, id)

@@ -16,7 +16,7 @@ func (s *Store) setDeadline(p *pod, at time.Time) {
 
 func (s *Store) clearDeadline(p *pod) { s.deadlines.Update(p, false) }
 
-// nextMoved tells whether the next deadline is earlier than the one last told.
+// nextMoved tells whether the next deadline is earlier than the one last returned.
 func (s *Store) nextMoved() bool {
 	next, ok := s.next()
 	if !ok || (!s.told.IsZero() && !next.Before(s.told)) {
@@ -43,8 +43,8 @@ func earliest(times ...time.Time) time.Time {
 	return first
 }
 
-// nextChore is the next deadline, without those of plans, which are made again and again
-// for pods that stay stuck.
+// nextChore is the next deadline, without those of plans, which recur for pods that stay
+// stuck.
 func (s *Store) nextChore() (time.Time, bool) {
 	next := earliest(s.holdsDue(), s.placingDue(), s.capacity.due, s.nodeBound.due())
 	if p, ok := s.deadlines.First(); ok {
@@ -56,7 +56,7 @@ func (s *Store) nextChore() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// NextDeadline returns when Tick has something to do, and false when it has not.
+// NextDeadline returns when Tick next has work, and false if it has none.
 func (s *Store) NextDeadline() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *Store) NextDeadline() (time.Time, bool) {
 	return next, ok
 }
 
-// Tick does what is due by now: pods whose back-off ended come back into the
-// order, slots whose lease ended are taken back, queues that stayed empty go.
+// Tick does what is due: pods whose back-off ended return to the order, slots whose lease
+// expired are taken back, queues that stayed empty are removed.
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -101,10 +101,10 @@ func (s *Store) Tick(now time.Time) {
 	s.sweep(now)
 }
 
-// SetStandby tells whether another process does the scheduling. Slots do not
-// expire then: nobody here takes the pods that were let through. When this one
-// leads again, also if nobody led meanwhile, what there is to write of holds is
-// there to be taken anew.
+// SetStandby sets whether another process does the scheduling. Slots do not expire on a
+// standby, because it does not schedule the admitted pods. When this process leads again,
+// even without another leader in between, all unfinished writes of holds are queued
+// again.
 func (s *Store) SetStandby(standby bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -121,8 +121,8 @@ func (s *Store) SetStandby(standby bool, now time.Time) {
 	s.resume()
 }
 
-// lease is how long an admitted pod keeps its slot without a sign of life. Others
-// wait for a pod that failed before, so that one is not waited for as long.
+// lease is how long an admitted pod keeps its slot without progress. It is shorter for a
+// pod that failed before, because others wait for its result.
 func (s *Store) lease(p *pod) time.Duration {
 	if p.twins != nil {
 		return s.options.SlotLease / 10
@@ -130,22 +130,22 @@ func (s *Store) lease(p *pod) time.Duration {
 	return s.options.SlotLease
 }
 
-// expire ends the lease of a slot: nobody told what became of the pod. It is
-// treated as failed, so that others have a chance, and comes back by itself.
+// expire ends the lease of a slot without a result of the pod's cycle. The pod is treated
+// as failed, so that others can go on, and comes back after its back-off.
 func (s *Store) expire(p *pod, now time.Time) {
 	s.vacate(p)
 	s.toParked(p, reasons.New(reasons.BackingOff, "the pod was let through and not heard of for %v", s.lease(p)), now)
 	s.cool(p, now.Add(s.options.MaxBackoff))
 }
 
-// cool lets a parked pod come back at a time.
+// cool makes a parked pod back off until a time.
 func (s *Store) cool(p *pod, until time.Time) {
 	s.enter(p, cooling)
 	s.setDeadline(p, until)
 }
 
-// holdsDue is when the first hold times out; zero for never. A standby leaves
-// that to who leads.
+// holdsDue is when the first hold times out; zero for never. On a standby no hold times
+// out: that is left to the leader.
 func (s *Store) holdsDue() time.Time {
 	if s.standby {
 		return time.Time{}
@@ -157,24 +157,24 @@ func (s *Store) holdsDue() time.Time {
 	return s.due
 }
 
-// isPlaced tells whether an asker is on its node by now, though its bind was not
-// seen: its hold does not time out.
+// isPlaced tells whether a preemptor has a node, even if its bind is not seen yet. Its
+// hold then does not time out.
 func (s *Store) isPlaced(asker types.UID) bool {
 	p := s.pods[asker]
 	return p != nil && p.state.allocated()
 }
 
-// dueFrom says from when the time-outs of holds count. The holds of a PodGroup that has not
-// started have one time-out for all: it counts from that of the last of them. Else
-// the first member would lose its node while room is made for the last one; and as long as
-// one of them holds a node, another one whose hold ended would be given that node again, for
-// it fits beside it, and the group would keep the node from all others without a start. For
-// the same reason the loss is one of the whole group.
+// dueFrom returns the start of each hold's time-out. The holds of a PodGroup that has not
+// started share one time-out, which counts from the latest of them. With separate ones,
+// the first member would lose its node while room is made for the last one. Also, while
+// one member holds a node, another member whose hold ended would get that node again,
+// because it fits beside it, and the group could keep the node from all others without a
+// start. For the same reason a loss counts for the whole group.
 //
-// A pod that is at Permit keeps its hold as long as it is there, but the others do not have
-// theirs for it: members that come to Permit by turns would keep a node for ever.
+// A pod in Permit keeps its hold as long as it is there. It does not extend the holds of
+// the other members: members that come to Permit in turns would keep a node for ever.
 func (s *Store) dueFrom() reservations.From {
-	known := map[*podGroup]time.Time{} // zero: it has time
+	known := map[*podGroup]time.Time{} // zero: no time-out
 	return func(asker types.UID, own time.Time) (time.Time, bool) {
 		p := s.pods[asker]
 		switch {
@@ -184,7 +184,7 @@ func (s *Store) dueFrom() reservations.From {
 			return time.Time{}, false
 		case p.RequiredNode != "":
 			if h, _ := s.holds.Of(asker); len(h.Chosen) == 0 {
-				own = latest(own, h.Since.Add(s.preemption.Required.StartDelay)) // before that none may be chosen
+				own = latest(own, h.Since.Add(s.preemption.Required.StartDelay)) // before that, no victim may be chosen
 			}
 			return own, true
 		case !p.apart():
@@ -199,7 +199,7 @@ func (s *Store) dueFrom() reservations.From {
 	}
 }
 
-// lastFrom is the last from when the time-out of a hold of a group counts.
+// lastFrom is the latest time from which the time-out of a hold of the group counts.
 func (s *Store) lastFrom(g *podGroup) time.Time {
 	var last time.Time
 	for _, m := range g.members {
@@ -210,7 +210,7 @@ func (s *Store) lastFrom(g *podGroup) time.Time {
 	return last
 }
 
-// timeOutHolds ends the holds that no pod made use of.
+// timeOutHolds ends the holds that were not used in time.
 func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
@@ -223,7 +223,7 @@ func (s *Store) timeOutHolds(now time.Time) {
 	s.dueAnew = true
 }
 
-// timedOut says what became of a hold that its pod did not make use of.
+// timedOut is the reason of a hold that its pod did not use in time.
 func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
 	if p.apart() && h.Clear() {
 		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.name, s.preemption.HoldTimeout)
@@ -237,8 +237,8 @@ func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
 	return reasons.New(reasons.HoldTimedOut, "node %s was clear for %v and the pod did not start there", h.Node, s.preemption.HoldTimeout)
 }
 
-// planAnew has plans made for the members of a PodGroup whatever became of those before:
-// it started, or starts with another number.
+// planAnew allows plans for the members of a PodGroup again, regardless of earlier
+// losses: it has started, or its minMember changed.
 func (s *Store) planAnew(g *podGroup) {
 	if g.losses.count == 0 {
 		return

@@ -15,38 +15,39 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// DemandSaid is what the condition PodScheduled of a pod says to cluster autoscalers.
+// DemandSaid is what the condition PodScheduled of a pod tells cluster autoscalers.
 type DemandSaid uint8
 
-// Unsaid: no node was looked for yet, or something else is in the way. Wanted: the reason
-// is Unschedulable, by which autoscalers add nodes. Beyond: the reason is SchedulingGated
-// and the pod has no scheduling gate, so this scheduler wrote it.
+// Unsaid: no node was looked for yet, or something else prevents the pod from running.
+// Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
+// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it.
 const (
 	DemandUnsaid DemandSaid = iota
 	DemandWanted
 	DemandBeyond
 )
 
-// demandEvery is how often the demand is reckoned anew while things change.
+// demandEvery is how often the demand is recomputed while things change.
 const demandEvery = time.Second
 
-// demand is which of the pods that found no node would run if nodes came. In the order, one
-// after another, such pods count against every quota. A pod is within while all quotas
-// allow it on top of what has a node and of the pods before it, and beyond otherwise.
-// Nothing is charged: a pod beyond is still tried, and runs where it fits.
+// demand has the pods that found no node and would run if nodes were added. In the order,
+// one after another, such pods count against every quota. A pod is within the demand
+// while all quotas allow it in addition to allocated pods and the pods before it, and
+// beyond otherwise. Nothing is charged: a pod beyond is still tried, and runs where it
+// fits.
 //
-//	found no node ──► judged on the sum so far ──► within (counted in the sum) or beyond
-//	once a second, after a change: the sum is made anew, in the order, of all of them
+//	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
+//	once a second, after a change: the sum is recomputed over all of them, in the order
 //
-// Between two reckonings the sum only grows. Until the next one it may contain pods that
-// have a node by now, so a pod may be beyond for a second although it is within.
+// Between two computations the sum only grows. It may include pods that have got a node
+// since, so a pod may be beyond for up to a second although it is within.
 type demand struct {
 	sum    *queues.Demand
 	starts map[*app]bool      // applications whose start is in the sum
-	pods   map[types.UID]*pod // that found no node, or of which PodScheduled says something
-	// check are pods of which PodScheduled may have to say something else.
+	pods   map[types.UID]*pod // that found no node, or whose PodScheduled is set
+	// check has the pods whose PodScheduled may need an update.
 	check map[types.UID]struct{}
-	stale bool // the pods, or what queues use, changed since the sum was made
+	stale bool // pods or usage changed since the sum was computed
 	made  time.Time
 }
 
@@ -54,7 +55,7 @@ func newDemand() demand {
 	return demand{sum: queues.NewDemand(), starts: map[*app]bool{}, pods: map[types.UID]*pod{}, check: map[types.UID]struct{}{}}
 }
 
-// foundNoNode counts a pod for which no node was found, if every quota allows that.
+// foundNoNode adds a pod that found no node to the demand, if every quota allows it.
 func (s *Store) foundNoNode(p *pod, now time.Time) {
 	if p.RequiredNode != "" || p.app == nil || p.state.allocated() {
 		return // no autoscaler adds the node of a DaemonSet pod
@@ -65,8 +66,8 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 	}
 }
 
-// heardDemand takes over what PodScheduled of a pending pod says, which may be what this
-// process has written, or what an earlier one did.
+// heardDemand takes over what PodScheduled of a pending pod says. This process or an
+// earlier one may have written it.
 func (s *Store) heardDemand(p *pod) {
 	if p.Demand == DemandUnsaid || p.RequiredNode != "" || p.state.allocated() {
 		return
@@ -74,11 +75,11 @@ func (s *Store) heardDemand(p *pod) {
 	if p.app != nil {
 		s.demand.pods[p.UID], s.demand.stale = p, true
 	}
-	s.demand.check[p.UID] = struct{}{} // a write before this event may have been refused
+	s.demand.check[p.UID] = struct{}{} // an earlier write may have been refused
 }
 
-// stopped is why a pod whose cycle came to nothing waits: the quota that it is beyond, or what
-// the cycle found.
+// stopped is why a pod whose cycle failed waits: the quota that it is beyond, or the
+// result of the cycle.
 func (p *pod) stopped() reasons.Reason {
 	if p.asks.holds || p.beyond.None() {
 		return p.reason
@@ -86,7 +87,7 @@ func (p *pod) stopped() reasons.Reason {
 	return p.beyond
 }
 
-// leaveDemand takes a pod out that has a node, or waits in no queue.
+// leaveDemand takes out a pod that has got a node or lost its queue.
 func (s *Store) leaveDemand(p *pod) {
 	if _, known := s.demand.pods[p.UID]; !known {
 		return
@@ -96,7 +97,7 @@ func (s *Store) leaveDemand(p *pod) {
 	p.within, p.beyond, s.demand.stale = false, reasons.Reason{}, true
 }
 
-// countDemand adds a pod to the sum, or says which quota refuses it.
+// countDemand adds a pod to the sum, or returns the quota that refuses it.
 func (s *Store) countDemand(p *pod) queues.Verdict {
 	if !queues.HasQuota(s.draft, p.app.leaf) {
 		return queues.Granted
@@ -112,19 +113,19 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 	return queues.Granted
 }
 
-// setDemand notes a verdict, and has people told if it is another one.
+// setDemand sets a pod's verdict. If it changed, users are told.
 func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 	if p.within != v.OK() || p.beyond.Code != v.Reason.Code {
 		s.changed(p)
 		if p.report != nil {
-			s.reports.look(p.report, now) // why it waits is another reason, too
+			s.reports.look(p.report, now) // the reason that it waits changed, too
 		}
 	}
 	p.within, p.beyond = v.OK(), v.Reason
 }
 
-// reckonDemand makes the sum anew after a change, once a second at most: in the order of
-// those that wait, as if each pod within had a node.
+// reckonDemand recomputes the sum after a change, at most once a second: in the order of
+// the waiting pods, as if each pod within had a node.
 func (s *Store) reckonDemand(now time.Time) {
 	d := &s.demand
 	if !d.stale || now.Before(d.made.Add(demandEvery)) {
@@ -138,8 +139,8 @@ func (s *Store) reckonDemand(now time.Time) {
 	x := s.newTrial()
 	for _, p := range d.pods {
 		switch {
-		case p.asks.holds: // it is arriving
-		case p.state == admitted: // it is about to be tried again, before all others
+		case p.asks.holds: // it is charged as arriving
+		case p.state == admitted: // it is about to be tried, before all others
 			if p.within {
 				s.setDemand(p, s.countDemand(p), now)
 			}
@@ -166,14 +167,14 @@ func (s *Store) reckonDemand(now time.Time) {
 	}
 }
 
-// trial is the order of some pods, in which they get nodes one after another.
+// trial is the order of some pods while they get nodes one after another.
 type trial struct {
 	s     *Store
 	index *order.Index
 	pods  map[*order.Ask]*pod
 	apps  map[*app]*order.App
-	used  map[*app]resources.Vector      // committed, and what was placed
-	below map[queues.ID]resources.Vector // what was placed below a queue
+	used  map[*app]resources.Vector      // committed plus placed
+	below map[queues.ID]resources.Vector // placed below a queue
 }
 
 func (s *Store) newTrial() *trial {
@@ -194,7 +195,7 @@ func (x *trial) push(p *pod) {
 	x.pods[x.index.Push(x.apps[a], p.askKey(), p.Request)] = p
 }
 
-// addPath adds the queues of a leaf, root first.
+// addPath adds the queues on a leaf's path, root first.
 func (x *trial) addPath(id queues.ID) {
 	q := x.s.draft.Queue(id)
 	if _, known := x.below[id]; known || q == nil {
@@ -206,7 +207,7 @@ func (x *trial) addPath(id queues.ID) {
 	x.index.SetUsed(id, q.Committed(), q.CommittedKept())
 }
 
-// place takes an ask out of the order, as if its pod ran.
+// place takes an ask out of the trial, as if its pod ran.
 func (x *trial) place(ask *order.Ask) {
 	p := x.pods[ask]
 	delete(x.pods, ask)
@@ -224,8 +225,8 @@ func (x *trial) place(ask *order.Ask) {
 	}
 }
 
-// BeyondQuota says which quota keeps a pod that found no node from running even if a node
-// came; none if it would run then, or is not known.
+// BeyondQuota returns the quota that keeps a pod that found no node from running even on
+// a new node; none if it would run there, or is not known.
 func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +236,7 @@ func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// takeDemand returns at most limit pods of which PodScheduled has to say something else.
+// takeDemand returns at most limit pods whose PodScheduled needs an update.
 func (s *Store) takeDemand(limit int, now time.Time) []Report {
 	s.reckonDemand(now)
 	if !s.started {
@@ -258,11 +259,11 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 	return out
 }
 
-// demandOf is what PodScheduled of a waiting pod has to say; Unsaid where the scheduler
-// says it, or nothing need be said.
+// demandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
+// own condition is right or none is needed.
 func (s *Store) demandOf(p *pod) (DemandSaid, reasons.Reason) {
 	switch {
-	case p.state == unplaced && p.Demand == DemandWanted && !p.Gated: // no queue takes it, on any node
+	case p.state == unplaced && p.Demand == DemandWanted && !p.Gated: // no queue takes it, so no node helps
 		return DemandBeyond, p.reason
 	case !p.beyond.None():
 		return DemandBeyond, p.beyond
@@ -274,7 +275,7 @@ func (s *Store) demandOf(p *pod) (DemandSaid, reasons.Reason) {
 	return DemandUnsaid, reasons.Reason{}
 }
 
-// checkDemand verifies that pods within or beyond are pods of queues that wait.
+// checkDemand verifies that pods within or beyond wait in queues.
 func (s *Store) checkDemand() error {
 	var errs []error
 	for uid, p := range s.demand.pods {

@@ -2,10 +2,10 @@ package store
 
 import "fmt"
 
-// Differs says in what the record of a pod is not what the API server says of it;
-// empty where they agree. The record is nil for a pod that the store does not know;
-// listed is nil for one that is not there. A pod that was assumed is ahead of the
-// API server, which is no difference.
+// Differs describes how the record of a pod differs from the API server's pod; empty if
+// they agree. r is nil for a pod that the store does not know; listed is nil for one that
+// the API server does not have. An assumed pod is ahead of the API server; that is not a
+// difference.
 func Differs(r *PodRecord, listed *Pod) string {
 	ended := listed == nil || listed.Terminal || listed.Deleting && listed.Node == ""
 	switch {

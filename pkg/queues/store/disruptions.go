@@ -6,24 +6,24 @@ import (
 	"maps"
 )
 
-// disruptions are the PodDisruptionBudgets, and how many disruptions each allows
-// once those that are on their way are counted: the victims of plans in force, and
-// deleted pods that the status of the budget does not know of yet. It knows nothing
-// of the store, and the store's mutex guards it.
+// disruptions has the PodDisruptionBudgets, and how many disruptions each allows after
+// those that are under way: the victims of plans in force, and deleted pods that the
+// status of the budget does not include yet. It does not use the store, and the store's
+// mutex guards it.
 //
-// A status says how many pods were healthy when it was written, and not which. So
-// the healthy pods are counted here, too, with what pods say now. The smaller number
-// counts: the status may lack a deletion, or the pods may lag behind the status.
-// Counting deletions and waiting for the status to fall instead would fail where a
-// replacement becomes ready in between: then the status never changes.
+// A status has the number of pods that were healthy when it was written, but not which
+// ones. So the healthy pods are also counted here, from the pods' current state. The
+// smaller number counts: the status may lack a deletion, or the pods may lag behind the
+// status. Counting deletions until the status falls would fail if a replacement becomes
+// ready in between, because the status then never changes.
 type disruptions struct {
 	budgets map[budgetName]*budget
 	of      map[string][]*budget // by namespace
-	// at are the budgets by index; nil where there is none. In the worlds of plans
-	// budget i is two numbers: what it allows of ready pods at 2i, and of pods that
-	// run and are not ready at 2i+1.
+	// at has the budgets by index; nil for a free index. In planning snapshots budget i
+	// is two numbers: what it allows of ready pods at 2i, and of running pods that are
+	// not ready at 2i+1.
 	at []*budget
-	// uncounted is true while the pods of a budget have to be counted anew.
+	// uncounted is true while the pods of some budget must be counted again.
 	uncounted bool
 }
 
@@ -31,36 +31,36 @@ type disruptions struct {
 type budget struct {
 	Budget
 	index int
-	// healthy counts the pods that are ready and not deleted, without those that
-	// the status lists as disrupted; chosen are those among them that are victims.
+	// healthy counts the pods that are ready and not deleted, without those that the
+	// status lists as disrupted. chosen counts the victims among them.
 	healthy, chosen int64
 	uncounted       bool
 }
 
 type budgetName struct{ namespace, name string }
 
-// Budget is a PodDisruptionBudget as far as the choice of victims goes.
+// Budget is the part of a PodDisruptionBudget that matters for the choice of victims.
 type Budget struct {
 	Namespace, Name string
-	// Generation changes with the spec; 0 for unknown. Observed is the one that the
-	// status is of.
+	// Generation changes with the spec; 0 for unknown. Observed is the generation that
+	// the status describes.
 	Generation, Observed int64
-	// Matches tells whether it covers pods with such labels; nil covers no pod.
+	// Matches tells whether the budget covers pods with such labels; nil covers no pod.
 	Matches func(labels map[string]string) bool
-	// Allowed is how many disruptions the status allows, Healthy how many pods are
-	// healthy by it, and Desired how many have to be.
+	// Allowed is the number of disruptions that the status allows, Healthy the healthy
+	// pods according to it, and Desired the healthy pods that are required.
 	Allowed, Healthy, Desired int64
 	// AlwaysAllow is unhealthyPodEvictionPolicy AlwaysAllow.
 	AlwaysAllow bool
-	// Disrupted are the names of pods whose disruption the status has counted already.
+	// Disrupted has the names of pods whose disruption the status already includes.
 	Disrupted map[string]bool
 }
 
-// part is what a pod is in the sums of budgets.
+// part is how a pod counts in the sums of budgets.
 type part uint8
 
-// A pod that is not ready, or that was deleted, is in no sum. A victim of a plan in
-// force that was not deleted yet is healthy and chosen.
+// A pod that is not ready or was deleted is in no sum. A victim of a plan in force that
+// is not deleted yet is healthy and chosen.
 const (
 	inNoSum part = iota
 	isHealthy
@@ -74,15 +74,14 @@ type guarded struct {
 	part            part
 }
 
-// boundless is more disruptions than there are pods.
+// boundless is more than the number of pods.
 const boundless = int64(1) << 40
 
 func newDisruptions() disruptions {
 	return disruptions{budgets: map[budgetName]*budget{}, of: map[string][]*budget{}}
 }
 
-// upsert takes what is said of a budget, and tells whether it may cover other pods
-// than before.
+// upsert sets a budget, and tells whether it may cover other pods than before.
 func (d *disruptions) upsert(next Budget) bool {
 	key := budgetName{next.Namespace, next.Name}
 	b := d.budgets[key]
@@ -99,7 +98,7 @@ func (d *disruptions) upsert(next Budget) bool {
 	return !same
 }
 
-// free returns an index that no budget has.
+// free returns a free index.
 func (d *disruptions) free() int {
 	for i, b := range d.at {
 		if b == nil {
@@ -131,7 +130,7 @@ func (d *disruptions) remove(namespace, name string) bool {
 	return true
 }
 
-// count adds a pod to the sums of the budgets that cover it, or with -1 takes it off.
+// count adds a pod to the sums of the budgets that cover it, or subtracts it if n is -1.
 func (d *disruptions) count(p guarded, n int64) {
 	if p.part == inNoSum {
 		return
@@ -155,7 +154,7 @@ func (b *budget) count(p guarded, n int64) {
 
 func (b *budget) covers(labels map[string]string) bool { return b.Matches != nil && b.Matches(labels) }
 
-// recount counts the pods of budgets that may cover others than before.
+// recount counts the pods of budgets that may cover other pods than before.
 func (d *disruptions) recount(pods iter.Seq[guarded]) {
 	if !d.uncounted {
 		return
@@ -177,10 +176,10 @@ func (d *disruptions) recount(pods iter.Seq[guarded]) {
 	}
 }
 
-// over lists the numbers that a disruption of a pod counts against, in the order of
-// left. A pod that has not started is in no budget's way, as for upstream's
-// eviction. As for upstream's preemption a pod without labels is covered by no
-// budget, and one that the status lists as disrupted is counted already.
+// over lists the indexes in the result of left that a disruption of a pod counts against.
+// As in upstream's eviction, no budget guards a pod that has not started. As in
+// upstream's preemption, no budget covers a pod without labels, and a pod that the status
+// lists as disrupted is already counted.
 func (d *disruptions) over(p guarded, health Health) []int {
 	if len(p.labels) == 0 || health == NotStarted {
 		return nil
@@ -198,8 +197,8 @@ func (d *disruptions) over(p guarded, health Health) []int {
 	return out
 }
 
-// left is what all budgets still allow. What the victims of plans in force take is
-// deducted where inForce is true. All pods have to be counted.
+// left is what all budgets still allow. If inForce is true, the victims of plans in force
+// are deducted. All pods must be counted before.
 func (d *disruptions) left(inForce bool) []int64 {
 	out := make([]int64, 2*len(d.at))
 	for i, b := range d.at {
@@ -210,16 +209,16 @@ func (d *disruptions) left(inForce bool) []int64 {
 	return out
 }
 
-// left is how many ready pods may go, and how many that run and are not ready. The
-// rules for the latter are those of upstream's eviction: they may go if the policy
-// of the budget says so, or if the budget has as many healthy pods as it wants.
+// left is how many ready pods, and how many running pods that are not ready, may be
+// disrupted. The rules for the latter are those of upstream's eviction: they may be if
+// the budget's policy says so, or if the budget has as many healthy pods as it requires.
 func (b *budget) left(inForce bool) (ready, unready int64) {
 	healthy := b.healthy
 	if inForce {
 		healthy -= b.chosen
 	}
 	if ready = max(min(b.Allowed, b.healthy-b.Desired)-(b.healthy-healthy), 0); b.Observed < b.Generation {
-		ready = 0 // the status is of another spec: upstream evicts no pod then
+		ready = 0 // the status is for an older spec: upstream then evicts no pod
 	}
 	if b.AlwaysAllow || b.Desired > 0 && min(b.Healthy, b.healthy)-(b.healthy-healthy) >= b.Desired {
 		return ready, boundless
@@ -227,7 +226,7 @@ func (b *budget) left(inForce bool) (ready, unready int64) {
 	return ready, ready
 }
 
-// check compares the sums with the pods.
+// check verifies the sums against the pods.
 func (d *disruptions) check(pods iter.Seq[guarded]) []error {
 	sums := d.sums(pods)
 	var errs []error
@@ -242,7 +241,7 @@ func (d *disruptions) check(pods iter.Seq[guarded]) []error {
 	return errs
 }
 
-// sums counts the healthy and the chosen pods of each budget from nothing.
+// sums counts the healthy and the chosen pods of each budget from scratch.
 func (d *disruptions) sums(pods iter.Seq[guarded]) map[*budget][2]int64 {
 	sums := map[*budget][2]int64{}
 	for p := range pods {

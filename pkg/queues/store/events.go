@@ -14,9 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Upsert tells what the API server says of a managed pod, or of a foreign one
-// that has a node. It may be called again with the same content, late, and
-// without an earlier call for the pod.
+// Upsert handles an event of a managed pod, or of a foreign pod that has a node. It may
+// be called late, again with the same content, and without an earlier call for the pod.
 func (s *Store) Upsert(event Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -44,7 +43,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 	case event.Node != "":
 		s.confirm(p, event, now)
 	case p.state.allocated():
-		// The bind is not seen yet. What this event says counts if it fails.
+		// The bind is not seen yet. This event takes effect if the bind fails.
 		s.recounted(p, func() { p.Deleting = event.Deleting })
 		if p.state == assumed {
 			p.late = event
@@ -57,7 +56,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 	}
 }
 
-// Delete tells that a pod is gone.
+// Delete handles the deletion of a pod.
 func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -68,7 +67,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 	}
 }
 
-// add takes a pod that was not known.
+// add adds an unknown pod.
 func (s *Store) add(event *Pod, now time.Time) {
 	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
@@ -87,7 +86,7 @@ func (s *Store) add(event *Pod, now time.Time) {
 	}
 }
 
-// drop takes a pod out, whatever its state.
+// drop removes a pod in any state.
 func (s *Store) drop(p *pod, now time.Time) {
 	if p.Foreign {
 		s.dropForeign(p, now)
@@ -132,7 +131,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	}
 }
 
-// confirm takes an event that shows the pod on a node.
+// confirm handles an event with the pod on a node.
 func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 	if p.state.allocated() {
 		if p.state == assumed {
@@ -150,7 +149,7 @@ func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 		s.atWork(p, now)
 		return
 	}
-	// Somebody else bound it, or the store has just started: quotas have no say.
+	// Another scheduler bound it, or the store has just started: quotas do not apply.
 	if p.state == unplaced {
 		s.takeOver(p, event)
 		s.changed(p)
@@ -168,11 +167,11 @@ func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 	s.toAllocated(p, bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
-	s.release(p.app.leaf) // it may use less than it asked for
+	s.release(p.app.leaf) // it may use less than it requested
 	s.atWork(p, now)
 }
 
-// resize follows a change of what an allocated pod uses, however it came about.
+// resize applies any change of what an allocated pod uses.
 func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 	elsewhere := p.on == nil || p.on.name != event.Node
 	if elsewhere {
@@ -199,16 +198,16 @@ func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 	s.weigh(p)
 }
 
-// looksDifferent tells whether plans see a running pod differently after an
-// event. What it uses, and whether it leaves, is told otherwise.
+// looksDifferent tells whether an event changes a running pod for plans. Changes of its
+// usage, and whether it leaves, are handled elsewhere.
 func looksDifferent(before, after *Pod) bool {
 	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
 		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
 		!maps.Equal(before.Labels, after.Labels)
 }
 
-// renewPod takes over what an event says of a pod, and tells its application if
-// it lives or owns others in another way than before.
+// renewPod takes over the content of an event. It updates the application if the event
+// changes whether the pod lives, or its owners or originator setting.
 func (s *Store) renewPod(p *pod, event *Pod) {
 	same := p.app == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
 		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
@@ -223,8 +222,8 @@ func (s *Store) renewPod(p *pod, event *Pod) {
 	}
 }
 
-// withdraw takes a pending pod out of the order, the window and the deadlines.
-// The pod has no state of its own then; the caller gives it one.
+// withdraw takes a pending pod out of the order, the window and the deadlines. The caller
+// sets its next state.
 func (s *Store) withdraw(p *pod) {
 	switch p.state {
 	case waiting:
@@ -236,9 +235,9 @@ func (s *Store) withdraw(p *pod) {
 	}
 }
 
-// change takes an event of a pending pod.
+// change handles an event of a pending pod.
 func (s *Store) change(p *pod, event *Pod, now time.Time) {
-	s.ownAsks(p) // before the start an event that is late may take the node from a pod
+	s.ownAsks(p) // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
 	if same {
@@ -266,8 +265,8 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 	}
 }
 
-// staysPut tells whether a pod has the same application and queue after a change.
-// The hold of such a pod is worth keeping: pods went for it.
+// staysPut tells whether a pod has the same application and queue after a change. The
+// hold of such a pod is kept, because pods were deleted for it.
 func (s *Store) staysPut(p *pod, event *Pod) bool {
 	before, _ := placement.Identify(p.placement(), s.options.Placement)
 	after, _ := placement.Identify(event.placement(), s.options.Placement)
