@@ -12,74 +12,77 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Explanation is all that is known of a pod at one moment, for people who ask why
-// it does not run, or where it went. Immutable.
+// Explanation is all that the store knows about a pod at one moment. It answers users'
+// questions why a pod does not run, or where it is. Immutable.
 type Explanation struct {
 	Pod *PodRecord
-	// State is one of the states of a pod, as in doc.go; waiting for one that is
-	// parked for the sake of its PodGroup.
+	// State is one of the states in doc.go; waiting for a pod that is parked only because
+	// its PodGroup is incomplete.
 	State string
-	// Why is why it does not run; none where it was let through or runs.
+	// Why is why the pod does not run; none if it was let through or runs.
 	Why reasons.Reason
 	// Peer is as in [Pod].
 	Peer bool
 
 	// App is the application; nil for a pod without a queue.
 	App *AppRecord
-	// Placement is what the rules of now say of the pod, Unplaced why they refuse it.
-	// Nil for a foreign pod. Its queue need not be the pod's: an application keeps
+	// Placement is the result of the current rules for the pod, Unplaced why they refuse
+	// it. Nil for a foreign pod. The pod's queue may differ, because an application keeps
 	// the queue of its first pod.
 	Placement *placement.Result
 	Unplaced  reasons.Reason
 	Identity  placement.Identity
-	// Queues are all queues, of the same moment.
+	// Queues are all queues at the same moment.
 	Queues *queues.Snapshot
-	// Limited is the verdict of limits of users and groups, and of maxapplications;
-	// none where they let the pod pass.
+	// Limited is the verdict of the limits of users and groups and of maxapplications;
+	// none if they allow the pod.
 	Limited reasons.Reason
 
-	// Standing is its place in the order; nil for a pod that does not wait.
+	// Standing is the pod's position in the order; nil for a pod that is not in the
+	// order.
 	Standing *Standing
-	// Window is how many pods are let through at a time, Taken how many are.
+	// Window is the number of slots of the window, Taken the number in use.
 	Window, Taken int
 
-	// Hold is the node that it holds; nil for none. Awaited are the pods it waits
-	// for there.
+	// Hold is the hold of the pod; nil for none. Awaited are the pods that it waits for
+	// on that node.
 	Hold    *reservations.Hold
 	Awaited []Ref
-	// Retry is when a pod that backs off is tried again at the latest; zero for others.
-	// Erred is whether its last cycle failed for another reason than that no node fits.
+	// Retry is the latest time at which a pod that backs off is tried again; zero for
+	// others. Erred is true if its last cycle ended with an error and not because no node
+	// fits.
 	Retry time.Time
 	Erred bool
-	// Room is about making room for it; nil for a pod that has a node.
+	// Room is about preemption for the pod; nil for a pod that has a node.
 	Room *Room
-	// ChosenBy is the asker it is to go for; nil for none.
+	// ChosenBy is the preemptor whose victim the pod is; nil for none.
 	ChosenBy *Ref
 }
 
-// Standing is who is before a pod.
+// Standing lists the pods that are before a pod.
 type Standing struct {
 	order.Standing
-	// First are the pods of order.Standing.First, Next is the first of all.
+	// First has the pods of order.Standing.First; Next is the first pod of the whole
+	// order.
 	First []Ref
 	Next  Ref
 }
 
-// Room is what stands between a pod and the preemption of others.
+// Room is why no room is made for a pod by preemption.
 type Room struct {
-	// Why says why no plan is made for it now; none where one may be.
+	// Why is why no plan is made now; none if one may be.
 	Why reasons.Reason
-	// Refused is what the last plan for it, or one of its twins, came to, Tried when
-	// that was; none and zero for none.
+	// Refused is the result of the last plan for the pod or for another one of its
+	// equivalence class, Tried the time of it; none and zero if there was no plan.
 	Refused reasons.Reason
 	Tried   time.Time
-	// DelayEnds is when its queue's preemption.delay is over, Next when it is looked
-	// at again at the latest; zero where that is not known.
+	// DelayEnds is when its queue's preemption.delay ends, Next the latest time of its
+	// next check; zero if unknown.
 	DelayEnds, Next time.Time
 }
 
-// Explanation returns what is known of a pod, and whether anything is. It looks at
-// a bounded number of things: the lock is held for some tens of microseconds.
+// Explanation returns what is known about a pod, and whether it is known. The work is
+// bounded: it holds the lock for some tens of microseconds.
 func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +94,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
 		Window: max(s.window.size, s.index.LeavesWithWork()), Taken: s.window.taken,
 	}
-	if p.kept { // no node refused it
+	if p.kept { // it was not refused by any node
 		x.State = waiting.String()
 	}
 	if p.asks.holds {
@@ -112,7 +115,8 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	return x, true
 }
 
-// explainPlace asks the rules of now about a pod; nothing is made.
+// explainPlace evaluates the current rules for a pod, without creating queues or
+// applications.
 func (s *Store) explainPlace(x *Explanation, p *pod) {
 	var why reasons.Reason
 	x.Identity, why = placement.Identify(p.placement(), s.options.Placement)
@@ -139,7 +143,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	}
 	if p.state == cooling {
 		x.Erred = p.erred
-		if !p.asks.holds { // who holds a node is told what it waits for there
+		if !p.asks.holds { // a pod with a hold has a reason about its node
 			x.Retry = p.deadline
 		}
 	}
@@ -158,7 +162,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	if p.asks.due.at >= 0 {
 		r.Next = p.asks.due.when
 	}
-	if p.RequiredNode != "" { // its decisions know no delay
+	if p.RequiredNode != "" { // decisions for it have no delay
 		*r = Room{Refused: p.asks.refused, Tried: p.asks.triedAt}
 	}
 	x.Room = r
@@ -175,7 +179,7 @@ func (s *Store) standing(p *pod) *Standing {
 	return out
 }
 
-// refs names those of the pods that are known.
+// refs returns the references of the pods that are known.
 func (s *Store) refs(uids []types.UID) []Ref {
 	var out []Ref
 	for _, uid := range uids {

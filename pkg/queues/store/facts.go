@@ -6,10 +6,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// What plans have to know of pods beside their queues, budgets and originators: which
-// opted out (law 1), and which are never victims.
+// Facts about pods that plans need in addition to queues, budgets and originators: which
+// pods are opted out (law 1), and which are never victims.
 
-// UpsertPriorityClass tells whether the pods of a PriorityClass are opted out.
+// UpsertPriorityClass sets whether the pods of a PriorityClass are opted out.
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -22,13 +22,13 @@ func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
 	s.touchAll()
 }
 
-// DeletePriorityClass tells that a PriorityClass is gone.
+// DeletePriorityClass handles the deletion of a PriorityClass.
 func (s *Store) DeletePriorityClass(name string, now time.Time) {
 	s.UpsertPriorityClass(name, false, now)
 }
 
-// isOptedOut tells whether a pod should not be preempted (law 1): the pod's own
-// word overrides its PriorityClass in either direction, unless it does not count.
+// isOptedOut tells whether a pod should not be preempted (law 1). The pod's own setting
+// overrides its PriorityClass in both directions, unless IgnorePodOptOut is set.
 func (s *Store) isOptedOut(p *pod) bool {
 	if p.OptOut != OptOutUnsaid && !s.preemption.IgnorePodOptOut {
 		return p.OptOut == OptOutYes
@@ -36,7 +36,7 @@ func (s *Store) isOptedOut(p *pod) bool {
 	return s.optedOut[p.Class]
 }
 
-// protection says why a pod is never a victim.
+// protection returns why a pod is never a victim.
 func (s *Store) protection(p *pod) victims.Protection {
 	switch {
 	case s.lingers(p):

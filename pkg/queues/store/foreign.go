@@ -9,16 +9,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Foreign pods belong to no queue. They are here for what they use of their
-// nodes, and some that have none yet because room may be made for them: pods that
-// can run on one node only, of profiles of this process (see required.go).
+// Foreign pods belong to no queue. The store tracks them for their usage of nodes. Some
+// foreign pods may be preemptors: pending pods that can run on one node only, of profiles
+// of this process (see required.go).
 
-// mayAskForeign tells whether room may be made for a foreign pod.
+// mayAskForeign tells whether a foreign pod may be a preemptor.
 func (p *Pod) mayAskForeign() bool {
 	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
 }
 
-// upsertForeign takes an event of a foreign pod.
+// upsertForeign handles an event of a foreign pod.
 func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
 	asks := event.mayAskForeign()
 	switch {
@@ -72,7 +72,7 @@ func (s *Store) moveForeign(p *pod, node string) {
 	}
 }
 
-// changeForeign takes an event of one that room may be made for.
+// changeForeign handles an event of a foreign pod that may be a preemptor.
 func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
 	if p.state == bound {
 		return // an old event
@@ -87,7 +87,7 @@ func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
 	s.recall(p, now)
 }
 
-// renewForeign takes over what an event says, and who owns the pod.
+// renewForeign takes over the content of an event and the owners of the pod.
 func (s *Store) renewForeign(p *pod, event *Pod) {
 	s.changed(p)
 	var owners = event.Owners
@@ -110,7 +110,7 @@ func (s *Store) countForeign(p *pod, n int) {
 	}
 }
 
-// dropForeign forgets a foreign pod.
+// dropForeign removes a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.suspectRefusal(p, now)
 	node := p.on

@@ -10,29 +10,29 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// The way of an asker with a hold:
+// The states of a preemptor with a hold:
 //
 //	          Claim           Commit             the last victim is gone,
 //	stuck ───────────► held ───────────► held ─────────────────────► let through
-//	  ▲                 │   the executor   │    or there is room         │
-//	  │                 │   judges again   │                             │ Assume, bind
+//	  ▲                 │   the executor   │    or the node has room     │
+//	  │                 │   checks again   │                             │ Assume, bind
 //	  │   endHold       ▼                  ▼                             ▼
-//	  └──────────── the plan is off, or the room was taken,            bound: the
-//	                or the node is gone, or it took too long           hold ends
+//	  └──────────── the plan failed, or the room was taken,            bound: the
+//	                or the node is gone, or a time-out                 hold ends
 //
-// A held asker is parked, and out of the reach of the scheduler's hints once
-// pods were disrupted for it; the store lets it through when there is room, and
-// tries again a few times, for the scheduler's cache may hear of the last victim
-// later than the store.
+// A preemptor with a hold is parked. Once pods were disrupted for it, the scheduler's
+// queueing hints do not move it. The store lets it through when there is room, and
+// retries a few times, because the scheduler's cache may learn later than the store that
+// the last victim is gone.
 
-// Placing a held asker is tried so often, at these intervals, before it waits
-// for events again.
+// Number and first interval of the retries before a preemptor with a hold waits for
+// events again.
 const (
 	missesAtOnce = 6
 	firstMiss    = 50 * time.Millisecond
 )
 
-// placeHold begins a hold of a pending pod. Chosen pods leave from now on.
+// placeHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.Request, h.Priority, h.Created = p.Request, p.Priority, p.Created
@@ -56,8 +56,8 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	return nil
 }
 
-// awaited are the pods that an asker waits for: those chosen for it, and those
-// that leave its node anyway.
+// awaited returns the pods that a preemptor waits for: its victims, and the pods that
+// leave its node anyway.
 func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
 	if n := s.nodes[h.Node]; n != nil {
@@ -75,15 +75,15 @@ func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	return out
 }
 
-// lingers tells whether a pod leaves, by no plan in force, and stays longer than a hold
-// lasts: no plan counts on its room.
+// lingers tells whether a deleted pod that is no victim of a plan in force may stay
+// longer than a hold lasts. No plan counts on its room.
 func (s *Store) lingers(p *pod) bool {
 	return p.Deleting && p.chosenBy == "" && p.DeletionGrace > s.preemption.HoldTimeout
 }
 
-// ofItsOwn tells whether a pod has the queue, the application or the controller of an
-// asker, or, where both are of no queue, its namespace: that it leaves is the doing of the
-// asker's owner.
+// ofItsOwn tells whether a leaving pod has the queue, the application or the controller
+// of a preemptor, or, if both are of no queue, its namespace. The preemptor's own user
+// then causes the pod to leave.
 func (p *pod) ofItsOwn(asker *pod) bool {
 	switch {
 	case p.Controller != "" && p.Controller == asker.Controller:
@@ -94,8 +94,8 @@ func (p *pod) ofItsOwn(asker *pod) bool {
 	return p.app.leaf == asker.app.leaf || p.app.name == asker.app.name
 }
 
-// onlyItsOwn tells whether an asker that would fit its node once the pods that leave are
-// gone waits for pods of its own only.
+// onlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
+// waits only for pods of its own (ofItsOwn).
 func (s *Store) onlyItsOwn(asker *pod, n *node) bool {
 	own := false
 	for _, p := range n.pods {
@@ -110,10 +110,10 @@ func (s *Store) onlyItsOwn(asker *pod, n *node) bool {
 	return own && len(s.holdersBefore(asker)) == 0
 }
 
-// awaitedOfQueues are the pods that leave a queue of the asker's which has no room for
-// it before they are gone, wherever they are. Plans count on what they use, verdicts
-// do not: without waiting for them the room would look as if others had taken it, and
-// one plan would follow the other at once.
+// awaitedOfQueues returns the pods, on any node, that are leaving the preemptor's full
+// queues: those without room for it until the pods are gone. Plans already count the
+// usage of leaving pods as free, and quota verdicts do not. Without this wait the store
+// would conclude that other pods took the room, and would make one plan after the other.
 func (s *Store) awaitedOfQueues(p *pod) []types.UID {
 	if p.app == nil || len(s.leaving) == 0 {
 		return nil
@@ -133,10 +133,10 @@ func (s *Store) awaitedOfQueues(p *pod) []types.UID {
 			}
 		}
 	}
-	return out // the hold sorts them
+	return out // the ledger sorts them
 }
 
-// choose: a pod on a node is to go for an asker.
+// choose marks a pod on a node as a victim of a preemptor.
 func (s *Store) choose(v, asker *pod) {
 	if v == nil || v.on == nil {
 		return // it is gone already
@@ -153,28 +153,28 @@ func makingRoom(h *reservations.Hold) reasons.Reason {
 	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
-// holdsChanged notes that the published copy, and what is due, have to be made anew.
+// holdsChanged notes that the published copy of the holds and the next time-out must be
+// computed again.
 func (s *Store) holdsChanged() { s.heldAnew, s.dueAnew = true, true }
 
-// touchName notes that plans see a node differently.
+// touchName notes that a node changed for plans.
 func (s *Store) touchName(node string) {
 	if n := s.nodes[node]; n != nil {
 		s.touch(n)
 	}
 }
 
-// endHold ends the hold of a pod, if it has one. Who was chosen and not deleted
-// stays after all.
+// endHold ends the hold of a pod, if it has one. Victims that were not deleted stay.
 func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now time.Time) {
 	s.finishHold(p, ending{end: end, node: p.Node, why: why}, now)
 }
 
-// ending says how a hold ends.
+// ending is how a hold ends.
 type ending struct {
 	end  reservations.End
-	node string // that the asker is placed on; empty for none
+	node string // where the preemptor is placed; empty for none
 	why  reasons.Reason
-	// failed is true where the executor could not carry the plan out.
+	// failed is true if the executor could not carry out the plan.
 	failed bool
 }
 
@@ -213,8 +213,8 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.end, Reason: e.why})
 }
 
-// retryWithoutHold sets when a pod that lost its hold, and still needs a node, is tried
-// again, and when a plan may be made for it again.
+// retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
+// again, and when the next plan for it may be made.
 func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
 	if p.app == nil && !p.Foreign || p.state.allocated() {
 		return
@@ -228,8 +228,8 @@ func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reaso
 	s.arm(p, p.asks.retryAt)
 }
 
-// goOnWithoutHold: a pod that was let through for the node it held goes on as one of
-// those that hold nothing.
+// goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
+// hold.
 func (s *Store) goOnWithoutHold(p *pod) {
 	if p.state != admitted || !p.slot.IsZero() {
 		return
@@ -237,11 +237,11 @@ func (s *Store) goOnWithoutHold(p *pod) {
 	p.slot = p.held
 	s.charge(p.app, charge{admitted: p.slot})
 	if p.mates != nil {
-		s.together.touched[p.mates] = struct{}{} // it does not start alone any more
+		s.together.touched[p.mates] = struct{}{} // from now on it starts only with its group
 	}
 }
 
-// spare: a chosen pod that was not deleted stays; nobody waits for it.
+// spare: a chosen pod that was not deleted stays, and no preemptor waits for it.
 func (s *Store) spare(v *pod, now time.Time) {
 	s.chosen(v, "")
 	s.weigh(v)
@@ -264,8 +264,8 @@ func (s *Store) endNode(node string, end reservations.End, now time.Time) {
 	}
 }
 
-// NodeRefuses tells that the filters refuse the node that a pod holds, whichever pods go
-// from it. The hold ends, and the pod is one of those that found no node.
+// NodeRefuses says that the filters refuse the node that a pod holds, whichever pods
+// leave it. The hold ends, and the pod is treated as one that found no node.
 func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -275,8 +275,8 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	}
 }
 
-// gone tells the ledger that a pod will not be waited for any more, and lets
-// through who waited for it and has room now.
+// gone tells the ledger that a pod is no longer waited for, and lets the preemptors
+// through that waited for it and have room now.
 func (s *Store) gone(uid types.UID, now time.Time) {
 	waiting := s.holds.Waiting(uid)
 	if len(waiting) == 0 {
@@ -291,7 +291,7 @@ func (s *Store) gone(uid types.UID, now time.Time) {
 	}
 }
 
-// wakeHolders looks whether holders of a node, but for one, have room now.
+// wakeHolders calls wakeHolder for the holders of a node except one.
 func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 	for _, h := range s.holds.Holders(node) {
 		if p := s.pods[h.Asker]; p != nil && h.Asker != except {
@@ -300,21 +300,21 @@ func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 	}
 }
 
-// wakeHolder lets a held asker through when nobody is left to wait for, or when
-// it has room already.
+// wakeHolder lets a preemptor with a hold through if all awaited pods are gone, or if it
+// has room already.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
 	h, ok := s.holds.Of(p.UID)
 	if !ok || p.state == admitted || p.state.allocated() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
 	if p.state == cooling && p.erred && p.notUntil.After(now) {
-		return // it had room: something after the choice of the node went wrong
+		return // it had room: a step after the choice of the node failed
 	}
 	s.letThrough(p, now)
 }
 
-// behind tells whether a pod that can run there only is before an asker on the
-// node it holds: it has to wait for that, whatever room there is.
+// behind tells whether a pod that can run only on this node is before a preemptor that
+// holds the node. The preemptor then waits for it, regardless of free room.
 func (s *Store) behind(p *pod, h *reservations.Hold) bool {
 	for _, before := range s.holds.Holders(h.Node) {
 		if before.Asker == p.UID {
@@ -327,8 +327,8 @@ func (s *Store) behind(p *pod, h *reservations.Hold) bool {
 	return false
 }
 
-// hasRoom tells whether an asker fits its node by amounts, beside the holders
-// before it, and every max, while those who leave are still there.
+// hasRoom tells whether a preemptor fits its node by amounts, beside the holders before
+// it, and within every max, while leaving pods still count.
 func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 	n := s.nodes[h.Node]
 	if n == nil {
@@ -346,8 +346,8 @@ func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 	return room.Covers(p.Request) && (p.app == nil || s.judge(p.app, p.Request, queues.OnAllocated).OK())
 }
 
-// bindingHold tells whether a pod is kept to its node, so that events elsewhere
-// do not help it.
+// bindingHold tells whether a pod is bound to its held node, so that events on other
+// nodes do not help it.
 func (s *Store) bindingHold(p *pod) bool {
 	if !p.asks.holds {
 		return false
@@ -356,8 +356,9 @@ func (s *Store) bindingHold(p *pod) bool {
 	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.missed < missesAtOnce)
 }
 
-// taken says who took the room that was made for an asker, once all who were to
-// make it are gone: pods on its node, or in a queue at its max. None if nobody.
+// taken returns which pods took the room that was made for a preemptor: pods on its node,
+// or in a queue at its max. It is none if the room is there, or if an awaited pod is not
+// gone yet.
 func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	n := s.nodes[h.Node]
 	if n == nil || !h.Clear() {
@@ -372,11 +373,11 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// failedHolder takes a cycle of a held asker that failed: it is tried again soon
-// if nobody is left to wait for.
+// failedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
+// if all awaited pods are gone.
 func (s *Store) failedHolder(p *pod, now time.Time) {
 	if p.state != admitted {
-		return // it was told of before
+		return // already handled
 	}
 	s.withdraw(p)
 	s.keys.remove(p.UID)

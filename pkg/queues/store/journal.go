@@ -9,35 +9,35 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// Every decision about an asker, and what becomes of it, passes through the
-// journal: people want to read it and count it, and none of that is to
-// happen while the lock is held. A step costs a place in a list; one goroutine
-// takes the list and makes of it what others want.
+// The journal has every decision about a preemptor, and its outcome. Users read and count
+// them, but not under the store's lock. So a step only appends to a list; one goroutine
+// takes the list and makes the outputs.
 
-// mostSteps is how many steps wait for their taker; more are counted and lost.
+// mostSteps is how many steps are kept for the reader. Further steps are lost, and
+// counted.
 const mostSteps = 10_000
 
-// StepKind says what happened.
+// StepKind is the kind of a step.
 type StepKind uint8
 
 const (
-	// StepRefused is a decision that nothing is done.
+	// StepRefused: the decision is to do nothing.
 	StepRefused StepKind = iota
-	// StepHeld is a decision by which a node is held for the asker, or goes on to be.
+	// StepHeld: the decision is to hold a node for the preemptor, or to keep holding it.
 	StepHeld
-	// StepTakenUp is a hold that was found written on the asker.
+	// StepTakenUp: a hold that is written on the preemptor was adopted.
 	StepTakenUp
-	// StepCommitted is that the decision was judged again, right before its victims
-	// are let go.
+	// StepCommitted: the decision was checked again, right before its victims are
+	// deleted.
 	StepCommitted
-	// StepCalledOff is that it was, and nobody goes; the node stays held.
+	// StepCalledOff: the check failed and no victim is deleted; the node stays held.
 	StepCalledOff
-	// StepDisrupted is that all victims are on their way.
+	// StepDisrupted: all victims are being deleted.
 	StepDisrupted
-	// StepLost is that others took the room of a hold that goes on, or is over and was of use
-	// until then.
+	// StepLost: other pods took the room of a hold that goes on, or of one that is over
+	// and was used.
 	StepLost
-	// StepEnded is that the hold is over.
+	// StepEnded: the hold is over.
 	StepEnded
 )
 
@@ -45,38 +45,37 @@ var stepNames = [...]string{"refused", "held", "taken up", "committed", "called 
 
 func (k StepKind) String() string { return stepNames[k] }
 
-// Step is one thing that was decided about an asker, or done. It does not change
-// any more.
+// Step is one decision about a preemptor, or an action. Immutable.
 type Step struct {
-	Ref  // the asker
+	Ref  // the preemptor
 	Kind StepKind
 	At   time.Time
 	// Queue is the path of the asker's leaf; empty for a pod of no queue.
 	Queue string
-	// Standby is true where another process decides, and this one follows.
+	// Standby is true if another process decides and this one follows.
 	Standby bool
-	// Hold is the hold as it is after the step, or was when it ended; the zero value
-	// where there is none.
+	// Hold is the hold after the step, or as it was when it ended; zero if there is none.
 	Hold reservations.Hold
-	// Decision is what was decided, of StepRefused and StepHeld; Required is the same
-	// of an asker that requires a node. Types names the types of their amounts.
+	// Decision is set for StepRefused and StepHeld; Required is set instead for a
+	// preemptor that requires a node. Types has the names of the resource types of their
+	// amounts.
 	Decision *victims.Decision
 	Required *required.Decision
 	Types    []string
-	// Going are the victims that are let go, of StepCommitted.
+	// Going are the victims to delete (StepCommitted).
 	Going []Victim
-	// Ended says how the hold ended, and Node where the asker was placed, if it was
+	// Ended is how the hold ended, and Node where the preemptor was placed, if it was
 	// (StepEnded).
 	Ended reservations.End
 	Node  string
-	// Losses is how many holds the asker lost in a row with this step; 0 where the step is
-	// no loss.
+	// Losses is how many holds in a row the preemptor has lost with this step; 0 if the
+	// step is not a loss.
 	Losses int
-	// Reason is what people are told; none where it went as decided.
+	// Reason is the reason given to users; none if all went as decided.
 	Reason reasons.Reason
 }
 
-// journal is the steps that nobody has taken.
+// journal has the steps that the reader has not taken yet.
 type journal struct {
 	open  bool
 	steps []Step
@@ -84,8 +83,8 @@ type journal struct {
 	ready chan struct{}
 }
 
-// OpenJournal begins the journal: there is no step of what was before. Call it
-// once, and take the steps from then on.
+// OpenJournal turns the journal on; there are no earlier steps. Call it once, and take
+// the steps from then on.
 func (s *Store) OpenJournal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +94,8 @@ func (s *Store) OpenJournal() {
 // Steps delivers a value when there are steps to take.
 func (s *Store) Steps() <-chan struct{} { return s.journal.ready }
 
-// TakeSteps returns what happened since the last call, in order, and how many
-// steps were lost because nobody came.
+// TakeSteps returns the steps since the last call, in order, and how many steps were lost
+// to the limit.
 func (s *Store) TakeSteps() (steps []Step, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +104,7 @@ func (s *Store) TakeSteps() (steps []Step, lost int) {
 	return steps, lost
 }
 
-// enterStep writes a step about an asker into the journal.
+// enterStep adds a step about a preemptor to the journal.
 func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 	switch {
 	case !s.journal.open:
@@ -129,7 +128,7 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 	s.journal.steps = append(s.journal.steps, step)
 }
 
-// signal tells the taker of the journal that there is something.
+// signal tells the reader of the journal that there are steps.
 func (j *journal) signal() {
 	if len(j.steps) == 0 {
 		return

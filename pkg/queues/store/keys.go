@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// keys has the sort key of each pod that was let through, until the scheduler has it no
-// more. The scheduler's heap reads it without the store's lock; changes have the lock.
+// keys has the sort key of each pod that was let through, until the scheduler no longer
+// has the pod. The scheduler's heap reads keys without the store's lock; changes need the
+// lock.
 type keys struct {
-	byUID sync.Map // of Key by types.UID
+	byUID sync.Map // types.UID to Key
 }
 
 // get returns the key of a pod and whether it has one.
@@ -22,10 +23,10 @@ func (k *keys) get(uid types.UID) (Key, bool) {
 	return key.(Key), true
 }
 
-// add gives a pod a key, unless it has one.
+// add sets the key of a pod, unless it has one.
 func (k *keys) add(uid types.UID, key Key) { k.byUID.LoadOrStore(uid, key) }
 
-// remove takes the key of a pod away, if it has one.
+// remove deletes the key of a pod, if it has one.
 func (k *keys) remove(uid types.UID) { k.byUID.Delete(uid) }
 
 // check verifies that each key is of a pod that exists.

@@ -12,35 +12,36 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// A hold is lost if it cost others something and its asker is not bound: pods were
-// disrupted for it, or the node was kept clear until the time-out, or the executor could
-// not carry the plan out. One rule follows from each loss: no plan is made for the asker
-// for the retry interval, and for twice as long with each further loss in a row. Without
-// it, an asker beside another scheduler empties a node, loses the room, and goes on to the
-// next node at once.
+// A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
+// it, the node was kept free until the time-out, or the executor could not carry out the
+// plan. After each loss no plan is made for the preemptor for the retry interval, doubled
+// with each further loss in a row. Without this pause, a preemptor that competes with
+// another scheduler would empty a node, lose the room, and go on to the next node at
+// once.
 //
 //	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
 //	                                          │
 //	                                          └──► bound: the count ends with the asker
 //
 // The pods of a PodGroup that has not started share one count. For a pod that can run on
-// one node only, the node stays held, and the pause is for further victims; where its hold
-// ended, it does not hold the node before the pause is over.
+// one node only, the node stays held, and the pause applies to further victims; if its
+// hold ended, it does not hold the node again before the pause ends.
 
-// losses are the holds that an asker, or a PodGroup that has not started, lost in a row.
+// losses counts the holds in a row that a preemptor, or a PodGroup that has not started,
+// has lost.
 type losses struct {
 	count int
-	until time.Time      // no plan before
-	why   reasons.Reason // what people are told until then
-	// room is the decision about an asker that holds the only node it can run on, the room
-	// of which was lost last: the hold goes on, and the loss is counted once.
+	until time.Time      // no plan before this time
+	why   reasons.Reason // the reason given to users until then
+	// room is the ID of the decision whose room was last lost by a preemptor that holds
+	// the only node it can run on. The hold goes on, and the loss is counted once.
 	room string
-	// placedAt is when the asker was bound to the node that it held, where room was made.
+	// placedAt is when the preemptor was bound to the held node on which room was made.
 	placedAt time.Time
 }
 
-// The pause is doubled that often, and not beyond an hour, unless the retry interval is
-// longer.
+// The pause is doubled at most mostDoublings times. It is at most longestPause, or the
+// retry interval if that is longer.
 const (
 	mostDoublings = 6
 	longestPause  = time.Hour
@@ -52,8 +53,8 @@ func (s *Store) pause(n int) time.Duration {
 	return min(retry<<min(n-1, mostDoublings), max(retry, longestPause))
 }
 
-// planFrom is when a plan may be made for a pod again after a loss, and what people are
-// told until then.
+// planFrom returns when the next plan for a pod may be made after a loss, and the reason
+// given to users until then.
 func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 	l := &p.asks.losses
 	if p.apart() && p.mates.losses.until.After(l.until) {
@@ -62,7 +63,8 @@ func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 	return l.until, l.why
 }
 
-// isLost tells whether a hold that ends is lost. A process that stands by cannot tell.
+// isLost tells whether a hold that ends is lost. A standby cannot know that, and counts
+// no losses.
 func (s *Store) isLost(h *reservations.Hold, e ending) bool {
 	if s.standby || e.node != "" || e.end == reservations.Bound || e.end == reservations.Deleted {
 		return false
@@ -70,9 +72,9 @@ func (s *Store) isLost(h *reservations.Hold, e ending) bool {
 	return h.Binding() || e.end == reservations.TimedOut || e.failed
 }
 
-// countLoss counts a loss of a pod, and returns the reason with how long no plan is made. Of
-// the pods of one PodGroup, what is lost during a pause was planned before it, and is not
-// another loss.
+// countLoss counts a loss of a pod, and returns the reason, which includes the pause. For
+// pods of one PodGroup a loss during a pause belongs to an earlier plan and is not
+// counted again.
 func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
 	l, waits := &p.asks.losses, "the pod"
 	if p.apart() {
@@ -96,8 +98,9 @@ func (l *losses) set(why reasons.Reason, waits string, pause time.Duration, now 
 	l.until, l.why = now.Add(pause), why
 }
 
-// furtherFrom is when further pods may go for an asker that can run on one node only, and
-// what people are told until then. That pods went for it, and more have to go, is a loss.
+// furtherFrom returns when further victims may be chosen for a preemptor that can run on
+// one node only, and the reason given to users until then. It is a loss if victims were
+// deleted for it and more are needed.
 func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := s.holds.Of(p.UID)
 	if held && h.Binding() && h.Decision != p.asks.losses.room {
@@ -109,8 +112,8 @@ func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	return s.planFrom(p)
 }
 
-// roomLost says what became of the room on a node, or in a queue, that was made for a pod.
-// Where no pod came, as when the asker or the quota changed, it blames none.
+// roomLost is the reason for lost room on a node or in a queue. Without newcomers, as
+// when the preemptor or the quota changed, it names no pods.
 func roomLost(where, newcomers string) reasons.Reason {
 	if newcomers == "" {
 		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
@@ -118,9 +121,8 @@ func roomLost(where, newcomers string) reasons.Reason {
 	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, newcomers)
 }
 
-// newcomers names the pods that came to a node, or into a queue, after a hold began, the
-// first ones first, with their scheduler if that is another one; empty if none are known,
-// as after a restart.
+// newcomers names the pods that came to a node or queue after a hold began, by arrival,
+// with their scheduler if they are foreign; empty if none are known, as after a restart.
 func newcomers(pods []*pod, began uint32) string {
 	pods = slices.DeleteFunc(pods, func(p *pod) bool { return int32(p.arrival-began) <= 0 })
 	slices.SortFunc(pods, func(a, b *pod) int {
@@ -139,7 +141,7 @@ func newcomers(pods []*pod, began uint32) string {
 
 const mostNamed = 5
 
-// listed joins the first names, and counts the others.
+// listed joins the first names and counts the others.
 func listed(names []string) string {
 	if more := len(names) - mostNamed; more > 0 {
 		names = append(names[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
@@ -147,13 +149,13 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// tookNode says which pods took the room on a node that was made for a pod.
+// tookNode returns which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
 	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
 	return roomLost("on node "+n.name, newcomers(others, p.asks.began))
 }
 
-// tookQueue says which pods took the room in a queue that was made for a pod.
+// tookQueue returns which pods took the room in a queue that was made for a pod.
 func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	var others []*pod
 	for leaf, apps := range s.leaves {
@@ -171,7 +173,7 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.began))
 }
 
-// isBelow tells whether a leaf is the queue, or is below it.
+// isBelow tells whether a leaf is the queue itself or below it.
 func (s *Store) isBelow(leaf, id queues.ID) bool {
 	for q := range s.draft.Ancestors(leaf) {
 		if q.ID == id {

@@ -9,67 +9,68 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// lost are pods that gave room on a node back without that the scheduler's queue was
-// told of it as of the end of a pod there. Its cache lets go of the room, but nothing brings back who
-// waits for it, but for the sweep of the queue after five minutes. So the store does.
-// There are four kinds:
+// lost has pods whose room on a node was freed without an event in the scheduling queue
+// for the end of a pod there. The scheduler's cache frees the room, but nothing brings
+// back the pods that wait for it until the queue flushes unschedulable pods after five
+// minutes. So the store brings them back. There are four kinds:
 //
-//   - A pod was bound and ended while the watch was interrupted. The informer tells of
-//     its end with the state in which it saw the pod last, which has no node, and
-//     NodeResourcesFit takes that for the end of a pod that had no room.
-//   - A pod was given a node, and then it turned out that it runs on another: somebody
-//     else bound it, or an earlier bind did succeed whose answer was lost. The queue is
-//     told of a pod that came to the other node, and of nothing else.
-//   - A pod runs where it was to run, and requests less than when it was given the node:
-//     it was changed while the watch was interrupted, or while its cycle ran, which goes on
-//     with what the pod requested when it began. The queue is told of a pod that came.
-//   - A pod held a node and was nominated there, and does not run there: the filters
-//     count a nominated pod as if it ran. If the nomination was not written yet, or its
-//     write failed, then nobody is told of its end, which comes with the next cycle of
-//     the pod.
+//   - A pod was bound and ended while the watch was interrupted. The informer reports its
+//     end with the last state it had seen, without a node. NodeResourcesFit ignores that
+//     event, because a pod without a node frees no room.
+//   - A pod was assigned a node, but it runs on another one: another scheduler bound it,
+//     or an earlier bind succeeded and its answer was lost. The scheduling queue gets
+//     only the event that a pod came to the other node.
+//   - A pod runs on its assigned node but requests less than when it was assigned: it
+//     changed while the watch was interrupted, or during its cycle, which goes on with
+//     the older request. The scheduling queue gets only the event that a pod came.
+//   - A pod held a node, was nominated there, and does not run there. The filters count a
+//     nominated pod as running. If the nomination was not written yet, or the write
+//     failed, then the next cycle of the pod ends the nomination without any event.
 //
-// What becomes of one:
+// The states of a lost pod:
 //
 //	        lose                       Tick, at most once a second
 //	gone ──────────► lost, untold ──────────────────────────────► lost, told
 //	                                                                  │
-//	  a cycle that found no node knows that it is gone (Vanished),    │
-//	  or the scheduler's queue has been swept meanwhile               │
+//	  a cycle that found no node knew that it is gone (Vanished),     │
+//	  or the scheduler's queue has been flushed since                 │
 //	over ◄────────────────────────────────────────────────────────────┘
 //
-// Who is brought back may be tried before the scheduler's cache was told, for its
-// listener is another one. Such a cycle finds the pod on its node still, and the one
-// that was tried comes back by itself ([Store.ComeBack]).
+// A pod that is brought back may be tried before the scheduler's cache is updated,
+// because the cache has a separate listener. If such a cycle still finds the lost pod on
+// its node, the tried pod comes back by itself ([Store.ComeBack]).
 type lost struct {
 	pods []LostPod // in the order in which they were lost
-	// toTell is true while somebody has to be brought back, told when that was done last.
+	// toTell is true while waiting pods must be brought back; told is when that was last
+	// done.
 	toTell bool
 	told   time.Time
 }
 
-// LostPod is a pod that does not use a node as it did, and of which the scheduler's queue
-// was not told that it did.
+// LostPod is a pod that no longer uses a node as before, without an event for that in the
+// scheduling queue.
 type LostPod struct {
 	UID types.UID
-	// Node is where the store had it; empty for a pod that the store did not have on
-	// a node, and that the scheduler may have chosen one for.
+	// Node is where the store had the pod; empty if the store had it on no node, although
+	// the scheduler may have chosen one.
 	Node string
-	// Nominated is true for a pod that was not there, but may have been nominated there
-	// and counted as if it were.
+	// Nominated is true for a pod that was not on the node, but may have been nominated
+	// there and counted as running.
 	Nominated bool
-	// Request is what it used there; zero where Node is empty, or for one that was nominated. A pod that is there and
-	// requests something else is known to the scheduler as it is.
+	// Request is what it used there; zero if Node is empty or the pod was only nominated.
+	// If the pod is still there with another request, the scheduler knows the current
+	// one.
 	Request resources.Vector
-	// When the store was told.
+	// When is the time at which the store learned it.
 	When time.Time
 }
 
-// lostFor is after how long a lost pod is forgotten: the scheduler's queue was swept by
-// then, which tries everybody again.
+// lostFor is after how long a lost pod is forgotten: by then the scheduler's queue has
+// flushed and retried all unschedulable pods.
 const lostFor = 5 * time.Minute
 
-// Lost tells that a pod is gone, and that the informer had last seen it without a
-// node. It may be of no queue. Who waits for room on a node is brought back.
+// Lost handles the deletion of a pod that the informer had last seen without a node. It
+// may be of no queue. Pods that wait for room on a node are brought back.
 func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -89,7 +90,7 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 	}
 }
 
-// had is what the scheduler's cache may have an assumed pod with.
+// had is the request that the scheduler's cache may have for an assumed pod.
 func (p *pod) had() resources.Vector {
 	if p.outgrown != nil {
 		return *p.outgrown
@@ -97,7 +98,7 @@ func (p *pod) had() resources.Vector {
 	return p.uses
 }
 
-// confirmed looks whether an assumed pod runs as it was assumed.
+// confirmed checks whether an assumed pod runs as it was assumed.
 func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
 	had := p.had()
 	p.outgrown = nil
@@ -106,7 +107,7 @@ func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
 	}
 }
 
-// lose notes that a pod does not use a node as it did.
+// lose notes that a pod no longer uses a node as before.
 func (s *Store) lose(l LostPod) {
 	if s.started {
 		s.lost.pods = append(s.lost.pods, l)
@@ -114,8 +115,8 @@ func (s *Store) lose(l LostPod) {
 	}
 }
 
-// LostPods are those that a cycle which found no node is to look for, the first one
-// first; empty nearly always.
+// LostPods returns the pods that a cycle which found no node must check for, oldest
+// first; nearly always empty.
 func (s *Store) LostPods(now time.Time) []LostPod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +124,8 @@ func (s *Store) LostPods(now time.Time) []LostPod {
 	return slices.Clone(s.lost.pods)
 }
 
-// Vanished tells that a cycle knew that these pods are not there: their room was there for
-// it, and nobody need be brought back for them again.
+// Vanished says that a cycle saw these pods as gone. It had their room, so no pod needs
+// to be brought back for them again.
 func (s *Store) Vanished(pods []LostPod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,17 +134,17 @@ func (s *Store) Vanished(pods []LostPod) {
 	})
 }
 
-// ComeBack brings a pod back whose cycle found no node while a pod that is gone was on
-// one still. It does nothing to a pod that is not parked.
+// ComeBack brings back a pod whose cycle found no node while a pod that is gone was still
+// counted. It does nothing to a pod that is not parked.
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if p, known := s.pods[uid]; known && p.state == parked && !p.kept {
-		s.cool(p, latest(p.notUntil, now.Add(atMostEvery))) // not by the lane: nothing has happened
+		s.cool(p, latest(p.notUntil, now.Add(atMostEvery))) // not through the lane, because no event happened
 	}
 }
 
-// lostDue is when those who wait for room are brought back; zero for never.
+// lostDue is when the pods that wait for room are brought back; zero for never.
 func (s *Store) lostDue() time.Time {
 	if !s.lost.toTell {
 		return time.Time{}
@@ -151,8 +152,8 @@ func (s *Store) lostDue() time.Time {
 	return s.lost.told.Add(atMostEvery)
 }
 
-// settleLost brings back all who wait for room on a node. It walks over all pods,
-// which is why it is done once for all of a second.
+// settleLost brings back all pods that wait for room on a node. It visits all pods, so it
+// runs at most once a second, for all lost pods of that second.
 func (s *Store) settleLost(now time.Time) {
 	if due := s.lostDue(); due.IsZero() || due.After(now) {
 		return
@@ -163,9 +164,9 @@ func (s *Store) settleLost(now time.Time) {
 	}
 }
 
-// bringBack does for a parked pod what the scheduler's queue does when something
-// happened that may help it. Who waits for the only node it can run on is roused by
-// changes of that.
+// bringBack does for a parked pod what the scheduler's queue does after an event that may
+// help it. A pod that waits for the only node it can run on is skipped: changes of that
+// node bring it back.
 func (s *Store) bringBack(p *pod, now time.Time) {
 	switch {
 	case p.state != parked || p.kept || p.asks.awaits != nil:

@@ -1,10 +1,10 @@
 package store
 
-// marks is a set of things in no particular order: each knows its own place, so
-// that adding and removing cost the same however many there are.
+// marks is an unordered set whose elements store their own index, so that adding and
+// removing are O(1).
 type marks[T interface{ mark() *int }] struct{ list []T }
 
-// add adds a thing, unless it is there.
+// add adds an element, unless it is in the set.
 func (m *marks[T]) add(x T) {
 	if at := x.mark(); *at == 0 {
 		m.list = append(m.list, x)
@@ -12,7 +12,7 @@ func (m *marks[T]) add(x T) {
 	}
 }
 
-// remove takes a thing out, if it is there.
+// remove removes an element, if it is in the set.
 func (m *marks[T]) remove(x T) {
 	at := x.mark()
 	if *at == 0 {
@@ -25,7 +25,7 @@ func (m *marks[T]) remove(x T) {
 	m.shrink(last)
 }
 
-// take takes out at most n things.
+// take removes at most n elements.
 func (m *marks[T]) take(n int, each func(T)) (taken int) {
 	first := max(len(m.list)-n, 0)
 	for _, x := range m.list[first:] {

@@ -6,19 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// missed are pods that asked for room on the one node they can run on before the
-// store had heard of them, or of all others, or that this process leads: the
-// scheduler hears of all that by itself, and may be first. Nothing that happens later
-// needs to bring them back. So the store does when it has heard of it. (A pod of a
-// queue waits behind the gate until the store knows it; only who leads matters to it.)
+// missed has pods that tried to preempt on the one node they can run on too early: the
+// store did not know them yet, had not started, or did not know that this process leads.
+// The scheduler gets the same events by its own listeners and may be first. No later
+// event would bring such a pod back, so the store does once it is ready. (A pod of a
+// queue waits behind the gate until the store knows it; for it only the leadership
+// matters.)
 //
-// A pod that is gone before that is forgotten after a while, two minutes at most.
+// A pod that is gone before that is forgotten after two minutes at most.
 type missed struct {
 	recent, older map[types.UID]bool
-	turned        time.Time // when recent became older
+	turned        time.Time // when recent was moved to older
 }
 
-// missedFor is how long a pod is remembered at least.
+// missedFor is the shortest time that a pod is remembered.
 const missedFor = time.Minute
 
 // note remembers a pod.
@@ -37,8 +38,8 @@ func (m *missed) take(uid types.UID) bool {
 	return found
 }
 
-// recall brings a pod back that asked too early. One of a queue that is in its cycle
-// still is brought back when that has failed.
+// recall brings back a pod that tried to preempt too early. A pod of a queue that is
+// still in its cycle is brought back when that cycle has failed.
 func (s *Store) recall(p *pod, now time.Time) {
 	asks := p.Foreign && p.mayAskForeign() || p.app != nil && p.RequiredNode != "" && p.state == parked
 	if s.started && !s.standby && asks && s.missed.take(p.UID) {
@@ -46,7 +47,7 @@ func (s *Store) recall(p *pod, now time.Time) {
 	}
 }
 
-// recallAll does so with all of them, when the store starts, or leads.
+// recallAll calls recall for all pods when the store starts or begins to lead.
 func (s *Store) recallAll(now time.Time) {
 	for _, p := range sortedByUID(s.pods) {
 		s.recall(p, now)

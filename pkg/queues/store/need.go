@@ -10,10 +10,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// lacks tells whether an asker has too little room, by amounts, on a node or below
-// a max of its path, once those who leave are gone and, beside them, some pods. If
-// it lacks nothing and yet is not placed, the filters have other reasons, such as
-// ports.
+// lacks tells whether a preemptor has too little room, by amounts, on a node or below a
+// max of its path, once the leaving pods and the pods of without are gone. If it lacks
+// nothing and still is not placed, the filters have other reasons, such as ports.
 func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
 	free := s.freeBeside(n, p.UID)
 	for _, v := range without {
@@ -41,8 +40,8 @@ func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
 	return false
 }
 
-// freeBeside is what will be free for an asker on a node once those who leave are
-// gone and all other holders have what they wait for, those after it included.
+// freeBeside is what will be free for a preemptor on a node once leaving pods are gone
+// and all other holders, also those after it, are placed.
 func (s *Store) freeBeside(n *node, asker types.UID) resources.Vector {
 	free, after := s.free(n, asker), false
 	for _, h := range s.holds.Holders(n.name) {
@@ -64,9 +63,9 @@ func (s *Store) below(p *pod, id queues.ID) bool {
 	return false
 }
 
-// needed tells that every victim that has not gone is needed still, as things are
-// now and with nothing of the plan decided yet. Victims that were chosen for what only
-// the filters know are left to them.
+// needed returns an error unless every victim in left is still needed on the current
+// state, without the plan. Victims that were chosen for reasons only the filters know are
+// not checked.
 func (s *Store) needed(p *pod, n *node, left []*pod) error {
 	for _, v := range s.idle(p, n, left) {
 		if p.asks.decision == nil || !slices.Contains(p.asks.byFilters, v.UID) {
@@ -76,8 +75,8 @@ func (s *Store) needed(p *pod, n *node, left []*pod) error {
 	return nil
 }
 
-// idle are those of some pods without whose going, if the others go, an asker has
-// room by amounts.
+// idle returns the pods of going that are not needed: the preemptor has room by amounts
+// even if such a pod stays and the others go.
 func (s *Store) idle(p *pod, n *node, going []*pod) []*pod {
 	var out []*pod
 	for i, v := range going {
@@ -88,7 +87,7 @@ func (s *Store) idle(p *pod, n *node, going []*pod) []*pod {
 	return out
 }
 
-// uidsOf names pods.
+// uidsOf returns the UIDs of pods.
 func uidsOf(pods []*pod) []types.UID {
 	var out []types.UID
 	for _, p := range pods {

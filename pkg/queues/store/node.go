@@ -15,26 +15,26 @@ import (
 // node is a node with the pods on it, of all schedulers.
 type node struct {
 	name string
-	// known is false for a node that pods are on and that was not told of.
+	// known is false for a node that has pods but no node event yet.
 	known bool
-	// cordoned is true while new pods may not go there.
+	// cordoned is true while the node takes no new pods.
 	cordoned    bool
 	allocatable resources.Vector
-	used        resources.Vector // by its pods, leaving or not
-	pods        []*pod           // in no order; pod.seat is the place
-	stale       bool             // plans see it differently from before
-	// generation counts the changes of what plans see of it.
+	used        resources.Vector // by its pods, including leaving ones
+	pods        []*pod           // unordered; pod.seat is the index
+	stale       bool             // it changed for plans since the last snapshot
+	// generation counts the changes of the node for plans.
 	generation uint64
-	// askers are to be looked at again when it changes: it is the only node they can
-	// run on. roused is true while that is to happen.
+	// askers are preemptors to check again when the node changes, because it is the only
+	// node they can run on. roused is true while such a check is due.
 	askers map[types.UID]*pod
 	roused bool
-	// Readers: they were shown it; its place in register.nodes.
+	// For readers: whether the node was published, and its index in register.nodes.
 	shown  bool
 	marked int
 }
 
-// nodeOf returns the record of a node, new if there is none.
+// nodeOf returns the record of a node; it creates one if there is none.
 func (s *Store) nodeOf(name string) *node {
 	n := s.nodes[name]
 	if n == nil {
@@ -45,7 +45,7 @@ func (s *Store) nodeOf(name string) *node {
 	return n
 }
 
-// touch notes that plans see the node differently from now on.
+// touch notes that the node changed for plans.
 func (s *Store) touch(n *node) {
 	s.stirNode(n.name)
 	n.generation++
@@ -59,7 +59,7 @@ func (s *Store) touch(n *node) {
 	}
 }
 
-// touchPod notes that plans and readers see the pod differently.
+// touchPod notes that the pod changed for plans and readers.
 func (s *Store) touchPod(p *pod) {
 	s.changed(p)
 	if p.on != nil {
@@ -73,7 +73,7 @@ func (s *Store) touchAll() {
 	}
 }
 
-// UpsertNode tells what a node can hold, all of it, in use or not.
+// UpsertNode sets the allocatable of a node.
 func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -94,7 +94,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	s.askHolders(n, now)
 }
 
-// NodeChanged tells of a change of a node that the filters judge, such as its taints.
+// NodeChanged handles a change of a node that matters to the filters, such as its taints.
 func (s *Store) NodeChanged(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -104,8 +104,8 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 	}
 }
 
-// askHolders lets the holders of a node that changed through, although their victims
-// are there: the filters say whether the node can take them at all, see
+// askHolders lets the holders of a changed node through although their victims are still
+// there, because the filters decide whether the node can take them at all; see
 // [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
 func (s *Store) askHolders(n *node, now time.Time) {
 	s.nodeBound.renew(n.name, now)
@@ -116,7 +116,7 @@ func (s *Store) askHolders(n *node, now time.Time) {
 	}
 }
 
-// DeleteNode tells that a node is gone. Who holds it loses it.
+// DeleteNode handles the deletion of a node. All its holds end.
 func (s *Store) DeleteNode(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -135,8 +135,8 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 	s.dropNode(n)
 }
 
-// SetNodeSchedulable tells whether new pods may go to a node. Who holds one that
-// was cordoned loses it.
+// SetNodeSchedulable sets whether new pods may go to a node. All holds of a cordoned node
+// end.
 func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -161,7 +161,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 func (s *Store) dropNode(n *node) {
 	if !n.known && len(n.pods) == 0 && len(n.askers) == 0 && s.nodes[n.name] == n {
 		delete(s.nodes, n.name)
-		s.touch(n) // so that it leaves the list of plans, too
+		s.touch(n) // removes it from planning snapshots, too
 	}
 }
 
@@ -180,11 +180,11 @@ func (n *node) takeOff(p *pod) {
 	n.pods = n.pods[:last]
 }
 
-// has tells whether a pod is where it says that it is on the node.
+// has tells whether the pod's seat on the node is right.
 func (n *node) has(p *pod) bool { return int(p.seat) < len(n.pods) && n.pods[p.seat] == p }
 
-// settleOn puts a pod on the node it has, with what it uses there, or takes it
-// off the one it is on. It may be called again.
+// settleOn puts a pod with its usage on a node, or takes it off its node if name is
+// empty. It may be called again.
 func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 	s.changed(p)
 	before := p.on
@@ -211,7 +211,7 @@ func (s *Store) settleOn(p *pod, name string, uses resources.Vector) {
 	s.touch(n)
 }
 
-// unusable says why a node cannot be held; none if it can.
+// unusable returns why a node cannot be held; none if it can.
 func (s *Store) unusable(name string) (reservations.End, reasons.Reason) {
 	switch n := s.nodes[name]; {
 	case n == nil || !n.known:
@@ -222,12 +222,12 @@ func (s *Store) unusable(name string) (reservations.End, reasons.Reason) {
 	return "", reasons.Reason{}
 }
 
-// room is what is free on a node at this moment: pods that leave still use it.
+// room is what is free on a node now. Leaving pods still use it.
 func (n *node) room() resources.Vector { return n.allocatable.Sub(n.used) }
 
-// free is what will be free for an asker on a node once the pods that leave are
-// gone and its holders have what they wait for: those before the asker, if it is
-// one of them.
+// free is what will be free for a preemptor on a node once leaving pods are gone and the
+// node's holders are placed; if the preemptor is a holder, only the holders before it
+// count.
 func (s *Store) free(n *node, asker types.UID) resources.Vector {
 	free := n.room()
 	for _, p := range n.pods {
@@ -246,7 +246,7 @@ func (s *Store) free(n *node, asker types.UID) resources.Vector {
 	return free
 }
 
-// sortedPods are the pods on a node in the order of their UIDs.
+// sortedPods returns the pods on a node by UID.
 func (n *node) sortedPods() []*pod {
 	out := slices.Clone(n.pods)
 	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })

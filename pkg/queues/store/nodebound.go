@@ -14,20 +14,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// A pod that can run on one node only goes before others there (D0). It is counted on its
-// node until it was tried there, for nodeBoundFor at most: the filter of NodeReservation
-// leaves its room to it. It counts anew when its node comes or changes.
+// A node-bound pod (it can run on one node only) goes before other pods there (D0). It
+// counts on its node until it was tried there, for nodeBoundFor at most: the filter of
+// NodeReservation leaves its room to it. It counts again when its node comes or changes.
 //
-//	exists, has no node ──► counts ──── tried, or the time is over ────► counts no more
+//	exists, has no node ──► counts ──── tried, or time-out ──────────► no longer counts
 //	                          ▲                                             │
 //	                          └────────── its node comes or changes ────────┘
 //
-// When it was tried and found no room it holds its node, or cannot have it (D1).
+// After it was tried and found no room, it either holds its node or cannot have it (D1).
 
-// nodeBoundFor is how long a pod counts that is not tried.
+// nodeBoundFor is how long a pod counts without being tried.
 const nodeBoundFor = 10 * time.Second
 
-// NodeBoundPod is a pod that can run on one node only and was not tried there.
+// NodeBoundPod is a node-bound pod that was not tried yet.
 type NodeBoundPod struct {
 	Ref
 	Request  resources.Vector
@@ -35,15 +35,15 @@ type NodeBoundPod struct {
 	Created  time.Time
 }
 
-// nodeBound are these pods.
+// nodeBound has all pending node-bound pods.
 type nodeBound struct {
 	pods map[types.UID]*boundTo
 	on   map[string]map[types.UID]*boundTo
-	// shown are the pods that count, by node: lists that are replaced, never changed. Filters
-	// read them without a lock. size is how many nodes there are.
+	// shown has the counting pods by node. The lists are immutable, and filters read them
+	// without a lock. size is the number of nodes in shown.
 	shown sync.Map
 	size  atomic.Int64
-	ends  []boundEnd // in order of time; those of which the time is another one are old
+	ends  []boundEnd // by time; an entry with another time than its pod is obsolete
 }
 
 type boundTo struct {
@@ -58,7 +58,7 @@ type boundEnd struct {
 	since time.Time
 }
 
-// follow takes an event of a pod, and tells whether its node has more room for others.
+// follow handles an event of a pod, and tells whether its node has more room for others.
 func (b *nodeBound) follow(p *Pod, now time.Time) (node string, freed bool) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
@@ -82,7 +82,7 @@ func (b *nodeBound) follow(p *Pod, now time.Time) (node string, freed bool) {
 	return node, freed
 }
 
-// forget takes a pod out.
+// forget removes a pod.
 func (b *nodeBound) forget(uid types.UID) (node string, freed bool) {
 	x := b.pods[uid]
 	if x == nil {
@@ -97,7 +97,7 @@ func (b *nodeBound) forget(uid types.UID) (node string, freed bool) {
 	return x.node, x.counts
 }
 
-// tried notes that a pod has had its try on its node.
+// tried notes that a pod was tried on its node.
 func (b *nodeBound) tried(uid types.UID) (node string, freed bool) {
 	x := b.pods[uid]
 	if x == nil || !x.counts {
@@ -108,7 +108,7 @@ func (b *nodeBound) tried(uid types.UID) (node string, freed bool) {
 	return x.node, true
 }
 
-// renew has the pods of a node count from now on.
+// renew makes the pods of a node count again from now on.
 func (b *nodeBound) renew(node string, now time.Time) {
 	if len(b.on[node]) == 0 {
 		return
@@ -143,7 +143,7 @@ func (b *nodeBound) expire(now time.Time) []string {
 	return nodes
 }
 
-// show publishes the pods that count on a node.
+// show publishes the counting pods of a node.
 func (b *nodeBound) show(node string) {
 	var list []NodeBoundPod
 	for _, x := range b.on[node] {
@@ -188,8 +188,8 @@ func (b *nodeBound) check() error {
 	return nil
 }
 
-// NodeBound returns the pods that can run on a node only, wait, and were not tried there, in
-// their order. It takes no lock.
+// NodeBound returns the pods that can run only on this node, wait, and were not tried
+// there, in their order. It takes no lock.
 func (s *Store) NodeBound(node string) []NodeBoundPod {
 	if s.nodeBound.size.Load() == 0 {
 		return nil
@@ -199,10 +199,11 @@ func (s *Store) NodeBound(node string) []NodeBoundPod {
 	return pods
 }
 
-// AnyNodeBound tells whether there are such pods on any node.
+// AnyNodeBound tells whether any node has such pods.
 func (s *Store) AnyNodeBound() bool { return s.nodeBound.size.Load() > 0 }
 
-// mayTryAgain notes that pods which were turned away from a node may try again.
+// mayTryAgain notes that pods that were refused a node because of a node-bound pod may
+// try again.
 func (s *Store) mayTryAgain(node string, freed bool) {
 	if freed {
 		s.vacated = append(s.vacated, node)

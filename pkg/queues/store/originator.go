@@ -8,15 +8,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 )
 
-// Originators are the pods of an application that it cannot do without, such as a
-// driver or a master. The living pods of an application are ranked, and those of the
-// first rank that has any are its originators; see rank.
+// Originators are the pods without which their application cannot run, such as a driver
+// or a master. The living pods of an application are ranked, and those of the first rank
+// present are its originators; see rank.
 
-// Originator is what a pod says of being an originator.
+// Originator is a pod's own setting about being an originator.
 type Originator uint8
 
-// OriginatorYes and OriginatorNo are the word of an annotation. OriginatorByRole is a
-// pod that a known controller gave the role of a driver or master.
+// OriginatorYes and OriginatorNo come from an annotation. OriginatorByRole is a pod that
+// a known controller gave the role of a driver or master.
 const (
 	OriginatorUnsaid Originator = iota
 	OriginatorNo
@@ -24,10 +24,10 @@ const (
 	OriginatorYes
 )
 
-// rank is the place of a pod among the living pods of its application.
+// rank is the rank of a pod among the living pods of its application.
 type rank uint8
 
-// Of the pods that are ranked by age only the oldest are originators, and only in an
+// Of the pods that are ranked by age, only the oldest are originators, and only in an
 // application that has other pods.
 const (
 	bySaying rank = iota
@@ -51,13 +51,13 @@ func (p *pod) rank() rank {
 	return byAge
 }
 
-// seniority is the place of a pod among those of its application that live.
+// seniority is the position of a pod among the living pods of its application.
 type seniority struct {
 	pod *pod
 	at  int
 }
 
-// Place serves the ranking.
+// Place implements the interface of package ranking.
 func (e *seniority) Place() *int { return &e.at }
 
 // elderFirst orders pods: rank, creation, then UID.
@@ -71,13 +71,13 @@ func elderFirst(a, b *seniority) bool {
 	return a.pod.UID < b.pod.UID
 }
 
-// lead tells which pods of an application are its originators: those that have this
-// rank and, where it is byAge, were created in this second. The API server tells
-// creation by the second, and controllers create several pods in one.
+// lead identifies the originators of an application: the pods with this rank and, for
+// byAge, with this second of creation. The API server stores creation times in seconds,
+// and controllers create several pods within one.
 type lead struct {
 	rank   rank
 	second int64
-	alone  bool // ranked by age, and the only pod
+	alone  bool // ranked by age and the only living pod
 }
 
 func (p *pod) lead() lead {
@@ -98,9 +98,9 @@ func (a *app) lead() lead {
 	return l
 }
 
-// originator tells whether the pod is an originator of its application. A pod of no
-// queue has no application: it is one if it says so, has the role of one, or owns any
-// other pod.
+// originator tells whether a pod is an originator of its application. A pod of no queue
+// has no application: it is an originator if its annotation or role says so, or if it
+// owns any other pod.
 func (s *Store) originator(p *pod) bool {
 	if p.app == nil {
 		r := p.rank()
@@ -109,8 +109,7 @@ func (s *Store) originator(p *pod) bool {
 	return p.elder.at != ranking.Outside && p.rank() != never && p.lead() == p.app.lead()
 }
 
-// live follows whether a pod of an application lives: it is known and not
-// about to be deleted.
+// live updates whether a pod of an application lives: it is known and not being deleted.
 func (s *Store) live(p *pod, lives bool) {
 	a := p.app
 	if (p.elder.at != ranking.Outside) == lives {
@@ -131,8 +130,8 @@ func (s *Store) live(p *pod, lives bool) {
 	}
 }
 
-// touchLeads notes that plans see those pods of an application differently that lead
-// it by one of two leads.
+// touchLeads notes that the pods of an application that belong to either lead changed for
+// plans.
 func (s *Store) touchLeads(a *app, before, after lead) {
 	last := before
 	if last.rank == never || after.rank != never && compareLeads(after, before) > 0 {
@@ -140,7 +139,7 @@ func (s *Store) touchLeads(a *app, before, after lead) {
 	}
 	leads, all := a.living.Leading(func(e *seniority) bool { return compareLeads(e.pod.lead(), last) <= 0 }, mostLeads)
 	if !all {
-		leads = a.living.Items() // finding the first of so many costs more than touching all
+		leads = a.living.Items() // finding the first of many costs more than touching all
 	}
 	for _, e := range leads {
 		s.touchPod(e.pod)
@@ -153,7 +152,7 @@ func compareLeads(a, b lead) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.second, b.second))
 }
 
-// owns counts one more or less pod of an application that a pod owns.
+// owns adds n to the number of an application's pods that a pod owns.
 func (s *Store) owns(a *app, owner types.UID, n int) {
 	if a.owned == nil {
 		a.owned = map[types.UID]int{}
@@ -162,13 +161,13 @@ func (s *Store) owns(a *app, owner types.UID, n int) {
 		delete(a.owned, owner)
 	}
 	if o := s.pods[owner]; o != nil && o.app == a && o.elder.at != ranking.Outside {
-		a.living.Update(&o.elder, true) // its rank is another one
+		a.living.Update(&o.elder, true) // its rank may have changed
 	}
 	s.ownsAny(owner, n)
 }
 
-// ownsAny counts one more or less living pod, of any application or none, that a
-// pod owns.
+// ownsAny adds n to the number of living pods, of any application or none, that a pod
+// owns.
 func (s *Store) ownsAny(owner types.UID, n int) {
 	if s.owned[owner] += n; s.owned[owner] == 0 {
 		delete(s.owned, owner)

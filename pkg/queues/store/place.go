@@ -14,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// placeAll tries to place every pod that has no queue: running pods first, for
-// they are there whether they fit or not, then the oldest first.
+// placeAll tries to place every pod that has no queue: running pods first, because they
+// use resources whether they fit or not, then by age.
 func (s *Store) placeAll(now time.Time) {
 	all := slices.SortedFunc(maps.Values(s.unplaced), func(a, b *pod) int {
 		return cmp.Or(
@@ -28,17 +28,16 @@ func (s *Store) placeAll(now time.Time) {
 		s.place(p, now)
 	}
 	if len(s.unplaced) == 0 {
-		s.unplaced = map[types.UID]*pod{} // a map does not shrink, and at the start all are in it
+		s.unplaced = map[types.UID]*pod{} // maps do not shrink, and at Start it had all pods
 	}
 }
 
-// place gives an unplaced pod its application and queue, or the reason why it
-// has none.
+// place gives an unplaced pod its application and queue, or the reason why it has none.
 func (s *Store) place(p *pod, now time.Time) {
 	defer s.tally(p)
 	defer s.heardDemand(p)
 	if p.Gated && p.Node == "" {
-		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when they open
+		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
 		return
 	}
 	if why := unbearable(p.Pod); !why.None() && p.Node == "" {
@@ -68,7 +67,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 }
 
-// unbearable says why what a pod requests is not put into the books; none if it is.
+// unbearable returns why a pod's request cannot be charged; none if it can.
 func unbearable(p *Pod) reasons.Reason {
 	if why := tooManyTypes(p); !why.None() {
 		return why
@@ -76,7 +75,7 @@ func unbearable(p *Pod) reasons.Reason {
 	return tooLarge(p.Request)
 }
 
-// tooLarge says what a pod requests too much of; none if nothing.
+// tooLarge returns which part of a request is too large; none if all is fine.
 func tooLarge(request resources.Vector) reasons.Reason {
 	for name, amount := range request.All() {
 		if amount >= maxRequest {
@@ -87,8 +86,8 @@ func tooLarge(request resources.Vector) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// appFor finds the application of a pod, and makes it, and its queue, where
-// they are missing. It also says which gang the pod asks for.
+// appFor finds or creates the application of a pod, and its queue if that is missing. It
+// also returns which gang the pod asks for.
 func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
 	id, reason := placement.Identify(p.placement(), s.options.Placement)
 	if reason.None() && p.Node == "" {
@@ -105,7 +104,7 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	running := p.Node != ""
 	name := appName{namespace: p.Namespace, id: id.Application}
 	if id.Shared {
-		name.queue = id.Queue // it honours what the pod says, and not what another pod said
+		name.queue = id.Queue // the pod's own queue counts, not that of another pod
 	}
 	if a := s.joinable(name, running); a != nil {
 		return a, reasons.Reason{}
@@ -134,10 +133,10 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	return s.newApp(name, leaf, id.User.Name, id.User.Groups, p.Created), reasons.Reason{}
 }
 
-// tree shows the draft to placement.
+// tree adapts the draft to package placement.
 type tree struct{ *queues.Draft }
 
-// Queue tells what placement needs to know of a queue.
+// Queue returns what placement needs to know about a queue.
 func (t tree) Queue(path string) (placement.QueueInfo, bool) {
 	q, ok := t.Find(path)
 	if !ok {

@@ -10,34 +10,34 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// The members of a PodGroup start together, or none does. Plugin Coscheduling sees
-// to that: it lets each member wait, with its node and its quota, until minMember of
-// them have a place, and takes all places back when one finds none, or after a
-// time. The store sees to it that this is tried when it can succeed only, for all
-// that time others go without the places:
+// The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
+// that: each member waits, with its node and its quota, until minMember of them have a
+// place; if one finds none, or after a time-out, all places are taken back. During that
+// time other pods cannot use the places, so the store lets a group try only when it can
+// succeed:
 //
-//	             not enough of them can go on, the quota has no room
-//	             for the rest of them, or another group is being placed
+//	             too few of them can go on, the quota has no room for
+//	             the rest of them, or another group is being placed
 //	  waiting ─────────────────────────────────────────────────────────► parked, kept
 //	     │   ▲                                                               │
 //	     │   └───────────────────────────────────────────────────────────────┘
-//	     │                    none of this is so any more
-//	     └──► admitted, with as many others as are missing
+//	     │                    none of these reasons is left
+//	     └──► admitted, together with all missing members
 //
-// A member that no node took is parked as any pod is, and does not count among those
-// that can go on. So the scheduler's hints, which bring it back, bring its group back.
-// A member that holds a node counts as one that has a place: the plan for the next
-// member is made at once, while the victims of the first one are still leaving.
-// One group is placed at a time: two that take half of the nodes each would never end.
-// Others wait for it as long as they would for a pod that is not heard of: how long it
-// keeps its places, while nothing happens, is for whoever made it to say.
+// A member that found no node is parked like any pod and does not count as able to go on.
+// When the scheduler's hints bring it back, its group can go on, too. A member that holds
+// a node counts as placed, so the plan for the next member is made at once, while the
+// victims of the first one are still leaving. One group is placed at a time: two groups
+// that each take half of the nodes would block each other for ever. Other groups wait for
+// it as long as for a pod whose cycle has no result (the slot lease). How long it keeps
+// its places without progress is set by its own PodGroup.
 //
-// Once minMember of them have a place, members are pods like all others.
+// Once minMember members have a place, further members are ordinary pods.
 
-// PodGroupLabel is the label that names the PodGroup of a pod, in its namespace.
+// PodGroupLabel is the label with the name of the pod's PodGroup, in the pod's namespace.
 const PodGroupLabel = "scheduling.x-k8s.io/pod-group"
 
-// groupName names a PodGroup.
+// groupName identifies a PodGroup.
 type groupName struct{ namespace, name string }
 
 func (n groupName) String() string { return n.namespace + "/" + n.name }
@@ -46,31 +46,31 @@ func (n groupName) compare(o groupName) int {
 	return cmp.Or(cmp.Compare(n.namespace, o.namespace), cmp.Compare(n.name, o.name))
 }
 
-// podGroup is a PodGroup, or what pods say is one.
+// podGroup is a PodGroup, or a group that pods name and that does not exist.
 type podGroup struct {
 	name    groupName
-	min     int // how many start together; 0 while there is no such PodGroup
+	min     int // minMember; 0 while there is no such PodGroup
 	members map[types.UID]*pod
-	in      [bound + 1]int // the members, by state
-	kept    int            // of those parked: they could go on without the others
-	holding int            // of those parked or cooling: they hold a node
-	refusal queues.Verdict // of the quota that has no room for the rest; else granted
-	inLine  bool           // it waits until another one is placed
-	shares  []share        // what the members request that are missing; nil if not known
-	losses  losses         // until it has started
+	in      [bound + 1]int // members by state
+	kept    int            // parked members that wait only for the group
+	holding int            // parked or cooling members that hold a node
+	refusal queues.Verdict // of the quota without room for the rest; else granted
+	inLine  bool           // it waits until another group is placed
+	shares  []share        // requests of the missing members; nil if not computed
+	losses  losses         // losses until it has started
 }
 
-// together is what the store knows of PodGroups.
+// together is the state of all PodGroups.
 type together struct {
-	follows bool // otherwise the label means nothing
+	follows bool // otherwise PodGroupLabel has no effect
 	groups  map[groupName]*podGroup
-	// placing is the group whose members were let through and that is not complete.
-	// Others wait for what becomes of it, but not beyond until.
+	// placing is the group whose members were admitted and that is not complete. Others
+	// wait for its result, at most until the time until.
 	placing *podGroup
 	until   time.Time
-	// touched are the groups for which something changed. Of those with members that
-	// are kept: refused are those that a queue has no room for, line those that wait
-	// for their turn.
+	// touched are the groups to check because something changed. Of the groups with kept
+	// members, refused are those that a queue has no room for, and line those that wait
+	// for another group.
 	touched map[*podGroup]struct{}
 	refused map[queues.ID]map[*podGroup]struct{}
 	line    map[*podGroup]struct{}
@@ -86,34 +86,36 @@ func newTogether() together {
 // placed counts the members that have a node.
 func (g *podGroup) placed() int { return g.in[assumed] + g.in[bound] }
 
-// missing is how many members have to be let through for the group to be complete.
+// missing is how many members must still be admitted to complete the group.
 func (g *podGroup) missing() int { return g.min - g.coming() }
 
-// coming counts the members that have a node, hold one, or were let through.
+// coming counts the members that have a node, hold one, or are admitted.
 func (g *podGroup) coming() int { return g.placed() + g.in[admitted] + g.holding }
 
-// complete tells whether members need not care for each other any more.
+// complete tells whether the group has started, so that members no longer wait for each
+// other.
 func (g *podGroup) complete() bool { return g.min > 0 && g.placed() >= g.min }
 
 // able tells whether enough members have a place or can go on.
 func (g *podGroup) able() bool { return g.min > 0 && g.missing() <= g.in[waiting]+g.kept }
 
-// led tells whether somebody brings those into the order who are kept, or is going to.
+// led tells whether kept members need no check of the group: an event will bring them
+// into the order, or none are kept.
 func (g *podGroup) led() bool {
 	return g.kept == 0 || g.in[waiting] > 0 || !g.refusal.OK() || g.inLine || !g.able()
 }
 
-// apart tells whether a pod does not start before others of its group.
+// apart tells whether a pod may start only together with its group.
 func (p *pod) apart() bool { return p.mates != nil && !p.mates.complete() }
 
-// mateOf tells whether two pods are of one group.
+// mateOf tells whether two pods are of the same group.
 func (p *pod) mateOf(o *pod) bool { return o != nil && p.mates != nil && p.mates == o.mates }
 
-// lacksMates tells whether others have to be let through with a pod.
+// lacksMates tells whether other members must be admitted together with a pod.
 func (p *pod) lacksMates() bool { return p.apart() && (p.mates.min == 0 || p.mates.missing() > 0) }
 
-// FollowPodGroups gives the label of PodGroups its meaning. It is called before
-// Start, if at all.
+// FollowPodGroups turns PodGroups on; otherwise their label has no effect. Call it before
+// Start.
 func (s *Store) FollowPodGroups() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,22 +125,22 @@ func (s *Store) FollowPodGroups() {
 	}
 }
 
-// UpsertPodGroup tells how many pods of a PodGroup start together.
+// UpsertPodGroup sets how many pods of a PodGroup start together.
 func (s *Store) UpsertPodGroup(namespace, name string, minMember int, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.setPodGroup(groupName{namespace, name}, max(minMember, 1))
 }
 
-// DeletePodGroup tells that a PodGroup is gone. Its members that wait go on waiting.
+// DeletePodGroup handles the deletion of a PodGroup. Its waiting members keep waiting.
 func (s *Store) DeletePodGroup(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.setPodGroup(groupName{namespace, name}, 0)
 }
 
-// Gathered tells whether as many members of a pod's PodGroup have a place as are to
-// start together. It is false for a pod that is not known, or has no PodGroup.
+// Gathered tells whether minMember members of a pod's PodGroup have a place. It is false
+// for a pod that is not known or has no PodGroup.
 func (s *Store) Gathered(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +167,7 @@ func (s *Store) podGroup(name groupName) *podGroup {
 	return g
 }
 
-// dropPodGroup forgets a group of which nothing is left.
+// dropPodGroup forgets a group without object and members.
 func (s *Store) dropPodGroup(g *podGroup) {
 	if g.min > 0 || len(g.members) > 0 {
 		return
@@ -178,7 +180,7 @@ func (s *Store) dropPodGroup(g *podGroup) {
 	}
 }
 
-// joinMates follows what a pod says of its group.
+// joinMates updates the group that a pod names.
 func (s *Store) joinMates(p *pod) {
 	name := groupName{p.Namespace, p.Labels[PodGroupLabel]}
 	if p.mates != nil && p.mates.name == name {
@@ -208,7 +210,7 @@ func (s *Store) leaveMates(p *pod) {
 	s.dropPodGroup(g)
 }
 
-// count adds a member to the counts of its group, or takes it out.
+// count adds a member to the counts of its group, or subtracts it.
 func (g *podGroup) count(p *pod, by int) {
 	if p.mates != g {
 		return
@@ -222,18 +224,18 @@ func (g *podGroup) count(p *pod, by int) {
 	}
 }
 
-// awaitsHeldNode tells whether a pod holds a node and was not let through for it yet.
+// awaitsHeldNode tells whether a pod holds a node and is not admitted for it yet.
 func (p *pod) awaitsHeldNode() bool {
 	return p.asks.holds && p.state != admitted && !p.state.allocated()
 }
 
-// setHolds notes that a pod holds a node, or does no more.
+// setHolds sets whether a pod holds a node.
 func (s *Store) setHolds(p *pod, holds bool) {
 	s.recountMate(p.mates, p, func() { p.asks.holds = holds })
 }
 
-// recountMate changes a member of a group, and notes if that lets members go on, or makes
-// it pointless. The group may be nil.
+// recountMate runs a change of a member of a group, and marks the group if the change may
+// let members go on, or end their chance to. The group may be nil.
 func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 	if g == nil {
 		change()
@@ -254,7 +256,7 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 	}
 }
 
-// why says what the members of a group wait for that are kept.
+// why is the reason that the kept members of a group wait.
 func (g *podGroup) why() reasons.Reason {
 	switch {
 	case g.min == 0:
@@ -271,9 +273,9 @@ func (g *podGroup) why() reasons.Reason {
 	return reasons.New(reasons.InOrder, "PodGroup %s is about to be tried", g.name)
 }
 
-// whyForgotten says why a pod that had a node is not bound there. A member of a PodGroup
-// gives its place back when another one finds none, and no pod is bound on a node that is
-// held for others by then.
+// whyForgotten is why a pod that had a node is not bound there. A member of a PodGroup
+// gives its place back when another member finds none. No pod is bound on a node that is
+// held for another pod by that time.
 func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
 	if p.apart() {
 		if m := p.mates.withoutPlace(p); m != nil {
@@ -287,7 +289,7 @@ func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
 }
 
-// withoutPlace is the first member, by name, that found no node; nil for none.
+// withoutPlace returns the first member, by name, that found no node; nil for none.
 func (g *podGroup) withoutPlace(but *pod) *pod {
 	var first *pod
 	for _, m := range g.members {
@@ -299,7 +301,7 @@ func (g *podGroup) withoutPlace(but *pod) *pod {
 	return first
 }
 
-// code is the code of why, without the sentence.
+// code is the code of why, without its text.
 func (g *podGroup) code() reasons.Code {
 	switch {
 	case !g.able():

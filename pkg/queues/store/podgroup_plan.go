@@ -9,10 +9,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// What plans know of the PodGroup of an asker; see podgroup.go.
+// What plans need to know about the PodGroup of a preemptor; see podgroup.go.
 
-// groupFor is what has to start together with a pod, of those that neither have a node nor
-// hold one; nil for nothing. What is free for it is not known yet, see setFree.
+// groupFor returns the members that must start together with a pod and neither have nor
+// hold a node; nil for none. Their free room is set later, by setFree.
 func (s *Store) groupFor(p *pod) *victims.Group {
 	if !p.apart() {
 		return nil
@@ -44,7 +44,7 @@ func (s *Store) groupFor(p *pod) *victims.Group {
 	return g
 }
 
-// letGo puts the members that were let through first.
+// letGo sorts the admitted members first.
 func letGo(p *pod) int {
 	if p.state == admitted {
 		return 0
@@ -52,7 +52,7 @@ func letGo(p *pod) int {
 	return 1
 }
 
-// withRequest adds what one more pod requests.
+// withRequest adds the request of one more pod.
 func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.Share {
 	for t, amount := range s.scenery.amounts(request) {
 		for len(x.Request) <= t {
@@ -66,9 +66,10 @@ func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.S
 	return x
 }
 
-// setFree sets what is free for a group on all nodes that take new pods. On those where
-// plans are made it is what their view says; the pods that are to go for the asker are
-// counted as if they stayed. The scenery is up to date, but for their nodes.
+// setFree sets what is free for a group on all nodes that take new pods. The snapshot of
+// a node already has that, except for the preemptor's held node and the nodes of its
+// victims; there the victims count as if they stayed. The planning snapshot must be up to
+// date except for those nodes.
 func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
 	if g == nil {
 		return
@@ -93,8 +94,8 @@ func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
 	}
 }
 
-// freeWith is what is free on a node for an asker that may hold it and its group, while the
-// pods that are to go for it stay.
+// freeWith is what is free on a node for a preemptor (which may hold the node) and its
+// group, if the victims stay.
 func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
 	free := s.free(n, "")
 	if h, ok := s.holds.Of(p.UID); ok && h.Node == n.name {
@@ -108,7 +109,7 @@ func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
 	return free
 }
 
-// Refusal is why a plan came to nothing.
+// Refusal is why a plan failed.
 func Refusal(d *victims.Decision) reasons.Reason {
 	if d.Together != nil {
 		return reasons.New(reasons.PodGroupBeyondGuarantee, "%s", d.Sentence())

@@ -7,15 +7,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The quota of a PodGroup is judged for all members that are missing; see podgroup.go.
+// The quota check of a PodGroup covers all missing members; see podgroup.go.
 
-// share is what the members of one application request that are missing.
+// share is the request of the missing members of one application.
 type share struct {
 	app     *app
 	request resources.Vector
 }
 
-// sharesOf adds up what pods request, by application.
+// sharesOf sums requests of pods by application.
 func sharesOf(chosen []*pod) []share {
 	var out []share
 	at := map[*app]int{}
@@ -31,8 +31,8 @@ func sharesOf(chosen []*pod) []share {
 	return out
 }
 
-// judgeTogether gives the verdict of quotas on the members that are missing: on those
-// of each application as if those before them were let through.
+// judgeTogether checks the quotas for the missing members: for each application as if the
+// members of the applications before it were admitted.
 func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 	if g.shares == nil {
 		g.shares = sharesOf(g.next())
@@ -54,8 +54,8 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 	return v
 }
 
-// lend enters a share into the books as admitted, or takes it back. Nobody is told:
-// that is for one verdict.
+// lend charges a share as admitted, or takes that back, for the time of one quota check.
+// The orders and readers are not updated.
 func (s *Store) lend(x share, sign int) {
 	request, running := x.request, 0
 	if !x.app.counted {
@@ -83,7 +83,7 @@ func (s *Store) refuseTogether(g *podGroup, v queues.Verdict) {
 	s.together.refused[v.At][g] = struct{}{}
 }
 
-// stillRefused judges again whether a queue has room for a group.
+// stillRefused checks again whether a queue has room for a group.
 func (s *Store) stillRefused(g *podGroup) bool {
 	at := g.refusal.At
 	if s.draft.Queue(at) == nil || g.missing() <= 0 {
