@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// fillSupply adds up what the groups can free, from the last to the first.
+// fillSupply computes what the groups can free, from the last to the first.
 func (s *search) fillSupply() {
 	n := len(s.groups)
 	s.supply, s.largest, s.smallest = grown(s.supply, n), grown(s.largest, n), grown(s.smallest, n)
@@ -38,8 +38,8 @@ func (s *search) fillSupply() {
 	}
 }
 
-// hopeless tells whether the groups from i on cannot complete the set, or only
-// to one that is not better than the best.
+// hopeless reports whether the groups from i on cannot complete the set, or only to a set
+// that is not better than the best.
 func (s *search) hopeless(i int) bool {
 	more := 1
 	for g, left := range s.left {
@@ -55,7 +55,7 @@ func (s *search) hopeless(i int) bool {
 	}
 	h := s.harm
 	h.victims += more
-	switch s.group(i)[0].class { // those that follow are of this class or a worse one
+	switch s.group(i)[0].class { // the following groups are of this class or a worse one
 	case optedOut:
 		h.optedOut += more
 	case violator:
@@ -67,8 +67,8 @@ func (s *search) hopeless(i int) bool {
 	return c > 0 || c == 0 && s.wasteful(i, int64(more))
 }
 
-// wasteful tells whether the set, with some more victims of the groups from i
-// on, wastes more than the best, or as much and is older.
+// wasteful reports whether the set, with some more victims of the groups from i on,
+// wastes more than the best, or wastes as much and is older.
 func (s *search) wasteful(i int, more int64) bool {
 	var waste resources.Share
 	for t, freed := range s.freed {

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Violations counts the victims that a PodDisruptionBudget allows no more. As in
-// upstream's preemption each victim uses up one disruption of every budget that
-// covers it, the most important victim first, and is one violation at most.
+// Violations counts the victims whose disruption a PodDisruptionBudget no longer allows.
+// As in upstream's preemption, victims are taken in order of importance, the most
+// important first. Each uses one disruption of every budget that covers it, and counts as
+// one violation at most.
 func Violations(victims []*Pod, allowed []int64) int64 {
 	order, left := slices.Clone(victims), slices.Clone(allowed)
 	slices.SortFunc(order, compareImportance)
@@ -21,13 +22,14 @@ func Violations(victims []*Pod, allowed []int64) int64 {
 	return n
 }
 
-// compareImportance puts the pod first that upstream holds for more important: the
-// one of higher priority, then the older one.
+// compareImportance orders pods as upstream does: higher priority first, then the older
+// pod.
 func compareImportance(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), strings.Compare(a.UID, b.UID))
 }
 
-// Consume lets a pod use up its budgets, and tells whether it violates one.
+// Consume uses one disruption of each budget of a pod, and reports whether the pod
+// violates a budget.
 func (p *Pod) Consume(left []int64) bool {
 	violates := p.Violates(left)
 	for _, b := range p.Budgets {
@@ -36,12 +38,12 @@ func (p *Pod) Consume(left []int64) bool {
 	return violates
 }
 
-// Violates tells whether a budget of the pod has no disruptions left.
+// Violates reports whether a budget of the pod has no disruptions left.
 func (p *Pod) Violates(left []int64) bool {
 	return slices.ContainsFunc(p.Budgets, func(b int) bool { return left[b] <= 0 })
 }
 
-// violations counts those of a list of candidates.
+// violations counts the violations of a list of candidates.
 func violations(of []candidate, allowed []int64) int64 {
 	pods := make([]*Pod, len(of))
 	for i := range of {

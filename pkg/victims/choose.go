@@ -1,9 +1,9 @@
 package victims
 
-// choose takes the best plan that the real filters let pass. It decides nothing
-// where a plan that was not kept might be better than those that are left.
+// choose takes the best plan that the real filters accept. It returns false if a plan
+// that was dropped might be better than those that are left.
 func (pl *planner) choose() (Decision, bool) {
-	var last *plan // of those that were not kept, none is better
+	var last *plan // none of the dropped plans is better than this one
 	if pl.params.Fits != nil {
 		pl.more = pl.toBeat() != nil
 		if pl.keep < pl.params.MaxFits {
@@ -46,7 +46,7 @@ func (pl *planner) choose() (Decision, bool) {
 	return pl.refuse(""), true
 }
 
-// fit asks the real filters.
+// fit runs the real filters.
 func (pl *planner) fit(n *Node, victims []candidate) Fit {
 	pl.fits++
 	var without []*Pod
@@ -58,10 +58,10 @@ func (pl *planner) fit(n *Node, victims []candidate) Fit {
 	return pl.params.Fits(n.Name, without)
 }
 
-// widen is for obstacles that are not amounts, such as ports or affinity: all
-// lawful candidates out, and if the filters then pass, back with every one, the
-// most harmful first, that need not go. It finds nothing where the filters could
-// not be asked often enough to know that each victim is needed.
+// widen handles obstacles that are not amounts, such as ports or affinity. It removes all
+// lawful candidates. If the filters then accept, it puts back every candidate that need
+// not go, the most harmful first. It returns nil if the limit on filter calls did not
+// suffice to show that each victim is needed.
 func (pl *planner) widen(n *Node) *plan {
 	pl.exhaustive = false
 	sv := pl.look(n, true)

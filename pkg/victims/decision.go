@@ -7,12 +7,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Outcome is what a decision comes to.
+// Outcome is the result of a decision.
 type Outcome string
 
-// The outcomes. Wait: the asker fits the node once pods that leave anyway are gone, so
-// there are no victims. Preempt: the victims go. Refuse: there is no plan. Hold is an
-// outcome of package required only: the node is held, and no pod goes.
+// The outcomes. Wait: the asker fits the node once leaving pods are gone, so there are no
+// victims. Preempt: the victims are preempted. Refuse: there is no plan. Hold is an
+// outcome of package required only: the node is held, and no pod is preempted.
 const (
 	Wait    Outcome = "wait"
 	Hold    Outcome = "hold"
@@ -20,37 +20,36 @@ const (
 	Refuse  Outcome = "refuse"
 )
 
-// Victim is a pod that is to go.
+// Victim is a pod chosen to be preempted.
 type Victim struct {
 	*Pod
-	// Node is where it is.
+	// Node is the node on which it runs.
 	Node string
-	// Queue is the path of its leaf, Common that of the lowest queue that it shares
-	// with the asker.
+	// Queue is the path of its leaf. Common is the path of the lowest queue that it
+	// shares with the asker.
 	Queue, Common string
 	// Uses are the contested types that it uses.
 	Uses []string
 	// Priority is its effective priority strictly below the fence root.
 	Priority int64
-	// Below and AskBelow are its own and the asker's effective priority strictly
-	// below the common queue, as law 6 judged them.
+	// Below and AskBelow are the effective priorities of the victim and of the asker
+	// strictly below the common queue, as law 6 judged them.
 	Below, AskBelow int64
 }
 
-// Change is what a decision does to one queue in one type, as laws 2, 4 and 5
-// judge it: of what is guaranteed, Used is used before, and Used - Taken + Asked
-// after.
+// Change is the effect of a decision on one queue in one type, as laws 2, 4 and 5 judge
+// it: of the amount Guaranteed, Used is used before, and Used - Taken + Asked after.
 type Change struct {
 	Queue string
 	Type  string
-	// Used is used before; on the asker's path with what is arriving.
+	// Used is the usage before; on the asker's path it includes what is arriving.
 	Used, Taken, Asked, Guaranteed resources.Amount
-	// Ask is true for the queues of the asker's path.
+	// Ask is true for the queues on the asker's path.
 	Ask bool
 }
 
 // Excess is a queue whose max the asker would exceed (law 7): Used, with what is
-// arriving, and Asked are more than Max. Taken is what the victims free there.
+// arriving, plus Asked is more than Max. Taken is what the victims free there.
 type Excess struct {
 	Queue, Type             string
 	Used, Asked, Taken, Max resources.Amount
@@ -62,59 +61,61 @@ type Rejection struct {
 	Pods int
 }
 
-// Decision is the outcome of a plan, with the numbers it was judged by.
+// Decision is the outcome of a plan, with the numbers by which it was judged.
 type Decision struct {
 	Ask *Ask
-	// Queue is the path of its leaf; empty when that is gone.
+	// Queue is the path of the asker's leaf; empty if the leaf is gone.
 	Queue   string
 	Outcome Outcome
 	Node    string
 	Victims []Victim
-	// Contested are the types that the asker lacks, on the node or, of a refusal,
-	// on any.
+	// Contested are the types that the asker lacks, on the node or, for a refusal, on any
+	// node.
 	Contested []string
-	// Changes is what law 2 judged: what is taken from queues that guarantee it. Of
-	// a refusal by law 2, the queues it protected, without what was to be taken.
+	// Changes is what law 2 judged: what is taken from queues that guarantee it. For a
+	// refusal by law 2, these are the queues that it protected, without what would have
+	// been taken.
 	Changes []Change
 	// Asks is what law 4 judged: the queues of the asker's side that guarantee a
-	// contested type. Of a refusal by law 4, those that are not below it.
+	// contested type. For a refusal by law 4, these are the queues that are not below
+	// their guarantee.
 	Asks []Change
-	// Loses is what law 5 judged: the queues that lose, in the contested types in
-	// which they are over their guarantee. Of a refusal by law 5, the queues that
-	// are not.
+	// Loses is what law 5 judged: the queues that lose victims, in the contested types in
+	// which they are over their guarantee. For a refusal by law 5, these are the queues
+	// that are not over it.
 	Loses []Change
 	// Fence is the path of the fence root (law 7).
 	Fence string
 	// OverMax are the queues over their max (law 7).
 	OverMax []Excess
-	// Together is, of a refusal by law 2 or 4 that is for the asker's group, and not for the
-	// asker alone, what the group lacks.
+	// Together says what the asker's group lacks. It is set for a refusal by law 2 or 4
+	// that applies to the group and not to the asker alone.
 	Together *Together
-	// Higher is, of a refusal by law 6, the pod of the least priority above the
-	// asker's.
+	// Higher is, for a refusal by law 6, the pod whose priority exceeds the asker's by
+	// the least.
 	Higher *Victim
-	// Rejected are the pods looked at that could not be victims, by rule.
+	// Rejected counts the pods that were considered and could not be victims, by rule.
 	Rejected []Rejection
-	// Stopped is the rule that stopped the asker itself; empty when none did.
+	// Stopped is the rule that stopped the asker itself; empty for none.
 	Stopped Rule
-	// OptedOut counts victims that had opted out: nothing lawful was possible
-	// without them (law 1).
+	// OptedOut counts the victims that had opted out: without them no plan was lawful
+	// (law 1).
 	OptedOut int
-	// Violations counts victims beyond what PodDisruptionBudgets allow.
+	// Violations counts the victims beyond what PodDisruptionBudgets allow.
 	Violations int64
-	// Exhaustive is false when not every choice was weighed.
+	// Exhaustive is false if not every choice was considered.
 	Exhaustive bool
-	// FitsCalls is how often the real filters were asked.
+	// FitsCalls is the number of calls of the real filters.
 	FitsCalls int
-	// Named are, of a refusal, the paths of the queues whose change could lift it.
+	// Named are, for a refusal, the paths of the queues whose change could lift it.
 	Named []string
-	// More is true of a refusal where they could not be asked about all nodes: those
-	// that are not in Unfit are for another plan.
+	// More is true for a refusal if the filters could not be run for all nodes: nodes
+	// that are not in Unfit are left for another plan.
 	More bool
-	// Unfit are the nodes, by name, where they refuse even once all are gone that
-	// may go.
+	// Unfit are the nodes, by name, that the filters reject even without all pods that
+	// may be preempted.
 	Unfit []string
-	// Objections is what extenders of the scheduler said against nodes, for people.
+	// Objections is what extenders of the scheduler objected to nodes, for people.
 	Objections string
 }
 
@@ -132,9 +133,9 @@ func (pl *planner) decision(o Outcome) Decision {
 	return d
 }
 
-// refuse is the decision that nothing is done. Where no rule stopped the asker
-// itself, it is the one that came last before a plan: the filters, law 2 on
-// whole sets, too few candidates, or the law that excluded most pods.
+// refuse is the decision that no plan was found. If no rule stopped the asker itself, it
+// gives the rule that came last before a plan: the filters, law 2 on whole sets, too few
+// candidates, or the law that excluded most pods.
 func (pl *planner) refuse(by Rule) Decision {
 	d := pl.decision(Refuse)
 	switch {
@@ -157,7 +158,7 @@ func (pl *planner) refuse(by Rule) Decision {
 	return d
 }
 
-// telling tells whether a rule says more than that some pods are not for preemption.
+// telling reports whether a rule says more than that some pods are never preempted.
 func telling(r Rule) bool {
 	return slices.Contains([]Rule{Law2, Law4, Law5, Law6, Law7, RuleDisabled}, r)
 }
@@ -186,5 +187,5 @@ func (pl *planner) accept(p *plan) Decision {
 	return d
 }
 
-// String renders the decision in one line for people.
+// String renders the decision for people in one line.
 func (d Decision) String() string { return d.Ask.name() + ": " + d.Sentence() }

@@ -7,30 +7,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// digest is what every plan reads of a node's pods, leaf by leaf in one piece of
-// memory: a plan that follows a pointer to each pod of a large cluster mostly
-// waits for memory.
+// digest contains what every plan reads of a node's pods, leaf by leaf, in one piece of
+// memory. A plan that follows a pointer to each pod of a large cluster spends most of its
+// time on cache misses.
 type digest struct {
 	entries []entry
 	runs    []run
-	// amounts are the requests of the entries, each width long.
+	// amounts are the requests of the entries, width amounts each.
 	amounts []int64
 	width   int
-	// least and most are the smallest and the largest request of all entries, by
-	// type; empty without entries.
+	// least and most are the smallest and the largest request of all entries, by type;
+	// empty without entries.
 	least, most []int64
 }
 
-// entry is a pod as the laws about single victims see it.
+// entry is a pod with the data that the laws about single victims read.
 type entry struct {
 	pod        *Pod
-	created    int64  // second; the order within it is not told
+	created    int64  // in seconds; order within one second is ignored
 	app        uint32 // hash of pod.App
 	priority   int32
-	budget     int32 // the only one, or noBudget, or manyBudgets
+	budget     int32 // index of the only one, or noBudget, or manyBudgets
 	kind       class // its class, whatever its budgets still allow
 	protection Protection
-	originates bool // as an originator
+	originates bool // it is an originator
 	slow       bool
 }
 
@@ -42,12 +42,12 @@ const (
 // run is the entries of one leaf.
 type run struct {
 	leaf queues.ID
-	to   int32 // end of the entries; they begin where those of the run before end
-	// protected is how many of them are.
+	to   int32 // end of the entries, which begin at the end of the run before
+	// protected is the number of protected entries.
 	protected int32
 }
 
-// newDigest digests the pods of a node.
+// newDigest makes the digest of a node's pods.
 func newDigest(pods []*Pod) *digest {
 	d := &digest{entries: make([]entry, len(pods))}
 	for i, p := range pods {
@@ -95,13 +95,14 @@ func newEntry(p *Pod) entry {
 	return e
 }
 
-// request is what an entry requests.
+// request returns the request of an entry.
 func (d *digest) request(i int) Amounts {
 	end := (i + 1) * d.width
 	return d.amounts[i*d.width : end : end]
 }
 
-// read returns the digest of a node; a literal is digested anew for each look.
+// read returns the digest of a node. For a Node literal it makes a new digest on each
+// call.
 func (n *Node) read() *digest {
 	if n.digest != nil {
 		return n.digest
@@ -109,7 +110,7 @@ func (n *Node) read() *digest {
 	return newDigest(n.Pods)
 }
 
-// hash is FNV-1a. Names that differ in it need not be compared.
+// hash is FNV-1a. Names with different hashes need not be compared.
 func hash(s string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(s) {

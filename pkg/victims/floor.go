@@ -6,8 +6,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// floor is a harm that no set among the candidates undercuts, and false if even
-// all together are not enough for the goals.
+// floor returns a lower bound of the harm of any set of the candidates, or false if all
+// of them together do not reach the goals.
 func floor(from []candidate, goals []goal) (harm, bool) {
 	if h, ok := mildest(from, goals); ok {
 		return h, true
@@ -35,8 +35,8 @@ func floor(from []candidate, goals []goal) (harm, bool) {
 	return h, true
 }
 
-// mildest is the floor where the plain candidates of the lowest priority are
-// enough; it tells whether they are. Mostly they are, and all is said in one go.
+// mildest returns the floor if the plain candidates of the lowest priority suffice, and
+// reports whether they do. This is the most frequent case, and it takes one pass.
 func mildest(from []candidate, goals []goal) (harm, bool) {
 	h := harm{priority: math.MaxInt64, victims: 1}
 	for i := range from {
@@ -60,8 +60,8 @@ func mildest(from []candidate, goals []goal) (harm, bool) {
 	return h, len(from) > 0 && h.priority < math.MaxInt64
 }
 
-// lowest is the lowest priority up to which the plain candidates cover the
-// goals, given that all do.
+// lowest returns the lowest priority up to which the plain candidates cover the goals,
+// provided that all of them do.
 func lowest(from []candidate, goals []goal) int64 {
 	for p := int64(math.MinInt64); ; {
 		next := int64(math.MaxInt64)
@@ -77,8 +77,7 @@ func lowest(from []candidate, goals []goal) int64 {
 	}
 }
 
-// cover tells whether the plain candidates up to a priority free enough for
-// every goal.
+// cover reports whether the plain candidates up to a priority free enough for every goal.
 func cover(from []candidate, goals []goal, highest int64) bool {
 	for g := range goals {
 		sum := int64(0)
@@ -94,7 +93,7 @@ func cover(from []candidate, goals []goal, highest int64) bool {
 	return true
 }
 
-// fewest is how many victims it takes at least where no more harm than h is done.
+// fewest returns the least number of victims of a set that does no more harm than h.
 func fewest(from []candidate, goals []goal, h harm) int {
 	least := 1
 	for g := range goals {
@@ -112,8 +111,8 @@ func fewest(from []candidate, goals []goal, h harm) int {
 	return least
 }
 
-// thrift is the least that a set of candidates which does just this harm frees
-// beyond need, and the second at which the youngest of them was created.
+// thrift returns the least amount beyond need that a set of candidates with exactly this
+// harm frees, and the second at which the youngest of them was created.
 func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
 	sv.least = sv.least[:0]
 	for range sv.world.Types {
@@ -132,7 +131,7 @@ func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
 	}
 	for t, least := range sv.least {
 		if least == math.MaxInt64 {
-			continue // all candidates do more harm, or each frees without end
+			continue // all candidates do more harm, or each frees an unlimited amount
 		}
 		if share := sv.waste(t, least*int64(h.victims)); share.Compare(waste) > 0 {
 			waste = share

@@ -9,44 +9,46 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Group is what has to start together with an asker. Laws 2 and 4 are judged for all of
-// it: pods that go for a part of a group that cannot have the rest would go in vain.
+// Group is the set of pods that must start together with an asker. Laws 2 and 4 are
+// judged for all of it: if the rest of the group cannot start, preemption for a part of
+// it would be useless.
 type Group struct {
 	// Name is namespace and name, for people.
 	Name string
-	// Pods is how many pods have to start beside the asker that neither have nor hold a
-	// node. Shares are what they request.
+	// Pods is the number of pods that must start beside the asker and that neither have
+	// nor hold a node. Shares are their requests.
 	Pods   int
 	Shares []Share
-	// Free is what all nodes together have for the group once leaving pods are gone and
-	// holders have what they wait for.
+	// Free is what all nodes together have free for the group, once leaving pods are gone
+	// and holders have what they wait for.
 	Free Amounts
 }
 
-// Share is what the pods of a group in one queue request.
+// Share is the requests of the pods of a group in one queue.
 type Share struct {
 	Leaf queues.ID
-	// Request is the sum. Least is, by type, the least that one of them requests, of those
-	// that request the type.
+	// Request is the sum. Least is, by type, the smallest request of those that request
+	// the type.
 	Request, Least Amounts
 }
 
-// Together is what a group lacks, and by which numbers.
+// Together says what a group lacks, with the numbers.
 type Together struct {
 	Name string
-	// Pods is how many pods have to start, with the asker; Requested is what they request of
-	// the type, below Queue where law 4 is in the way.
+	// Pods is the number of pods that must start, with the asker. Requested is their
+	// request of the type; for a refusal by law 4, of those below Queue.
 	Pods      int
 	Type      string
 	Requested resources.Amount
-	// Queue uses so much of what it is guaranteed (law 4); empty where law 2 is in the way.
+	// Queue uses this amount of its guarantee (law 4); empty for a refusal by law 2.
 	Queue            string
 	Used, Guaranteed resources.Amount
-	// Free is free on nodes, and Above is what other queues use above their guarantees (law 2).
+	// Free is free on nodes, and Above is the usage of other queues above their
+	// guarantees (law 2).
 	Free, Above resources.Amount
 }
 
-// sentence tells people why no pods go for a part of the group.
+// sentence says, for people, why no pods are preempted for a part of the group.
 func (g *Together) sentence() string {
 	s := fmt.Sprintf("PodGroup %s starts with %d more pods at once, which request %s %s", g.Name, g.Pods, resources.Format(g.Type, g.Requested), g.Type)
 	if g.Queue != "" {
@@ -57,11 +59,11 @@ func (g *Together) sentence() string {
 		resources.Format(g.Type, g.Free), resources.Format(g.Type, g.Above))
 }
 
-// request is what the asker, and those of its group below a queue, request of each type:
-// the sum, and the least.
+// request is, by type, the requests of the asker and of its group below a queue: the sum,
+// and the smallest.
 type request struct{ sum, least []int64 }
 
-// findRequests finds that for each queue of the ask's path.
+// findRequests computes this for each queue of the ask's path.
 func (s *scene) findRequests() {
 	g := s.ask.Group
 	if g == nil {
@@ -90,8 +92,8 @@ func (r *request) add(sum, least Amounts) {
 	}
 }
 
-// requested is what the asker and its group request of a type below a queue of the ask's
-// path, and the least that one of them requests.
+// requested returns what the asker and its group request of a type below a queue of the
+// ask's path, and the smallest of these requests.
 func (s *scene) requested(a *account, t int) (sum, least int64) {
 	if s.requests == nil {
 		one := s.ask.Request.at(t)
@@ -100,8 +102,8 @@ func (s *scene) requested(a *account, t int) (sum, least int64) {
 	return s.requests[a.depth].sum[t], s.requests[a.depth].least[t]
 }
 
-// above is what queues that may lose pods for the asker use of a type above what they are
-// guaranteed (law 2).
+// above returns how much of a type the queues that may lose pods for the asker use above
+// their guarantees (law 2).
 func (st *stance) above(t int) int64 {
 	sum := int64(0)
 	for d := st.fence; d < len(st.path); d++ {
@@ -117,7 +119,7 @@ func (st *stance) above(t int) int64 {
 	return sum
 }
 
-// aboveIn is that of one queue and all below it.
+// aboveIn is the same for one queue and all below it.
 func (st *stance) aboveIn(q *queues.Queue, t int) int64 {
 	if q == nil {
 		return 0
@@ -140,8 +142,8 @@ func (st *stance) aboveIn(q *queues.Queue, t int) int64 {
 	return sum
 }
 
-// lacks returns the first contested type of which there is too little for the asker's
-// group, whichever pods go (law 2); -1 for none.
+// lacks returns the first contested type that does not suffice for the asker's group,
+// whichever pods are preempted (law 2); -1 for none.
 func (st *stance) lacks() int {
 	if st.requests == nil {
 		return -1
@@ -154,8 +156,8 @@ func (st *stance) lacks() int {
 	return -1
 }
 
-// together says what the asker's group lacks, where the refusal is for that: the asker
-// alone might have room made.
+// together returns what the asker's group lacks, if the group is the reason of the
+// refusal and the asker alone might get a plan.
 func (pl *planner) together(d *Decision) *Together {
 	g := pl.ask.Group
 	if g == nil {

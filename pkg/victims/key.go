@@ -10,17 +10,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// harm is what the search counts while it grows a set: it only ever grows.
+// harm is the criteria that the search counts while it grows a set. Adding a victim never
+// reduces them.
 type harm struct {
 	optedOut    int
-	violations  int64 // victims that a budget of theirs allows no more
+	violations  int64 // victims that one of their budgets no longer allows
 	originators int
 	priority    int64 // highest effective priority of a victim
-	slow        int   // victims that take longer to stop than a hold lasts
+	slow        int   // victims that may take longer to stop than a hold lasts
 	victims     int
 }
 
-// harmless is the harm of no victims.
+// harmless is the harm of an empty set.
 var harmless = harm{priority: math.MinInt64}
 
 func compareHarm(a, b harm) int {
@@ -39,9 +40,9 @@ func compareHarm(a, b harm) int {
 	return cmp.Compare(a.victims, b.victims)
 }
 
-// add counts one more victim; allowed are the disruptions left, by budget. Where
-// several budgets cover a victim of the set, the number of violations depends on
-// the order: then Violations counts them.
+// add counts one more victim; allowed are the disruptions left, by budget. If several
+// budgets cover a victim of the set, the number of violations depends on the order, and
+// Violations counts them.
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
 	h.optedOut += rankOf(c.kind == optedOut)
@@ -56,7 +57,7 @@ func (h *harm) add(c *candidate, allowed []int64) {
 	}
 }
 
-// plan is a node and a set of victims, with all that plans are compared by.
+// plan is a node and a set of victims, with everything that plans are compared by.
 type plan struct {
 	node    *Node
 	stance  *stance
@@ -64,9 +65,9 @@ type plan struct {
 	harm    harm
 	waste   resources.Share // largest share of the node's allocatable freed beyond need
 	created []time.Time     // youngest first
-	edges   int             // of the tree, from the victims' queues to the common ancestors
+	edges   int             // edges of the tree, from the victims' queues to the common ancestors
 	uids    []string        // sorted
-	// checked is true once the real filters passed.
+	// checked is true once the real filters accepted it.
 	checked bool
 }
 
@@ -93,8 +94,8 @@ func comparePlans(a, b *plan) int {
 	)
 }
 
-// set makes the plan one of these victims and fills in what they are compared
-// by. It reuses its lists.
+// set gives the plan these victims and computes what plans are compared by. It reuses the
+// plan's lists.
 func (p *plan) set(sv *survey, victims []candidate, h harm) {
 	p.node, p.stance, p.harm, p.edges, p.checked = sv.node, sv.stance, h, 0, false
 	p.victims = append(p.victims[:0], victims...)
@@ -121,7 +122,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 	}
 }
 
-// waste is the share of the node's allocatable that is freed of a type beyond need.
+// waste returns the share of the node's allocatable of a type that is freed beyond need.
 func (sv *survey) waste(t int, freed int64) resources.Share {
 	if freed <= 0 {
 		return resources.Share{}
@@ -134,7 +135,7 @@ func (sv *survey) waste(t int, freed int64) resources.Share {
 	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.at(t)))
 }
 
-// wastesMore tells whether a larger share than the given one is freed beyond need.
+// wastesMore reports whether a larger share than the given one is freed beyond need.
 func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
 	for t, amount := range freed {
 		if sv.waste(t, amount).Compare(than) > 0 {
@@ -144,7 +145,7 @@ func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
 	return false
 }
 
-// youngerThan tells whether the plan's youngest victim was created after t.
+// youngerThan reports whether the plan's youngest victim was created after t.
 func (p *plan) youngerThan(t time.Time) bool { return len(p.created) > 0 && p.created[0].After(t) }
 
 // clone copies a plan whose lists will be reused.

@@ -11,13 +11,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Lawful judges a decision by the laws, on a world that may be newer than the
-// one it was made on, but names the same types in the same order (new ones may
-// follow). It shares no code with Plan: it adds up what the victims take from
-// each queue and asks each law of the sums and of each victim. It asks neither
-// whether a better plan exists nor, for victims on the asker's node, whether
-// each is needed: only the real filters know. A hold is judged for its room. The
-// error lists every law broken.
+// Lawful judges a decision by the laws. Its world may be newer than that of the decision,
+// but must name the same types in the same order (new ones may follow). It shares no code
+// with Plan: it adds up what the victims take from each queue, and applies each law to
+// the sums and to each victim. It checks neither whether a better plan exists nor, for
+// victims on the asker's node, whether each is needed, which only the real filters know.
+// A hold is judged by whether the asker fits. The error lists every law that is broken.
 func Lawful(w *World, d Decision, p Params) error {
 	if d.Outcome == Refuse {
 		return nil
@@ -42,7 +41,7 @@ func Lawful(w *World, d Decision, p Params) error {
 	return errors.Join(errs...)
 }
 
-// judge is a decision under judgement.
+// judge checks one decision.
 type judge struct {
 	w       *World
 	d       Decision
@@ -61,7 +60,7 @@ func vectorOf(w *World, a Amounts) resources.Vector {
 	return resources.VectorOf(entries...)
 }
 
-// find looks the node and the victims up in the world as it is now.
+// find looks up the node and the victims in the current world.
 func (j *judge) find() error {
 	where := map[string]string{}
 	pods := map[string]*Pod{}
@@ -110,7 +109,8 @@ func within(path, ancestor string) bool {
 	return path == ancestor || strings.HasPrefix(path, ancestor+".")
 }
 
-// below splits a leaf's way up at the lowest common ancestor with the other leaf.
+// below splits the path from a leaf to root at the lowest common ancestor with the other
+// leaf.
 func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
 	otherPath := j.w.Queues.Queue(other).Path
 	for _, q := range j.up(leaf) {
@@ -122,8 +122,8 @@ func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.
 	return side, nil
 }
 
-// short lists the types in which the asker does not fit the node, and those in
-// which it is over a max on its path.
+// short lists the types in which the asker does not fit the node, and those in which it
+// exceeds a max on its path.
 func (j *judge) short() (node, over []string) {
 	for name, want := range j.ask.All() {
 		if vectorOf(j.w, j.node.Free).Get(name) < want {
@@ -161,7 +161,7 @@ func effective(p int32, side []*queues.Queue) int64 {
 	return e
 }
 
-// one judges a victim by the laws that look at single victims.
+// one judges a victim by the laws about single victims.
 func (j *judge) one(v *Pod) error {
 	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
 		return errors.New("law 3: it is of the asker's queue or application")
@@ -206,7 +206,8 @@ func (j *judge) fences(v *Pod, lca *queues.Queue) error {
 	return nil
 }
 
-// isDisabled tells whether a queue has policy disabled, its own or handed down.
+// isDisabled reports whether policy disabled applies to a queue, by its own setting or by
+// inheritance.
 func (j *judge) isDisabled(q *queues.Queue) bool {
 	for _, a := range j.up(q.ID) {
 		if a.Policies.Preemption == config.PreemptionDisabled {
@@ -263,7 +264,7 @@ func (j *judge) guarantees() []error {
 	return append(errs, j.shortages(taken)...)
 }
 
-// law2 judges what is taken of one guaranteed type from one queue.
+// law2 judges the amount of one guaranteed type that is taken from one queue.
 func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
 	used := q.Used().Get(t)
 	if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
@@ -279,9 +280,9 @@ func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contes
 	return nil
 }
 
-// shortages judges that the shortage of no type grows: what the victims take
-// from queues that are below their guarantee is at most what the asker adds to
-// such queues of its own, as far as no victim is below them.
+// shortages judges that the shortage of no type grows: what the victims take from queues
+// below their guarantee is at most what the asker adds to such queues on its own path, as
+// far as no victim is below them.
 func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var lost, gained resources.Vector
 	for id, loss := range taken {

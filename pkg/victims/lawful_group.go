@@ -8,10 +8,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// How Lawful judges an asker that starts with others.
+// This file judges an asker that starts together with a group.
 
-// groupBelow is what the asker, and those that start with it below a queue, request of a
-// type, and the least that one of them requests.
+// groupBelow returns what the asker and its group below a queue request of a type, and
+// the smallest of these requests.
 func (j *judge) groupBelow(q *queues.Queue, t string) (all, least resources.Amount) {
 	all = j.ask.Get(t)
 	least = all
@@ -38,8 +38,8 @@ func (j *judge) forGroup(all resources.Amount) string {
 	return fmt.Sprintf(", and PodGroup %s requests %d", j.d.Ask.Group.Name, all)
 }
 
-// groupHasEnough judges law 2 for all that starts with the asker: what is free, and what
-// queues that may lose pods use above their guarantees, is enough.
+// groupHasEnough judges law 2 for the whole group: the free amounts, and the usage above
+// their guarantees of queues that may lose pods, must suffice.
 func (j *judge) groupHasEnough() []error {
 	g := j.d.Ask.Group
 	if g == nil || len(j.victims) == 0 {
@@ -71,7 +71,7 @@ func (j *judge) groupHasEnough() []error {
 	return errs
 }
 
-// beyond is what a queue and all below it may lose of a type.
+// beyond returns how much of a type a queue and all below it may lose.
 func (j *judge) beyond(q *queues.Queue, t string) resources.Amount {
 	var sum, below resources.Amount
 	for _, child := range q.Children {

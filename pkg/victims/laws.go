@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// Rule names what kept a pod from being a victim, or an asker from asking.
+// Rule names the rule by which a pod was no candidate, or an asker could not preempt.
 type Rule string
 
 // The rules. Laws are numbered as in the design.
@@ -37,7 +37,7 @@ const (
 // verdict is a rule about single pods in a form that is fast to count.
 type verdict uint8
 
-// The verdicts. Those on protected pods follow each other as Protection does.
+// The verdicts. Those about protected pods are in the order of the Protection values.
 const (
 	mayGo verdict = iota
 	byDaemonSet
@@ -63,17 +63,17 @@ var ruleOf = [verdicts]Rule{
 	byLaw6: Law6, byLaw7: Law7, byNeed: RuleNotNeeded,
 }
 
-// stance is what the laws say on nodes where certain types are contested.
+// stance is the laws on nodes with the same contested types.
 type stance struct {
 	*scene
 	contested []int
 	isIn      []bool // contested, by type
 	mayAsk    []bool // law 4, by depth of the common ancestor
-	lacking   int    // the type that the asker's group cannot have enough of (law 2); -1 for none
+	lacking   int    // the type that does not suffice for the asker's group (law 2); -1 for none
 	outlooks  []*outlook
 	takable   [][]int64 // law 2, by account and type; made on first use
 	gain      [][]int64 // law 2, by depth of the common ancestor and type, see gains
-	pool      *pool     // candidates on all nodes; nil until asked for
+	pool      *pool     // candidates on all nodes; nil before first use
 }
 
 func (s *scene) newStance(contested []int) *stance {
@@ -87,9 +87,9 @@ func (s *scene) newStance(contested []int) *stance {
 	return st
 }
 
-// mayAsk tells, by the depth of a common ancestor, whether the ask side below
-// it is under its guarantee in the contested types (law 4): at least one queue
-// guarantees one of them, and none has reached what it guarantees.
+// mayAsk reports, by the depth of a common ancestor, whether the ask side below it is
+// under its guarantee in the contested types (law 4): at least one queue guarantees one
+// of them, and no queue has reached its guarantee.
 func (s *scene) mayAsk(contested []int) []bool {
 	ok := make([]bool, len(s.path))
 	guaranteed, under := false, true
@@ -107,8 +107,8 @@ func (s *scene) mayAsk(contested []int) []bool {
 	return ok
 }
 
-// underGuarantee tells whether a queue of the ask's path is under its guarantee in a type
-// when all of the asker's group but one are placed, whichever that is.
+// underGuarantee reports whether a queue of the ask's path is under its guarantee in a
+// type when all but one of the asker's group are placed, whichever one that is.
 func (s *scene) underGuarantee(a *account, t int) bool {
 	sum, least := s.requested(a, t)
 	if s.params.StrictGuarantee {
@@ -117,25 +117,25 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 	return plus(a.has[t], minus(sum, least)) < a.guaranteed[t]
 }
 
-// outlook is what a stance says of the pods of one leaf.
+// outlook is what a stance determines for the pods of one leaf.
 //
-// What is read for every pod comes first, in as little memory as it can.
+// The fields that are read for every pod come first, in as little memory as possible.
 type outlook struct {
-	all verdict // on all of them, unless mayGo
-	met bool    // there are some on a node that was looked at
-	// easy is a type in which every queue of the victim's side is over its
-	// guarantee (law 5), -1 for none.
+	all verdict // on all pods, unless mayGo
+	met bool    // a node with such pods was surveyed
+	// easy is a type in which every queue of the victim's side is over its guarantee (law
+	// 5); -1 for none.
 	easy int32
-	// most and lift are those of the route.
+	// most and lift are copies of the route's.
 	most  int64
 	lift  lift
 	route *route
-	// room is, by type, the most that one victim may use (law 2).
+	// room is, by type, the largest usage that a victim may have (law 2).
 	room []int64
-	// tight are the types in which it was too little for a pod.
+	// tight are the types in which room was too small for a pod.
 	tight []bool
-	// short counts, by type, the queues of the victim's side that are below
-	// their guarantee in a type that is not contested; nil for none.
+	// short counts, by type, the queues of the victim's side that are below their
+	// guarantee in a type that is not contested; nil for none.
 	short []int64
 }
 
@@ -192,7 +192,8 @@ func (st *stance) newOutlook(r *route) *outlook {
 	return o
 }
 
-// findShort finds what the queues of a victim's side are short of already.
+// findShort finds the types in which queues of a victim's side are already short of their
+// guarantee.
 func (st *stance) findShort(o *outlook, r *route) {
 	for t := range o.room {
 		for _, a := range r.side {
@@ -210,10 +211,10 @@ func (st *stance) findShort(o *outlook, r *route) {
 	}
 }
 
-// gains is by how much, in each type, the asker makes the queues of its side,
-// those below a depth, less short of what they are guaranteed. This much, all
-// together, victims may make theirs shorter (law 2): a shortage may move, but
-// never grow, or preemption would not end.
+// gains is, by type, how much the asker reduces the shortage of guarantees of the queues
+// on its side, below a depth. All victims together may increase the shortage of their
+// queues by this amount (law 2). A shortage may move, but must never grow, or preemption
+// would not end.
 func (s *scene) gains() [][]int64 {
 	out := make([][]int64, len(s.path))
 	sum := make([]int64, len(s.world.Types))
@@ -231,7 +232,7 @@ func (s *scene) gains() [][]int64 {
 	return out
 }
 
-// judge returns the rule that forbids a pod as a victim, whoever else goes.
+// judge returns the rule by which a pod is no victim, independent of other victims.
 func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 	switch {
 	case e.protection != Unprotected:
@@ -254,15 +255,15 @@ func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 	return mayGo
 }
 
-// note notes in which types there was too little room for a pod.
+// note records the types in which room was too small for a pod.
 func (o *outlook) note(request Amounts) {
 	for t, amount := range request {
 		o.tight[t] = o.tight[t] || amount > o.room[t] && amount > 0
 	}
 }
 
-// mayLose tells whether every queue of the victim's side is over its guarantee
-// in a contested type that the victim uses (law 5).
+// mayLose reports whether every queue of the victim's side is over its guarantee in a
+// contested type that the victim uses (law 5).
 func (st *stance) mayLose(request Amounts, o *outlook) bool {
 	if o.easy >= 0 && request.at(int(o.easy)) > 0 {
 		return true
@@ -279,11 +280,10 @@ next:
 	return true
 }
 
-// unbounded is what may be taken of a type that a queue does not protect.
+// unbounded is the amount that may be taken of a type that a queue does not protect.
 const unbounded = math.MaxInt64
 
-// take returns, for each type, how much a set of victims may take from a queue
-// (law 2).
+// take returns, for each type, how much a set of victims may take from a queue (law 2).
 func (st *stance) take(a *account) []int64 {
 	st.takable = grown(st.takable, a.index)
 	if st.takable[a.index] != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// victim is a pod as a decision shows it.
+// victim returns a pod as a decision shows it.
 func (s *scene) victim(p *Pod, n *Node, r *route) Victim {
 	return Victim{
 		Pod: p, Node: n.Name, Queue: r.leaf.Path, Common: s.path[r.lca].queue.Path,
@@ -16,8 +16,9 @@ func (s *scene) victim(p *Pod, n *Node, r *route) Victim {
 	}
 }
 
-// keep notes a pod that law 6 keeps, if none was kept by less. Among equals it is
-// that of the first node, there that of the lowest UID.
+// keep records a pod that law 6 protects if its priority exceeds the asker's by less than
+// that of the pod recorded so far. Among equals it keeps the pod of the first node, and
+// on one node that of the lowest UID.
 func (s *scene) keep(e *entry, r *route, n *Node) {
 	by := r.below.apply(int64(e.priority)) - s.lifts[r.lca].apply(int64(s.ask.Priority))
 	if h := s.higher; h != nil {
@@ -29,7 +30,7 @@ func (s *scene) keep(e *entry, r *route, n *Node) {
 	s.higher = &v
 }
 
-// change is what is taken from a queue, and asked for it.
+// change returns what is taken from a queue and requested for it.
 func (s *scene) change(a *account, t int, taken int64) Change {
 	c := Change{Queue: a.queue.Path, Type: s.world.Types[t], Used: resources.Amount(a.used[t]),
 		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
@@ -40,8 +41,8 @@ func (s *scene) change(a *account, t int, taken int64) Change {
 	return c
 }
 
-// standing is what the asker's queue has and is guaranteed, where that decides whether it
-// may ask (law 4).
+// standing returns the usage and guarantee of the asker's queue, if they decide whether
+// it may preempt (law 4).
 func (s *scene) standing(a *account, t int) Change {
 	c := s.change(a, t, 0)
 	c.Used = resources.Amount(a.has[t])
@@ -69,7 +70,7 @@ func (pl *planner) changes(p *plan) []Change {
 	return sorted(out)
 }
 
-// takenFrom is how much of a type the victims take from a queue.
+// takenFrom returns how much of a type the victims take from a queue.
 func (p *plan) takenFrom(a *account, t int) int64 {
 	taken := int64(0)
 	for _, c := range p.victims {
@@ -80,8 +81,8 @@ func (p *plan) takenFrom(a *account, t int) int64 {
 	return taken
 }
 
-// asks lists the queues below their guarantee for which the asker may ask: those
-// of its side of any victim, in the contested types (law 4).
+// asks lists the queues below their guarantee for which the asker may preempt: those of
+// its side of any victim, in the contested types (law 4).
 func (pl *planner) asks(p *plan) []Change {
 	lowest := len(pl.path)
 	for _, c := range p.victims {
@@ -98,8 +99,8 @@ func (pl *planner) asks(p *plan) []Change {
 	return sorted(out)
 }
 
-// loses lists the queues over their guarantee that lose victims, in the contested
-// types that these use (law 5).
+// loses lists the queues over their guarantee that lose victims, in the contested types
+// that these use (law 5).
 func (pl *planner) loses(p *plan) []Change {
 	var out []Change
 	for _, a := range pl.accounts {
@@ -115,8 +116,8 @@ func (pl *planner) loses(p *plan) []Change {
 	return sorted(out)
 }
 
-// excesses lists the queues over their max, and what a plan frees there; nil is
-// no plan.
+// excesses lists the queues over their max, and what a plan frees there; nil means no
+// plan.
 func (pl *planner) excesses(p *plan) []Excess {
 	var out []Excess
 	for _, g := range pl.over {
@@ -135,8 +136,8 @@ func (pl *planner) excesses(p *plan) []Excess {
 	return out
 }
 
-// explain fills in what stopped the asker: the queues, with their numbers, and
-// those whose change could lift the refusal.
+// explain sets what stopped the asker: the queues, with their numbers, and those whose
+// change could lift the refusal.
 func (pl *planner) explain(d *Decision) {
 	if len(pl.path) == 0 {
 		return
@@ -171,10 +172,10 @@ func (pl *planner) explain(d *Decision) {
 	d.Named = slices.Compact(d.Named)
 }
 
-// unchanged is what a queue has that nothing is taken from.
+// unchanged returns the usage and guarantee of a queue from which nothing is taken.
 func (pl *planner) unchanged(a *account, t int) Change { return pl.change(a, t, 0) }
 
-// stopped lists what stands in the way of an asker, each once.
+// stopped lists what blocks an asker, each item once.
 func (pl *planner) stopped(by func(*stance, func(*account, int)), say func(*account, int) Change) []Change {
 	var out []Change
 	for _, st := range pl.stances {
@@ -183,8 +184,8 @@ func (pl *planner) stopped(by func(*stance, func(*account, int)), say func(*acco
 	return slices.Compact(sorted(out))
 }
 
-// reached calls f with the queues that may not ask, for they are not below what
-// they guarantee of a contested type (law 4).
+// reached calls f with the queues for which the asker may not preempt, because they are
+// not below their guarantee of a contested type (law 4).
 func (st *stance) reached(f func(*account, int)) {
 	lowest := len(st.path)
 	for _, o := range st.outlooks {
@@ -201,7 +202,7 @@ func (st *stance) reached(f func(*account, int)) {
 	}
 }
 
-// notOver calls f with the queues that lose nothing, for they are over their
+// notOver calls f with the queues that lose nothing, because they are over their
 // guarantee in no contested type (law 5).
 func (st *stance) notOver(f func(*account, int)) {
 	for _, o := range st.outlooks {
@@ -218,8 +219,8 @@ func (st *stance) notOver(f func(*account, int)) {
 	}
 }
 
-// protecting calls f with the queues that would have fallen below their guarantee
-// (law 2).
+// protecting calls f with the queues that would have fallen below their guarantee (law
+// 2).
 func (st *stance) protecting(f func(*account, int)) {
 	for _, o := range st.outlooks {
 		if o == nil || o.all != mayGo {

@@ -8,29 +8,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// exactly is the number of candidates up to which every choice is weighed.
+// exactly is the number of candidates up to which every choice is considered.
 const exactly = 16
 
-// beyond bounds the visits of a search among more candidates, effort the visits
-// of all such searches together.
+// beyond limits the visits of a search among more candidates, and effort the visits of
+// all such searches together.
 const (
 	beyond = 1 << 12
 	effort = 1 << 15
 )
 
-// lastDigs is how many nodes are searched for any plan at all when the effort is
-// used up. A first set was tried on all of them by then, or, of large pools, on
-// mostSeeds.
+// lastDigs is the number of nodes that are searched for any plan at all when the effort
+// is used up. By then an initial solution was tried on all of them, or, with large pools,
+// on mostSeeds.
 const (
 	lastDigs  = 64
 	mostSeeds = 64
 )
 
-// atOnce is how many promising nodes get a first plan as soon as they are seen, so
-// that there is something good to beat. They are searched when all have been seen.
+// atOnce is the number of promising nodes that get an initial plan as soon as they are
+// seen, so that later plans have a good one to beat. These nodes are searched when all
+// have been seen.
 const atOnce = 16
 
-// Plan decides whom to preempt for an asker, or why nobody.
+// Plan decides which pods are preempted for an asker, or why none are.
 func Plan(w *World, ask *Ask, p Params) Decision {
 	if p.MaxFits <= 0 {
 		p.MaxFits = defaultMaxFits
@@ -64,8 +65,8 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 	}
 }
 
-// enlarge has pools made anew that have more candidates; false if none has any to
-// add.
+// enlarge drops the pools, so that larger ones are made. It returns false if no pool can
+// grow.
 func (pl *planner) enlarge() bool {
 	small := slices.ContainsFunc(pl.stances, func(st *stance) bool { return st.pool != nil && !st.pool.whole })
 	if !small || pl.poolSize == largePool {
@@ -80,38 +81,37 @@ func (pl *planner) enlarge() bool {
 
 func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
 
-// few is how many plans are kept at first where the real filters have a say: they
-// mostly let one of the best pass, and the fewer are kept, the sooner it is known
-// of a node that it has no better one. If none of them passes, the nodes are looked
-// at again for as many as the filters may be asked about.
+// few is the number of plans kept at first if the real filters are used. They mostly
+// accept one of the best plans, and with fewer kept plans a node without a better one is
+// recognised sooner. If they accept none, the nodes are examined again for as many plans
+// as the filters may be run for.
 const few = 4
 
 // planner collects the best plans of all nodes.
 type planner struct {
 	*scene
 	nodes []*Node // by name
-	plans []*plan // best first, one a node
-	keep  int     // how many plans
-	// poolSize is how many candidates a pool has, unless it takes more.
+	plans []*plan // best first, one per node
+	keep  int     // maximal number of plans
+	// poolSize is the number of candidates of a pool, unless more are needed.
 	poolSize int
 	later    []visit
 
 	stances []*stance
 	survey  survey
 	search  search
-	// counting is true while pods are looked at for the first time; counted is how
-	// many nodes were.
+	// counting is true in the first pass over the pods. counted is the number of nodes.
 	counting          bool
 	counted           int
 	rejected, ignored [verdicts]int
-	blocked, tooFew   bool // law 2, or too little to free, stopped a set
+	blocked, tooFew   bool // a set was stopped by law 2, or freed too little
 	effort, seeded    int
-	last              int // searches for any plan, since the effort is used up
+	last              int // searches for any plan since the effort is used up
 	exhaustive        bool
 	fits              int     // calls of Fits so far
-	asked             []*Node // whose best plan the filters refused
+	asked             []*Node // the filters rejected their best plan
 	unfit             []string
-	more              bool // there are nodes that the filters were not asked about
+	more              bool // there are nodes for which the filters did not run
 
 	contestedNow []int
 	mixed, alone []candidate
@@ -119,9 +119,9 @@ type planner struct {
 	trial        plan
 }
 
-// visit is a node where several victims might make the best plan. None does less
-// harm there than floor, and none that does just that frees less beyond need, or
-// has victims that were created after the given second.
+// visit is a node where several victims might make the best plan. No set there does less
+// harm than floor. No set with that harm frees less beyond need than waste, or has
+// victims created after youngest, in seconds.
 type visit struct {
 	node     *Node
 	floor    harm
@@ -129,7 +129,7 @@ type visit struct {
 	youngest int64
 }
 
-// compareVisits puts the most promising first.
+// compareVisits orders visits, the most promising first.
 func compareVisits(a, b visit) int {
 	if c := compareHarm(a.floor, b.floor); c != 0 {
 		return c
@@ -147,7 +147,7 @@ func (pl *planner) tally() *[verdicts]int {
 	return &pl.ignored
 }
 
-// toBeat is the plan that a new one must be better than; nil for any.
+// toBeat returns the plan that a new one must be better than; nil for any.
 func (pl *planner) toBeat() *plan {
 	if len(pl.plans) < pl.keep {
 		return nil
@@ -155,7 +155,7 @@ func (pl *planner) toBeat() *plan {
 	return pl.plans[len(pl.plans)-1]
 }
 
-// add keeps a plan if it is among the best, and the best of its node.
+// add keeps a plan if it is among the best and the best of its node.
 func (pl *planner) add(p *plan) {
 	if i := slices.IndexFunc(pl.plans, func(q *plan) bool { return q.node == p.node }); i >= 0 {
 		if comparePlans(p, pl.plans[i]) >= 0 {
@@ -168,8 +168,8 @@ func (pl *planner) add(p *plan) {
 	pl.plans = pl.plans[:min(len(pl.plans), pl.keep)]
 }
 
-// digLater searches where several victims might be better than the best plan so
-// far, on the most promising nodes first.
+// digLater searches nodes where several victims might be better than the best plan so
+// far, the most promising first.
 func (pl *planner) digLater() {
 	if best := pl.toBeat(); best != nil {
 		pl.later = slices.DeleteFunc(pl.later, func(v visit) bool { return v.cannotBeat(best) })
@@ -178,13 +178,13 @@ func (pl *planner) digLater() {
 	for i := range pl.later {
 		v, best := &pl.later[i], pl.toBeat()
 		if best != nil && v.cannotBeat(best) {
-			return // nor can those that follow
+			return // nor can the following ones
 		}
 		pl.dig(pl.look(v.node, false), v.floor)
 	}
 }
 
-// seed adds a plan with several victims on a node, if the first that is found is
+// seed adds an initial plan with several victims on a node, if the first one found is
 // good enough.
 func (pl *planner) seed(sv *survey) {
 	best := pl.toBeat()
@@ -233,9 +233,9 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	}
 }
 
-// mix lists the candidates of a node, and those of other nodes for a queue over
-// its max; those that are too harmful for a better plan are left out. It tells
-// whether these are all.
+// mix lists the candidates of a node, and those of other nodes for a queue over its max.
+// It omits candidates that are too harmful for a better plan. It reports whether the list
+// is complete.
 func (pl *planner) mix(sv *survey, best *plan) bool {
 	pl.mixed = append(pl.mixed[:0], sv.candidates...)
 	whole := true
@@ -250,8 +250,9 @@ func (pl *planner) mix(sv *survey, best *plan) bool {
 	return whole
 }
 
-// salvage makes the best of a search that was cut: victims that it found and
-// that need not go stay, and where it found none, the largest are tried.
+// salvage repairs the result of a search that was cut off. If the search found victims,
+// it removes those that are not needed. If it found none, the largest candidates are
+// tried.
 func (pl *planner) salvage() {
 	s := &pl.search
 	if s.found {

@@ -5,26 +5,26 @@ import (
 	"sort"
 )
 
-// pool is the candidates that may go for a queue over its max, from all nodes
-// (P3): all of them where they are few, else of each leaf the least harmful.
+// pool is the candidates from all nodes that may be preempted for a queue over its max
+// (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
 type pool struct {
 	candidates []candidate
-	// floor is a harm that no plan undercuts; enough is false when not even all
-	// candidates together free what is over.
+	// floor is a lower bound of the harm of any plan. enough is false if all candidates
+	// together do not free the excess.
 	floor  harm
 	enough bool
-	// whole is true when no candidate was left out.
+	// whole is true if no candidate was omitted.
 	whole bool
 }
 
-// A pool has poolSize candidates, unless it takes more to free what is over. Where
-// no plan is found with it, one of largePool is tried.
+// A pool has poolSize candidates, or more if it needs them to free the excess. If no plan
+// is found with it, one of largePool is tried.
 const (
 	poolSize  = 32
 	largePool = 512
 )
 
-// poolFor returns the pool of the survey's stance, made once.
+// poolFor returns the pool of the survey's stance, which is made once.
 func (pl *planner) poolFor(sv *survey) *pool {
 	if sv.pool != nil {
 		return sv.pool
@@ -33,7 +33,7 @@ func (pl *planner) poolFor(sv *survey) *pool {
 		p := pl.newPool(sv, size)
 		p.floor, p.enough = floor(p.candidates, pl.over)
 		if p.enough || p.whole {
-			pl.exhaustive = pl.exhaustive && p.whole // one that was left out might be younger
+			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger
 			sv.pool = p
 			return p
 		}
@@ -71,9 +71,9 @@ func (pl *planner) newPool(sv *survey, size int) *pool {
 	return pl.pooled(shelves, size)
 }
 
-// pooled makes one pool of the shelves. Where all are too many, those of a leaf
-// count that could go together: else many of a leaf that may lose few would leave
-// no place for those of others.
+// pooled makes one pool of the shelves. If there are too many candidates, each leaf is
+// limited to those that could be preempted together. Otherwise many candidates of a leaf
+// that may lose only few would displace those of other leaves.
 func (pl *planner) pooled(shelves []*shelf, size int) *pool {
 	p, all := &pool{whole: true}, 0
 	for _, s := range shelves {
@@ -97,7 +97,7 @@ func (pl *planner) pooled(shelves []*shelf, size int) *pool {
 type shelf struct {
 	outlook    *outlook
 	candidates []candidate
-	seen       int // with those that were not kept
+	seen       int // including those that were not kept
 }
 
 // insert keeps the least harmful candidates, sorted.
@@ -113,11 +113,11 @@ func (s *shelf) insert(c *candidate, size int, by *scene) {
 	s.candidates = slices.Insert(s.candidates, at, *c)
 }
 
-// leastOnShelf is how many candidates are left of a leaf at least.
+// leastOnShelf is the minimal number of candidates kept of a leaf.
 const leastOnShelf = 4
 
-// trim drops the most harmful candidates while the others use twice what the leaf
-// may lose (law 2), or free twice what is over.
+// trim drops the most harmful candidates while the others use twice what the leaf may
+// lose (law 2), or free twice the excess.
 func (s *shelf) trim(over []goal) {
 	used := make([]int64, len(s.outlook.room))
 	for i := range s.candidates {
@@ -131,7 +131,7 @@ func (s *shelf) trim(over []goal) {
 	}
 }
 
-// exceeds tells whether a leaf cannot lose half of the amounts.
+// exceeds reports whether a leaf cannot lose half of the amounts.
 func (s *shelf) exceeds(used []int64) bool {
 	for t, room := range s.outlook.room {
 		if room != unbounded && used[t]/2 >= room && used[t] > 0 {
@@ -141,7 +141,7 @@ func (s *shelf) exceeds(used []int64) bool {
 	return false
 }
 
-// suffices tells whether half of the amounts is all that is over.
+// suffices reports whether half of the amounts frees the whole excess.
 func (s *shelf) suffices(used []int64, over []goal) bool {
 	for _, g := range over {
 		if g.depth <= s.outlook.route.lca && used[g.typ]/2 < g.amount {

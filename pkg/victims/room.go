@@ -21,8 +21,8 @@ func (j *judge) roomOnNode() error {
 	return nil
 }
 
-// roomBelowMax judges whether no queue of the asker is over its max once the
-// victims are gone.
+// roomBelowMax judges whether no queue of the asker exceeds its max once the victims are
+// gone.
 func (j *judge) roomBelowMax(victims []*Pod) error {
 	for _, q := range j.up(j.d.Ask.Leaf) {
 		if q.IsRoot() {

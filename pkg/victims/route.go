@@ -7,7 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// lift is what queues on a way do to a priority: add to it, or replace it.
+// lift is the priority shift by the queues on a path: an offset, or a replacement.
 type lift struct {
 	fixed bool
 	value int64
@@ -20,7 +20,7 @@ func (l lift) apply(p int64) int64 {
 	return p + l.value
 }
 
-// then is l followed by what a queue with these policies does.
+// then returns l followed by the shift of a queue with these policies.
 func (l lift) then(p config.Policies) lift {
 	if p.PriorityFence {
 		return lift{fixed: true, value: int64(p.PriorityOffset)}
@@ -29,7 +29,7 @@ func (l lift) then(p config.Policies) lift {
 	return l
 }
 
-// below is the highest priority that is lifted to at most p.
+// below returns the highest priority that is shifted to at most p.
 func (l lift) below(p int64) int64 {
 	switch {
 	case !l.fixed:
@@ -40,26 +40,26 @@ func (l lift) below(p int64) int64 {
 	return math.MinInt64
 }
 
-// route is the way from a victim's leaf to the ask's path.
+// route is the path from a victim's leaf to the ask's path.
 type route struct {
 	leaf *queues.Queue
-	// barred says which rule forbids victims here for every ask of the scene.
+	// barred is the rule that forbids victims of this leaf for every ask of the scene.
 	barred verdict
-	// lca is the depth of the lowest common ancestor; root's is 0.
+	// lca is the depth of the lowest common ancestor; the depth of root is 0.
 	lca int
 	// side are the accounts strictly below the common ancestor, leaf first.
 	side []*account
-	// counts are the accounts a victim is taken from: side, then the common
-	// ancestor and all above it.
+	// counts are the accounts that a victim is taken from: side, then the common ancestor
+	// and all above it.
 	counts []*account
 	// most is the highest priority of a victim that law 6 allows.
 	most int64
-	// lift is what all queues strictly below the fence root do to a priority, below
-	// what those strictly below the common ancestor do.
+	// lift is the shift by all queues strictly below the fence root; below is the shift
+	// by those strictly below the common ancestor.
 	lift, below lift
 }
 
-// route returns the way from a leaf, made once.
+// route returns the path from a leaf, which is made once.
 func (s *scene) route(leaf queues.ID) *route {
 	id := indexOf(leaf)
 	if id >= len(s.routes) || s.routes[id] == nil {
@@ -69,7 +69,7 @@ func (s *scene) route(leaf queues.ID) *route {
 	return s.routes[id]
 }
 
-// indexOf numbers leaves for lists; 0 is where foreign pods are.
+// indexOf numbers leaves for lists; 0 is for foreign pods.
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *scene) newRoute(leaf queues.ID) *route {
@@ -117,8 +117,8 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 	return r
 }
 
-// frees is how much a victim frees for a goal; lca is the depth of the queue that
-// its way meets the ask's path in.
+// frees returns how much a victim frees for a goal; lca is the depth at which the
+// victim's path meets the ask's path.
 func frees(request Amounts, lca int, onNode bool, g *goal) int64 {
 	if g.depth == 0 && !onNode || g.depth > lca {
 		return 0
@@ -126,9 +126,9 @@ func frees(request Amounts, lca int, onNode bool, g *goal) int64 {
 	return request.at(g.typ)
 }
 
-// protected tells whether preemption.policy: disabled holds for a leaf. The
-// configuration hands it down to managed queues; a dynamic one has it from its
-// template or from the queues it lives in.
+// protected reports whether preemption.policy: disabled applies to a leaf. Managed queues
+// inherit it through the configuration; a dynamic queue has it from its template or from
+// its ancestors.
 func protected(v queues.View, q *queues.Queue) bool {
 	for ; q != nil; q = v.Queue(q.Parent) {
 		if q.Policies.Preemption == config.PreemptionDisabled {

@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// scene is a world seen by one asker.
+// scene is the planning problem of one asker in a world.
 type scene struct {
 	world  *World
 	ask    *Ask
@@ -22,22 +22,22 @@ type scene struct {
 
 	path  []*account // from root to the ask's leaf
 	fence int        // depth of the fence root (law 7)
-	lifts []lift     // by depth: what the path strictly below it does to the ask's priority
-	// byName are all types by name, wanted those the asker requests.
+	lifts []lift     // by depth: priority shift of the ask on the path strictly below it
+	// byName are all types sorted by name; wanted are those that the asker requests.
 	byName, wanted []int
-	// over is what must be freed below queues whose max the asker would exceed,
-	// from root down.
+	// over is what must be freed below queues whose max the asker would exceed, from root
+	// down.
 	over []goal
-	// requests is, by depth, what the asker's group requests there; nil without a group.
+	// requests are, by depth, the requests of the asker's group; nil without a group.
 	requests []request
-	// higher is the pod that law 6 keeps by least.
+	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *Victim
 
 	way   []*account // scratch
 	slabs slabs
 }
 
-// slabs is where the scene, and the stances in it, have their lists from.
+// slabs is the arena for the lists of the scene and its stances.
 type slabs struct {
 	amounts  slab[int64]
 	flags    slab[bool]
@@ -47,16 +47,16 @@ type slabs struct {
 	outlooks slab[outlook]
 }
 
-// goal is an amount of a type that has to be freed.
+// goal is an amount of a type that must be freed.
 type goal struct {
 	typ    int
 	amount int64
-	// depth is that of the queue of the ask's path below which it has to be
-	// freed; 0 means on the node.
+	// depth is the depth of the queue on the ask's path below which it must be freed; 0
+	// means on the node.
 	depth int
 }
 
-// newScene returns the scene, and false if the ask's queue is not there.
+// newScene returns the scene, or false if the ask's queue does not exist.
 func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 	s := &scene{world: w, ask: ask, app: hash(ask.App), params: p}
 	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
@@ -111,7 +111,8 @@ func (s *scene) goals(to []goal, n *Node) []goal {
 	return append(to, s.over...)
 }
 
-// contested appends S: the types of the goals, else all the asker requests.
+// contested appends the contested types S: the types of the goals or, without goals, all
+// that the asker requests.
 func (s *scene) contested(to []int, goals []goal) []int {
 	if len(goals) == 0 {
 		return append(to, s.wanted...)
@@ -132,13 +133,13 @@ type account struct {
 	depth      int // on the ask's path; -1 elsewhere
 	used       []int64
 	expected   []int64 // used and arriving
-	has        []int64 // what counts where it asks, see queues.Queue.Has
+	has        []int64 // what counts for law 4, see queues.Queue.Has
 	guaranteed []int64
-	named      []bool // types the queue guarantees, with 0 or more
-	tight      []bool // types in which it kept a set of victims from growing (law 2)
+	named      []bool // types that the queue guarantees, with 0 or more
+	tight      []bool // types in which the queue stopped a set of victims (law 2)
 }
 
-// isOver tells whether the queue uses more of a type than it is guaranteed.
+// isOver reports whether the queue uses more of a type than its guarantee.
 func (a *account) isOver(t int) bool { return a.used[t] > a.guaranteed[t] }
 
 // account returns the amounts of a queue.
@@ -166,7 +167,7 @@ func (s *scene) account(q *queues.Queue) *account {
 	return a
 }
 
-// grown returns a list that has the index.
+// grown returns a list that is long enough for the index.
 func grown[T any](list []T, index int) []T {
 	if index < len(list) {
 		return list
@@ -174,6 +175,6 @@ func grown[T any](list []T, index int) []T {
 	return append(list, make([]T, index+1-len(list))...)
 }
 
-// plus and minus saturate: a request may be as large as its author likes.
+// plus and minus saturate, because a pod may request any amount.
 func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
 func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }

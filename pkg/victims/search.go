@@ -5,49 +5,49 @@ import (
 	"time"
 )
 
-// search grows sets of victims for one node. It holds what a set has left to
-// free and may still take, and undoes what it did on the way back. Its lists
-// are reused from node to node.
+// search grows sets of victims for one node. It tracks what a set has left to free and
+// may still take, and undoes its changes when it backtracks. It reuses its lists for all
+// nodes.
 type search struct {
 	*survey
 	candidates []candidate // sorted by harm
-	// groups are the ends of runs of alike candidates.
+	// groups are the ends of runs of equivalent candidates.
 	groups []int
-	// left is what is still to be freed, by goal. A goal is reached at 0 or below.
+	// left is what remains to be freed, by goal. A goal is reached at 0 or below.
 	left []int64
-	// budget is what may still be taken, by account and type (law 2); nil where
-	// no candidate counts.
+	// budget is what may still be taken, by account and type (law 2); nil for accounts
+	// without candidates.
 	budget [][]int64
-	// loss is by how much queues became shorter of what they are short of already,
-	// by type (law 2); losing is the number of victims that did so.
+	// loss is the increase of existing shortages of guarantees, by type (law 2); losing
+	// is the number of victims that caused one.
 	loss   []int64
 	losing int
-	// allowed are the disruptions left, by PodDisruptionBudget. Several budgets
-	// cover so many of those that were taken.
+	// allowed are the disruptions left, by PodDisruptionBudget. several is the number of
+	// taken victims that more than one budget covers.
 	allowed []int64
 	several int
-	// supply is how much the groups from one on could free for each goal,
-	// largest how much one of their candidates could. smallest is how much one
-	// of them frees at least on the node, by type.
+	// supply is how much the groups from one on can free for each goal, and largest how
+	// much one of their candidates can. smallest is the least that one of them frees on
+	// the node, by type.
 	supply, largest, smallest [][]int64
-	// youngest is the creation of the youngest in the groups from one on.
+	// youngest is the creation time of the youngest candidate in the groups from one on.
 	youngest []time.Time
 	freed    []int64 // on the node, by type
 
 	taken  []candidate
-	harms  []harm // before each that was taken
+	harms  []harm // before each taken victim
 	harm   harm
 	best   *plan // to beat; nil for any
-	found  bool  // best was found here
+	found  bool  // best was found in this search
 	trial  plan
 	visits int
-	most   int // bound of visits
+	most   int // limit of visits
 	cut    bool
-	// blocked is true once law 2 stopped a set that did not make room yet.
+	// blocked is true once law 2 stopped a set that did not free enough yet.
 	blocked bool
 }
 
-// start prepares the search among the candidates, which it sorts.
+// start prepares the search among the candidates and sorts them.
 func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
 	s.visits, s.cut, s.blocked = 0, false, false
@@ -90,7 +90,7 @@ func (s *search) group(i int) []candidate {
 	return s.candidates[start:s.groups[i]]
 }
 
-// reached tells whether everything is freed.
+// reached reports whether all goals are reached.
 func (s *search) reached() bool {
 	for _, left := range s.left {
 		if left > 0 {
@@ -100,7 +100,7 @@ func (s *search) reached() bool {
 	return true
 }
 
-// lawful tells whether one more victim may be taken (law 2).
+// lawful reports whether one more victim may be taken (law 2).
 func (s *search) lawful(c *candidate) bool {
 	for _, a := range c.route.counts {
 		budget := s.budget[a.index]
@@ -130,7 +130,7 @@ func (s *search) lawful(c *candidate) bool {
 	return true
 }
 
-// note notes which queues keep a victim from being taken.
+// note records which queues stopped a victim.
 func (s *search) note(c *candidate) {
 	for _, a := range c.route.counts {
 		for t, amount := range c.request {
@@ -153,7 +153,7 @@ func (s *search) add(c *candidate) {
 	s.apply(c, 1)
 }
 
-// drop gives the last victim back.
+// drop removes the last victim.
 func (s *search) drop() {
 	last := len(s.taken) - 1
 	c := s.taken[last]
@@ -168,7 +168,7 @@ func (s *search) drop() {
 	s.apply(&c, -1)
 }
 
-// apply takes a victim off what is left and what may be taken.
+// apply subtracts a victim from what is left and from what may be taken.
 func (s *search) apply(c *candidate, sign int64) {
 	for g := range s.goals {
 		s.left[g] -= sign * c.frees(&s.goals[g])
@@ -194,7 +194,7 @@ func (s *search) apply(c *candidate, sign int64) {
 	}
 }
 
-// from weighs all sets that add victims of the groups from i on.
+// from considers all sets that add victims of the groups from i on.
 func (s *search) from(i int) {
 	if s.reached() {
 		s.weigh()
@@ -209,7 +209,8 @@ func (s *search) from(i int) {
 	}
 	before := len(s.taken)
 	s.fill(s.group(i))
-	// The most victims of the group first: it comes early, so it does little harm.
+	// Sets with the most victims of the group come first: the group is early, so its
+	// victims do little harm.
 	for {
 		if !s.worse() {
 			s.from(i + 1)
@@ -232,7 +233,7 @@ func (s *search) fill(group []candidate) {
 	}
 }
 
-// worse tells whether the set does more harm than the best.
+// worse reports whether the set does more harm than the best.
 func (s *search) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
 
 // weigh compares the set with the best so far.

@@ -8,10 +8,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// shown is how many things of a kind a sentence names.
+// shown is the number of things of a kind that a sentence names.
 const shown = 3
 
-// Sentence tells people in one line what was decided and by what numbers, or what
+// Sentence says in one line, for people, what was decided and by which numbers, or what
 // stopped the asker.
 func (d Decision) Sentence() string {
 	switch d.Outcome {
@@ -50,12 +50,12 @@ func (d Decision) Sentence() string {
 	return s
 }
 
-// MaxNote says which queues would be over their max, so that pods below them go,
-// wherever they run (law 7, P3); empty where no max is in the way.
+// MaxNote names the queues whose max would be exceeded, so that pods below them are
+// preempted on any node (law 7, P3); empty if no max is exceeded.
 func (d Decision) MaxNote() string { return d.excess() }
 
-// Kept counts the pods that were looked at and may not go, by rule; empty for none.
-// It is for logs: the numbers change with every pod.
+// Kept counts the considered pods that may not be preempted, by rule; empty for none. It
+// is for logs only, because the numbers change with every pod.
 func (d Decision) Kept() string {
 	var out []string
 	for _, r := range d.Rejected {
@@ -111,7 +111,7 @@ func (d Decision) refusal() string {
 	return "no pod that could make room may go: " + string(d.Stopped)
 }
 
-// unfit names the nodes that the filters refuse.
+// unfit names the nodes that the filters reject.
 func (d Decision) unfit() string {
 	s := ""
 	if len(d.Unfit) > 0 {
@@ -126,8 +126,8 @@ func (d Decision) unfit() string {
 	return s
 }
 
-// lines tells the numbers of the first queue, how many more there are, and where
-// there are none, what else.
+// lines renders the numbers of the first queue and the count of the others. Without
+// queues it renders the alternative text.
 func lines(of []Change, otherwise, format string) string {
 	if len(of) == 0 {
 		return otherwise
@@ -139,7 +139,7 @@ func lines(of []Change, otherwise, format string) string {
 	return s
 }
 
-// amounts is what is used before of what is guaranteed.
+// amounts renders the usage before and the guarantee.
 func (c Change) amounts() string {
 	return fmt.Sprintf("%s of %s guaranteed %s", resources.Format(c.Type, c.Used), resources.Format(c.Type, c.Guaranteed), c.Type)
 }
@@ -160,7 +160,7 @@ func (d Decision) excess() string {
 	return list(out)
 }
 
-// list names the first of them and counts the rest.
+// list names the first items and counts the rest.
 func list(names []string) string {
 	if len(names) <= shown {
 		return strings.Join(names, ", ")
@@ -168,8 +168,8 @@ func list(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
-// VictimNote tells people in one line why the i-th victim goes: for whom, and by
-// which numbers of both queues.
+// VictimNote says in one line, for people, why the i-th victim is preempted: for which
+// asker, and by which numbers of both queues.
 func (d Decision) VictimNote(i int) string {
 	v := &d.Victims[i]
 	s := fmt.Sprintf("preempted for %s of queue %s", d.Ask.name(), d.Queue)
@@ -194,8 +194,8 @@ func (d Decision) VictimNote(i int) string {
 	return s
 }
 
-// overMaxOf is the queue over its max that a victim makes room below: the nearest
-// to its leaf.
+// overMaxOf returns the queue over its max below which a victim frees usage: the nearest
+// to the victim's leaf.
 func (d Decision) overMaxOf(v *Victim) (Excess, bool) {
 	var best Excess
 	for _, x := range d.OverMax {
@@ -206,7 +206,7 @@ func (d Decision) overMaxOf(v *Victim) (Excess, bool) {
 	return best, best.Queue != ""
 }
 
-// nearest is the change of one of the types in the queue nearest to a leaf, among
+// nearest returns the change of one of the types in the queue nearest to a leaf, among
 // those of its path below the common queue.
 func nearest(of []Change, leaf, common string, types []string) (Change, bool) {
 	var best Change
@@ -218,7 +218,7 @@ func nearest(of []Change, leaf, common string, types []string) (Change, bool) {
 	return best, best.Queue != ""
 }
 
-// short is what is used before of what is guaranteed, where that is told.
+// short renders the usage before and the guarantee, if they are in the decision.
 func (c Change) short() string {
 	return fmt.Sprintf("%s %s of %s", c.Type, resources.Format(c.Type, c.Used), resources.Format(c.Type, c.Guaranteed))
 }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// skim looks at every node once: for plans without victims or with one, and for
-// the least harm that more could do.
+// skim passes over every node once. It finds plans with at most one victim, and a lower
+// bound of the harm of larger sets.
 func (pl *planner) skim() {
 	for i, n := range pl.nodes {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
-			break // only the name tells nodes without victims apart
+			break // nodes without victims differ by name only
 		}
 		if slices.Contains(pl.asked, n) {
 			continue
@@ -64,8 +64,8 @@ func (pl *planner) skimNode(n *Node) {
 	}
 }
 
-// hasHope tells whether there may be a plan on a node: others need not be asked
-// about.
+// hasHope reports whether a node may have a plan. The filters need not run for other
+// nodes.
 func (pl *planner) hasHope(sv *survey) bool {
 	switch {
 	case len(sv.goals) == 0:
@@ -76,11 +76,11 @@ func (pl *planner) hasHope(sv *survey) bool {
 	return pl.poolFor(sv).enough
 }
 
-// spent tells whether enough nodes were tried with a large pool.
+// spent reports whether enough nodes were tried with a large pool.
 func (pl *planner) spent() bool { return pl.poolSize == largePool && pl.seeded >= mostSeeds }
 
-// cannotBeat tells whether no plan with several victims of the node is better
-// than the best.
+// cannotBeat reports whether no plan with several victims of the node is better than the
+// best.
 func (v *visit) cannotBeat(best *plan) bool {
 	c := compareHarm(v.floor, best.harm)
 	if c == 0 {
@@ -89,7 +89,7 @@ func (v *visit) cannotBeat(best *plan) bool {
 	return c > 0 || c == 0 && v.youngest < best.created[0].Unix()
 }
 
-// outdone tells whether any two candidates do more harm than h.
+// outdone reports whether any two candidates do more harm than h.
 func (pl *planner) outdone(sv *survey, h harm) bool {
 	for i := range sv.candidates {
 		if !sv.candidates[i].exceeds(&h, 2) {
@@ -99,7 +99,7 @@ func (pl *planner) outdone(sv *survey, h harm) bool {
 	return true
 }
 
-// floor is a harm that no plan with victims on the node undercuts.
+// floor returns a lower bound of the harm of any plan with victims on the node.
 func (pl *planner) floor(sv *survey) (harm, bool) {
 	h := harm{priority: math.MinInt64, victims: 1}
 	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
@@ -122,7 +122,7 @@ func (pl *planner) floor(sv *survey) (harm, bool) {
 func (pl *planner) single(sv *survey) {
 	for i := range sv.goals {
 		if g := &sv.goals[i]; g.depth == 0 && Amounts(sv.digest.most).at(g.typ) < g.amount {
-			return // no pod on the node is large enough, and no other one helps
+			return // no pod on the node is large enough, and no other pod helps
 		}
 	}
 	for i := range sv.candidates {
@@ -139,7 +139,7 @@ func (pl *planner) single(sv *survey) {
 	}
 }
 
-// try adds the plan with this victim alone, if it makes room and is good enough.
+// try adds the plan with this victim alone, if it frees enough and is good enough.
 func (pl *planner) try(sv *survey, c *candidate) {
 	for g := range sv.goals {
 		if c.frees(&sv.goals[g]) < sv.goals[g].amount {

@@ -1,13 +1,12 @@
 package victims
 
-// slab hands out lists from larger pieces of memory: a plan makes many small
-// ones, which all end with it.
+// slab is an arena for lists. A plan makes many small ones, which are all freed with it.
 type slab[T any] struct{ free []T }
 
-// slabSize is how many elements a piece has, unless one list needs more.
+// slabSize is the number of elements of a piece, unless one list needs more.
 const slabSize = 512
 
-// list returns a list of n zero values, at its full capacity.
+// list returns a list of n zero values whose capacity is n.
 func (s *slab[T]) list(n int) []T {
 	if len(s.free) < n {
 		s.free = make([]T, max(n, slabSize))

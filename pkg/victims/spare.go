@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// clear gives all victims back.
+// clear removes all victims.
 func (s *search) clear() {
 	for len(s.taken) > 0 {
 		s.drop()
 	}
 }
 
-// seed makes the set that takes what is lawful, the least harmful first, the best
-// if it is better: the search then need not go where only worse ones are.
+// seed takes lawful candidates, the least harmful first, and makes the set the best if it
+// is better. The search then need not visit worse sets.
 func (s *search) seed() {
 	for i := 0; i < len(s.candidates) && !s.reached() && !s.worse(); i++ {
 		if s.lawful(&s.candidates[i]) {
@@ -28,9 +28,9 @@ func (s *search) seed() {
 	s.clear()
 }
 
-// grab takes what is lawful, those that free most for a goal first, until there
-// is room, and tells whether there is. It is for searches that were cut before
-// they found anything.
+// grab takes lawful candidates, those that free most for a goal first, until all goals
+// are reached. It reports whether they are. It is for searches that were cut off before
+// they found a set.
 func (s *search) grab(goal int) bool {
 	s.clear()
 	order := slices.Clone(s.candidates)
@@ -46,10 +46,10 @@ func (s *search) grab(goal int) bool {
 	return s.reached()
 }
 
-// spare gives back every victim that was taken and need not go, the most harmful
-// first, and returns the rest. The set must make room and pass; passes judges it
-// beyond that. Whole runs of victims are tried before their halves: what has to
-// go are mostly few.
+// spare removes every victim that is not needed, the most harmful first, and returns the
+// rest. The set must reach the goals and pass; passes checks what goes beyond the goals.
+// It tries whole runs of victims before their halves, because mostly few victims are
+// needed.
 func (s *search) spare(passes func([]candidate) bool) []candidate {
 	all := slices.Clone(s.taken)
 	stays := make([]bool, len(all))
@@ -85,13 +85,13 @@ func (s *search) spare(passes func([]candidate) bool) []candidate {
 	kept := rest()
 	for i := range all {
 		if stays[i] {
-			s.apply(&all[i], 1) // as before, for who gives all back
+			s.apply(&all[i], 1) // restored for the caller, which may remove all
 		}
 	}
 	return kept
 }
 
-// planOf is the plan with these victims.
+// planOf returns the plan with these victims.
 func (s *search) planOf(victims []candidate) *plan {
 	allowed, h := slices.Clone(s.world.Budgets), harmless
 	for i := range victims {

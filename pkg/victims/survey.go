@@ -15,16 +15,17 @@ type candidate struct {
 	request Amounts
 	route   *route
 	node    *Node
-	// priority is the effective one strictly below the fence root, not the pod's.
+	// priority is the effective priority strictly below the fence root, not that of the
+	// pod.
 	priority int64
 	class    class
-	onNode   bool // it is on the node that is to run the asker
+	onNode   bool // it is on the node of the plan
 }
 
-// class is what the first three criteria make of a victim alone.
+// class is the rank of a single victim by the first three criteria.
 type class uint8
 
-// The classes, least harm first. A violator is covered by a budget without
+// The classes, the least harmful first. A violator is covered by a budget without
 // disruptions left.
 const (
 	plain class = iota
@@ -34,7 +35,8 @@ const (
 	classes
 )
 
-// harm is the least of the first three criteria of a set with such a victim.
+// harm returns the smallest values of the first three criteria of a set with such a
+// victim.
 func (c class) harm() harm {
 	h := harmless
 	switch c {
@@ -48,8 +50,8 @@ func (c class) harm() harm {
 	return h
 }
 
-// exceeds tells whether every set of at least so many victims with this one does
-// more harm than h.
+// exceeds reports whether every set of at least this many victims with this one does more
+// harm than h.
 func (c *candidate) exceeds(h *harm, victims int) bool {
 	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 && h.slow == 0 {
 		return c.priority > h.priority || c.priority == h.priority && (c.slow || victims > h.victims)
@@ -59,24 +61,25 @@ func (c *candidate) exceeds(h *harm, victims int) bool {
 	return compareHarm(least, *h) > 0
 }
 
-// bounds tell which candidates no plan can have that is better than the best.
+// bounds tell which candidates are in no plan that is better than the best.
 type bounds struct {
-	// from are, by class, the priorities from which a victim alone does too much harm.
+	// from are, by class, the priorities from which a single victim does too much harm.
 	from [classes]int64
-	// tie is the class and priority where a victim alone does as much harm and, on
-	// this node, wastes no less: those created before the second since are too old.
+	// tie is the class and priority for which a single victim does as much harm and, on
+	// this node, wastes no less. Of these, candidates created before since, in seconds,
+	// are too old.
 	tie      class
 	priority int64
 	since    int64
 }
 
-// boundless are bounds that nothing reaches.
+// boundless are bounds that exclude no candidate.
 var boundless = bounds{
 	from: [classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	tie:  classes,
 }
 
-// bounds are those of a plan, but for tie.
+// bounds returns the bounds by a plan, without tie.
 func (p *plan) bounds() bounds {
 	b, h := boundless, &p.harm
 	same := *h
@@ -94,9 +97,9 @@ func (p *plan) bounds() bounds {
 	return b
 }
 
-// tighten uses what the best plan wastes, if it has one victim that harms by its
-// priority alone: a set of several does more harm than it if one of them has the
-// same priority, and a single victim wastes at least what the smallest does.
+// tighten applies the waste of the best plan, if that plan has one victim that harms by
+// its priority alone. A set of several does more harm if one of them has the same
+// priority, and a single victim wastes at least as much as the smallest pod.
 func (sv *survey) tighten(best *plan) {
 	h := &best.harm
 	if h.victims != 1 || h.optedOut != 0 || h.violations != 0 || h.originators != 0 || h.slow != 0 {
@@ -116,12 +119,12 @@ func (sv *survey) tighten(best *plan) {
 	}
 }
 
-// exclude tells whether a victim of a class cannot be in a better plan.
+// exclude reports whether a victim of a class is in no better plan.
 func (b *bounds) exclude(c class, priority, created int64) bool {
 	return priority >= b.from[c] || c == b.tie && priority == b.priority && created < b.since
 }
 
-// classOf is the class of a pod where the budgets are as they are.
+// classOf returns the class of a pod in the current state of the budgets.
 func (s *scene) classOf(e *entry) class {
 	switch {
 	case e.budget == noBudget || e.kind == optedOut:
@@ -138,11 +141,11 @@ func (s *scene) classOf(e *entry) class {
 
 func (c *candidate) frees(g *goal) int64 { return frees(c.request, c.route.lca, c.onNode, g) }
 
-// survey is a node with what the asker lacks there and the pods that may go.
+// survey is a node with what the asker lacks there and the pods that may be preempted.
 type survey struct {
 	*stance
 	node *Node
-	// goals is what has to be freed.
+	// goals is what must be freed.
 	goals      []goal
 	candidates []candidate
 	digest     *digest
@@ -150,9 +153,9 @@ type survey struct {
 	least      []int64
 }
 
-// look surveys a node. The survey is good until the next one. Everything helps
-// where the obstacle is not an amount; else pods that no plan can have that is
-// better than the best so far are left out.
+// look surveys a node. The survey is valid until the next call. With everything, for
+// obstacles that are not amounts, every pod helps. Otherwise pods that are in no plan
+// better than the best so far are omitted.
 func (pl *planner) look(n *Node, everything bool) *survey {
 	sv := &pl.survey
 	sv.node, sv.digest, sv.bounds = n, n.read(), boundless
@@ -181,8 +184,8 @@ func (pl *planner) stanceFor(goals []goal) *stance {
 
 // gather appends the candidates among the pods of the node.
 //
-// What the laws let go uses something contested (law 5), and so helps, where all
-// that is contested is lacking on the node.
+// A pod that the laws allow uses a contested type (law 5). So it always helps if the node
+// lacks all contested types.
 func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]int) []candidate {
 	d := sv.digest
 	everything = everything || len(sv.over) == 0 && len(sv.goals) > 0
@@ -229,7 +232,7 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 	return to
 }
 
-// helps tells whether a victim frees something that is needed.
+// helps reports whether a victim frees an amount that is needed.
 func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
 	for i := range goals {
 		if frees(request, lca, onNode, &goals[i]) > 0 {
@@ -239,8 +242,9 @@ func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
 	return false
 }
 
-// byHarm puts the least harm first, among equal harm the largest, then the
-// youngest; equal kinds are neighbours. The order of the world's types has no say.
+// byHarm orders candidates: the least harm first, among equal harm the largest, then the
+// youngest. Equivalent candidates are neighbours. The order of the world's types has no
+// influence.
 func (s *scene) byHarm(a, b *candidate) int {
 	switch {
 	case a.class != b.class:
@@ -265,7 +269,7 @@ func (s *scene) byHarm(a, b *candidate) int {
 	)
 }
 
-// alike tells whether no criterion before creation tells two candidates apart:
+// alike reports whether no criterion before creation distinguishes two candidates: then
 // taking the younger is as good as taking the other.
 func alike(a, b *candidate) bool {
 	return a.route == b.route && a.onNode == b.onNode && a.priority == b.priority && a.slow == b.slow &&
