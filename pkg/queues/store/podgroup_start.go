@@ -10,9 +10,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// How a PodGroup starts, or does not; see podgroup.go.
+// Starting and calling back PodGroups; see podgroup.go.
 
-// keep takes a waiting pod out of the order, until its group can start.
+// keep takes a waiting pod out of the order until its group can start.
 func (s *Store) keep(p *pod) {
 	s.leaveOrder(p)
 	s.leaveTwins(p)
@@ -20,8 +20,8 @@ func (s *Store) keep(p *pod) {
 	s.enterAs(p, parked, true)
 }
 
-// startTogether is for a pod that is first in the order, and whose group lacks
-// members: all that are missing are let through with it, or it is kept.
+// startTogether is for a pod that is first in the order and whose group lacks members.
+// Either all missing members are admitted together with it, or it is kept.
 func (s *Store) startTogether(p *pod, now time.Time) {
 	g := p.mates
 	s.reopen(g)
@@ -51,7 +51,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 	s.letMatesGo(g)
 }
 
-// callBackAll calls back the members of groups that cannot start any more.
+// callBackAll calls callBack for groups that cannot start any more.
 func (s *Store) callBackAll() {
 	for _, g := range s.touchedGroups() {
 		if !g.able() && g.in[admitted] > 0 {
@@ -60,9 +60,9 @@ func (s *Store) callBackAll() {
 	}
 }
 
-// callBack takes back that members were let through: a cycle of one of them failed,
-// or one is gone, and the places of the others would be of no use. The scheduler may
-// try them all the same; it is told why not then.
+// callBack takes back the admission of members, because a cycle of a member failed or a
+// member is gone, so the places of the others would be useless. The scheduler may still
+// try them; it then gets the reason not to.
 func (s *Store) callBack(g *podGroup) {
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.holds }) {
 		s.vacate(m)
@@ -71,8 +71,8 @@ func (s *Store) callBack(g *podGroup) {
 	}
 }
 
-// alone is the verdict on a pod that the scheduler tries though it was not let through
-// with others of its group.
+// alone is the verdict on a pod that the scheduler tries although it was not admitted
+// together with its group.
 func (s *Store) alone(p *pod) queues.Verdict {
 	if !p.apart() || p.state == admitted || p.asks.holds {
 		return queues.Granted
@@ -80,8 +80,7 @@ func (s *Store) alone(p *pod) queues.Verdict {
 	return queues.Verdict{At: queues.NoQueue, Reason: p.mates.why()}
 }
 
-// next returns as many members as are missing, those first that are first of their
-// leaf.
+// next returns as many members as are missing, in the order of sorted.
 func (g *podGroup) next() []*pod {
 	ready := g.ready()
 	return ready[:min(len(ready), g.missing())]
@@ -92,7 +91,7 @@ func (g *podGroup) ready() []*pod {
 	return g.sorted(func(p *pod) bool { return p.state == waiting || p.kept })
 }
 
-// first returns the first of those that are kept; nil if none is.
+// first returns the first kept member; nil if there is none.
 func (g *podGroup) first() *pod {
 	var first *pod
 	for _, p := range g.members {
@@ -103,7 +102,7 @@ func (g *podGroup) first() *pod {
 	return first
 }
 
-// sorted returns some of the members: priority, then age, then UID.
+// sorted returns the members selected by which: priority, then age, then UID.
 func (g *podGroup) sorted(which func(*pod) bool) []*pod {
 	var out []*pod
 	for _, p := range g.members {
@@ -120,7 +119,7 @@ func firstMember(a, b *pod) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID))
 }
 
-// reopen forgets why the members of a group were kept.
+// reopen clears the reason why the members of a group are kept.
 func (s *Store) reopen(g *podGroup) {
 	if !g.refusal.OK() {
 		delete(s.together.refused[g.refusal.At], g)
@@ -132,15 +131,15 @@ func (s *Store) reopen(g *podGroup) {
 	delete(s.together.line, g)
 }
 
-// othersPlaced tells whether another group is being placed, and is to be waited for.
+// othersPlaced tells whether another group is being placed that this group must wait for.
 func (s *Store) othersPlaced(g *podGroup, now time.Time) bool {
 	t := &s.together
 	return t.placing != nil && t.placing != g && s.isPlacing(t.placing) && t.until.After(now)
 }
 
-// placingDue is when nobody waits any more for the group that is being placed; zero if
-// nobody does. Its members may wait at Permit for as long as their PodGroup says, and
-// that is for whoever made it to choose.
+// placingDue is when other groups no longer wait for the group that is being placed; zero
+// if none waits. The group's members may wait in Permit for as long as their PodGroup
+// says; that choice is the user's.
 func (s *Store) placingDue() time.Time {
 	if t := &s.together; len(t.line) > 0 && t.placing != nil && t.placing.in[admitted] == 0 {
 		return t.until
@@ -148,8 +147,8 @@ func (s *Store) placingDue() time.Time {
 	return time.Time{}
 }
 
-// isPlacing tells whether what becomes of a group is known soon. It is not while a
-// member waits for others to leave the node it holds, nor when a member is gone.
+// isPlacing tells whether the result of a group is expected soon. It is not while a
+// member waits for victims on the node it holds, nor if a member is gone.
 func (s *Store) isPlacing(g *podGroup) bool {
 	if g.min == 0 || g.complete() || len(g.members) < g.min {
 		return false
@@ -168,7 +167,8 @@ func (s *Store) isPlacing(g *podGroup) bool {
 	return true
 }
 
-// touchAllGroups is called when the configuration, and with it any quota, is another one.
+// touchAllGroups marks all groups with kept members. It is called when the configuration,
+// and with it any quota, changed.
 func (s *Store) touchAllGroups() {
 	for _, g := range s.together.groups {
 		if g.kept > 0 {
@@ -177,16 +177,15 @@ func (s *Store) touchAllGroups() {
 	}
 }
 
-// reconsiderTogether looks again at the groups that a queue with more room than
-// before has refused.
+// reconsiderTogether marks the groups that a queue refused, because it has more room now.
 func (s *Store) reconsiderTogether(id queues.ID) {
 	for g := range s.together.refused[id] {
 		s.together.touched[g] = struct{}{}
 	}
 }
 
-// wakeTogether brings a member of each group into the order for which something
-// changed; the others come with it if the group starts.
+// wakeTogether puts one member of each marked group into the order; the others follow if
+// the group starts.
 func (s *Store) wakeTogether(now time.Time) {
 	t := &s.together
 	if t.placing != nil && t.placing.in[admitted] > 0 {
@@ -221,8 +220,8 @@ func (s *Store) wakeGroup(g *podGroup) {
 	}
 }
 
-// partTwins sees to it that no member of a group that is not complete waits for
-// something to happen to one of its twins: its group speaks for it.
+// partTwins takes the members of an incomplete group out of their equivalence classes,
+// because such members are tried with their group and not with a class.
 func (s *Store) partTwins(g *podGroup) {
 	if g.complete() {
 		return
@@ -239,7 +238,7 @@ func (s *Store) partTwins(g *podGroup) {
 	}
 }
 
-// touchedGroups returns them by name.
+// touchedGroups returns the marked groups by name.
 func (s *Store) touchedGroups() []*podGroup {
 	if len(s.together.touched) == 0 {
 		return nil
@@ -247,7 +246,7 @@ func (s *Store) touchedGroups() []*podGroup {
 	return slices.SortedFunc(maps.Keys(s.together.touched), func(a, b *podGroup) int { return a.name.compare(b.name) })
 }
 
-// letMatesGo brings the members that are kept into the order: none is missing any more.
+// letMatesGo puts the kept members into the order, because no member is missing any more.
 func (s *Store) letMatesGo(g *podGroup) {
 	if g.kept == 0 {
 		return
@@ -259,8 +258,8 @@ func (s *Store) letMatesGo(g *podGroup) {
 	}
 }
 
-// retryTogether is called for a pod when the time has come to make a plan for it.
-// Alone it is not let through; but if no node took it, its group tries again.
+// retryTogether is called when a pod is due for a plan. It is not admitted alone; but if
+// it had found no node, its group tries again.
 func (s *Store) retryTogether(p *pod, now time.Time) {
 	if p.state == parked && !p.kept {
 		s.toWaiting(p)

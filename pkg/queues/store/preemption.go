@@ -7,33 +7,34 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// PreemptionOptions say when and how fast queues take back what is theirs.
+// PreemptionOptions set when and how fast queues preempt for their guarantees.
 type PreemptionOptions struct {
-	// RetryInterval is the wait before an asker that was refused plans again.
+	// RetryInterval is the wait before a refused preemptor is planned for again.
 	RetryInterval time.Duration
-	// Round and MaxVictims bound the pace: at most so many victims in a round, in
-	// the whole cluster; 0 is no bound.
+	// Round and MaxVictims bound the pace: at most MaxVictims victims in a round, in the
+	// whole cluster; 0 means no bound.
 	Round      time.Duration
 	MaxVictims int
-	// StrictGuarantee keeps an asker from carrying its queue over its guarantee (law 4).
+	// StrictGuarantee does not let a preemptor take its queue over its guarantee (law 4).
 	StrictGuarantee bool
-	// IgnorePodOptOut makes only the PriorityClass count for law 1.
+	// IgnorePodOptOut ignores the pods' own settings for law 1: only the PriorityClass
+	// counts.
 	IgnorePodOptOut bool
 	// HoldTimeout is how long a hold lasts after its last victim is gone.
 	HoldTimeout time.Duration
-	// MaxVictimGrace bounds the grace period of victims; 0 is no bound.
+	// MaxVictimGrace bounds the grace period of victims; 0 means no bound.
 	MaxVictimGrace time.Duration
-	// Required are the settings of decisions for pods that require a node, without
-	// the filters.
+	// Required has the settings of decisions for pods that require a node, without the
+	// filters.
 	Required required.Params
 }
 
-// DefaultPreemption are the options of a store that is told none.
+// DefaultPreemption returns the options of a store without SetPreemption.
 func DefaultPreemption() PreemptionOptions {
 	return PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: 10 * time.Minute}
 }
 
-// atMostEvery is the shortest time between two plans for one asker.
+// atMostEvery is the shortest time between two plans for one preemptor.
 const atMostEvery = time.Second
 
 // SetPreemption replaces the options.
@@ -53,7 +54,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.asking.order.index.SetStrict(o.StrictGuarantee)
 }
 
-// grace is how long a pod has to stop once it is preempted.
+// grace is the grace period of a pod if it is preempted.
 func (o *PreemptionOptions) grace(p *Pod) time.Duration {
 	if o.MaxVictimGrace > 0 {
 		return min(p.Grace, o.MaxVictimGrace)
@@ -74,8 +75,8 @@ type pace struct {
 	victims int
 }
 
-// until returns when so many victims may be chosen: now, or when the next round
-// begins. More than a round may have are chosen in an empty round.
+// until returns when n victims may be chosen: now, or when the next round begins. In a
+// round without victims n may exceed MaxVictims.
 func (p *pace) until(n int, o PreemptionOptions, now time.Time) time.Time {
 	end := p.began.Add(o.Round)
 	if o.MaxVictims <= 0 || !now.Before(end) || p.victims == 0 || p.victims+n <= o.MaxVictims {
@@ -84,7 +85,7 @@ func (p *pace) until(n int, o PreemptionOptions, now time.Time) time.Time {
 	return end
 }
 
-// spend counts victims that were chosen.
+// spend counts chosen victims.
 func (p *pace) spend(n int, o PreemptionOptions, now time.Time) {
 	if !now.Before(p.began.Add(o.Round)) {
 		p.began, p.victims = now, 0

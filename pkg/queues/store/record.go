@@ -8,22 +8,23 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// PodRecord is a pod at one moment, for readers. Immutable. There is one for every pod
-// of a cluster, so what the store has, too, is shared with it.
+// PodRecord is a pod at one moment, for readers. Immutable. There is one for every pod of
+// a cluster, so it shares data with the store.
 type PodRecord struct {
-	// Pod is the latest event; not to be changed. What is said below is newer.
+	// Pod is the latest event; read-only. The other fields may be newer.
 	*Pod
 	// App is the Serial of its application; 0 for a foreign pod and for one without
 	// a queue. AppID and Queue are that application's.
 	App          uint64
 	AppID, Queue string
-	// Wanted is what a pod without a queue says of itself; nil for all others.
+	// Wanted is the identity by which a pod without a queue is placed; nil for all
+	// others.
 	Wanted *placement.Identity
-	// Node is where the pod runs, or is about to; empty while it is pending.
+	// Node is where the pod runs or is about to run; empty while it is pending.
 	Node string
-	// Request is what it is charged.
+	// Request is what the pod is charged.
 	Request resources.Vector
-	// Originator is true for the pods an application is lost without.
+	// Originator is true for the originators of an application (originator.go).
 	Originator bool
 	// Preempted is true for a victim that is not gone yet, Deleting for a pod with a
 	// deletion timestamp.
@@ -32,10 +33,10 @@ type PodRecord struct {
 	failed *failures
 }
 
-// Attempts is how many of its scheduling cycles failed since it has its queue.
+// Attempts is the number of failed scheduling cycles since the pod got its queue.
 func (r *PodRecord) Attempts() int { return r.failed.attempts() }
 
-// Tried is when the last of them ended; zero if none did.
+// Tried is when the last failed cycle ended; zero if there was none.
 func (r *PodRecord) Tried() time.Time {
 	if r.failed == nil {
 		return time.Time{}
@@ -45,37 +46,37 @@ func (r *PodRecord) Tried() time.Time {
 
 // AppRecord is an application at one moment, for readers. Immutable.
 type AppRecord struct {
-	// Serial is never given to another application of this process.
+	// Serial is unique among all applications of this process.
 	Serial        uint64
 	Namespace, ID string
 	// Leaf and Queue are its queue.
 	Leaf  queues.ID
 	Queue string
-	// User is who it is charged to, Groups are that user's, and Group is the one
-	// whose limits hold; empty for none.
+	// User is charged for the application, Groups are the user's groups, and Group is the
+	// one whose limits apply; empty for none.
 	User, Group string
 	Groups      []string
-	// Submitted is when its oldest pod was made, Accepted when it got its queue,
-	// Running when its first pod was bound, Finished when its last pod was gone. The
-	// last three are as this process saw it, and zero before that.
+	// Submitted is when its oldest pod was created, Accepted when it got its queue,
+	// Running when its first pod was bound, Finished when its last pod was gone. The last
+	// three are times observed by this process, zero until then.
 	Submitted, Accepted, Running, Finished time.Time
 	Usage                                  queues.Usage
 	// Counted is true while it counts against maxapplications.
 	Counted bool
-	// MostUsed is the most of each type that it used so far.
+	// MostUsed is its peak use of each type.
 	MostUsed resources.Vector
 }
 
 // NodeRecord is a node at one moment, for readers.
 type NodeRecord struct {
 	Name string
-	// Allocatable is what it can hold, in use or not.
+	// Allocatable is the node's allocatable, in use or not.
 	Allocatable resources.Vector
 	// Schedulable is false while it takes no new pods.
 	Schedulable bool
 }
 
-// recordOf is a pod as it is now.
+// recordOf returns the current record of a pod.
 func (s *Store) recordOf(p *pod) *PodRecord {
 	r := &PodRecord{
 		Pod: p.Pod, Node: p.Node, Request: p.Request,
@@ -92,7 +93,7 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 	return r
 }
 
-// recordOfApp is an application as it is now.
+// recordOfApp returns the current record of an application.
 func (s *Store) recordOfApp(a *app) *AppRecord {
 	return &AppRecord{
 		Serial: a.serial, Namespace: a.name.namespace, ID: a.name.id, Leaf: a.leaf, Queue: s.draft.Queue(a.leaf).Path,

@@ -12,31 +12,33 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// A kubelet refuses a pod for which its node has no room (OutOfcpu, OutOfmemory, ...): another
-// scheduler bound a pod there at the same time. Where room had been made for the refused pod,
-// that is a lost hold too, though it ended with a bind. The refused pod is over, so the pod
-// that its controller makes in its place has the loss, and the count of losses before it.
+// A kubelet refuses a pod if its node has no room for it (OutOfcpu, OutOfmemory, ...),
+// because another scheduler bound a pod there at the same time. If room had been made for
+// the refused pod, this is a lost hold, too, although it ended with a bind. The refused
+// pod is over, so the loss, with the count of earlier losses, passes to the pod that its
+// controller creates to replace it.
 //
-// The scheduler's informer has no pods that failed: it tells of a refused pod that it is gone.
-// So the executor looks how a pod ended that is gone within refusalTime of its bind:
+// The scheduler's informer does not have failed pods and reports a refused pod as
+// deleted. So if a pod is gone within refusalTime of its bind, the executor checks how it
+// ended:
 //
-//	gone ──► remembered, WorkInquire ──► KubeletRefused ──► the loss is that of the next pod of
-//	             │        │                    │            the controller, come or to come
+//	gone ──► remembered, WorkInquire ──► KubeletRefused ──► the loss passes to the next pod of
+//	             │        │                    │            the controller, present or future
 //	             │        └ not refused        └─────────────────────────────────► forgotten,
-//	             └ no answer                                                       as soon as it
-//	                                                                               has it, or the
-//	                                                                               pause is over
+//	             └ no answer                                                       when passed on,
+//	                                                                               or when the
+//	                                                                               pause ends
 //
-// What is remembered is bounded: of more than mostRefusals the oldest is forgotten.
+// At most mostRefusals are remembered; beyond that the oldest is forgotten.
 const (
 	mostRefusals = 1000
-	// refusalTime is within what time of its bind a kubelet refuses a pod, and the executor
-	// answers.
+	// refusalTime bounds the time from the bind of a pod to its refusal by the kubelet,
+	// and the time for the executor's answer.
 	refusalTime = time.Minute
 )
 
-// refusalKey names the pods of which one takes the place of another: those of a controller,
-// and of a DaemonSet those for one node.
+// refusalKey identifies the pods that replace each other: those of a controller, and for
+// a DaemonSet those of one node.
 type refusalKey struct {
 	controller types.UID
 	node       string
@@ -47,15 +49,15 @@ type refusal struct {
 	Ref
 	key     refusalKey
 	hold    reservations.Hold
-	queue   string // the path of its leaf; empty for none
-	took    string // what other pods did meanwhile
+	queue   string // path of its leaf; empty for none
+	took    string // which pods took the room meanwhile
 	losses  losses
-	refused bool      // the kubelet refused it; otherwise that is not known yet
-	until   time.Time // it is forgotten then
-	heir    types.UID // the pod in its place; empty while there is none
+	refused bool      // the kubelet refused it; false while that is unknown
+	until   time.Time // it is forgotten at this time
+	heir    types.UID // the pod that replaces it; empty while there is none
 }
 
-// suspectRefusal has the executor look how a pod ended that is gone.
+// suspectRefusal asks the executor how a pod that is gone has ended.
 func (s *Store) suspectRefusal(p *pod, now time.Time) {
 	h, holds := s.holds.Of(p.UID)
 	placed := p.asks.losses.placedAt
@@ -87,9 +89,9 @@ func (s *Store) forgetRefusals(now time.Time) {
 	s.refusals = slices.DeleteFunc(s.refusals, func(r *refusal) bool { return !now.Before(r.until) })
 }
 
-// KubeletRefused tells how a pod ended: with the reason for which the kubelet of its node had
-// no room for it, such as OutOfcpu, or in another way, which is empty. It returns what people
-// are told, if that is a loss.
+// KubeletRefused reports how a pod ended: with the reason for which the kubelet had no
+// room for it, such as OutOfcpu, or in another way if the reason is empty. It returns the
+// reason given to users if this is a loss.
 func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -117,8 +119,8 @@ func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	return r.losses.why
 }
 
-// inherit gives a new pod the losses of a pod of its controller that was refused, now or as
-// soon as that is known.
+// inherit passes the losses of a refused pod to a new pod of the same controller, now or
+// once the refusal is known.
 func (s *Store) inherit(p *pod, now time.Time) {
 	if len(s.refusals) == 0 || p.Controller == "" || p.Node != "" {
 		return
@@ -136,7 +138,7 @@ func (s *Store) inherit(p *pod, now time.Time) {
 	}
 }
 
-// bequeath gives a pod, if there is one that waits, the losses of a refused one.
+// bequeath passes the losses of a refused pod to a pod, if that is pending.
 func (s *Store) bequeath(r *refusal, heir *pod) {
 	if heir == nil || heir.state.allocated() || heir.Node != "" {
 		return
@@ -147,7 +149,7 @@ func (s *Store) bequeath(r *refusal, heir *pod) {
 	}
 }
 
-// checkRefusals verifies that what is remembered is bounded, and of use.
+// checkRefusals verifies that refusals are bounded and still needed.
 func (s *Store) checkRefusals() error {
 	if len(s.refusals) > mostRefusals {
 		return fmt.Errorf("refusals: %d, at most %d are remembered", len(s.refusals), mostRefusals)

@@ -10,42 +10,43 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// Readers want to see every pod, and must not hold up who decides. So the store
-// marks what changed, one reader ([Store.TakeChanges]) comes for it in small
-// bites, and everybody else reads that reader's copy. While nobody comes, a mark
-// costs a place in a list, once for each pod however often it changes, and what
-// was never shown to anybody leaves nothing behind when it goes.
+// The register is the dirty set. Readers need every pod, but must not delay the
+// scheduling decisions. So the store marks what changed, one reader ([Store.TakeChanges])
+// fetches it in small portions, and all others read that reader's copy. Without a reader
+// a mark costs one list entry per pod, however often the pod changes, and objects that
+// were never published leave no entry when they go.
 
-// finishedKept is how many applications without pods are remembered.
+// finishedKept is how many ended applications are remembered.
 const finishedKept = 1000
 
-// register is what changed since the reader came last.
+// register has the changes since the reader's last call.
 type register struct {
 	pods  marks[*pod]
 	apps  marks[*app]
 	nodes marks[*node]
-	// What the reader was shown and is gone.
+	// Published objects that are gone.
 	gonePods  []types.UID
 	goneApps  []uint64
 	goneNodes []string
 
-	serial uint64 // of the last application
-	unsaid []*app // whose times are to be set by the end of the change
-	// finished are the last applications that ended, a ring; next is where the
-	// following one goes. inOrder is a copy, the oldest first; nil when it is old.
+	serial uint64 // Serial of the last application
+	unsaid []*app // applications whose times stamp sets
+	// finished is a ring of the last applications that ended; next is the index of the
+	// next entry. inOrder is a copy, oldest first; nil if it is out of date.
 	finished []*AppRecord
 	next     int
 	inOrder  []*AppRecord
 	counts   Counts
 }
 
-// Counts is what happened since the process started; what was found at its start
+// Counts are totals since the process started. What existed at the start counts as having
 // happened then.
 type Counts struct {
-	// Accepted applications were given a queue, Completed ones lost their last pod.
+	// Accepted counts applications that got a queue, Completed those that lost their last
+	// pod.
 	Accepted, Completed uint64
-	// Allocated pods of queues were placed on a node, Released ones left it or were
-	// not bound there after all.
+	// Allocated counts pods of queues that were placed on a node, Released those that
+	// left it or were not bound there after all.
 	Allocated, Released uint64
 }
 
@@ -53,7 +54,7 @@ func (p *pod) mark() *int  { return &p.marked }
 func (a *app) mark() *int  { return &a.marked }
 func (n *node) mark() *int { return &n.marked }
 
-// changed notes that readers see a pod differently.
+// changed notes that a pod changed for readers.
 func (s *Store) changed(p *pod) {
 	s.register.pods.add(p)
 	if p.app != nil {
@@ -79,7 +80,7 @@ func (r *register) forgetApp(a *app) {
 	}
 }
 
-// changedNode notes that readers see a node, without its pods, differently.
+// changedNode notes that a node, without its pods, changed for readers.
 func (r *register) changedNode(n *node) {
 	if n.known {
 		r.nodes.add(n)
@@ -92,7 +93,7 @@ func (r *register) changedNode(n *node) {
 	}
 }
 
-// enroll gives an application that is new its number.
+// enroll gives a new application its number.
 func (r *register) enroll(a *app) {
 	r.serial++
 	r.counts.Accepted++
@@ -110,7 +111,7 @@ func (s *Store) begin(a *app) {
 	}
 }
 
-// stamp sets the times of what happened to applications in this change.
+// stamp sets the times of applications that changed in this change.
 func (r *register) stamp(now time.Time) {
 	for i, a := range r.unsaid {
 		if a.accepted.IsZero() {
@@ -129,7 +130,7 @@ func (r *register) finish(a *AppRecord, now time.Time) {
 	a.Finished = now
 	r.counts.Completed++
 	if a.Accepted.IsZero() {
-		a.Accepted = now // it came and went in one change
+		a.Accepted = now // it came and went in the same change
 	}
 	if len(r.finished) < finishedKept {
 		r.finished = append(r.finished, a)
@@ -147,9 +148,8 @@ func (r *register) finishedInOrder() []*AppRecord {
 	return r.inOrder
 }
 
-// Changes is what became different since the call before. What is gone went
-// before what is listed as new came. Its lists are the caller's, what they point
-// to is not to be changed.
+// Changes are the changes since the last call. Deletions come before additions. The lists
+// belong to the caller; what they point to is read-only.
 type Changes struct {
 	GonePods  []types.UID
 	GoneApps  []uint64
@@ -157,12 +157,12 @@ type Changes struct {
 	Pods      []*PodRecord
 	Apps      []*AppRecord
 	Nodes     []NodeRecord
-	// Rest is set when there is no more: together with everything before it is the
-	// state of one moment.
+	// Rest is set when no changes are left: together with all earlier Changes it is the
+	// state at one moment.
 	Rest *Rest
 }
 
-// Rest is what needs no list of changes.
+// Rest has the data that is returned as a whole and not as changes.
 type Rest struct {
 	Started bool
 	Queues  *queues.Snapshot
@@ -170,14 +170,13 @@ type Rest struct {
 	Spec    *config.Spec
 	// HoldTimeout is how long a hold lasts after its last victim is gone.
 	HoldTimeout time.Duration
-	// Finished are the last applications that ended, the oldest first.
+	// Finished are the last applications that ended, oldest first.
 	Finished []*AppRecord
 	Counts   Counts
 }
 
-// TakeChanges returns at most limit things that changed since the last call. It
-// is for one reader, who calls it until there is a Rest: the lock is held for a
-// bite at a time.
+// TakeChanges returns at most limit changes since the last call. It is for one reader,
+// which calls it until there is a Rest, so the lock is held for one portion at a time.
 func (s *Store) TakeChanges(limit int) Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()

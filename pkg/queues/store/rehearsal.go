@@ -16,58 +16,58 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// Rehearsal is what the store would say of a pod if there were such a pod. The
-// pod is nowhere in the books. Its parts are of moments that follow each other, for
-// the lock is given up in between.
+// Rehearsal is a dry run: what would happen to a pod if it existed. The pod is never
+// charged. The parts are from successive moments, because the lock is released in
+// between.
 type Rehearsal struct {
 	Identity placement.Identity
-	// Placement is what the rules say; Unplaced why the pod has no queue, or is not
-	// looked at any further: then the rest is empty.
+	// Placement is the result of the rules. Unplaced is why the pod has no queue or is
+	// not evaluated further; then the rest is empty.
 	Placement placement.Result
 	Unplaced  reasons.Reason
-	// Joins is true where its application has pods already: its queue is theirs.
+	// Joins is true if its application has pods already, so that their queue is the
+	// pod's.
 	Joins bool
-	// Queues are all queues, with those that would be made; Leaf is the pod's.
+	// Queues are all queues, with those that would be created; Leaf is the pod's.
 	Queues   queues.View
 	Snapshot *queues.Snapshot
 	Leaf     queues.ID
 	// OverMax is why the max of a queue refuses the pod, Limited why a limit of users,
-	// groups or applications does; none where they let it pass.
+	// groups or applications does; none if they allow it.
 	OverMax, Limited reasons.Reason
-	// Never is why no plan to make room would ever be made.
+	// Never is why no plan would ever be made for the pod.
 	Never reasons.Reason
-	// Waiting counts the pods that are in the order now.
+	// Waiting is the number of pods in the order now.
 	Waiting int
 	Holds   *reservations.View
 
-	// Request is what it would be charged.
+	// Request is what the pod would be charged.
 	Request resources.Vector
 	World   *victims.World
 	Ask     *victims.Ask
-	// Params lack the filters.
+	// Params does not have the filters.
 	Params victims.Params
-	// Delay is how long a pod of the queue has to wait before others make room for it.
+	// Delay is how long a pod of the queue has to wait before it may preempt.
 	Delay time.Duration
-	// Required is what a decision is made on if the pod can run on one node only, and
-	// that is there; nil otherwise. Its Params lack the filters.
+	// Required is the input of a decision if the pod can run on one node only and that
+	// node exists; nil otherwise. Its Params do not have the filters.
 	Required *RequiredAttempt
-	// Assumed are the nodes of pods that are being bound.
+	// Assumed has the nodes of pods that are being bound.
 	Assumed map[types.UID]string
 
-	tree uint64 // generation of the tree of queues that all of it is about
+	tree uint64 // generation of the queue tree that all parts are based on
 }
 
-// rehearsed is the UID of a pod that is not there.
+// rehearsed is the UID of the pod of a dry run.
 const rehearsed types.UID = "preview"
 
-// atATime is for how many nodes the lock is taken once.
+// atATime is the number of nodes visited in one hold of the lock.
 const atATime = 8
 
-// patientRehearsals is how often a rehearsal begins again because queues came or
-// went meanwhile.
+// patientRehearsals is how often a dry run is tried if queues come or go during it.
 const patientRehearsals = 5
 
-// Rehearse says what would become of a pod. Nothing is changed by it.
+// Rehearse returns what would happen to a pod. It changes nothing.
 func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
 	for range patientRehearsals {
 		if r := s.rehearse(event, now); r != nil {
@@ -77,7 +77,7 @@ func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
 	return &Rehearsal{Unplaced: reasons.New(reasons.ConfigurationChanged, "queues come and go at the moment; try again")}
 }
 
-// rehearse does it once; nil if the tree of queues changed meanwhile.
+// rehearse makes one try; nil if the queue tree changed during it.
 func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.normalize()
@@ -95,7 +95,7 @@ func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
 	}
 	var scratch *queues.Draft
 	if made {
-		scratch = queues.NewDraftFrom(spec) // takes long for many queues, so it is done without the lock
+		scratch = queues.NewDraftFrom(spec) // slow with many queues, so it is done without the lock
 	}
 	s.mu.Lock()
 	same := r.tree == s.draft.TreeGeneration()
@@ -148,13 +148,13 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	p.app = &app{name: name}
 }
 
-// with is a tree with queues that are not there yet.
+// with is a queue tree with additional queues that do not exist.
 type with struct {
 	queues.View
 	made map[queues.ID]*queues.Queue
 }
 
-// Queue returns a queue of the tree, or one that would be made.
+// Queue returns a queue of the tree, or one that would be created.
 func (w with) Queue(id queues.ID) *queues.Queue {
 	if q := w.made[id]; q != nil {
 		return q
@@ -162,7 +162,8 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 	return w.View.Queue(id)
 }
 
-// rehearseQuota judges a pod in its queue, which is made in scratch where it is not there.
+// rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
+// created in scratch.
 func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
 	r.Snapshot, r.Holds, r.Waiting = s.current(), s.heldView.Load(), s.index.Eligible()
 	made := map[queues.ID]*queues.Queue{}
@@ -189,8 +190,8 @@ func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues
 	r.Params.StrictGuarantee = s.preemption.StrictGuarantee
 }
 
-// imagine makes the queues of a path that are missing, as the configuration has
-// them, in scratch, and gives them numbers that no queue has.
+// imagine creates the missing queues of a path in scratch, as the configuration defines
+// them, with IDs that no queue has.
 func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
 	leaf, err := scratch.AddDynamic(path)
 	if err != nil {
@@ -222,9 +223,10 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 	return id
 }
 
-// rehearseWorld looks at the nodes, some at a time; false if the tree of queues changed.
+// rehearseWorld takes the snapshot of the nodes, some at a time; false if the queue tree
+// changed.
 func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
-	var own scenery // so that nothing of it stays in the one of real plans
+	var own scenery // separate, so that the snapshot of real plans does not change
 	var nodes []*victims.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
@@ -261,7 +263,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	return true
 }
 
-// onStage does something with another scenery than that of real plans.
+// onStage runs f with another planning snapshot than that of real plans.
 func (s *Store) onStage(other *scenery, f func()) {
 	kept := s.scenery
 	s.scenery = *other
@@ -277,7 +279,7 @@ func (r *Rehearsal) noteAssumed(n *node) {
 	}
 }
 
-// overMaxIn is overMax in a tree with queues that are not there.
+// overMaxIn is overMax in a queue tree with additional queues.
 func overMaxIn(v queues.View, leaf queues.ID, p *pod) string {
 	for q := v.Queue(leaf); q != nil && !q.IsRoot(); q = v.Queue(q.Parent) {
 		if !q.Max.Allows(q.Expected(), p.Request) {

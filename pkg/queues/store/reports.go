@@ -7,56 +7,56 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Nobody else tells people why a gated pod waits: the scheduler writes neither
-// event nor condition for it. So the store keeps, for each pod, what was told
-// last and when to look again; somebody outside takes what is due and writes it.
+// The scheduler writes no event and no condition for a gated pod, so this package tells
+// users why it waits. The store keeps, for each pod, the last report and the time of the
+// next check; the caller takes reports that are due and writes them.
 
 const (
-	// soon is how long a pod may wait for a reason that will not pass by itself
-	// before people are told; later holds for a mere queue in front.
+	// soon is how long a pod waits before users are told, for reasons that do not pass by
+	// themselves. later is the same for pods that only wait for pods before them.
 	soon  = time.Second
 	later = 30 * time.Second
-	// lookAgain is how often a waiting pod is looked at for another reason.
+	// lookAgain is how often a waiting pod is checked for another reason.
 	lookAgain = 10 * time.Second
-	// repeatAfter is when an unchanged reason is told again, because events expire.
+	// repeatAfter is when an unchanged reason is reported again, because events expire.
 	repeatAfter = 30 * time.Minute
-	// stale is when a warning about a pod that runs is not news any more: whoever
-	// led at the time has given it.
+	// stale is the age from which a warning about a running pod is dropped: the leader of
+	// that time has given it.
 	stale = time.Minute
 )
 
-// Report is something to tell people about a pod.
+// Report is something to tell users about a pod.
 type Report struct {
 	Ref
-	// Reason is why the pod waits; none when it was let through after a reason
-	// had been told.
+	// Reason is why the pod waits; none if it was let through after a reason had been
+	// reported.
 	Reason reasons.Reason
-	// Demand is set where the condition PodScheduled has to say this, for Reason, and
-	// nothing else is to be told.
+	// Demand is set if the condition PodScheduled must say this, with Reason. The report
+	// then has no other content.
 	Demand DemandSaid
-	// Warning is true when the pod does not wait for the reason; nothing that was
-	// told before is taken back by it.
+	// Warning is true if the pod does not wait for the reason. It does not take back an
+	// earlier report.
 	Warning bool
 }
 
-// report is what was told of one pod.
+// report is the state of the reports of one pod.
 type report struct {
 	pod    *pod
-	since  time.Time // when the pod began to wait, was let through, or was looked at with nothing to tell
+	since  time.Time // when the pod began to wait, was let through, or was last checked with nothing to report
 	due    time.Time
-	told   reasons.Code // empty when nothing, or that the reason is gone
-	cause  cause        // of what was told
+	told   reasons.Code // code of the last report; empty if none, or if the last was that the reason is gone
+	cause  cause        // cause of the last report
 	toldAt time.Time
-	warned bool         // it is the pod to warn of its gang, or was
-	warnOf reasons.Code // with which code
-	warnAt time.Time    // when that became due; zero once it is done
+	warned bool         // the warning about the gang is or was for this pod
+	warnOf reasons.Code // code of the warning
+	warnAt time.Time    // when the warning became due; zero once it is given
 	at     int
 }
 
-// Place serves the ranking of reports.
+// Place implements the interface of package ranking.
 func (r *report) Place() *int { return &r.at }
 
-// reports orders the pods by when to look at them.
+// reports orders the pods by their next check.
 type reports struct {
 	due ranking.Heap[*report]
 }
@@ -70,13 +70,13 @@ func newReports() reports {
 	})}
 }
 
-// expect begins to look at a pending pod.
+// expect starts the checks of a pending pod.
 func (r *reports) expect(p *pod, now time.Time) {
 	p.report = &report{pod: p, since: now, told: p.Told, toldAt: now, at: ranking.Outside}
 	r.look(p.report, now.Add(soon))
 }
 
-// settle is told when a pod runs: what was told of it must be taken back.
+// settle is called when a pod runs: what was reported must be taken back.
 func (r *reports) settle(p *pod, now time.Time) {
 	switch {
 	case p.report == nil:
@@ -88,19 +88,17 @@ func (r *reports) settle(p *pod, now time.Time) {
 	}
 }
 
-// hadItsTurn is told that a pod was let through: what it waits for next it has not waited
-// for yet.
+// hadItsTurn is called when a pod is admitted: its next wait starts now.
 func (r *reports) hadItsTurn(p *pod, now time.Time) {
 	if p.report != nil && p.report.told == "" {
 		p.report.since = now
 	}
 }
 
-// warn has people told, once per application, that the gang or PodGroup of the pod is
-// ignored.
+// warn reports, once per application, that the gang or PodGroup of the pod is ignored.
 func (r *reports) warn(p *pod, of reasons.Code, now time.Time) {
 	if p.app.warned || p.report.warned {
-		p.app.warned = true // also where a changed pod made its application anew
+		p.app.warned = true // also if a changed pod created its application again
 		return
 	}
 	p.app.warned, p.report.warned, p.report.warnOf, p.report.warnAt = true, true, of, now
@@ -117,7 +115,7 @@ func (s *Store) takeWarning(t *report, now time.Time) (warn bool, out Report) {
 	if p.state == bound && now.Sub(at) >= stale {
 		return false, Report{}
 	}
-	// Whether it waits for something is looked at as if there were no warning.
+	// The next check of its reason is as if there were no warning.
 	s.reports.look(t, t.since.Add(soon))
 	why := reasons.New(t.warnOf, "application %s: its pods run as ordinary pods, each as soon as it can", p.app.name.id)
 	if t.warnOf == reasons.PodGroupIgnored {
@@ -137,14 +135,13 @@ func (r *reports) look(t *report, at time.Time) {
 	r.due.Update(t, true)
 }
 
-// NextReports returns at most limit things to tell; the caller tells them. A
-// pod is told once per change of its reason: the code, or the queue and type that
-// refuse, but not for new amounts only. It is told again from time to time while
-// nothing changes.
+// NextReports returns at most limit reports; the caller writes them. A pod gets one
+// report per change of its reason (the code, or the queue and type that refuse, but not
+// amounts alone), and repeats from time to time without a change.
 func (s *Store) NextReports(now time.Time, limit int) []Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := s.takeDemand(limit, now) // autoscalers buy nodes by it, so it comes first
+	out := s.takeDemand(limit, now) // first, because autoscalers add nodes by it
 	for looked := 0; len(out) < limit && looked < 100*limit; looked++ {
 		t, ok := s.reports.due.First()
 		if !ok || t.due.After(now) {
@@ -158,7 +155,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 	return out
 }
 
-// review decides what to tell of a pod now and when to look at it again.
+// review decides what to report of a pod now and when to check it again.
 func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	if warn, warning := s.takeWarning(t, now); warn {
 		return true, warning
@@ -166,7 +163,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	p := t.pod
 	code := s.code(p)
 	if p.beyond.None() && (p.state == parked && !p.kept || p.heldByTwin()) || code == reasons.SchedulingGated {
-		code = "" // the scheduler itself tells people about these
+		code = "" // the scheduler itself reports these
 	}
 	if p.state.allocated() {
 		s.reports.forget(p)
@@ -175,7 +172,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	switch {
 	case code == "" && t.told == "":
-		t.since = now // the same for one that found no node, which others tell
+		t.since = now // also for a pod that found no node, which the scheduler reports
 		return false, Report{}
 	case code == t.told && now.Sub(t.toldAt) < repeatAfter && s.sameCause(t):
 		return false, Report{}
@@ -194,8 +191,8 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	return true, out
 }
 
-// sameCause tells whether a reason with the code that was told is the one that
-// was told. Of a reason that an earlier process told only the code is known.
+// sameCause tells whether a reason with the reported code also has the reported cause.
+// For a report of an earlier process only the code is known.
 func (s *Store) sameCause(t *report) bool {
 	now := s.causeOf(t.pod)
 	if t.cause == unknownCause {
@@ -212,7 +209,7 @@ func patience(code reasons.Code) time.Duration {
 	return soon
 }
 
-// code is the code of explain, without the sentence.
+// code is the code of explain, without the text.
 func (s *Store) code(p *pod) reasons.Code {
 	switch p.state {
 	case unplaced:

@@ -1,19 +1,19 @@
 package store
 
-// cause tells reasons of one code apart: by queue and type, not by how much is
-// used at the moment.
+// cause distinguishes reasons of the same code by queue and type, but not by current
+// amounts.
 type cause uint64
 
-// unknownCause is that of a reason that an earlier process told.
+// unknownCause is the cause of a reason reported by an earlier process.
 const unknownCause cause = 0
 
-// noWords is where the hash begins; it is FNV-1a.
+// noWords is the start value of the hash, which is FNV-1a.
 const noWords cause = 14695981039346656037
 
 func (c cause) with(b byte) cause { return max((c^cause(b))*1099511628211, unknownCause+1) }
 
-// causeOf is the cause of what explain says of the pod. A verdict is taken as it
-// was when the pod was last judged: that it is judged again is not our business.
+// causeOf is the cause of the reason that explain returns for the pod. It uses the last
+// verdict and does not check quotas again.
 func (s *Store) causeOf(p *pod) cause {
 	switch p.state {
 	case unplaced:
@@ -22,7 +22,7 @@ func (s *Store) causeOf(p *pod) cause {
 		}
 		return causeOfSentence(p.reason.Text)
 	case waiting:
-		if p.heldByTwin() { // it has no group, and nothing is told of it
+		if p.heldByTwin() { // it has no group in the order, and no report
 			return causeOfSentence("")
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
@@ -32,7 +32,7 @@ func (s *Store) causeOf(p *pod) cause {
 	return causeOfSentence("")
 }
 
-// causeOfSentence takes every letter as it is.
+// causeOfSentence hashes the whole text.
 func causeOfSentence(text string) cause {
 	sum := noWords
 	for i := range len(text) {
@@ -41,9 +41,9 @@ func causeOfSentence(text string) cause {
 	return sum
 }
 
-// causeOfVerdict leaves out the words that are amounts, commas, and what is in brackets,
-// which says what the amounts contain. Digits in a name count: a word that is an
-// amount begins with one.
+// causeOfVerdict skips words that are amounts, commas, and text in brackets, which lists
+// what the amounts contain. Digits in a name count, because only a word that begins with
+// a digit is an amount.
 func causeOfVerdict(text string) cause {
 	sum := noWords
 	begins, amount, brackets := true, false, 0

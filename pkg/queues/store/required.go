@@ -15,40 +15,40 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// The way of a pod that can run on one node only, and found no room there:
+// The states of a pod that can run on one node only and found no room there:
 //
 //	          Settle: it would fit without others      deadline, or its node changed
-//	refused ─────────────────────► held, nobody goes ──────────────────────► let through
+//	refused ─────────────────────► held, no victims ───────────────────────► let through
 //	  ▲  │                           │                                         │ Settle
 //	  │  │ its node changed          │ Settle: victims                         ▼
 //	  │  └──► let through            └────────────► held, victims leave ◄── victims
-//	  │                                                 │     Commit says no: nobody goes, held
-//	  └──── it would not fit even so,                   ▼
+//	  │                                                 │     Commit fails: held, no victims
+//	  └──── it would still not fit,                     ▼
 //	        or over a max: the hold ends             room: let through, bound: the hold ends
 //
-// Its hold begins before anybody is chosen, and lasts while plans come and go:
-// nobody else is to get the room in between. A plan is made anew whenever a cycle
-// of it fails, on the state of then, in which who was chosen counts as leaving.
+// Its hold begins before any victim is chosen, and lasts while plans change, so that no
+// other pod gets the room in between. A new plan is made whenever a cycle of the pod
+// fails, on the current state, in which chosen victims count as leaving.
 //
-// Such a pod is planned for at once and whatever its queue is guaranteed, so it is
-// not among those of asking.go. One that is of no queue ([Pod.Peer]) has a record
-// like this and is parked, or cooling where it has a deadline; there is no gate
-// for it: to let it through is to activate it.
+// Such a pod is planned for at once and regardless of its queue's guarantee, so it is not
+// in the preemption queue (asking.go). A pod of no queue ([Pod.Peer]) has a record like
+// this and is parked, or cooling if it has a deadline. It has no gate: it is let through
+// by activating it.
 
-// RequiredAttempt is what a decision for a pod that requires a node is made on. It
-// does not change any more.
+// RequiredAttempt is the input of a decision for a pod that requires a node. Immutable.
 type RequiredAttempt struct {
 	Node *required.Node
-	// Before are the pods that are served before the asker, in the order of Node.Before.
+	// Before are the pods that are served before the preemptor, in the order of
+	// Node.Before.
 	Before []Ref
 	Ask    *required.Ask
-	// Params lack the filters.
+	// Params does not have the filters.
 	Params required.Params
 }
 
-// AttemptRequired answers whether a decision may be made for a pod of a DaemonSet
-// that its node did not take, or that a quota refused, and on what; else why not.
-// InPermit as in [Store.Attempt].
+// AttemptRequired returns the input of a decision for a DaemonSet pod that its node did
+// not take or that a quota refused, or the reason why no decision may be made. inPermit
+// is as in [Store.Attempt].
 func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Time) (*RequiredAttempt, reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -79,7 +79,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	return s.requirement(p, now), reasons.Reason{}
 }
 
-// mayRequire is the gates before a decision.
+// mayRequire runs the checks before a decision.
 func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 	n := s.nodes[p.RequiredNode]
 	if _, why := s.unusable(p.RequiredNode); !why.None() {
@@ -106,7 +106,7 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// requirement is what a decision for a pod is made on.
+// requirement returns the input of a decision for a pod.
 func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.nodes[p.RequiredNode]
 	node, before := s.requiredView(n, p)
@@ -114,11 +114,12 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	if h, ok := s.holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
-	node.Types = s.scenery.types // amounts may have added to them
+	node.Types = s.scenery.types // amounts may have added types
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 }
 
-// requiredView is a node as a decision for an asker sees it, and who is before it.
+// requiredView returns a node as a decision for a preemptor sees it, and the pods that
+// are before the preemptor.
 func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 	view := &required.Node{Name: n.name, Allocatable: s.scenery.amounts(n.allocatable)}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
@@ -141,8 +142,8 @@ func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 	return view, before
 }
 
-// holdersBefore are the holders of a pod's required node that are served before
-// it and are not placed yet, in order, whether it holds the node by now or not.
+// holdersBefore returns the holders of a pod's required node that are served before it
+// and are not placed yet, in order. The pod itself may hold the node or not.
 func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
 	var out []reservations.Hold
@@ -157,8 +158,8 @@ func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 	return out
 }
 
-// overMax is the path of the queue whose max an asker would exceed, with all that
-// is arriving and without what leaves; empty for none. Root is none (LAWS, words).
+// overMax is the path of the queue whose max a preemptor would exceed, with all arriving
+// and without leaving pods; empty for none. Root has no max here (LAWS, words).
 func (s *Store) overMax(p *pod) string {
 	if p.app == nil {
 		return ""
@@ -171,11 +172,11 @@ func (s *Store) overMax(p *pod) string {
 	return ""
 }
 
-// awaitNode has an asker looked at again when its node changes.
+// awaitNode registers a preemptor for a check when its node changes.
 func (s *Store) awaitNode(p *pod, n *node) {
 	s.leaveNode(p)
 	if n == nil {
-		return // the scheduler brings the pod back when there is such a node
+		return // the scheduler brings the pod back when the node comes
 	}
 	if n.askers == nil {
 		n.askers = map[types.UID]*pod{}
@@ -184,7 +185,7 @@ func (s *Store) awaitNode(p *pod, n *node) {
 	p.asks.awaits = n
 }
 
-// leaveNode ends that.
+// leaveNode ends the registration of awaitNode.
 func (s *Store) leaveNode(p *pod) {
 	if n := p.asks.awaits; n != nil {
 		p.asks.awaits = nil
@@ -193,7 +194,7 @@ func (s *Store) leaveNode(p *pod) {
 	}
 }
 
-// rouse lets askers through whose node changed, at most once a second.
+// rouse lets preemptors through whose node changed, at most once a second.
 func (s *Store) rouse(now time.Time) {
 	for _, n := range s.roused {
 		n.roused = false
@@ -208,7 +209,7 @@ func sortedByUID(pods map[types.UID]*pod) []*pod {
 	return slices.SortedFunc(maps.Values(pods), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 }
 
-// rest lets a pod that is parked, or cools for longer, come back at a time.
+// rest makes a pod come back at a time if it is parked, or cooling with a later deadline.
 func (s *Store) rest(p *pod, until time.Time) {
 	switch {
 	case p.state == parked:
@@ -218,9 +219,9 @@ func (s *Store) rest(p *pod, until time.Time) {
 	}
 }
 
-// supersede ends the ordinary holds of a node whose askers do not fit there any
-// more, for the sake of a pod that can run there only. Who was to go for one of
-// them may stay, and then another may not fit either.
+// supersede ends the ordinary holds of a node whose preemptors no longer fit there
+// because of a pod that can run only there. It repeats after each one: the victims of an
+// ended hold may stay, and then another preemptor may not fit either.
 func (s *Store) supersede(n *node, now time.Time) {
 	for again := true; again; {
 		again = false
@@ -237,7 +238,7 @@ func (s *Store) supersede(n *node, now time.Time) {
 	}
 }
 
-// requiredReason is why an asker that holds the only node it can run on waits.
+// requiredReason is why a preemptor that holds the only node it can run on waits.
 func requiredReason(d *required.Decision) reasons.Reason {
 	switch {
 	case d.Outcome == victims.Preempt:
@@ -250,7 +251,7 @@ func requiredReason(d *required.Decision) reasons.Reason {
 		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
 }
 
-// declinedReason is why the only node an asker can run on is not held for it.
+// declinedReason is why a preemptor's only node is not held for it.
 func (s *Store) declinedReason(p *pod, d *required.Decision) reasons.Reason {
 	switch d.Stopped {
 	case required.RuleMax:

@@ -14,9 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// commitRequired judges again what is left of a decision for an asker. If it does
-// not hold any more, nobody goes, and the node stays held: another decision is
-// made at once.
+// commitRequired checks again what is left of a decision. If it does not hold any more,
+// no victim is deleted, the node stays held, and another decision is made at once.
 func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]Victim, reasons.Reason) {
 	left := s.left(h)
 	err := s.rejudgeRequired(p, left, now)
@@ -40,9 +39,9 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	return out, reasons.Reason{}
 }
 
-// CallOff tells that nobody went for an asker that requires its node, for a pod
-// that was to go cannot right now: it is being bound. The node stays held, and
-// another decision is made a second after the last one.
+// CallOff says that no victim was deleted for a preemptor that requires its node, because
+// a victim is being bound and cannot be deleted now. The node stays held, and another
+// decision is made a second after the last one.
 func (s *Store) CallOff(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -55,7 +54,7 @@ func (s *Store) CallOff(asker types.UID, why reasons.Reason, now time.Time) {
 	}
 }
 
-// callOff lets those stay who were to go and were not deleted.
+// callOff keeps the chosen victims that were not deleted.
 func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time) {
 	var chosen []types.UID
 	for _, uid := range h.Chosen {
@@ -68,8 +67,8 @@ func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time
 	s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
 }
 
-// rejudgeRequired asks the rules about what is left of a decision, as if nothing
-// of it had been decided yet.
+// rejudgeRequired checks the rules for what is left of a decision, on a state without the
+// decision.
 func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 	if len(left) == 0 {
 		return nil
@@ -90,8 +89,8 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 	return err
 }
 
-// remaining is what is left of a decision. After a restart it is not known why
-// each was chosen: if there is room by amounts, then for what filters say.
+// remaining is what is left of a decision. After a restart the reason for each victim is
+// not known: if there is room by amounts, it is taken to be the filters.
 func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Decision {
 	d := required.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: victims.Preempt}
 	known := p.asks.required
@@ -106,7 +105,7 @@ func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Deci
 	for _, v := range left {
 		at := slices.IndexFunc(a.Node.Pods, func(n required.Pod) bool { return n.UID == string(v.UID) })
 		if at < 0 {
-			continue // then it is on no node, and there is no need of it
+			continue // it is on no node, so it is not needed
 		}
 		victim := required.Victim{Pod: &a.Node.Pods[at], Class: required.Foreign, ForRoom: !byFilters}
 		if known != nil {
@@ -121,8 +120,8 @@ func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Deci
 	return d
 }
 
-// requiredFree is what will be free for an asker on its node once those who leave
-// are gone and those before it are placed.
+// requiredFree is what will be free for a preemptor on its node once leaving pods are
+// gone and the holders before it are placed.
 func (s *Store) requiredFree(p *pod) resources.Vector {
 	n := s.nodes[p.RequiredNode]
 	free := n.room()
@@ -137,7 +136,7 @@ func (s *Store) requiredFree(p *pod) resources.Vector {
 	return free
 }
 
-// noteRequired is what people are told on a victim.
+// noteRequired is the message that a victim gets.
 func (s *Store) noteRequired(asker, v *pod, h *reservations.Hold) string {
 	if d := asker.asks.required; d != nil {
 		for i := range d.Victims {

@@ -12,9 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// Settle puts a decision for a pod that requires a node into force. It tells
-// whether the node is held for it from now on, and what people are told. If not,
-// its cycle is still to be ended, by [Store.Failed] or [Store.Refused].
+// Settle applies a decision for a pod that requires a node. It returns whether the node
+// is now held for it, and the reason given to users. If not, the pod's cycle must still
+// be ended, by [Store.Failed] or [Store.Refused].
 func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -49,7 +49,7 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 		kind = StepHeld
 	}
 	s.enterStep(p, Step{Kind: kind, Required: d, Reason: why}, now)
-	if asDecided { // what changed since is what was done here
+	if asDecided { // the only changes since are those of this call
 		p.asks.sawNode = n.generation
 	}
 	if held || p.Foreign {
@@ -58,28 +58,29 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 	return held, why
 }
 
-// decline: the node is not held, or not any more.
+// decline: the node is not held, or no longer.
 func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Reason {
 	n := s.nodes[d.Node]
 	why := s.declinedReason(p, d)
-	silent := d.Stopped == victims.RuleExtender // nothing is known of the node then
+	silent := d.Stopped == victims.RuleExtender // the decision says nothing about the node
 	if !silent {
 		s.endHold(p, reservations.GivenUp, why, now)
 	}
 	p.asks.refused = why
 	s.awaitNode(p, n)
-	if silent { // no event tells that it answers again
+	if silent { // no event reports that the extender answers again
 		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
 		if p.Foreign {
 			s.rest(p, p.asks.retryAt)
 		}
 	}
-	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // filters may think otherwise at any time, amounts do not
+	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // the filters' answer may change without an event of the node, amounts do not
 	return why
 }
 
-// awaitItsOwn refuses to hold a node for a pod that waits there for pods of its own only:
-// their owner decides how long they stay, and would keep the node from all others so long.
+// awaitItsOwn refuses to hold a node for a pod that waits only for pods of its own there.
+// Their owner decides how long they stay, and a hold would keep the node from all others
+// for that time.
 func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
 	why := reasons.New(reasons.WaitingForRoom,
 		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.name)
@@ -89,8 +90,8 @@ func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
 	return why
 }
 
-// holdRequired holds the node for an asker, or goes on to, and has those go that
-// were chosen.
+// holdRequired holds the node for a preemptor, or keeps holding it, and marks the
+// victims.
 func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := requiredReason(d), time.Time{}
 	h := reservations.Hold{Patient: d.Stopped != "", Decision: s.decide(p, now)}
@@ -128,20 +129,20 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	if h, _ := s.holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
-		why = makingRoom(&h) // those who were chosen before are on their way
+		why = makingRoom(&h) // earlier victims are still leaving
 	}
 	p.reason, p.asks.called = why, false
 	s.wait(p, d, again, now)
 	return true, why
 }
 
-// decide names a decision for a pod, unlike those before it.
+// decide returns a new ID for a decision.
 func (s *Store) decide(p *pod, now time.Time) string {
 	p.asks.decidedAt = latest(now, p.asks.decidedAt.Add(1))
 	return DecisionID(p.UID, p.asks.decidedAt)
 }
 
-// stillOn returns the victims of a decision if they are as they were.
+// stillOn returns the victims of a decision if none of them is gone or leaving.
 func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
@@ -154,7 +155,7 @@ func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
 	return chosen, reasons.Reason{}
 }
 
-// claimRequired begins the hold of an asker, or adds to those who go for it.
+// claimRequired begins the hold of a preemptor, or adds victims to it.
 func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
 	old, held := s.holds.Of(p.UID)
 	switch {
@@ -167,7 +168,7 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 	case len(chosen) > 0:
 		for _, uid := range old.Chosen {
 			if v := s.pods[uid]; v != nil && v.on != nil && v.chosenBy == p.UID {
-				chosen = append(chosen, uid) // it goes still, the new ones beside it
+				chosen = append(chosen, uid) // it still leaves, in addition to the new ones
 			}
 		}
 		h.Chosen = chosen
@@ -193,21 +194,22 @@ func sameUIDs(a, b []types.UID) bool {
 	return slices.Equal(a, b)
 }
 
-// tell has written what became of the hold of an asker.
+// tell queues a write of the current hold of a preemptor.
 func (s *Store) tell(p *pod, kind WorkKind, d *required.Decision, now time.Time) {
 	h, _ := s.holds.Of(p.UID)
 	p.asks.toldAt = now
 	s.toWrite(Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
 }
 
-// repeat tells people again that nobody goes, at most every retry interval (D8).
+// repeat reports again that no victim can be chosen, at most once per retry interval
+// (D8).
 func (s *Store) repeat(p *pod, d *required.Decision, now time.Time) {
 	if d.Stopped == required.RuleNoVictims && !now.Before(p.asks.toldAt.Add(s.preemption.RetryInterval)) {
 		s.tell(p, WorkTell, d, now)
 	}
 }
 
-// park takes an asker that holds a node out of its cycle.
+// park takes a preemptor with a hold out of its cycle.
 func (s *Store) park(p *pod) {
 	if p.state == parked {
 		return
@@ -217,8 +219,8 @@ func (s *Store) park(p *pod) {
 	s.enter(p, parked)
 }
 
-// rechoose changes who goes for the hold of an asker. Who does not any more, and
-// was not deleted, stays.
+// rechoose replaces the victims of a hold. Pods that are no longer victims and were not
+// deleted stay.
 func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 	old, _ := s.holds.Of(p.UID)
 	var stay []*pod
@@ -245,7 +247,8 @@ func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 	}
 }
 
-// wait lets an asker that holds its node come back when there is reason to.
+// wait sets when a preemptor that holds its node comes back, if anything but an event of
+// its victims decides that.
 func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
 	h, _ := s.holds.Of(p.UID)
 	switch {
@@ -253,7 +256,7 @@ func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
 		s.rest(p, again)
 	case d.Stopped == required.RuleNoVictims:
 		s.awaitNode(p, s.nodes[h.Node])
-	case h.Clear() && !s.behind(p, &h): // the scheduler has not heard of all yet
+	case h.Clear() && !s.behind(p, &h): // the scheduler does not know yet that all are gone
 		if p.asks.missed++; p.asks.missed == missesAtOnce {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
 		}
@@ -265,8 +268,8 @@ func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
 	}
 }
 
-// recheckNode lets an asker through soon whose node changed since the decision
-// was begun that it waits by.
+// recheckNode lets a preemptor through soon if its awaited node changed since its
+// decision began.
 func (s *Store) recheckNode(p *pod) {
 	if n := p.asks.awaits; n != nil && n.generation != p.asks.sawNode {
 		s.rest(p, p.asks.triedAt.Add(atMostEvery))

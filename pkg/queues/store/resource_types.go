@@ -14,23 +14,25 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// resourceTypes are the types of resources that count: those that a node offers, that a
-// queue, a limit or a namespace names, and the usual ones. Pods can name any type, so the
-// others are in no books and no plan; [Pod.Uncounted] has what a pod requests of them.
+// resourceTypes are the resource types that count: those that a node offers, that a
+// queue, a limit or a namespace names, and the usual ones. Pods can name any type, so all
+// other types are not charged and not in plans; [Pod.Uncounted] has a pod's request of
+// them.
 //
 //	a pod names a type ─► not counted ──────────────────────► counted
 //	                         a node comes that offers it, or      (as long as the
 //	                         a quota that names it                 process runs)
 //
-// A type that counts does so as long as the process runs: a node that goes and comes
-// again changes nothing, and there are no more types than nodes and administrators named.
+// A type that counts does so as long as the process runs. So a node that goes and comes
+// back changes nothing, and the number of types is bounded by what nodes and
+// administrators named.
 type resourceTypes struct {
 	counted map[string]struct{}
-	// partly are the pods that request types that do not count.
+	// partly has the pods that request types that do not count.
 	partly map[types.UID]*pod
 }
 
-// mostTypes is how many types a pod may request beside pods.
+// mostTypes is how many types a pod may request, in addition to pods.
 const mostTypes = 64
 
 func newResourceTypes() resourceTypes {
@@ -46,7 +48,7 @@ func (t *resourceTypes) counts(name string) bool {
 	return counted
 }
 
-// split takes out of the request of a pod what does not count.
+// split moves the types that do not count from Request to Uncounted.
 func (t *resourceTypes) split(p *Pod) {
 	full := p.Request.Add(p.Uncounted)
 	p.Request, p.Uncounted = full, resources.Vector{}
@@ -58,8 +60,7 @@ func (t *resourceTypes) split(p *Pod) {
 	}
 }
 
-// add lets types count. It returns the pods whose request has more parts that count, in
-// the order of their UIDs.
+// add makes types count. It returns the pods that request any of the new types, by UID.
 func (t *resourceTypes) add(names func(yield func(string) bool)) []*pod {
 	grown := false
 	for name := range names {
@@ -83,7 +84,7 @@ func (t *resourceTypes) add(names func(yield func(string) bool)) []*pod {
 	return out
 }
 
-// note follows what an event says of a pod.
+// note updates partly after an event.
 func (t *resourceTypes) note(p *pod) {
 	if p.Uncounted.IsZero() {
 		delete(t.partly, p.UID)
@@ -92,7 +93,7 @@ func (t *resourceTypes) note(p *pod) {
 	}
 }
 
-// forget is for a pod that is gone.
+// forget removes a pod that is gone.
 func (t *resourceTypes) forget(p *pod) { delete(t.partly, p.UID) }
 
 // check verifies that requests have types that count and no others.
@@ -130,7 +131,7 @@ func (t *resourceTypes) checkRequest(p *pod) error {
 	return nil
 }
 
-// typesOf yields the types that a configuration names.
+// typesOf yields the types named by a configuration.
 func typesOf(spec *config.Spec) func(yield func(string) bool) {
 	return func(yield func(string) bool) { typesOfQueue(spec.Root, yield) }
 }
@@ -149,7 +150,7 @@ func typesOfQueue(q *config.Queue, yield func(string) bool) bool {
 	return ok
 }
 
-// yieldNames yields the types that a guarantee or a max names.
+// yieldNames yields the types named by a guarantee or a max.
 func yieldNames(g resources.Guarantee, m resources.Limit, yield func(string) bool) bool {
 	for name := range g.All() {
 		if !yield(name) {
@@ -164,7 +165,7 @@ func yieldNames(g resources.Guarantee, m resources.Limit, yield func(string) boo
 	return true
 }
 
-// typesOfQuota yields the types that the annotations of a namespace name.
+// typesOfQuota yields the types named by the annotations of a namespace.
 func typesOfQuota(q *queues.NamespaceQuota) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		if q != nil {
@@ -184,15 +185,15 @@ func typesIn(v resources.Vector) func(yield func(string) bool) {
 	}
 }
 
-// countTypes lets types count from now on, for all pods.
+// countTypes makes types count from now on, for all pods.
 func (s *Store) countTypes(names func(yield func(string) bool), now time.Time) {
 	for _, p := range s.resourceTypes.add(names) {
 		s.splitAgain(p, now)
 	}
 }
 
-// splitAgain charges a pod for types that count by now. It is as if an event said that it
-// requests them, too.
+// splitAgain charges a pod for types that have begun to count, as if an event had added
+// them to its request.
 func (s *Store) splitAgain(p *pod, now time.Time) {
 	if late := p.late; late != nil {
 		event := *late
@@ -208,10 +209,10 @@ func (s *Store) splitAgain(p *pod, now time.Time) {
 	said := event
 	event.Node, event.Deleting = p.Node, p.Deleting
 	s.resize(p, &event, now)
-	p.Pod = &said // it may be assumed, which no event says
+	p.Pod = &said // without the assumed node, which no event has
 }
 
-// tooManyTypes says that a pod requests too many types; none if it does not.
+// tooManyTypes returns an error reason if a pod requests too many types; none otherwise.
 func tooManyTypes(p *Pod) reasons.Reason {
 	if n := p.Request.Len() + p.Uncounted.Len() - 1; n > mostTypes {
 		return reasons.New(reasons.TooManyResourceTypes, "the pod requests %d types of resources, and at most %d are allowed", n, mostTypes)
@@ -219,8 +220,8 @@ func tooManyTypes(p *Pod) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// notOffered says that a pod requests something that no node offers; none if it does not.
-// It is not looked for: with one type that is missing everywhere the pod can run nowhere.
+// notOffered returns a reason if a pod requests a type that no node offers; none
+// otherwise. Such a pod gets no plan, because it cannot run on any node.
 func notOffered(p *Pod) reasons.Reason {
 	for name := range p.Uncounted.All() {
 		return reasons.New(reasons.PreemptionRefused, "no node offers %s, so no pod that goes makes room for this one", name)

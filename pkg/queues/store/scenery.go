@@ -11,17 +11,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// scenery is what plans are made on, kept from one plan to the next: a node is
-// looked at again only when something on it changed.
+// scenery is the planning snapshot, kept from one plan to the next: a node is rebuilt
+// only if it changed.
 type scenery struct {
 	types  []string
 	typeOf map[string]int
-	// nodes are sorted by name; never changed once a plan has them.
+	// nodes are sorted by name; immutable once a plan has them.
 	nodes []*victims.Node
 }
 
-// amounts are a vector in the types of the scenery; types it does not know are
-// added to it.
+// amounts converts a vector to the types of the snapshot, adding unknown types.
 func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 	out := make(victims.Amounts, 0, len(w.types))
 	for name, amount := range v.All() {
@@ -32,7 +31,7 @@ func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 			}
 			t = len(w.types)
 			w.typeOf[name] = t
-			w.types = append(w.types, name) // plans have the list as it was: nothing they see is written
+			w.types = append(w.types, name) // append only: plans keep their own length of the list
 		}
 		for len(out) <= t {
 			out = append(out, 0)
@@ -42,7 +41,7 @@ func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 	return out
 }
 
-// planningWorld returns the world as it is, for plans made without the lock.
+// planningWorld returns the current planning snapshot, for plans made without the lock.
 func (s *Store) planningWorld() *victims.World {
 	s.renew()
 	return &victims.World{
@@ -51,12 +50,12 @@ func (s *Store) planningWorld() *victims.World {
 	}
 }
 
-// renew looks again at what changed.
+// renew rebuilds the nodes that changed.
 func (s *Store) renew() {
 	if len(s.stale) == 0 {
 		return
 	}
-	// In order, for the first node that has a type decides where the type is.
+	// In the order of names, because the first node with a type decides the type's index.
 	slices.SortFunc(s.stale, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	nodes := slices.Clone(s.scenery.nodes)
 	for _, n := range s.stale {
@@ -77,7 +76,7 @@ func (s *Store) renew() {
 	s.scenery.nodes = nodes
 }
 
-// viewOf is a node as a plan for an asker sees it.
+// viewOf returns a node as a plan for a preemptor sees it.
 func (s *Store) viewOf(n *node, asker types.UID) *victims.Node {
 	pods := make([]*victims.Pod, 0, len(n.pods))
 	for _, p := range n.sortedPods() {
@@ -98,7 +97,7 @@ func (s *Store) podView(p *pod) *victims.Pod {
 	return v
 }
 
-// askOf is a pending pod as plans see it.
+// askOf returns a pending pod as plans see it.
 func (s *Store) askOf(p *pod) *victims.Ask {
 	ask := &victims.Ask{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,

@@ -9,14 +9,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// A pod whose plan was refused watches the queues and nodes that the refusal
-// named: a change there may help it before the retry interval is over (P2). Queues
-// change with every pod that starts or ends, and thousands of pods may watch one,
-// so the changes of a second are looked at together.
+// A pod whose plan was refused watches the queues and nodes that the refusal named,
+// because a change there may help it before the retry interval ends (P2). Queues change
+// with every pod that starts or ends, and thousands of pods may watch one, so the changes
+// of one second are processed together.
 
-// named is a queue, or a node, that a refusal named.
+// named is a queue or node named by a refusal.
 type named struct {
-	queue queues.ID // NoQueue for a node
+	queue queues.ID // queues.NoQueue for a node
 	node  string
 }
 
@@ -24,7 +24,7 @@ func (a named) compare(b named) int {
 	return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.node, b.node))
 }
 
-// watch has a pod looked at when one of these changes.
+// watch schedules a check of a pod when one of these changes.
 func (s *Store) watch(p *pod, what []named) {
 	s.unwatch(p)
 	for _, x := range what {
@@ -46,8 +46,8 @@ func (s *Store) unwatch(p *pod) {
 	p.asks.watches = nil
 }
 
-// stirQueues notes that the queues of a leaf changed, if plans see a difference:
-// pods that merely wait are none, or an asker would be helped by its own cycles.
+// stirQueues notes that the queues of a leaf changed for plans. Changes of pending pods
+// do not count; otherwise a preemptor's own cycles would trigger its checks.
 func (s *Store) stirQueues(leaf queues.ID, c *charge) {
 	if len(s.asking.watching) == 0 && s.asking.during == nil || c.allocated.IsZero() && c.leaving.IsZero() && c.arriving.IsZero() {
 		return
@@ -57,7 +57,7 @@ func (s *Store) stirQueues(leaf queues.ID, c *charge) {
 	}
 }
 
-// stirNode notes that plans see a node differently.
+// stirNode notes that a node changed for plans.
 func (s *Store) stirNode(name string) { s.stir(named{queue: queues.NoQueue, node: name}) }
 
 func (s *Store) stir(what named) {
@@ -69,8 +69,8 @@ func (s *Store) stir(what named) {
 	}
 }
 
-// stirMissed ends a plan that was refused: what it named and what changed while it
-// was made is a change that the pod has not seen.
+// stirMissed ends a refused plan: a watched queue or node that changed while the plan was
+// made is a change that the plan has not seen.
 func (s *Store) stirMissed(p *pod) {
 	for _, x := range p.asks.watches {
 		if _, changed := s.asking.during[x]; changed {
@@ -80,7 +80,7 @@ func (s *Store) stirMissed(p *pod) {
 	s.asking.during = nil
 }
 
-// stirredDue is when what changed is looked at; zero for never.
+// stirredDue is when changes are processed; zero for never.
 func (s *Store) stirredDue() time.Time {
 	if len(s.asking.stirred) == 0 {
 		return time.Time{}
@@ -88,9 +88,8 @@ func (s *Store) stirredDue() time.Time {
 	return s.asking.settled.Add(atMostEvery)
 }
 
-// settleStirred brings forward the next plan of pods whose refusal named something
-// that changed, to a second after the last one. Those that law 4 stops go on
-// watching.
+// settleStirred brings the next plan of a watching pod forward, to a second after its
+// last one. Pods that law 4 stops keep watching.
 func (s *Store) settleStirred(now time.Time) {
 	if due := s.stirredDue(); due.IsZero() || due.After(now) {
 		return

@@ -7,13 +7,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// sweep is the nodes that plans for a pod need not look at again: the filters
-// refused them, whichever pods go, and could not be asked about all nodes in one
-// plan. Where they are too many for that, one plan goes on where the last one
-// stopped; when all were looked at, or something changed, it begins anew.
+// sweep has the nodes that further plans for a pod can skip: the filters refused them,
+// whichever pods leave, and one plan could not ask the filters about all nodes. A plan
+// goes on where the last one stopped. After all nodes, or when something changed, the
+// sweep starts again.
 type sweep []string // sorted
 
-// sweeping is the sweep of a pod, which twins share.
+// sweeping returns the sweep of a pod, shared by its equivalence class.
 func (p *pod) sweeping() *sweep {
 	if p.twins != nil {
 		return &p.twins.sweep
@@ -21,7 +21,7 @@ func (p *pod) sweeping() *sweep {
 	return &p.asks.sweep
 }
 
-// rest are the nodes that are left to look at.
+// rest returns the nodes that are left.
 func (w sweep) rest(nodes []*victims.Node) []*victims.Node {
 	if len(w) == 0 {
 		return nodes
@@ -32,7 +32,7 @@ func (w sweep) rest(nodes []*victims.Node) []*victims.Node {
 	})
 }
 
-// goOn notes a refusal, and tells whether there are nodes left to look at.
+// goOn notes the nodes of a refusal, and tells whether nodes are left.
 func (w *sweep) goOn(d *victims.Decision) bool {
 	if !d.More || len(d.Unfit) == 0 {
 		w.end()
@@ -43,5 +43,5 @@ func (w *sweep) goOn(d *victims.Decision) bool {
 	return true
 }
 
-// end begins anew.
+// end starts again.
 func (w *sweep) end() { *w = nil }

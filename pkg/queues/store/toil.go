@@ -5,55 +5,55 @@ import (
 	"time"
 )
 
-// toil bounds what plans cost that come to nothing. A plan looks at every node in
-// the scheduling goroutine, so thousands of pods that ask for what no law lets them
-// have would leave no time for others. Such plans are paid for by the node, from
-// an account that time fills; one that makes room is free.
+// toil bounds the cost of plans that fail. A plan visits every node in the scheduling
+// goroutine, so thousands of preemptors that no law allows to preempt would leave no time
+// for other pods. Failed plans are paid per node, from an account that refills with time;
+// a plan that makes room is free.
 //
-//	        a plan in vain overdraws the account
+//	        a failed plan overdraws the account
 //	fresh ─────────────────────────────────────► tired
 //	  ▲                                            │
 //	  └────────────────────────────────────────────┘
 //	          the account is full again
 //
-// While it is overdrawn nobody is planned for. Until it is full, pods take turns
-// as they became due, a few at a time in the order of asking, and the next few when
-// all of these had theirs: those that are first in that order and always refused do
-// not keep the others waiting.
+// While the account is overdrawn no plan is made. Until it is full, pods take turns by
+// due time: a few at a time, in the order of asking, and the next few after all of these
+// had theirs. So pods that are first in that order and always refused do not block the
+// others.
 //
-// It assumes that time does not go backwards by more than the account holds.
+// Assumption: time does not go back by more than the account holds.
 type toil struct {
-	// perNode is what looking at a node in vain costs; turns is how many pods take
-	// turns at a time.
+	// perNode is the price of a visited node; turns is how many pods take turns at a
+	// time.
 	perNode time.Duration
 	turns   int
-	// paid is the time up to which all is paid for; later than now means overdrawn,
-	// a whole credit ago or earlier means full.
+	// paid is the time up to which the account is used: later than now is overdrawn, a
+	// whole credit before now or earlier is full.
 	paid  time.Time
 	tired bool
 }
 
 const (
-	// perNode is about ten times what a plan takes for a node: a tenth of the time
-	// goes into plans that come to nothing.
+	// perNode is about ten times what a plan takes per node, so a tenth of the time goes
+	// into plans that fail.
 	perNode = 20 * time.Microsecond
 	// credit is what the account holds.
 	credit = time.Second
-	// looksPerCall is how many nodes a plan looks at in the time the filters take for
-	// one.
+	// looksPerCall is how many nodes a plan visits in the time of one filter call for a
+	// node.
 	looksPerCall = 20
-	// fewTurns are enough for the order of asking to have a say.
+	// fewTurns is large enough for the order of asking to matter.
 	fewTurns = 16
 )
 
-// spend pays for a plan that came to nothing, and for what the filters were asked.
+// spend pays for a failed plan and its filter calls.
 func (t *toil) spend(nodes, filterCalls int, now time.Time) {
 	looks := nodes + filterCalls*looksPerCall
 	t.paid = latest(t.paid, now.Add(-credit)).Add(time.Duration(looks) * t.perNode)
 	t.tired = t.tired || t.paid.After(now)
 }
 
-// rest tells what time it is.
+// rest updates tired for the current time.
 func (t *toil) rest(now time.Time) {
 	t.tired = t.tired && t.paid.After(now.Add(-credit))
 }
@@ -66,7 +66,7 @@ func (t *toil) until(now time.Time) time.Time {
 	return latest(now, t.paid)
 }
 
-// room is how many pods may join the order of asking where some are waiting.
+// room is how many pods may join the order of asking, given how many are in it.
 func (t *toil) room(waiting int) int {
 	switch {
 	case !t.tired:

@@ -7,24 +7,23 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// said is what became of the latest plan for a pod of a leaf: refused, or put off
-// because of the pace.
+// said is the result of the latest plan for a pod of a leaf: refused, or delayed by the
+// pace.
 type said struct {
 	code  reasons.Code
-	until time.Time // when it is not news any more
+	until time.Time // when it is out of date
 }
 
-// saidGrace is how much later than it is due the next plan may be made before what was
-// said of the last one is not news any more.
+// saidGrace is how long the result of a plan stays valid after the next plan is due.
 const saidGrace = 2 * time.Second
 
-// say notes what became of a plan for a pod, or of the wish for one. Only some
-// reasons are about all of a queue's pods.
+// say notes the result of a plan for a pod, or why none was made. Only reasons that
+// concern all pods of a queue count.
 func (s *Store) say(p *pod, code reasons.Code, now time.Time) {
 	s.sayUntil(p, code, now.Add(s.preemption.RetryInterval))
 }
 
-// sayUntil does so where the next plan is due at a time.
+// sayUntil is say with the time at which the next plan is due.
 func (s *Store) sayUntil(p *pod, code reasons.Code, next time.Time) {
 	switch code {
 	case reasons.PreemptionRefused, reasons.PreemptionPaced, reasons.HoldGivenUp:
@@ -34,22 +33,22 @@ func (s *Store) sayUntil(p *pod, code reasons.Code, next time.Time) {
 	}
 }
 
-// waitsAtOnce is for how many queues the lock is taken once.
+// waitsAtOnce is the number of queues visited in one hold of the lock.
 const waitsAtOnce = 64
 
-// WaitsFor says of each leaf, which is under a guarantee, what its pods wait for
-// that making room might serve; no reason where there are none. It is one reason
-// for the queue, that of the pods that are nearest to being served:
+// WaitsFor returns, for each leaf (which is below a guarantee), what its pods wait for
+// that preemption could provide; no reason if there are none. It is one reason for the
+// queue, that of the pods that are closest to running:
 //
-//	MakingRoom           a node is held for one
-//	InOrder              it is their turn, or will be: to be scheduled, or planned for
+//	MakingRoom           a node is held for a pod
+//	InOrder              they are next, or will be, to be scheduled or planned for
 //	PreemptionDisabled   the partition has no preemption
-//	PreemptionPaced      plans for others come first, or the round is over
-//	PreemptionRefused    the last plan, within the retry interval, came to nothing
+//	PreemptionPaced      plans for other pods come first, or the round is over
+//	PreemptionRefused    the last plan, within the retry interval, failed
 //	HoldGivenUp          the last plan could not be carried out, or its room was lost
-//	PreemptionDelayed    none has waited for long enough
+//	PreemptionDelayed    no pod has waited long enough
 //
-// The lock is held for a few queues at a time.
+// The lock is held for waitsAtOnce queues at a time.
 func (s *Store) WaitsFor(leaves []*queues.Queue, now time.Time) []reasons.Code {
 	out := make([]reasons.Code, 0, len(leaves))
 	for len(leaves) > 0 {
@@ -64,7 +63,7 @@ func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, leaf := range leaves {
-		q, there := s.draft.Find(leaf.Path) // its ID may be another queue's by now
+		q, there := s.draft.Find(leaf.Path) // its ID may belong to another queue by now
 		if !there {
 			out = append(out, "")
 			continue
@@ -89,7 +88,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	case !q.Arriving.IsZero():
 		return reasons.MakingRoom
 	case stuck == 0 && inOrder == 0:
-		return "" // they are over a quota that nobody else's pods use up
+		return "" // they are over a quota that only their own pods use
 	case stuck == 0, asked:
 		return reasons.InOrder
 	case !s.spec.PreemptionEnabled:

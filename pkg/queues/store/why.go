@@ -9,12 +9,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// whysAtOnce is for how many pods the lock is taken once.
+// whysAtOnce is the number of pods visited in one hold of the lock.
 const whysAtOnce = 64
 
-// Whys says of each pod why it does not run; none where there is no such pending
-// pod. The lock is held for a few pods at a time, so the answers need not be of one
-// moment.
+// Whys returns why each pod does not run; none if there is no such pending pod. The lock
+// is held for a few pods at a time, so the answers may be of different moments.
 func (s *Store) Whys(uids []types.UID) []reasons.Reason {
 	out := make([]reasons.Reason, 0, len(uids))
 	for len(uids) > 0 {
@@ -28,7 +27,7 @@ func (s *Store) Whys(uids []types.UID) []reasons.Reason {
 func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := map[*order.Group]reasons.Reason{} // a quota says the same to all of a group
+	told := map[*order.Group]reasons.Reason{} // a quota verdict is the same for a whole group
 	for _, uid := range uids {
 		p, known := s.pods[uid]
 		if !known || p.Foreign {
@@ -49,7 +48,7 @@ func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 	return out
 }
 
-// failedAt notes when a cycle of a pod came to nothing.
+// failedAt notes a failed cycle of a pod.
 func (s *Store) failedAt(p *pod, now time.Time) {
 	p.failed = &failures{count: p.failed.attempts() + 1, last: now}
 	s.changed(p)

@@ -11,64 +11,64 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// WorkKind says what there is to write about a hold.
+// WorkKind is what to write about a hold.
 type WorkKind uint8
 
 const (
-	// WorkDisrupt is to write the claim on the asker, commit, then let the victims go.
+	// WorkDisrupt: write the claim on the preemptor, commit, then delete the victims.
 	WorkDisrupt WorkKind = iota
-	// WorkRecord is to write the claim again: it is clear since, and the asker is not
-	// bound yet.
+	// WorkRecord: write the claim again, because the hold is clear now and the preemptor
+	// is not bound yet.
 	WorkRecord
-	// WorkRelease is to take the claim back and tell why: the hold has ended.
+	// WorkRelease: remove the claim and report why; the hold has ended.
 	WorkRelease
-	// WorkTell is to tell people why no pod goes for the asker now (D8): again, or with the
-	// Reason, because the room that was made was lost.
+	// WorkTell: report why no victim is deleted for the preemptor now (D8). It is a
+	// repetition, or has a Reason because the room that was made was lost.
 	WorkTell
-	// WorkInquire is to look how the asker ended, which is gone, and to tell KubeletRefused.
+	// WorkInquire: find out how a preemptor that is gone ended, and call KubeletRefused.
 	WorkInquire
 )
 
-// Work is something to write to the cluster about a hold. The store decides, the
+// Work is something to write to the cluster about a hold. The store decides, and the
 // executor writes.
 type Work struct {
-	Ref  // the asker
+	Ref  // the preemptor
 	Kind WorkKind
-	// Hold is the hold as it is, or was when it ended.
+	// Hold is the current hold, or as it was when it ended.
 	Hold reservations.Hold
-	// Decision is what led to the hold; nil where it was taken up after a restart.
+	// Decision is what led to the hold; nil if it was adopted after a restart.
 	Decision *victims.Decision
-	// Required is the same of an asker that requires a node.
+	// Required is the same for a preemptor that requires a node.
 	Required *required.Decision
-	// Ended and Reason say how the hold ended (WorkRelease), Reason why its room was lost
-	// (WorkTell).
+	// Ended and Reason are how the hold ended (WorkRelease); Reason is why its room was
+	// lost (WorkTell).
 	Ended  reservations.End
 	Reason reasons.Reason
 }
 
-// Victim is a pod that is to be deleted for an asker.
+// Victim is a pod to delete for a preemptor.
 type Victim struct {
 	Ref
 	Node string
 	// Queue is the path of its leaf; empty for a pod of no queue.
 	Queue string
-	// Note is what people are told on the victim: the asker, both queues, the laws.
+	// Note is the message that the victim gets: the preemptor, both queues, the laws.
 	Note string
-	// Grace is how long it has to stop.
+	// Grace is its grace period.
 	Grace time.Duration
 }
 
-// work is what there is to write and nobody has taken.
+// work has the items that the executor has not taken yet.
 type work struct {
 	items []Work
 	ready chan struct{}
 }
 
-// Work delivers a value when there is something to take.
+// Work delivers a value when there is work to take.
 func (s *Store) Work() <-chan struct{} { return s.work.ready }
 
-// TakeWork returns what there is to write to the cluster, in the order in which
-// it has to be written, as far as it is about one asker.
+// TakeWork returns what to write to the cluster. Items about the same preemptor must be
+// written in this order.
 func (s *Store) TakeWork() []Work {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,17 +77,17 @@ func (s *Store) TakeWork() []Work {
 	return taken
 }
 
-// toWrite adds to the work, unless another process does it.
+// toWrite adds an item, unless this process is a standby.
 func (s *Store) toWrite(w Work) {
 	if !s.standby {
 		s.work.items = append(s.work.items, w)
 	}
 }
 
-// TakeVacated returns the nodes a hold of which ended since the last call: pods
-// that were turned away may try again. That the asker was bound is no exception:
-// it may have left room, and who is not tried again waits for a hold that is
-// over, and not for the events that would help.
+// TakeVacated returns the nodes where a hold ended since the last call, so pods that were
+// refused them may try again. This includes holds whose preemptor was bound: it may have
+// left room, and a pod that is not retried would wait for a hold that is over and miss
+// the events that would help it.
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,9 +96,9 @@ func (s *Store) TakeVacated() []string {
 	return taken
 }
 
-// KeepsOff returns the asker for which other schedulers are to be kept off a node: the
-// first of its holders for which pods were chosen to go; empty for none. It is false
-// while this process does not lead, and so does not know what is held.
+// KeepsOff returns the preemptor for which other schedulers must be kept off a node: its
+// first holder with chosen victims; empty for none. ready is false while this process
+// does not lead and so does not know the holds.
 func (s *Store) KeepsOff(node string) (asker types.UID, ready bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
