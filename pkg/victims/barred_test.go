@@ -7,8 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// TestBarredNodes: nobody is placed on a barred node, its pods may go all the same
-// where a max is in the way, and it is not asked about where the laws leave no hope.
+// TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still
+// be preempted for a max. Barred is not called for a node if the laws permit no plan
+// there.
 func TestBarredNodes(t *testing.T) {
 	belowMax := func(m *model) {
 		p := m.addQueue(0, "p")
@@ -25,7 +26,7 @@ func TestBarredNodes(t *testing.T) {
 		asked   []string
 	}{
 		{"the fuller node is barred", func(*model) {}, "n", "other", []string{"v2"}, []string{"n", "other"}},
-		{"none is", func(*model) {}, "", "n", []string{"v1"}, []string{"n"}}, // on the other there is nothing better
+		{"none is", func(*model) {}, "", "n", []string{"v1"}, []string{"n"}}, // the other node has nothing better
 		{"a max is in the way", belowMax, "n", "other", []string{"v2"}, []string{"n", "other"}},
 		{"and only pods of the barred node may go", func(m *model) {
 			belowMax(m)

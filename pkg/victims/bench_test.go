@@ -12,17 +12,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// city is a large full cluster: 20 parents with 10 leaves each, of which the
-// asker's, root.q00.l0, is empty and guaranteed some.
+// city is a large full cluster: 20 parents with 10 leaves each. The asker's leaf,
+// root.q00.l0, is empty and has a guarantee.
 type city struct {
 	nodes, podsPerNode int
-	// shapes is how many requests there are; 0 makes every pod different.
+	// shapes is the number of different requests; 0 makes every pod different.
 	shapes int
-	// slack is what each leaf has above its guarantee.
+	// slack is the usage of each leaf above its guarantee.
 	slack int64
-	// want is the asker's request, in cpu and memory alike.
+	// want is the asker's request, the same in cpu and memory.
 	want int64
-	// reached gives the asker's leaf what it is guaranteed.
+	// reached gives the asker's leaf a usage equal to its guarantee.
 	reached bool
 	// max puts the asker's parent over its max.
 	max bool
@@ -144,8 +144,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// TestAllocationsDoNotFollowPods: what a plan allocates grows with queues and
-// victims; of nodes it makes one list, and of pods none.
+// TestAllocationsDoNotFollowPods: the allocations of a plan grow with queues and victims.
+// It makes one list of nodes and none of pods.
 func TestAllocationsDoNotFollowPods(t *testing.T) {
 	for _, c := range []city{
 		{slack: 100_000, want: 4000}, {slack: 100_000, want: 4000, shapes: 8}, {slack: 100_000, want: 20_000},

@@ -24,7 +24,7 @@ type cost struct {
 	uids    []string
 }
 
-// counts are the criteria that count or measure.
+// counts are the criteria that are counts or amounts.
 type counts struct {
 	optedOut, violations, originators int64
 	priority, slow                    int64
@@ -72,8 +72,8 @@ func (o *oracle) best() (choice, bool) {
 	return *best, true
 }
 
-// mayGo returns the pods that may go for the asker to run on a node, and counts
-// what forbids the others.
+// mayGo returns the pods that may be preempted if the asker runs on a node, and counts
+// the rules that forbid the others.
 func (o *oracle) mayGo(node int, s []bool) []int {
 	var may []int
 	here := 0
@@ -94,13 +94,13 @@ func (o *oracle) mayGo(node int, s []bool) []int {
 	return may
 }
 
-// isLarge tells whether a search that stops at the first victim that is large
-// enough alone would stop now.
+// isLarge reports whether the planted bug, a search that stops at the first victim that
+// is large enough alone, would stop now.
 func (o *oracle) isLarge(set uint) bool { return o.wide["large"] && bits.OnesCount(set) == 1 }
 
-// subsets calls f with every subset until it returns false, and with what it
-// frees on the node; o.sums is what it takes. Each differs from the one before by
-// one pod.
+// subsets calls f with every subset, and what it frees on the node, until f returns
+// false. o.sums is what the subset takes. Each subset differs from the one before by one
+// pod.
 func (o *oracle) subsets(node int, of []int, f func(set uint, freed []int64) bool) {
 	o.taken(nil)
 	freed, set := make([]int64, len(o.types)), uint(0)
@@ -155,7 +155,7 @@ func (o *oracle) alone(i int) *alone {
 	return o.prices[i]
 }
 
-// count is the part of a price that counts and measures.
+// count is the part of a price that consists of counts and amounts.
 func (o *oracle) count(node int, set []int, freed []int64) counts {
 	c := counts{priority: -1 << 62, wasteOf: 1, victims: int64(len(set))}
 	for _, i := range set {
@@ -174,7 +174,7 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 	c.violations = o.violations(set)
 	for t := range freed {
 		waste, of := freed[t]-o.lack(node, t), o.nodes[node].allocatable[t]
-		if of == 0 { // more than nothing counts as all
+		if of == 0 { // more than nothing is the whole
 			waste, of = min(waste, 1), 1
 		}
 		if waste*c.wasteOf > c.waste*of {
@@ -184,8 +184,8 @@ func (o *oracle) count(node int, set []int, freed []int64) counts {
 	return c
 }
 
-// violations counts the victims that a budget of theirs allows no more, from the
-// most important victim on: one that several budgets cover counts once.
+// violations counts the victims that one of their budgets no longer allows, from the most
+// important victim on. A victim that several budgets cover counts once.
 func (o *oracle) violations(set []int) int64 {
 	total, once := int64(0), int64(0)
 	for _, i := range set {
@@ -210,13 +210,13 @@ func (o *oracle) violations(set []int) int64 {
 	return once
 }
 
-// moreImportant tells whether a pod is before another in upstream's order.
+// moreImportant reports whether a pod is before another in upstream's order.
 func (o *oracle) moreImportant(i, j int) bool {
 	a, b := o.pods[i], o.pods[j]
 	return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.created, b.created), cmp.Compare(a.uid, b.uid)) < 0
 }
 
-// price is what a plan is compared by.
+// price returns what a plan is compared by.
 func (o *oracle) price(node int, set []int) cost {
 	return o.priced(node, set, o.count(node, set, o.freed(node, set)))
 }
@@ -259,13 +259,13 @@ func (o *oracle) compareCounts(a, b counts) int {
 	})
 }
 
-// criterion is one by which two plans are compared, and what it says.
+// criterion is one by which two plans are compared, and its result.
 type criterion struct {
 	name string
 	by   int
 }
 
-// firstOf returns what the first says that tells plans apart.
+// firstOf returns the result of the first criterion that distinguishes the plans.
 func (o *oracle) firstOf(criteria []criterion) int {
 	for _, c := range criteria {
 		if c.by != 0 && !o.without[c.name] {

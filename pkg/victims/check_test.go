@@ -25,7 +25,7 @@ func real(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victim
 	return w, victims.Plan(w, ask, p), p
 }
 
-// check compares what a planner makes of a model with all second opinions: the
+// check compares the result of a planner for a model with all independent checks: the
 // oracle, Lawful, and the planner itself on the same world in another order.
 func check(m *model, plan planner, seed uint64) error {
 	o := newOracle(m)
@@ -50,8 +50,7 @@ func (o *oracle) check(want choice, found bool, plan planner, seed uint64) error
 	return o.repeat(d, plan, seed)
 }
 
-// checkFits is check where filters have a say, to whom the best plan is not
-// promised.
+// checkFits is check with filters, for which the best plan is not guaranteed.
 func (o *oracle) checkFits(plan planner, seed uint64) error {
 	w, d, p := plan(o.model, nil)
 	if err := fitsCheck(o.model, d); err != nil {
@@ -72,15 +71,15 @@ func (o *oracle) repeat(d victims.Decision, plan planner, seed uint64) error {
 	return nil
 }
 
-// differ shows how two values differ; empty lists are like none.
+// differ shows how two values differ; empty lists equal nil.
 func differ(want, got any) string {
-	if reflect.DeepEqual(want, got) { // which is much faster
+	if reflect.DeepEqual(want, got) { // much faster than differ
 		return ""
 	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 
-// compareWith tells whether a decision is the best plan there is.
+// compareWith reports whether a decision is the best plan.
 func (o *oracle) compareWith(d victims.Decision, want choice, found bool) error {
 	outcome := victims.Refuse
 	switch {
@@ -115,7 +114,7 @@ func uids(d victims.Decision) []string {
 	return out
 }
 
-// facts checks what a decision says about itself, and that no victim is idle.
+// facts checks what a decision says about itself, and that every victim is needed.
 func (o *oracle) facts(d victims.Decision) error {
 	if diff := differ(o.mustReject(d), d.Rejected); diff != "" {
 		return fmt.Errorf("rejected: %s", diff)

@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// closedSystem is a fixed set of pods: some run, some ask, and who is preempted
-// is created again at once and asks.
+// closedSystem is a fixed set of pods. Some run, the others are askers. A preempted pod
+// is created again at once and becomes an asker.
 type closedSystem struct {
 	m        *model
 	planner  planner
@@ -40,8 +40,8 @@ func newClosedSystem(seed uint64, p planner) *closedSystem {
 	return s
 }
 
-// tenants is a tree with all policies, pods whose priorities mostly agree, and
-// nodes that are full of one or two types.
+// tenants has a tree with all policies, pods of mostly equal priority, and nodes on which
+// one or two types are used up.
 func (g *generator) tenants(s *closedSystem) {
 	m := g.m
 	m.types = []string{"vcore", "memory", "pods"}
@@ -67,8 +67,8 @@ func (g *generator) tenants(s *closedSystem) {
 	}
 }
 
-// rivals are a few queues that compete for several types with pods of very
-// different shapes.
+// rivals has a few queues that compete for several types, with pods of very different
+// shapes.
 func (g *generator) rivals(s *closedSystem) {
 	m := g.m
 	m.types = []string{"vcore", "memory", "gpu"}[:g.between(2, 3)]
@@ -102,7 +102,7 @@ func (g *generator) rivals(s *closedSystem) {
 	}
 }
 
-// round lets every asker try once, and tells whether anything changed.
+// round lets every asker try once, and reports whether anything changed.
 func (s *closedSystem) round() bool {
 	changed := false
 	for _, p := range slices.Clone(s.asks) {
@@ -145,7 +145,7 @@ func (s *closedSystem) try(p *mpod) (node int, gone []*mpod) {
 	return slices.IndexFunc(s.m.nodes, func(n *mnode) bool { return n.name == d.Node }), gone
 }
 
-// settle runs rounds until nothing changes, and then some in other orders.
+// settle runs rounds until nothing changes, and then some more in other orders.
 func (s *closedSystem) settle(chance *rand.Rand) error {
 	const many = 300
 	for s.round() {
@@ -163,7 +163,7 @@ func (s *closedSystem) settle(chance *rand.Rand) error {
 	return nil
 }
 
-// TestClosedSystemsSettle shows that preemption ends where nothing else happens.
+// TestClosedSystemsSettle shows that preemption ends if nothing else happens.
 func TestClosedSystemsSettle(t *testing.T) { closedSystems(t, 1000, 1) }
 
 func closedSystems(t *testing.T, systems, first uint64) {
@@ -187,8 +187,8 @@ func closedSystems(t *testing.T, systems, first uint64) {
 	}
 }
 
-// TestClosedSystemsNoticeLoops plants planners without law 2, without law 4, and
-// without the part of law 2 that keeps shortages from growing.
+// TestClosedSystemsNoticeLoops plants planners without law 2, without law 4, and without
+// the part of law 2 that keeps shortages from growing.
 func TestClosedSystemsNoticeLoops(t *testing.T) {
 	for _, bug := range [][]string{{"law 2", "law 2 shortage"}, {"law 4"}} {
 		looped := false
@@ -207,9 +207,9 @@ func TestClosedSystemsNoticeLoops(t *testing.T) {
 	}
 }
 
-// circle is three queues of which each may take from the next, if a queue that
-// is short of a type that is not contested may become shorter of it: cores are
-// contested for one, memory for the second, gpu for the third.
+// circle is three queues, each of which could take from the next if a queue could become
+// shorter of an uncontested type that it already lacks. Cores are contested for the
+// first, memory for the second, gpu for the third.
 func circle(p planner) *closedSystem {
 	m := &model{types: []string{"vcore", "memory", "gpu"}, nodes: []*mnode{{"n", []int64{3, 7, 3}}}}
 	m.addQueue(-1, "root")

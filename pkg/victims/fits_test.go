@@ -12,15 +12,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// filters is a fake of the real filters: the asker passes on a node once some
-// pods are gone from it, such as those that have its port.
+// filters is a fake of the real filters: the asker passes on a node only without some
+// pods, such as those that use its port.
 type filters struct {
 	// away are the pods, by UID, that must not be on the node.
 	away map[string]bool
-	// stay are those without which the asker does not run there (affinity).
+	// stay are the pods without which the asker does not run there (affinity).
 	stay map[string]bool
-	// never and refuses are nodes that the asker never passes on; of the latter
-	// the filters do not say so.
+	// never and refuses are nodes on which the asker never passes. For those of refuses
+	// the filters return Fails instead of Never.
 	never, refuses map[string]bool
 	model          *model
 	calls          int
@@ -50,7 +50,7 @@ func (f *filters) plan(m *model, most int) victims.Decision {
 	return victims.Plan(w, ask, p)
 }
 
-// TestFitsThatPassChangeNothing: the filters are asked once.
+// TestFitsThatPassChangeNothing: the filters are called once.
 func TestFitsThatPassChangeNothing(t *testing.T) {
 	for seed := uint64(1); seed <= 3000; seed++ {
 		m := generate(seed, 8)
@@ -64,14 +64,14 @@ func TestFitsThatPassChangeNothing(t *testing.T) {
 		if f.calls != calls || got.FitsCalls != calls {
 			t.Fatalf("generate(%d, 8): %d calls, said are %d, want %d", seed, f.calls, got.FitsCalls, calls)
 		}
-		want.Rejected, got.Rejected = nil, nil // with filters, fewer nodes may be looked at
+		want.Rejected, got.Rejected = nil, nil // with filters, fewer nodes may be examined
 		if diff := cmp.Diff(essence(want), essence(got)); diff != "" {
 			t.Fatalf("generate(%d, 8): %s\n%s", seed, diff, m)
 		}
 	}
 }
 
-// TestFitsOnRandomWorlds has pods in the way that are not known to the planner.
+// TestFitsOnRandomWorlds has blocking pods that the planner does not know of.
 func TestFitsOnRandomWorlds(t *testing.T) {
 	widened, refused := 0, 0
 	for seed := uint64(1); seed <= 8000; seed++ {
@@ -92,7 +92,8 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 	}
 }
 
-// inTheWay is a random world where some pods, or nodes, do not suit the asker.
+// inTheWay is a random world in which the filters reject the asker beside some pods or on
+// some nodes.
 func inTheWay(seed uint64) (*model, *filters) {
 	m := generate(seed, 8)
 	m.budgets = append(m.budgets, 0)
@@ -108,7 +109,7 @@ func inTheWay(seed uint64) (*model, *filters) {
 	return m, f
 }
 
-// check is fitsCheck, and that the filters were asked as often as is said.
+// check is fitsCheck, and compares the number of filter calls with the reported one.
 func (f *filters) check(m *model, d victims.Decision) error {
 	if d.FitsCalls != f.calls || f.calls > 200 {
 		return fmt.Errorf("%d calls, said are %d", f.calls, d.FitsCalls)
@@ -116,8 +117,8 @@ func (f *filters) check(m *model, d victims.Decision) error {
 	return fitsCheck(m, d)
 }
 
-// TestDeafPlansAreNoticed plants planners that do not hold what is promised where
-// the filters have a say. Each returns false where it does nothing wrong.
+// TestDeafPlansAreNoticed plants planners that violate the guarantees of plans with
+// filters. Each returns false if its bug has no effect.
 func TestDeafPlansAreNoticed(t *testing.T) {
 	for _, c := range []struct {
 		bug, want string
@@ -204,14 +205,14 @@ func (f *filters) swap(m *model, plant func(o *oracle, node int, set []int) ([]i
 	return d, planted
 }
 
-// all are the pods that may go for the asker to run on a node, each alone.
+// all are the pods that may be preempted if the asker runs on a node, each judged alone.
 func (o *oracle) all(node int) []int {
 	s := o.contested(node)
 	return slices.DeleteFunc(upTo(len(o.pods)), func(i int) bool { return o.forbids(i, node, s) != "" })
 }
 
-// fitsCheck judges a decision: it is lawful, makes room, passes the filters,
-// has no idle victim, and exists where all that may go is enough.
+// fitsCheck judges a decision: the plan is lawful, frees enough, passes the filters, and
+// needs each victim. There must be a plan if preempting all permitted pods would suffice.
 func fitsCheck(m *model, d victims.Decision) error {
 	o := newOracle(m)
 	if d.Outcome != victims.Refuse {
@@ -235,7 +236,7 @@ func fitsCheck(m *model, d victims.Decision) error {
 	return nil
 }
 
-// passes tells whether the asker runs on a node once a set is gone.
+// passes reports whether the asker runs on a node without a set of pods.
 func (o *oracle) passes(node int, set []int) bool {
 	var gone []string
 	for _, i := range set {
@@ -246,8 +247,8 @@ func (o *oracle) passes(node int, set []int) bool {
 	return o.room(node, set, o.taken(set)) && o.fits(o.nodes[node].name, gone) == victims.Passes
 }
 
-// crowd is a node with many pods of root.b, of which the given ones are in the
-// way of an asker of root.a; there is room.
+// crowd is a node with many pods of root.b, of which the given ones block an asker of
+// root.a. The asker fits by amounts.
 func crowd(pods int, away ...int) (*model, *filters) {
 	m := pair()
 	m.nodes[0].allocatable[0] = 1000
@@ -274,8 +275,8 @@ func TestFitsPorts(t *testing.T) {
 	}
 }
 
-// TestFitsTooOften: where the filters cannot be asked often enough nobody goes,
-// rather than somebody who need not.
+// TestFitsTooOften: if the limit on filter calls is too low, no pod is preempted, rather
+// than one that is not needed.
 func TestFitsTooOften(t *testing.T) {
 	for most := 1; most <= 60; most++ {
 		m, f := crowd(64, 3, 9, 27, 40, 63)
@@ -292,12 +293,12 @@ func TestFitsTooOften(t *testing.T) {
 	}
 }
 
-// TestFitsAffinity: a pod that the asker wants beside it does not go.
+// TestFitsAffinity: a pod that the asker requires beside it is not preempted.
 func TestFitsAffinity(t *testing.T) {
 	m := pair()
 	f := &filters{stay: map[string]bool{"v1": true}}
 	if d := f.plan(m, 0); d.Outcome != victims.Refuse || d.Stopped != victims.RuleFilters || f.calls != 2 {
-		// v1, the younger, is the plan of arithmetic; without all, the filters fail as well.
+		// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
 		t.Errorf("%s after %d calls", d, f.calls)
 	}
 	f = &filters{stay: map[string]bool{"v0": true}}
@@ -306,8 +307,9 @@ func TestFitsAffinity(t *testing.T) {
 	}
 }
 
-// TestFitsNextNode: a node where the filters refuse whoever goes costs two calls,
-// or one where they say so; the next is taken, and those nodes are named.
+// TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls,
+// or one call if they return Never. The next node is taken, and the rejected nodes are
+// named.
 func TestFitsNextNode(t *testing.T) {
 	m := pair()
 	for _, name := range []string{"a", "b", "c"} {
@@ -340,8 +342,8 @@ func TestFitsNextNode(t *testing.T) {
 	}
 }
 
-// TestFitsManyNodes: however many nodes the filters refuse for good, the plan is
-// the one that there is without these nodes.
+// TestFitsManyNodes: however many nodes the filters reject for good, the plan is the one
+// for the world without these nodes.
 func TestFitsManyNodes(t *testing.T) {
 	late := 0
 	for seed := uint64(1); seed <= 400; seed++ {

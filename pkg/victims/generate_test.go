@@ -9,17 +9,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// generator makes random models whose amounts lie around the lines that the
-// laws draw: free space around zero, guarantees around what is used, max around
-// what the asker would make of it.
+// generator makes random models whose amounts are near the limits of the laws: free
+// amounts near zero, guarantees near the usage, max near the usage with the asker.
 type generator struct {
 	*rand.Rand
 	m *model
 	// pods is the largest number of pods.
 	pods int
-	// crowded makes worlds in which most pods may go, and most are on one node.
+	// crowded makes worlds in which most pods may be preempted, and most are on one node.
 	crowded bool
-	// bounded is a queue above the ask's whose max the asker is to exceed; 0 for none.
+	// bounded is a queue above the ask's whose max the asker should exceed; 0 for none.
 	bounded int
 }
 
@@ -29,8 +28,8 @@ func generate(seed uint64, pods int) *model {
 	return g.generate()
 }
 
-// generateCrowd returns the model of a seed in which many pods may go from one
-// node: all but one at most.
+// generateCrowd returns the model of a seed in which many pods of one node may be
+// preempted: at most all but one.
 func generateCrowd(seed uint64, pods int) *model {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 8)), m: &model{}, pods: pods, crowded: true}
 	return g.generate()
@@ -55,7 +54,7 @@ func (g *generator) generate() *model {
 	return g.m
 }
 
-// whoStartsToo makes pods that start together with the asker: as it is, mostly.
+// whoStartsToo makes pods that start together with the asker, mostly equal to it.
 func (g *generator) whoStartsToo() {
 	for range g.between(1, 4) {
 		mate := mmate{queue: g.m.ask.queue, request: g.m.ask.request}
@@ -73,8 +72,8 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) between(least, most int) int { return least + g.IntN(most-least+1) }
 
-// tree makes up to nine queues below root, four levels deep; the names of
-// siblings are prefixes of each other.
+// tree makes up to nine queues below root, four levels deep. Names of siblings are
+// prefixes of each other.
 func (g *generator) tree() {
 	m := g.m
 	m.addQueue(-1, "root")
@@ -104,7 +103,7 @@ func (g *generator) tree() {
 	}
 }
 
-// leaf chooses a leaf, and again if it is one to avoid.
+// leaf chooses a leaf, and chooses again if it is one to avoid.
 func (g *generator) leaf(avoid int) int {
 	var leaves []int
 	for q := range g.m.queues {
@@ -155,7 +154,7 @@ func (g *generator) whoRuns() {
 		}
 		if g.chance(5) && !g.crowded {
 			p.protection = victims.Protection(g.between(1, 5))
-			p.preempted = p.created%2 == 0 // of those that leave
+			p.preempted = p.created%2 == 0 // applies to leaving pods
 		}
 		p.slow = (i+p.created+len(m.nodes))%4 == 0
 		for b := range m.budgets {
@@ -163,7 +162,7 @@ func (g *generator) whoRuns() {
 				p.budgets = append(p.budgets, b)
 			}
 		}
-		if i > 0 && g.chance(40) { // a sister of an earlier pod
+		if i > 0 && g.chance(40) { // a copy of an earlier pod
 			other := *p
 			*p = *m.pods[g.IntN(i)]
 			if g.chance(50) {
@@ -185,12 +184,12 @@ func (g *generator) whoRuns() {
 		}
 		m.pods = append(m.pods, p)
 	}
-	if last := len(m.pods) - 1; last%9 == 5 && !g.crowded { // the asker's queue deletes a pod of its own
+	if last := len(m.pods) - 1; last%9 == 5 && !g.crowded { // the asker's queue deletes one of its own pods
 		m.pods[last].queue, m.pods[last].protection, m.pods[last].preempted = m.ask.queue, victims.Leaving, false
 	}
 }
 
-// many is how many pods run.
+// many returns the number of running pods.
 func (g *generator) many() int {
 	if g.crowded {
 		return g.pods - min(g.IntN(g.pods), g.IntN(g.pods))
@@ -198,9 +197,9 @@ func (g *generator) many() int {
 	return 1 + max(g.IntN(g.pods), g.IntN(g.pods))
 }
 
-// crowd gives a pod what lets it go.
+// crowd sets what permits the preemption of a pod.
 func (g *generator) crowd(p *mpod) {
-	if len(g.m.pods) == g.pods-1 { // the last is of the asker's queue
+	if len(g.m.pods) == g.pods-1 { // the last pod is of the asker's queue
 		p.queue = g.m.ask.queue
 		return
 	}
@@ -235,8 +234,8 @@ func (g *generator) whoWaits() {
 	}
 }
 
-// room gives each node as much as it needs for what is on it, and a bit; one or
-// two types are tight everywhere.
+// room sets the allocatable of each node to what its pods need plus a little; one or two
+// types are tight everywhere.
 func (g *generator) room() {
 	first, second := g.IntN(len(g.m.types)), g.IntN(len(g.m.types))
 	for n, node := range g.m.nodes {
@@ -253,7 +252,7 @@ func (g *generator) room() {
 	}
 }
 
-// used is what a queue uses and what arrives there.
+// used returns the usage of a queue, with what arrives there.
 func (g *generator) used(q, t int) int64 {
 	sum := int64(0)
 	for _, p := range g.m.pods {

@@ -11,12 +11,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// A queue may be over its max because of many pods on many nodes, of which those
-// that harm least cannot go (law 2). They are too many for sets of pods; but they
-// are of few kinds, and an oracle that counts how many of each kind go is exact.
+// A queue may be over its max because of many pods on many nodes, of which those that
+// harm least may not be preempted (law 2). They are too many for an oracle over sets of
+// pods. But they form few equivalence classes, and an oracle over the number of victims
+// per class is exact.
 
-// kind is what no law and no criterion before creation tells apart, for an asker
-// on a certain node.
+// kind is an equivalence class: pods that no law and no criterion before creation
+// distinguishes, for an asker on a given node.
 type kind struct {
 	queue, app          string
 	request, budgets    string
@@ -26,7 +27,7 @@ type kind struct {
 	onNode              bool
 }
 
-// kinds sorts pods into kinds; of a kind the first is taken first.
+// kinds sorts pods into equivalence classes. The first pod of a class is taken first.
 func (o *oracle) kinds(node int, pods []int) [][]int {
 	byKind := map[kind]int{}
 	var out [][]int
@@ -50,8 +51,8 @@ func (o *oracle) kinds(node int, pods []int) [][]int {
 	return out
 }
 
-// bestOfKinds is best for pods of few kinds. It stops at sets that make room, for
-// no plan has a victim too many.
+// bestOfKinds is best for pods of few kinds. It does not extend sets that free enough,
+// because every victim of a plan is needed.
 func (o *oracle) bestOfKinds() (choice, bool) {
 	var best *choice
 	if o.ask.never {
@@ -83,9 +84,9 @@ func (o *oracle) bestOfKinds() (choice, bool) {
 	return *best, true
 }
 
-// multisets calls f with every choice of how many go of each kind, and with larger
-// ones only where f returns true. Every victim is needed for something of which
-// not all is free without it, so there are no more of them than units are lacking.
+// multisets calls f with every choice of the number of victims of each kind. It extends a
+// choice only if f returns true. Every victim frees a unit that the others leave lacking,
+// so there are at most as many victims as lacking units.
 func (o *oracle) multisets(node int, kinds [][]int, f func(set []int, freed []int64) bool) {
 	need := int64(0)
 	for t := range o.types {
@@ -121,8 +122,8 @@ func (o *oracle) multisets(node int, kinds [][]int, f func(set []int, freed []in
 	grow(0)
 }
 
-// keptPool is the planted bug of a planner that looks at the 32 least harmful pods
-// only, whether these can go together or not.
+// keptPool is the planted bug of a planner that considers only the 32 least harmful pods,
+// whether or not they can be preempted together.
 func (o *oracle) keptPool(pods []int) []int {
 	if !o.wide["pool"] || len(pods) <= 32 {
 		return pods
@@ -138,8 +139,8 @@ func (o *oracle) keptPool(pods []int) []int {
 	return pods[:32]
 }
 
-// sparse makes a world with 20 to 60 pods of few kinds, on 10 to 40 nodes, and an
-// asker whose queue's parent would be over its max.
+// sparse makes a world with 20 to 60 pods of few kinds, on 10 to 40 nodes, and an asker
+// that would exceed the max of the parent of its queue.
 func sparse(seed uint64) *model {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 9)), m: &model{types: []string{"vcore"}}}
 	m := g.m
@@ -169,7 +170,8 @@ func sparse(seed uint64) *model {
 	return m
 }
 
-// alike adds pods of few kinds; most are of the first, which mostly harm least.
+// alike adds pods of few kinds. Most are of the first kind, which mostly does the least
+// harm.
 func (g *generator) alike(amounts func(vcore int) []int64) {
 	m := g.m
 	var kinds []mpod
@@ -193,7 +195,7 @@ func (g *generator) alike(amounts func(vcore int) []int64) {
 	}
 }
 
-// fullNodes leaves room for the asker on few nodes, or on most.
+// fullNodes leaves free capacity for the asker on few nodes, or on most.
 func (g *generator) fullNodes() {
 	lacking := []int{10, 10, 80}[g.IntN(3)]
 	for n, node := range g.m.nodes {
@@ -208,8 +210,7 @@ func (g *generator) fullNodes() {
 	}
 }
 
-// tightQueues gives queues guarantees that leave them little to lose, and their
-// parent a max.
+// tightQueues sets guarantees that let queues lose little, and a max of their parent.
 func (g *generator) tightQueues(parent int) {
 	m := g.m
 	for i, q := range m.queues {
@@ -233,9 +234,9 @@ func (g *generator) tightQueues(parent int) {
 	}
 }
 
-// checkSparse compares what a planner makes of a world of few kinds with the
-// oracle: it finds a plan if there is one, and the best if it says that it weighed
-// all. It returns the best, and tells whether that is the plan.
+// checkSparse compares the result of a planner for a world of few kinds with the oracle.
+// The planner must find a plan if there is one, and the best one if it reports that it
+// was exhaustive. checkSparse returns the best plan and whether it is the planner's.
 func checkSparse(m *model, plan planner, seed uint64) (want choice, best bool, err error) {
 	o := newOracle(m)
 	want, found := o.bestOfKinds()
@@ -256,8 +257,8 @@ func checkSparse(m *model, plan planner, seed uint64) (want choice, best bool, e
 	return want, best, o.repeat(d, plan, seed)
 }
 
-// TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many
-// pods of few kinds.
+// TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of
+// few kinds.
 func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseWorlds(t, 1_500, 1) }
 
 func sparseWorlds(t *testing.T, worlds, first uint64) {
@@ -286,8 +287,8 @@ func sparseWorlds(t *testing.T, worlds, first uint64) {
 	}
 }
 
-// TestSmallPoolsAreNoticed plants a planner that looks at 32 pods and says that it
-// weighed all: it misses plans, or has worse ones.
+// TestSmallPoolsAreNoticed plants a planner that considers 32 pods and reports that it
+// was exhaustive. It misses plans, or has worse ones.
 func TestSmallPoolsAreNoticed(t *testing.T) {
 	noticed := map[string]int{}
 	for seed := uint64(1); seed <= 2000 && min(noticed["outcome is refuse"], noticed["all is said"]) < 5; seed++ {
@@ -316,7 +317,7 @@ func TestSmallPoolsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestOraclesAgree: kinds are no shortcut.
+// TestOraclesAgree: the oracle over kinds gives the same results as the one over sets.
 func TestOraclesAgree(t *testing.T) {
 	for seed := uint64(1); seed <= 3000; seed++ {
 		m := generate(seed, 8)

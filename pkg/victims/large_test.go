@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Where a node has more candidates than are weighed exactly, a plan is still
-// lawful, without idle victims and the same in any order; and there is one where
-// the candidates in order of harm make one.
+// If a node has more candidates than are considered exactly, a plan is still lawful,
+// needs each victim, and is the same in any order. There is a plan if taking the
+// candidates in order of harm yields one.
 
 func TestLargeWorlds(t *testing.T) { largeWorlds(t, 400, 1) }
 
@@ -40,8 +40,8 @@ func largeWorlds(t *testing.T, worlds, first uint64) {
 	}
 }
 
-// largeWorld has up to 60 pods that are all different, so that they are not taken
-// together.
+// largeWorld has up to 60 pods that are all different, so that the search cannot group
+// them.
 func largeWorld(seed uint64) *model {
 	m := generate(seed, 60)
 	for i, p := range m.pods {
@@ -81,7 +81,7 @@ func sound(m *model, plan planner, seed uint64) (victims.Decision, error) {
 	return d, o.repeat(d, plan, seed)
 }
 
-// greedy takes what is lawful, the largest first, until there is room.
+// greedy takes lawful candidates, the largest first, until enough is freed.
 func (o *oracle) greedy(node int) []int {
 	s := o.contested(node)
 	order := upTo(len(o.pods))
@@ -98,12 +98,12 @@ func (o *oracle) greedy(node int) []int {
 	return nil
 }
 
-// TestUnsoundPlansAreNoticed plants planners that do not hold in large worlds what
-// is promised there. Each changes what the real one says, and words it in full.
+// TestUnsoundPlansAreNoticed plants planners that violate the guarantees for large
+// worlds. Each changes the decision of the real one, with all its fields.
 func TestUnsoundPlansAreNoticed(t *testing.T) {
 	for _, c := range []struct {
 		bug, want string
-		// plant returns other victims, nil for a refusal, and false where it cannot.
+		// plant returns other victims, nil for a refusal, and false if it cannot.
 		plant func(o *oracle, node int, set []int) ([]int, bool)
 	}{
 		{"a victim too many", "is not needed", func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, true) }},
@@ -141,8 +141,7 @@ func TestUnsoundPlansAreNoticed(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoticedInLargeWorlds plants a planner that decides otherwise where
-// the order is another one.
+// TestChanceIsNoticedInLargeWorlds plants a planner whose decision depends on the order.
 func TestChanceIsNoticedInLargeWorlds(t *testing.T) {
 	for seed := uint64(1); seed <= 2000; seed++ {
 		planted := false
@@ -164,7 +163,7 @@ func TestChanceIsNoticedInLargeWorlds(t *testing.T) {
 	t.Fatal("no world has several victims")
 }
 
-// chosen are the node and the victims of a decision.
+// chosen returns the node and the victims of a decision.
 func (o *oracle) chosen(d victims.Decision) (node int, set []int) {
 	for _, v := range d.Victims {
 		set = append(set, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
@@ -172,8 +171,8 @@ func (o *oracle) chosen(d victims.Decision) (node int, set []int) {
 	return slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node }), set
 }
 
-// oneMore adds a pod of the node to a set that makes room: one that makes a lawful
-// set of it, or one that a law keeps.
+// oneMore adds a pod of the node to a sufficient set: one with which the set stays
+// lawful, or one that a law protects.
 func (o *oracle) oneMore(node int, set []int, lawful bool) ([]int, bool) {
 	s := o.contested(node)
 	for i, p := range o.pods {
@@ -187,7 +186,7 @@ func (o *oracle) oneMore(node int, set []int, lawful bool) ([]int, bool) {
 	return nil, false
 }
 
-// TestAlikePodsAreWeighedTogether: many pods of few shapes are no large world.
+// TestAlikePodsAreWeighedTogether: many pods of few shapes are searched exactly.
 func TestAlikePodsAreWeighedTogether(t *testing.T) {
 	m, _ := crowd(60)
 	m.nodes[0].allocatable[0] = 120
@@ -204,7 +203,7 @@ func TestAlikePodsAreWeighedTogether(t *testing.T) {
 	}
 }
 
-// TestDegenerateWorlds has what cannot be planned for, and must not panic.
+// TestDegenerateWorlds has worlds for which no plan is possible; Plan must not panic.
 func TestDegenerateWorlds(t *testing.T) {
 	for _, c := range []struct {
 		name    string

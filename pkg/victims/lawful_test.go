@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// verdicts asks Lawful of sets of victims, lawful ones and others, whether a
-// planner would choose them or not, and passes both verdicts on.
+// verdicts calls Lawful for sets of victims, lawful and other ones, whether or not a
+// planner would choose them, and passes the verdicts of oracle and Lawful on.
 func verdicts(worlds uint64, seen func(m *model, o *oracle, node int, set []int, err error)) {
 	for seed := uint64(1); seed <= worlds; seed++ {
 		m := generate(seed, 6)
@@ -47,10 +47,10 @@ func TestLawfulAgreesWithTheLaws(t *testing.T) {
 	}
 }
 
-// TestLawfulNoticesEachLaw breaks one law at a time: sets that would be lawful
-// but for this law must be refused, and the law be named.
+// TestLawfulNoticesEachLaw breaks one law at a time: sets that are lawful except for this
+// law must be rejected with an error that names the law.
 func TestLawfulNoticesEachLaw(t *testing.T) {
-	// Where it is not the law itself that fails without the law, any error will do.
+	// An empty name accepts any error, because another check than the law's own may fail.
 	laws := map[string]string{
 		"law 2": "law 2", "law 2 common": "law 2", "law 2 shortage": "law 2", "law 3": "law 3", "law 4": "law 4", "law 5": "law 5", "law 6": "law 6",
 		"law 7": "law 7", "max": "", "P3": "", "disabled": "disabled", "protection": "never a victim", "never": "Never",
@@ -114,8 +114,8 @@ func TestLawfulOnANewerWorld(t *testing.T) {
 	}
 }
 
-// pair is a full node with two pods of root.b, and an asker of root.a, which is
-// guaranteed 2 and has nothing.
+// pair is a full node with two pods of root.b, and an asker of root.a, which has a
+// guarantee of 2 and uses nothing.
 func pair() *model {
 	m := &model{types: []string{"vcore"}}
 	m.addQueue(-1, "root")

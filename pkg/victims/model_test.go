@@ -13,10 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// A model is a small world written down plainly: who uses what and where.
-// Everything that a planner is told ready-made (usage of queues, free space of
-// nodes) is worked out from it, by [model.world] for the planner and by the
-// oracle for itself.
+// A model is a small world written down plainly: usage by queue and node. Whatever a
+// planner gets computed (usage of queues, free capacity of nodes) is derived from the
+// model, by [model.world] for the planner and by the oracle for itself.
 type model struct {
 	types   []string
 	queues  []*mqueue // root first, parents before their children
@@ -26,8 +25,8 @@ type model struct {
 	budgets []int64
 	ask     mask
 	strict  bool
-	// fits is what filters say, amounts aside, of the asker on a node without some
-	// pods, by their UIDs; nil means that amounts are all there is.
+	// fits is the answer of filters, apart from amounts, for the asker on a node without
+	// some pods, by their UIDs. Nil means that only amounts count.
 	fits func(node string, without []string) victims.Fit
 }
 
@@ -58,7 +57,7 @@ type mpod struct {
 	originator bool
 	slow       bool
 	protection victims.Protection
-	preempted  bool // of one that leaves: a plan chose it
+	preempted  bool // of a leaving pod: a plan chose it
 	budgets    []int
 }
 
@@ -74,7 +73,7 @@ type mask struct {
 	request  []int64
 	priority int32
 	never    bool
-	mates    []mmate // what starts together with the asker
+	mates    []mmate // pods that start together with the asker
 }
 
 // mmate is a pod that starts together with the asker and has no node.
@@ -115,8 +114,8 @@ func (m *model) isLeaf(q int) bool {
 	return !slices.ContainsFunc(m.queues, func(c *mqueue) bool { return c.parent == q })
 }
 
-// free is what is left of a type on a node once leaving pods are gone and
-// holders have what they wait for.
+// free is what is free of a type on a node once leaving pods are gone and holders have
+// what they wait for.
 func (m *model) free(node, t int) int64 {
 	left := m.nodes[node].allocatable[t]
 	for _, p := range m.pods {
@@ -137,9 +136,8 @@ type view map[queues.ID]*queues.Queue
 
 func (v view) Queue(id queues.ID) *queues.Queue { return v[id] }
 
-// world translates the model. With a source of chance it does so in another
-// order: of types, queue IDs, budgets, nodes and the pods on them; and the nodes
-// are prepared.
+// world translates the model and prepares the nodes. With a random source it changes the
+// order of types, queue IDs, budgets, nodes and the pods on them.
 func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.Params) {
 	types, budgets := upTo(len(m.types)), upTo(len(m.budgets))
 	ids := upTo(len(m.queues))
@@ -189,7 +187,7 @@ func (m *model) world(chance *rand.Rand) (*victims.World, *victims.Ask, victims.
 	return w, ask, p
 }
 
-// group translates what starts together with the asker; nil for nothing.
+// group translates the pods that start together with the asker; nil for none.
 func (m *model) group(ids []int, amounts func([]int64) victims.Amounts) *victims.Group {
 	if len(m.ask.mates) == 0 {
 		return nil
@@ -221,7 +219,7 @@ func (m *model) group(ids []int, amounts func([]int64) victims.Amounts) *victims
 	return g
 }
 
-// freeInAll is what all nodes have of a type.
+// freeInAll is what all nodes together have free of a type.
 func (m *model) freeInAll(t int) int64 {
 	sum := int64(0)
 	for n := range m.nodes {
@@ -322,7 +320,7 @@ func (m *model) view(ids []int) view {
 	return v
 }
 
-// String shows the model for a person who has to find out what went wrong.
+// String shows the model for the analysis of a failure.
 func (m *model) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "types %v budgets %v strict %v\n", m.types, m.budgets, m.strict)

@@ -10,12 +10,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// mutants are the laws and criteria that a planner can be made without. Each
-// must be noticed on at least the given number of 6,000 random worlds: this
-// shows that check sees the bug, and that the generator makes worlds in which
-// the law decides. Law 5 is missing: where resources are the obstacle, a victim
-// that is needed uses a contested type, and then law 2 says more (but see
-// TestLawfulNoticesEachLaw).
+// mutants are the laws and criteria that a planner can omit. Each omission must be
+// noticed on at least the given number of 6,000 random worlds. This shows that check sees
+// the bug, and that the generator makes worlds in which the law decides. Law 5 is not
+// listed: if resources are the obstacle, a needed victim uses a contested type, and then
+// law 2 is stricter (but see TestLawfulNoticesEachLaw).
 var mutants = []struct {
 	without []string
 	least   int
@@ -26,7 +25,7 @@ var mutants = []struct {
 	{[]string{"law 2 shortage"}, 10},
 	{[]string{"law 3"}, 10},
 	{[]string{"law 4"}, 40},
-	{[]string{"law 4 group"}, 10}, // for what starts together with the asker
+	{[]string{"law 4 group"}, 10}, // for pods that start together with the asker
 	{[]string{"law 2 group"}, 2},
 	{[]string{"law 6"}, 40},
 	{[]string{"law 7"}, 10},
@@ -52,29 +51,29 @@ var mutants = []struct {
 	{[]string{"uids"}, 2},
 }
 
-// strict are the laws that a planner can read too widely, and searches that look
-// at too little. Each must miss a plan that exists on at least the given number
-// of 6,000 random worlds.
+// strict are the laws that a planner can interpret too broadly, and searches that
+// consider too little. Each must miss an existing plan on at least the given number of
+// 6,000 random worlds.
 var strict = []struct {
 	bug   string
 	least int
 }{
-	{"wide law 1", 40},         // who opted out never goes
-	{"wide law 2", 4},          // a queue keeps what nobody contests, though it is below its guarantee already
-	{"wide law 2 common", 4},   // a common ancestor that is below its guarantee already loses nothing
+	{"wide law 1", 40},         // pods that opted out are never preempted
+	{"wide law 2", 4},          // a queue keeps uncontested types of which it is already below its guarantee
+	{"wide law 2 common", 4},   // a common ancestor that is already below its guarantee loses nothing
 	{"wide law 2 shortage", 4}, // a shortage may not move
-	{"wide law 3", 40},         // nobody in a sibling of the asker's queue goes
-	{"wide law 4", 40},         // every contested type has to be guaranteed
-	{"wide law 4 after", 40},   // the asker may not carry its queue over the guarantee
+	{"wide law 3", 40},         // no pod in a sibling of the asker's queue is preempted
+	{"wide law 4", 40},         // every contested type must be guaranteed
+	{"wide law 4 after", 40},   // the asker may not raise its queue above the guarantee
 	{"wide law 5", 10},         // over the guarantee in all types that a victim uses, not in one
-	{"wide law 6", 40},         // equal priority is kept
-	{"wide law 7", 4},          // a fence keeps others out as well
-	{"wide max", 4},            // all victims have to be below the queue over its max
-	{"wide disabled", 4},       // handed down by a queue that does not
-	{"wide P3", 4},             // nobody on other nodes goes
+	{"wide law 6", 40},         // pods of equal priority are protected
+	{"wide law 7", 4},          // a fence also protects from askers outside
+	{"wide max", 4},            // all victims must be below the queue over its max
+	{"wide disabled", 4},       // inherited from a queue that does not hand it down
+	{"wide P3", 4},             // no pod on other nodes is preempted
 	{"wide large", 4},          // the search stops at the first victim that is large enough
-	{"wide half", 40},          // half of those who may go are looked at
-	{"wide nodes", 40},         // one node is looked at
+	{"wide half", 40},          // half of the candidates are considered
+	{"wide nodes", 40},         // one node is considered
 }
 
 // TestPlansThatAreMissedAreNoticed plants planners that refuse what is lawful.
@@ -119,7 +118,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 			}
 			other, foundOther := newOracle(m, bug.without...).best()
 			if found == foundOther && want.node == other.node && slices.Equal(want.victims, other.victims) {
-				continue // the bug makes no difference here
+				continue // the bug has no effect here
 			}
 			if o.check(want, found, buggy(bug.without...), seed) == nil {
 				t.Fatalf("generate(%d, 8): a planner without %v goes unnoticed", seed, bug.without)
@@ -134,15 +133,15 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoticed plants a planner that takes whichever of two equally
-// harmful plans comes first.
+// TestChanceIsNoticed plants a planner that takes whichever of two equally harmful plans
+// comes first.
 func TestChanceIsNoticed(t *testing.T) {
 	for seed := uint64(1); seed <= 6000; seed++ {
 		m := generate(seed, 8)
 		order, _ := newOracle(m, "creation", "edges", "node", "uids").best()
 		total, found := newOracle(m).best()
 		if slices.Equal(order.cost.uids, total.cost.uids) {
-			continue // the order of the model hides it from the other opinions
+			continue // the order of the model hides it from the other checks
 		}
 		first := func(m *model, chance *rand.Rand) (*victims.World, victims.Decision, victims.Params) {
 			w, ask, p := m.world(chance)
@@ -159,7 +158,7 @@ func TestChanceIsNoticed(t *testing.T) {
 	t.Fatal("no world has two equally harmful plans")
 }
 
-// TestOraclePlansAreAccepted shows that what catches the mutants is their bug.
+// TestOraclePlansAreAccepted shows that the mutants are rejected because of their bugs.
 func TestOraclePlansAreAccepted(t *testing.T) {
 	for seed := uint64(1); seed <= 2000; seed++ {
 		if m := generate(seed, 8); check(m, buggy(), seed) != nil {
@@ -177,7 +176,7 @@ func buggy(without ...string) planner {
 	}
 }
 
-// decision words a choice as a planner does.
+// decision converts a choice to a planner's decision.
 func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bool) victims.Decision {
 	d := victims.Decision{Ask: ask, Outcome: victims.Refuse, Exhaustive: true}
 	if !found {
@@ -212,8 +211,8 @@ func (o *oracle) decision(w *victims.World, ask *victims.Ask, c choice, found bo
 	return d
 }
 
-// TestIdleVictimsAreNoticed plants a victim too many in plans that are lawful and
-// say the right of themselves.
+// TestIdleVictimsAreNoticed plants a superfluous victim in plans that are lawful and
+// report correct numbers.
 func TestIdleVictimsAreNoticed(t *testing.T) {
 	noticed := 0
 	for seed := uint64(1); seed <= 6000 && noticed < 100; seed++ {

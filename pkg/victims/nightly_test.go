@@ -4,11 +4,11 @@ package victims_test
 
 import "testing"
 
-// The tests of every day on more and larger worlds.
+// The daily tests on more and larger worlds.
 
-// TestPlanAgainstOracleNightly takes all its worlds with up to 16 candidates on a
-// node. One core is done with 10,000 of them in 8 to 10 s, so it needs half an hour
-// for all, and two cores half of that.
+// TestPlanAgainstOracleNightly uses only worlds with up to 16 candidates on a node. One
+// core needs 8 to 10 s for 10,000 of them, so half an hour for all; two cores need half
+// of that.
 func TestPlanAgainstOracleNightly(t *testing.T) {
 	againstOracle(t, 2_000_000, 1_000_000, upToSixteen, sixteen)
 }

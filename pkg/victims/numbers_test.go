@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// numbers fills in what a decision for these victims has to say law by law.
+// numbers sets what a decision for these victims must report, law by law.
 func (o *oracle) numbers(d *victims.Decision, node int, set []int) {
 	s, taken := o.contested(node), o.taken(set)
 	d.Queue, d.Fence = o.queues[o.ask.queue].path, o.queues[o.fenceRoot()].path
@@ -70,7 +70,7 @@ func byPlace(list []victims.Change) {
 	})
 }
 
-// change is what is taken from a queue.
+// change returns what is taken from a queue.
 func (o *oracle) change(q, t int, taken int64) victims.Change {
 	c := victims.Change{
 		Queue: o.queues[q].path, Type: o.types[t], Used: resources.Amount(o.used[q][t]),
@@ -83,14 +83,14 @@ func (o *oracle) change(q, t int, taken int64) victims.Change {
 	return c
 }
 
-// standing is what decides whether a queue may ask.
+// standing returns the numbers that decide whether a queue may ask.
 func (o *oracle) standing(q, t int) victims.Change {
 	c := o.change(q, t, 0)
 	c.Used += resources.Amount(o.departing[q][t])
 	return c
 }
 
-// victim words a pod as a decision does.
+// victim converts a pod to a decision's victim.
 func (o *oracle) victim(p *victims.Pod, i, node int) victims.Victim {
 	v := victims.Victim{Pod: p, Node: o.nodes[o.pods[i].node].name, Priority: o.price(node, []int{i}).priority}
 	if o.pods[i].queue < 0 {
@@ -107,7 +107,7 @@ func (o *oracle) victim(p *victims.Pod, i, node int) victims.Victim {
 	return v
 }
 
-// compareNumbers compares what a plan says of itself with what it has to say.
+// compareNumbers compares the numbers of a plan with the expected ones.
 func (o *oracle) compareNumbers(d victims.Decision, node int, set []int) error {
 	for i, v := range d.Victims {
 		v.Uses = slices.Clone(v.Uses)
@@ -130,7 +130,7 @@ func (o *oracle) compareNumbers(d victims.Decision, node int, set []int) error {
 	return nil
 }
 
-// compareRefusal compares what a refusal says of what stopped it.
+// compareRefusal compares the reasons of a refusal with the expected ones.
 func (o *oracle) compareRefusal(d victims.Decision) error {
 	want := o.refusal()
 	if d.Stopped != want.Stopped {
@@ -154,7 +154,7 @@ func (o *oracle) compareRefusal(d victims.Decision) error {
 	return nil
 }
 
-// refusal words that there is no plan, but for the queues that law 2 protected.
+// refusal is the decision without a plan, except for the queues that law 2 protected.
 func (o *oracle) refusal() victims.Decision {
 	d := victims.Decision{
 		Stopped: o.stopped(), OverMax: o.excesses(o.taken(nil)), Queue: o.queues[o.ask.queue].path, Fence: o.queues[o.fenceRoot()].path,
@@ -181,9 +181,9 @@ func (o *oracle) refusal() victims.Decision {
 	return d
 }
 
-// stopped is the rule that a refusal has to name: law 2 where those who may go
-// one by one would make room together; else that they are too few, if there are
-// any; else the law that keeps most pods, or whatever else does.
+// stopped returns the rule that a refusal must name: law 2 if the pods that may be
+// preempted one by one would together free enough; otherwise that they are too few, if
+// there are any; otherwise the law or other rule that excludes most pods.
 func (o *oracle) stopped() victims.Rule {
 	if o.ask.never {
 		return victims.RuleNeverPreempt
@@ -215,13 +215,13 @@ func (o *oracle) stopped() victims.Rule {
 	return most.Rule
 }
 
-// isLaw tells whether a rule is one that the administrator could change.
+// isLaw reports whether a rule is one that the administrator could change.
 func isLaw(r victims.Rule) bool {
 	return strings.HasPrefix(string(r), "law ") && r != victims.Law3 || r == victims.RuleDisabled
 }
 
-// rejected counts the pods that a rule keeps on the nodes in order of their names
-// up to last; empty is all.
+// rejected counts the pods that a rule excludes on the nodes, in order of their names, up
+// to last; empty means all.
 func (o *oracle) rejected(last string) []victims.Rejection {
 	pods := map[victims.Rule]int{}
 	for i, p := range o.pods {
@@ -239,8 +239,8 @@ func (o *oracle) rejected(last string) []victims.Rejection {
 	return out
 }
 
-// mustReject is whom a decision has to say that rules kept. Where the asker fits
-// on a node, that is the last that was looked at.
+// mustReject returns the counts that a decision must report, by rule. If the asker fits
+// on a node, that node is the last one that was examined.
 func (o *oracle) mustReject(d victims.Decision) []victims.Rejection {
 	switch {
 	case d.Outcome == victims.Wait:
@@ -251,8 +251,8 @@ func (o *oracle) mustReject(d victims.Decision) []victims.Rejection {
 	return o.rejected("")
 }
 
-// open calls f with the pods on whose leaves no other rule than laws 4, 5, 6 and 2
-// is before it, and the types contested on each node.
+// open calls f with the pods to whose leaves no rule before laws 4, 5, 6 and 2 applies,
+// and the types contested on each node.
 func (o *oracle) open(f func(i, node int, s []bool)) {
 	for node := range o.nodes {
 		for i, p := range o.pods {
@@ -310,7 +310,7 @@ func (o *oracle) stoppedByLaw5() []victims.Change {
 	return slices.Compact(out)
 }
 
-// higher is the pod that law 6 keeps by least.
+// higher returns the pod that law 6 protects by the smallest difference.
 func (o *oracle) higher() *victims.Victim {
 	least, at := int64(0), -1
 	before := func(a, b int) bool {
@@ -402,7 +402,7 @@ func add(n *int64) bool {
 	return true
 }
 
-// miscount counts a pod too few of a rule.
+// miscount counts one pod too few of a rule.
 func miscount(d *victims.Decision, rule victims.Rule) bool {
 	i := slices.IndexFunc(d.Rejected, func(r victims.Rejection) bool { return r.Rule == rule })
 	if i >= 0 {
@@ -411,7 +411,7 @@ func miscount(d *victims.Decision, rule victims.Rule) bool {
 	return i >= 0
 }
 
-// blame blames another rule.
+// blame names another rule.
 func blame(d *victims.Decision, right, wrong victims.Rule) bool {
 	if d.Stopped != right {
 		return false

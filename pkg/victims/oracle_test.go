@@ -8,32 +8,33 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// An oracle finds the best plan the slow way: it judges every set of pods of
-// every node's point of view by the laws as they are written down, and compares
-// all that are lawful and make room. It shares no code with the planner. The
-// laws and criteria in without are switched off, and those in wide are read too
-// widely, which makes it a planner with a planted bug.
+// An oracle finds the best plan by exhaustive search. For every node it judges every set
+// of pods by the laws as they are written down, and compares all sets that are lawful and
+// free enough. It shares no code with the planner. The laws and criteria in without are
+// switched off, and those in wide are interpreted too broadly, which makes the oracle a
+// planner with a planted bug.
 type oracle struct {
 	*model
 	without, wide map[string]bool
-	path          []int // the ask's queue up to root
+	path          []int // from the ask's queue up to root
 	onPath        []bool
 	chains        [][]int
 	used          [][]int64
 	arriving      [][]int64
-	departing     [][]int64 // of pods that leave and that no plan chose
+	departing     [][]int64 // of leaving pods that no plan chose
 	lacks         [][]int64 // by node and type
 	overs         [][]int64 // by queue and type
 	sums          [][]int64
 	prices        []*alone // by pod, made on first use
-	// Statistics: the most pods that may go on the node that is to run the asker,
-	// and how many pods each rule forbade; of law 2, on how many nodes it forbade a set.
+	// Statistics: the largest number of pods that may be preempted on the asker's node,
+	// and the number of pods that each rule forbade; for law 2, the number of nodes on
+	// which it forbade a set.
 	candidates int
 	stoppedBy  map[victims.Rule]int
 }
 
-// newOracle returns the oracle of a model, with the planted bugs that are named:
-// "law 6" is without it, "wide law 6" reads it too widely.
+// newOracle returns the oracle of a model, with the named planted bugs: "law 6" omits the
+// law, "wide law 6" interprets it too broadly.
 func newOracle(m *model, bugs ...string) *oracle {
 	o := &oracle{
 		model: m, prices: make([]*alone, len(m.pods)), without: map[string]bool{}, wide: map[string]bool{}, path: m.chain(m.ask.queue), stoppedBy: map[victims.Rule]int{},
@@ -101,7 +102,7 @@ func (o *oracle) obstacles() {
 	}
 }
 
-// overMax tells by how much the asker is over the max of a queue of its path.
+// overMax returns by how much the asker exceeds the max of a queue of its path.
 func (o *oracle) overMax(q, t int) int64 { return o.overs[q][t] }
 
 func (o *oracle) lack(node, t int) int64 { return o.lacks[node][t] }
@@ -122,8 +123,8 @@ func (o *oracle) contested(node int) []bool {
 	return s
 }
 
-// split returns the queues strictly below the lowest common ancestor, on the
-// victim's and on the ask's side, and the common ancestor.
+// split returns the queues strictly below the lowest common ancestor, on the victim's and
+// on the ask's side, and the common ancestor.
 func (o *oracle) split(victim int) (victimSide, askSide []int, lca int) {
 	up := o.chain(victim)
 	for _, q := range up {
@@ -150,7 +151,7 @@ func (o *oracle) effective(priority int32, below []int) int64 {
 	return e
 }
 
-// fenceRoot is the first fence on the way up from the ask's queue, else root.
+// fenceRoot is the first fence on the path up from the ask's queue, otherwise root.
 func (o *oracle) fenceRoot() int {
 	for _, q := range o.path {
 		if o.queues[q].policies.Preemption == config.PreemptionFence && !o.without["law 7"] {
@@ -168,18 +169,18 @@ func (o *oracle) disabled(q int) bool {
 	return (own.dynamic || o.wide["disabled"] && own.parent >= 0) && o.disabled(own.parent)
 }
 
-// protections are the rules that keep pods whatever is asked.
+// protections are the rules that protect pods from every asker.
 var protections = map[victims.Protection]victims.Rule{
 	victims.DaemonSet: victims.RuleDaemonSet, victims.Static: victims.RuleStatic, victims.Leaving: victims.RuleLeaving,
 	victims.Binding: victims.RuleBinding, victims.Foreign: victims.RuleForeign,
 }
 
-// tooFar is what keeps a pod on another node that frees nothing below a queue
+// tooFar is the rule that protects a pod on another node that frees nothing below a queue
 // over its max (P3).
 const tooFar victims.Rule = "P3"
 
-// forbids returns what forbids a pod as a victim, whoever else goes; empty is
-// nothing.
+// forbids returns the rule that forbids a pod as a victim, independent of other victims;
+// empty for none.
 func (o *oracle) forbids(i, node int, s []bool) victims.Rule {
 	p := o.pods[i]
 	switch {
@@ -216,8 +217,8 @@ func (o *oracle) forbids(i, node int, s []bool) victims.Rule {
 	return ""
 }
 
-// rejects is forbids, and what else keeps a pod from being a candidate on its
-// node: law 2 were it to go alone, and that it frees nothing.
+// rejects is forbids and the other rules by which a pod is no candidate on its node: law
+// 2 for the pod alone, and that it frees nothing needed.
 func (o *oracle) rejects(i int, s []bool) victims.Rule {
 	p := o.pods[i]
 	switch rule := o.forbids(i, p.node, s); {
@@ -231,7 +232,7 @@ func (o *oracle) rejects(i int, s []bool) victims.Rule {
 	return ""
 }
 
-// frees tells whether a pod frees anything that is needed on its node.
+// frees reports whether a pod frees anything that is needed on its node.
 func (o *oracle) frees(p *mpod) bool {
 	for t, amount := range p.request {
 		if amount > 0 && (o.lack(p.node, t) > 0 || slices.ContainsFunc(o.chain(p.queue), func(q int) bool { return o.overMax(q, t) > 0 })) {
@@ -241,7 +242,7 @@ func (o *oracle) frees(p *mpod) bool {
 	return false
 }
 
-// related tells whether a pod is of the asker's application.
+// related reports whether a pod is of the asker's application.
 func (o *oracle) related(p *mpod) bool {
 	return p.app == o.ask.app || o.wide["law 3"] && o.queues[p.queue].parent == o.queues[o.ask.queue].parent
 }
@@ -256,7 +257,7 @@ func (o *oracle) mayRank(priority int32, victimSide, askSide []int) bool {
 	return victim < ask || victim == ask && !o.wide["law 6"]
 }
 
-// reaches tells whether a pod is below a queue over its max.
+// reaches reports whether a pod is below a queue over its max.
 func (o *oracle) reaches(p *mpod) bool {
 	if o.wide["P3"] {
 		return false
@@ -266,7 +267,7 @@ func (o *oracle) reaches(p *mpod) bool {
 	})
 }
 
-// overGuarantee tells whether all queues are over their guarantee (law 5) in a
+// overGuarantee reports whether all queues are over their guarantee (law 5) in a
 // contested type that a victim uses; nil uses all.
 func (o *oracle) overGuarantee(queues []int, s []bool, uses []int64) bool {
 	for _, q := range queues {
@@ -317,8 +318,8 @@ func (o *oracle) mayAsk(askSide []int, s []bool) bool {
 	return some && !(missing && o.wide["law 4"])
 }
 
-// together is what the asker and each pod that starts with it below a queue requests of a
-// type, of those that request it.
+// together returns the requests of a type by the asker and by each pod below a queue that
+// starts with it, for those that request it.
 func (o *oracle) together(q, t int) []int64 {
 	var out []int64
 	if o.ask.request[t] > 0 {
@@ -332,7 +333,7 @@ func (o *oracle) together(q, t int) []int64 {
 	return out
 }
 
-// enoughForAll is law 2 for all that starts with the asker.
+// enoughForAll is law 2 for all pods that start with the asker.
 func (o *oracle) enoughForAll(s []bool) bool {
 	if len(o.ask.mates) == 0 {
 		return true
@@ -349,8 +350,8 @@ func (o *oracle) enoughForAll(s []bool) bool {
 	return true
 }
 
-// above is what queues that may lose pods use of a type above their guarantees: that of
-// each leaf, and no more than any queue above it may lose.
+// above returns how much of a type the queues that may lose pods use above their
+// guarantees: the sum over leaves, limited by what each queue above them may lose.
 func (o *oracle) above(s []bool, t int) int64 {
 	sum, left := int64(0), make([]int64, len(o.queues))
 	for q := len(o.queues) - 1; q > 0; q-- { // children after their parents
@@ -374,7 +375,7 @@ func (o *oracle) above(s []bool, t int) int64 {
 	return sum
 }
 
-// taken is what a set takes from each queue. The next call overwrites it.
+// taken returns what a set takes from each queue. The next call overwrites it.
 func (o *oracle) taken(set []int) [][]int64 {
 	for q := range o.sums {
 		clear(o.sums[q])
@@ -385,7 +386,7 @@ func (o *oracle) taken(set []int) [][]int64 {
 	return o.sums
 }
 
-// take adds a pod to what is taken, or takes it off again.
+// take adds a pod to what is taken, or removes it.
 func (o *oracle) take(i int, sign int64) {
 	p := o.pods[i]
 	for _, q := range o.chain(p.queue) {
@@ -428,7 +429,7 @@ func (o *oracle) law2(taken [][]int64, s []bool) bool {
 	return true
 }
 
-// shorter is by how much queues that only lose become shorter of a type.
+// shorter returns how much the shortage of a type grows in queues that only lose.
 func (o *oracle) shorter(taken [][]int64, t int) int64 {
 	sum := int64(0)
 	for i, q := range o.queues {
@@ -439,7 +440,7 @@ func (o *oracle) shorter(taken [][]int64, t int) int64 {
 	return sum
 }
 
-// lessShort is by how much queues that only gain become less short of a type.
+// lessShort returns how much the shortage of a type shrinks in queues that only gain.
 func (o *oracle) lessShort(taken [][]int64, t int) int64 {
 	sum := int64(0)
 	for _, i := range o.path {
@@ -463,7 +464,7 @@ func (o *oracle) freed(node int, set []int) []int64 {
 	return out
 }
 
-// gain adds what a pod frees on a node, or takes it off again.
+// gain adds what a pod frees on a node, or subtracts it.
 func (o *oracle) gain(freed []int64, node, i int, sign int64) {
 	if o.pods[i].node == node || o.without["P3"] {
 		for t, amount := range o.pods[i].request {
@@ -472,7 +473,7 @@ func (o *oracle) gain(freed []int64, node, i int, sign int64) {
 	}
 }
 
-// room tells whether the asker runs on the node once the set is gone.
+// room reports whether the asker runs on the node once the set is gone.
 func (o *oracle) room(node int, set []int, taken [][]int64) bool {
 	return o.roomy(node, o.freed(node, set), taken)
 }
@@ -486,10 +487,10 @@ func (o *oracle) roomy(node int, freed []int64, taken [][]int64) bool {
 	return o.within(taken)
 }
 
-// isOver tells whether the asker is over a max.
+// isOver reports whether the asker is over a max.
 func (o *oracle) isOver() bool { return !o.within(o.taken(nil)) }
 
-// within tells whether no queue of the asker's is over its max then.
+// within reports whether no queue of the asker is over its max then.
 func (o *oracle) within(taken [][]int64) bool {
 	for _, q := range o.path {
 		for t, over := range o.overs[q] {
@@ -501,8 +502,8 @@ func (o *oracle) within(taken [][]int64) bool {
 	return true
 }
 
-// lawful judges any set of victims. Victims that are not needed are allowed on
-// the node, for the laws do not forbid them.
+// lawful judges any set of victims. Unneeded victims on the node are accepted, because
+// the laws do not forbid them.
 func (o *oracle) lawful(node int, set []int) bool {
 	s := o.contested(node)
 	for i, pod := range set {

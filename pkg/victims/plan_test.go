@@ -14,14 +14,15 @@ func TestPlanAgainstOracle(t *testing.T) {
 	againstOracle(t, 20_000, 1, kindOfWorld{"generate(%d, 8)", func(seed uint64) *model { return generate(seed, 8) }}, everyDay)
 }
 
-// kindOfWorld draws random worlds by their seed; name is how to draw one again.
+// kindOfWorld draws random worlds by their seed; name is the format of the call that
+// draws a world again.
 type kindOfWorld struct {
 	name string
 	draw func(seed uint64) *model
 }
 
-// upToSixteen are worlds with at most as many candidates as are weighed exactly.
-// In every other one most pods are candidates, on one node.
+// upToSixteen are worlds with at most as many candidates as are considered exactly. In
+// every other world most pods are candidates, on one node.
 var upToSixteen = kindOfWorld{"upToSixteen.draw(%d)", func(seed uint64) *model {
 	if seed%2 == 0 {
 		return generate(seed, 16)
@@ -29,7 +30,8 @@ var upToSixteen = kindOfWorld{"upToSixteen.draw(%d)", func(seed uint64) *model {
 	return generateCrowd(seed, 17)
 }}
 
-// sixteen is the same among them.
+// sixteen are the minimal frequencies of kinds of worlds, in thousandths, among
+// upToSixteen.
 var sixteen = map[string]uint64{
 	"candidates 10": 15, "candidates 12": 10, "candidates 14": 5, "candidates 16": 5,
 	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 40, "victims 3": 5,
@@ -38,13 +40,13 @@ var sixteen = map[string]uint64{
 	"stopped by law 7": 20, "stopped by P3": 40, "stopped by preemption.policy disabled": 20,
 }
 
-// TestPlanAgainstOracleAmongMany takes a few of the worlds of every night.
+// TestPlanAgainstOracleAmongMany uses a few of the worlds of the nightly test.
 func TestPlanAgainstOracleAmongMany(t *testing.T) {
 	againstOracle(t, 2_000, 1, upToSixteen, sixteen)
 }
 
-// againstOracle plans in worlds of the seeds from first on, on all cores. Shares
-// are how many in 1000 have to be of a kind at least.
+// againstOracle plans in the worlds of the seeds from first on, on all cores. Shares are
+// the minimal frequencies of kinds of worlds, in thousandths.
 func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares map[string]uint64) {
 	t.Helper()
 	var next atomic.Uint64
@@ -79,7 +81,7 @@ func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares 
 	t.Log(all)
 }
 
-// census counts kinds of worlds, so that a generator that makes dull ones is noticed.
+// census counts kinds of worlds, to notice a generator that makes worlds without variety.
 type census map[string]uint64
 
 func (c census) count(o *oracle, best choice, found bool) {
@@ -112,8 +114,7 @@ func (c census) add(d census) {
 	}
 }
 
-// everyDay is the share, in thousandths, of kinds of worlds that there has to be
-// at least among small ones.
+// everyDay is the minimal frequency of kinds of worlds, in thousandths, among small ones.
 var everyDay = map[string]uint64{
 	"refused": 300, "held": 50, "victims 1": 80, "victims 2": 20, "victims 3": 2, "candidates 5": 10, "candidates 7": 2, "candidates 8": 2,
 	"opted out": 10, "violations": 10, "victims elsewhere": 5,
@@ -122,8 +123,8 @@ var everyDay = map[string]uint64{
 	"stopped by pod of a DaemonSet": 20, "stopped by static pod": 20, "stopped by leaving already": 20, "stopped by being bound": 20,
 }
 
-// require fails unless there was at least the given share, in thousandths, of
-// each kind of world.
+// require fails unless there was at least the given share, in thousandths, of each kind
+// of world.
 func (c census) require(t *testing.T, worlds uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {

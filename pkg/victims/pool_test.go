@@ -7,9 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// misers is a cluster whose queue root.p is at its max: queues that have many pods
-// and may lose one each, and root.p.c, with a few pods of a higher priority, that
-// may lose them all. The asker, of root.p.a, wants as much as those few.
+// misers is a cluster whose queue root.p is at its max. Most of its queues have many pods
+// and may lose one each. root.p.c has a few pods of a higher priority and may lose them
+// all. The asker, of root.p.a, requests as much as those few pods.
 func misers(queues, pods, few int) *model {
 	m := pair()
 	m.types = []string{"gpu"}
@@ -42,8 +42,8 @@ func misers(queues, pods, few int) *model {
 	return m
 }
 
-// TestPoolHasRoomForAll: queues that have much and may lose little do not hide one
-// that may lose what is needed.
+// TestPoolHasRoomForAll: queues that have many pods and may lose few do not displace a
+// queue that may lose what is needed.
 func TestPoolHasRoomForAll(t *testing.T) {
 	for _, c := range []struct{ queues, pods, few int }{{1, 40, 3}, {1, 200, 3}, {3, 60, 6}, {12, 50, 10}, {40, 5, 41}} {
 		m := misers(c.queues, c.pods, c.few)

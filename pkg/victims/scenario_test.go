@@ -11,9 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// TestScenarios tells the stories of testdata, see package scenario. After each
-// plan, brute force, Lawful and a world in another order are asked too; a line
-// that begins with !! tells of what they would have done otherwise.
+// TestScenarios runs the scenarios of testdata, see package scenario. After each plan it
+// also runs brute force, Lawful and the planner on the world in another order. A line
+// that begins with !! reports a difference.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		story := scenario.Tell(deciding(real))
@@ -27,8 +27,8 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// TestScenariosNoticeAWrongPlanner shows when the second opinions speak up: for
-// a planner that has no law 2, and for one that asks no filters.
+// TestScenariosNoticeAWrongPlanner shows that these checks report differences: for a
+// planner without law 2, and for one that does not run filters.
 func TestScenariosNoticeAWrongPlanner(t *testing.T) {
 	for _, test := range []struct {
 		plan                   planner
@@ -73,7 +73,7 @@ plan p1
 	}
 }
 
-// deciding makes a planner decide in a story.
+// deciding runs a planner in a scenario.
 func deciding(plan planner) scenario.Decide {
 	return func(w *scenario.World, a scenario.Ask, strict bool) (scenario.Outcome, string, error) {
 		m := modelOf(w, a, strict)
@@ -90,7 +90,7 @@ func deciding(plan planner) scenario.Decide {
 	}
 }
 
-// modelOf is the world of a story as a model.
+// modelOf is the world of a scenario as a model.
 func modelOf(w *scenario.World, a scenario.Ask, strict bool) *model {
 	m := &model{types: scenario.Types(), strict: strict}
 	for q := range w.Queues() {
@@ -149,5 +149,5 @@ func amountsOf(a scenario.Amounts) []int64 {
 	return out
 }
 
-// parentOf is the path of the queue above; empty for root.
+// parentOf is the path of the parent queue; empty for root.
 func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }

@@ -8,8 +8,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// TestSentences: what people read says which law or rule decided, of which queue,
-// and by which numbers.
+// TestSentences: the texts for people name the law or rule that decided, its queue, and
+// the numbers.
 func TestSentences(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -120,8 +120,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestSentencesAreOneLine: none of them spreads over lines, is endless, or shows
-// the UID of a pod.
+// TestSentencesAreOneLine: each text is one line of limited length without UIDs of pods.
 func TestSentencesAreOneLine(t *testing.T) {
 	for seed := uint64(1); seed <= 3000; seed++ {
 		m := generate(seed, 8)

@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// fullNode is a node with 110 pods and no room.
+// fullNode is a node with 110 pods and no free capacity.
 func fullNode(pods int) *required.Node {
 	chance := rand.New(rand.NewPCG(1, 2))
 	n := &required.Node{Name: "n1", Types: []string{"vcore", "memory", "pods"}, Allocatable: victims.Amounts{0, 0, int64(pods)}, Budgets: []int64{0, 1, 2}}

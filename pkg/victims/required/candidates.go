@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Rules that keep pods from going, beside those of [victims].
+// Rules by which pods are no candidates, in addition to those of [victims].
 const (
 	RulePriority   victims.Rule = "higher priority than the asker's"
 	RuleAlone      victims.Rule = "does not cover the need alone"
@@ -20,18 +20,18 @@ const (
 	RuleNoVictims  victims.Rule = "no selection found victims"
 )
 
-// candidate is a pod that may go.
+// candidate is a pod that may be preempted.
 type candidate struct {
 	*Pod
 	class Class
 	rank  int
 	// share is the largest covered share of the need.
 	share resources.Share
-	// violates is true where a budget has no disruption left for the pod alone.
+	// violates is true if a budget has no disruption left for the pod alone.
 	violates bool
 }
 
-// excludes returns the rule by which a pod may not go; empty when it may (D4).
+// excludes returns the rule by which a pod may not be preempted; empty for none (D4).
 func excludes(p *Pod, ask *Ask, preemptForeign bool) victims.Rule {
 	switch p.Protection {
 	case victims.DaemonSet:
@@ -55,7 +55,7 @@ func excludes(p *Pod, ask *Ask, preemptForeign bool) victims.Rule {
 	return ""
 }
 
-// gather lists the candidates in order, and counts the pods that are none.
+// gather lists the candidates in order, and counts the other pods by rule.
 func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []victims.Rejection) {
 	candidates := make([]candidate, 0, len(n.Pods))
 	var rejected []victims.Rejection
@@ -91,7 +91,7 @@ func count(list []victims.Rejection, rule victims.Rule, pods int) []victims.Reje
 //  2. lower priority
 //  3. larger covered share of the need
 //  4. younger
-//  5. those that violate no budget
+//  5. candidates that violate no budget
 //  6. UID
 func compare(a, b *candidate) int {
 	if c := compareHarm(a, b); c != 0 {
@@ -115,8 +115,9 @@ func rankOf(b bool) int {
 	return 0
 }
 
-// sequence is the order in which several go one after the other: the order of
-// candidates, but each uses up budgets for those that follow.
+// sequence is the order in which several candidates are preempted one after the other. It
+// is the order of candidates, except that each uses disruptions of budgets that the
+// following ones then lack.
 func sequence(candidates []candidate, budgets []int64) []candidate {
 	if !slices.ContainsFunc(candidates, func(c candidate) bool { return len(c.Budgets) > 0 }) {
 		return candidates

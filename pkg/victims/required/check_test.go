@@ -25,7 +25,7 @@ func real(m *model, chance *rand.Rand) (*required.Node, required.Decision, requi
 	return n, required.Plan(n, ask, p), p
 }
 
-// check compares what a planner makes of a model with all second opinions: the
+// check compares the result of a planner for a model with all independent checks: the
 // oracle, Judge, and the planner itself on the same world in another order.
 func check(m *model, plan planner, seed uint64) error {
 	o := newOracle(m)
@@ -50,7 +50,7 @@ func (o *oracle) check(want verdict, plan planner, seed uint64) error {
 	return nil
 }
 
-// compareWith tells whether a decision is the one by the rules.
+// compareWith reports whether a decision is the one by the rules.
 func (o *oracle) compareWith(d required.Decision, want verdict) error {
 	if d.Outcome != want.outcome || d.Stopped != want.stopped {
 		return fmt.Errorf("outcome is %s (%s), want %s (%s) of %v", d.Outcome, d, want.outcome, want.stopped, want.victims)
@@ -69,7 +69,7 @@ func (o *oracle) indexes(d required.Decision) []int {
 	return out
 }
 
-// facts checks what a decision says about itself, and that no victim is idle.
+// facts checks what a decision says about itself, and that every victim is needed.
 func (o *oracle) facts(d required.Decision) error {
 	set := o.indexes(d)
 	want := o.decision(d.Ask, verdict{d.Outcome, set, d.Selection, d.Stopped})
@@ -91,7 +91,7 @@ func (o *oracle) facts(d required.Decision) error {
 	return o.tried(d)
 }
 
-// tried checks that every selection that found nothing says why.
+// tried checks that every selection without a result says why.
 func (o *oracle) tried(d required.Decision) error {
 	if d.Stopped == required.RuleNoVictims && len(d.Tried) == 0 {
 		return errors.New("nothing was tried")
@@ -112,7 +112,7 @@ func (o *oracle) tried(d required.Decision) error {
 	return nil
 }
 
-// decision words a verdict as a planner does.
+// decision converts a verdict to a planner's decision.
 func (o *oracle) decision(ask *required.Ask, v verdict) required.Decision {
 	d := required.Decision{Ask: ask, Node: o.node, Outcome: v.outcome, Stopped: v.stopped, Selection: v.selection, Candidates: len(o.candidates())}
 	if o.filters {
@@ -174,7 +174,7 @@ func (o *oracle) victim(i int, others []int) required.Victim {
 	return v
 }
 
-// essence is all that a decision says.
+// essence is all content of a decision.
 func essence(d required.Decision) string {
 	s := fmt.Sprintln(d, d.Outcome, d.Need, d.Selection, d.Stopped, d.Wait, d.Tried, d.Candidates, d.Rejected, d.OptedOut, d.Violations, d.FitsCalls)
 	for i, v := range d.Victims {

@@ -8,25 +8,25 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Trial is a selection that found nothing. What it rejected are pods, by rule;
-// for RuleMaxVictims the number that would have to go.
+// Trial is a selection that found no victims. It counts the rejected pods by rule; for
+// RuleMaxVictims the number is that of the victims needed.
 type Trial struct {
 	Selection Selection
 	Rejected  []victims.Rejection
 }
 
-// planner is a plan in the making.
+// planner is the state of one plan.
 type planner struct {
 	balance
 	node   *Node
 	ask    *Ask
 	params *Params
-	// candidates are in order.
+	// candidates are sorted.
 	candidates []candidate
 	calls      int // of Fits so far
 }
 
-// passes tells whether the real filters pass once the pods are gone.
+// passes reports whether the real filters accept without the pods.
 func (pl *planner) passes(without []candidate) bool {
 	if pl.params.Fits == nil {
 		return true
@@ -39,8 +39,9 @@ func (pl *planner) passes(without []candidate) bool {
 	return pl.params.Fits(pods) == victims.Passes
 }
 
-// choose tries the selections in turn. It returns no victims where none found
-// any. All candidates together are enough, and nobody is not.
+// choose tries the selections in turn. It returns no victims if none found any. Its
+// caller has checked that all candidates together are enough, and that no victims are not
+// enough.
 func (pl *planner) choose() (chosen []candidate, by Selection, tried []Trial) {
 	selections := pl.params.Selection
 	if len(selections) == 0 {
@@ -67,8 +68,8 @@ func (pl *planner) choose() (chosen []candidate, by Selection, tried []Trial) {
 	return nil, "", tried
 }
 
-// single chooses the one victim that covers the need and deviates least from the
-// request, in the first class that has any.
+// single chooses the one victim that covers the need and deviates least from the request,
+// in the first class that has any.
 func (pl *planner) single(trial *Trial) []candidate {
 	type match struct {
 		candidate
@@ -107,8 +108,8 @@ func (pl *planner) first(trial *Trial, of []candidate) []candidate {
 	return nil
 }
 
-// multiple takes candidates in order until the need is met and the filters pass,
-// and gives back those that need not go, the most harmful first.
+// multiple takes candidates in order until the need is met and the filters pass, and then
+// removes those that are not needed, the most harmful first.
 func (pl *planner) multiple(trial *Trial) []candidate {
 	order := sequence(pl.candidates, pl.node.Budgets)
 	chosen := pl.spare(order[:pl.reach(order)])
@@ -119,9 +120,9 @@ func (pl *planner) multiple(trial *Trial) []candidate {
 	return chosen
 }
 
-// reach is how many of the candidates, in order, have to go. That all are enough
-// is known. Filters that pass once some are gone are taken to pass when more go,
-// so that they are asked a few times only; what is returned passes in any case.
+// reach returns how many of the candidates, in order, are needed. All of them are known
+// to be enough. To limit filter calls, it assumes that filters that accept without some
+// pods also accept without more. The filters accept the returned set in any case.
 func (pl *planner) reach(order []candidate) int {
 	freed := make(victims.Amounts, len(pl.need))
 	n := 0
@@ -149,9 +150,9 @@ func (pl *planner) add(freed victims.Amounts, c *candidate, sign int64) {
 	}
 }
 
-// spare gives back who need not go, from the last to the first, and returns the
-// rest. Whole runs are tried before their halves: of many that were taken for
-// the sake of one, most need not go.
+// spare removes victims that are not needed, from the last to the first, and returns the
+// rest. It tries whole runs before their halves: if many were taken because of one, most
+// are not needed.
 func (pl *planner) spare(taken []candidate) []candidate {
 	stays := make([]bool, len(taken))
 	freed := make(victims.Amounts, len(pl.need))
@@ -184,7 +185,7 @@ func (pl *planner) spare(taken []candidate) []candidate {
 	}
 	var try func(from, to int)
 	try = func(from, to int) {
-		if from > 0 || to < len(taken) { // not all: somebody has to go
+		if from > 0 || to < len(taken) { // not all: there must be a victim
 			move(from, to, true, -1)
 			if pl.metBy(freed) && pl.passes(rest()) {
 				return

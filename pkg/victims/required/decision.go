@@ -9,11 +9,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Outcomes, beside those of [victims]. Fits: there is room as things are, nothing
-// is done. [victims.Hold]: the node is held and nobody goes yet, see
-// Decision.Stopped. [victims.Preempt]: the node is held and the victims go.
-// NoHold: the asker would not fit even if all went that may; nothing is done
-// until the node's pods or the asker change. [victims.Refuse]: nothing is done.
+// Outcomes in addition to those of [victims]. Fits: the asker fits now, nothing is done.
+// [victims.Hold]: the node is held and no pod is preempted yet, see Decision.Stopped.
+// [victims.Preempt]: the node is held and the victims are preempted. NoHold: the asker
+// would not fit even without all pods that may be preempted; nothing is done until the
+// node's pods or the asker change. [victims.Refuse]: nothing is done.
 const (
 	Fits   victims.Outcome = "fits"
 	NoHold victims.Outcome = "no hold"
@@ -22,53 +22,55 @@ const (
 // Need is what the asker needs of one type: Short = Request - Free, at least 0 (D7).
 type Need struct {
 	Type string
-	// Free is negative where the node is overcommitted.
+	// Free is negative if the node is overcommitted.
 	Request, Free, Short resources.Amount
 }
 
-// Victim is a pod that is to go.
+// Victim is a pod chosen to be preempted.
 type Victim struct {
 	*Pod
 	Class Class
-	// Frees is what it uses of the types that are needed, sorted by name.
+	// Frees is its usage of the types that are needed, sorted by name.
 	Frees []resources.Entry
-	// ForRoom is true where the others do not cover the need. Where it is false
-	// the real filters refuse while the pod is there.
+	// ForRoom is true if the other victims do not cover the need. If it is false, the
+	// real filters reject the asker beside the pod.
 	ForRoom bool
 }
 
-// Decision is the outcome of a plan, with the numbers it was judged by.
+// Decision is the outcome of a plan, with the numbers by which it was judged.
 type Decision struct {
 	Ask     *Ask
 	Node    string
 	Outcome victims.Outcome
-	// Need has the types that are requested, sorted by name.
+	// Need has the requested types, sorted by name.
 	Need []Need
 	// Victims are in the order in which they were chosen, least harm first.
 	Victims []Victim
-	// Selection is the one that chose them.
+	// Selection is the selection that chose them.
 	Selection Selection
-	// Stopped is why nobody goes. It is empty with [Fits], with [victims.Preempt],
-	// and with [victims.Hold] when the asker fits once leaving pods are gone.
+	// Stopped is the reason for which no pod is preempted. It is empty with [Fits], with
+	// [victims.Preempt], and with [victims.Hold] if the asker fits once leaving pods are
+	// gone.
 	Stopped victims.Rule
-	// Wait is how long it is until pods may go, where Stopped is RuleDelay.
+	// Wait is the time until pods may be preempted, if Stopped is RuleDelay.
 	Wait time.Duration
-	// Tried are the selections that found nothing, in turn.
+	// Tried are the selections that found no victims, in turn.
 	Tried []Trial
-	// Candidates counts the pods that may go. Rejected are the others, by rule.
+	// Candidates counts the pods that may be preempted. Rejected counts the others, by
+	// rule.
 	Candidates int
 	Rejected   []victims.Rejection
-	// OptedOut counts victims that had opted out.
+	// OptedOut counts the victims that had opted out.
 	OptedOut int
-	// Violations counts victims beyond what PodDisruptionBudgets allow.
+	// Violations counts the victims beyond what PodDisruptionBudgets allow.
 	Violations int64
-	// FitsCalls is how often the real filters were asked.
+	// FitsCalls is the number of calls of the real filters.
 	FitsCalls int
-	// Objections is what extenders of the scheduler said against the node, for people.
+	// Objections is what extenders of the scheduler objected to the node, for people.
 	Objections string
 }
 
-// needs lists what is requested.
+// needs lists the requested types.
 func (pl *planner) needs() []Need {
 	var out []Need
 	for t, name := range pl.node.Types {
@@ -80,7 +82,7 @@ func (pl *planner) needs() []Need {
 	return out
 }
 
-// record writes the victims down.
+// record writes the victims to the decision.
 func (pl *planner) record(d *Decision, chosen []candidate) {
 	freed, allowed := make(victims.Amounts, len(pl.need)), slices.Clone(pl.node.Budgets)
 	for i := range chosen {

@@ -10,12 +10,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Judge judges a decision by the rules D1 to D7, on a node and an asker that may
-// be newer than those it was made on. It shares no code with Plan. It asks
-// whether what is done may be done, and whether each victim that was to make room
-// is still needed; not whether other victims would do less harm. Where
-// Params.Fits is nil, the filters are taken to pass. A decision to do nothing is
-// never wrong. The error lists every rule broken.
+// Judge judges a decision by the rules D1 to D7, on a node and an asker that may be newer
+// than those of the decision. It shares no code with Plan. It checks whether the decision
+// is permitted, and whether each victim that was chosen for its amounts is still needed.
+// It does not check whether other victims would do less harm. If Params.Fits is nil, the
+// filters count as passed. A decision to do nothing is always accepted. The error lists
+// every broken rule.
 func Judge(n *Node, ask *Ask, p Params, d Decision) error {
 	if d.Outcome == NoHold || d.Outcome == victims.Refuse {
 		return nil
@@ -38,27 +38,27 @@ func Judge(n *Node, ask *Ask, p Params, d Decision) error {
 	return fmt.Errorf("there is no outcome %q", d.Outcome)
 }
 
-// judge is a decision under judgement.
+// judge checks one decision.
 type judge struct {
 	n    *Node
 	ask  *Ask
 	p    Params
 	d    Decision
-	gone []*Pod // the victims as they are now
+	gone []*Pod // the victims in their current state
 }
 
-// room is what a node has left, by type.
+// room is what is free on a node, by type.
 type room []resources.Amount
 
-// use takes amounts from the room; a negative sign gives them back.
+// use subtracts amounts; a negative sign adds them.
 func (r room) use(a victims.Amounts, sign resources.Amount) {
 	for t, amount := range a {
 		r[t] = r[t].Sub(sign * resources.Amount(amount))
 	}
 }
 
-// left is what the node has left without some pods, once the holders before the
-// asker have their room.
+// left returns what is free on the node without some pods, with the holders before the
+// asker placed.
 func (j *judge) left(without func(*Pod) bool) room {
 	left := make(room, len(j.n.Types))
 	left.use(j.n.Allocatable, -1)
@@ -73,8 +73,8 @@ func (j *judge) left(without func(*Pod) bool) room {
 	return left
 }
 
-// lacks says of the first type in which the asker does not fit into what is left
-// by how much; it says nothing where it fits.
+// lacks returns an error with the first type of which less is left than the asker
+// requests; nil if it fits.
 func (j *judge) lacks(left room) error {
 	for t, want := range j.ask.Request {
 		if has := left[t]; want > 0 && has < resources.Amount(want) {
@@ -100,7 +100,7 @@ func (j *judge) filters(without []*Pod) error {
 	return nil
 }
 
-// fits judges that nothing need be done.
+// fits judges that nothing needs to be done.
 func (j *judge) fits() error {
 	if len(j.n.Before) > 0 {
 		return fmt.Errorf("D1: others hold node %s before the asker", j.n.Name)
@@ -111,7 +111,7 @@ func (j *judge) fits() error {
 	return j.filters(nil)
 }
 
-// hold judges that the node is not held in vain (D1).
+// hold judges that holding the node is not useless (D1).
 func (j *judge) hold() error {
 	var may []*Pod
 	for i := range j.n.Pods {
@@ -125,7 +125,7 @@ func (j *judge) hold() error {
 	return j.filters(may)
 }
 
-// allowed judges whether a pod may go (D4).
+// allowed judges whether a pod may be preempted (D4).
 func (j *judge) allowed(p *Pod) error {
 	if p.Protection == victims.Foreign {
 		if !p.Peer && !j.p.PreemptForeign {
@@ -140,7 +140,7 @@ func (j *judge) allowed(p *Pod) error {
 	return nil
 }
 
-// find looks the victims up as they are now.
+// find looks up the current state of the victims.
 func (j *judge) find() error {
 	for _, v := range j.d.Victims {
 		i := slices.IndexFunc(j.n.Pods, func(p Pod) bool { return p.UID == v.UID })
@@ -186,7 +186,8 @@ func (j *judge) begun() error {
 	return nil
 }
 
-// number judges the number of victims, and what the selection demands of one (D6).
+// number judges the number of victims, and the conditions of the selection on a single
+// one (D6).
 func (j *judge) number() error {
 	switch {
 	case len(j.gone) == 0:
@@ -201,7 +202,7 @@ func (j *judge) number() error {
 	return nil
 }
 
-// near judges the deviation of the one victim.
+// near judges the deviation of the single victim.
 func (j *judge) near(v *Pod) error {
 	if j.p.SingleDeviationPercent == nil {
 		return nil
@@ -228,7 +229,7 @@ func amount(a victims.Amounts, t int) int64 {
 	return a[t]
 }
 
-// class judges that a victim is not of a more harmful class than was decided (D5).
+// class judges that a victim's class is not more harmful than in the decision (D5).
 func (j *judge) class(v *Pod, decided Class) error {
 	var now Class
 	switch {
@@ -249,9 +250,9 @@ func (j *judge) class(v *Pod, decided Class) error {
 	return nil
 }
 
-// needed judges that the others do not make room without a victim that was to
-// make room, as all are where the filters were never asked (D6). What is left is
-// left without all victims.
+// needed judges that a victim chosen for its amounts is needed, that is, that the others
+// alone do not free enough. If the filters never ran, all victims were chosen for their
+// amounts (D6). What is left is computed without all victims.
 func (j *judge) needed(i int, left room) error {
 	if leaves(j.gone[i]) || !j.d.Victims[i].ForRoom && j.d.FitsCalls > 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// TestJudgeAgainstOracle has any sets of pods judged, most of them wrong.
+// TestJudgeAgainstOracle judges arbitrary sets of pods, most of them wrong.
 func TestJudgeAgainstOracle(t *testing.T) {
 	lawful, unlawful := 0, 0
 	for seed := uint64(1); seed <= 8000; seed++ {
@@ -42,8 +42,8 @@ func TestJudgeAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestJudgeNoticesEachRule breaks one rule after the other, on a plan that is
-// right otherwise and made on an older state.
+// TestJudgeNoticesEachRule breaks one rule after the other, in a plan that is otherwise
+// correct and was made on an older state.
 func TestJudgeNoticesEachRule(t *testing.T) {
 	ten, one := int32(10), int32(1)
 	for _, test := range []struct {

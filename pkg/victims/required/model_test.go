@@ -13,8 +13,8 @@ import (
 
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A model is the question in plain numbers: what the oracle reads, and what the
-// planner's world is made of. Its filters are ports that nobody else may use.
+// A model is the problem in plain numbers: the oracle reads it, and the planner's world
+// is made from it. Its filters are ports that only one pod may use.
 type model struct {
 	node        string
 	types       []string
@@ -24,7 +24,7 @@ type model struct {
 	budgets     []int64
 	ask         mask
 	settings    settings
-	// filters: the real filters are asked; refuse: and never pass.
+	// filters: the real filters run; refuse: they always reject.
 	filters, refuse bool
 }
 
@@ -35,7 +35,7 @@ type mpod struct {
 	created              int
 	optedOut, originator bool
 	foreign, peer        bool
-	protection           victims.Protection // but for Foreign
+	protection           victims.Protection // except Foreign
 	budgets              []int
 	port                 int // 0 for none
 }
@@ -56,8 +56,8 @@ type settings struct {
 	delay              int
 }
 
-// world makes what the planner reads. With a chance, everything is in another
-// order, the types too.
+// world makes the planner's input. With a random source, everything is in another order,
+// including the types.
 func (m *model) world(chance *rand.Rand) (*required.Node, *required.Ask, required.Params) {
 	types, pods, budgets := upTo(len(m.types)), upTo(len(m.pods)), upTo(len(m.budgets))
 	if chance != nil {
@@ -134,7 +134,8 @@ func (m *model) fits(without []*victims.Pod) victims.Fit {
 	return victims.Fails
 }
 
-// room tells whether the asker fits by amounts once the pods, and leaving ones, are gone.
+// room reports whether the asker fits by amounts once the pods, and leaving ones, are
+// gone.
 func (m *model) room(gone []int) bool {
 	for t, want := range m.ask.request {
 		free := m.free(t)
@@ -150,7 +151,7 @@ func (m *model) room(gone []int) bool {
 	return true
 }
 
-// passes tells whether the filters let the asker pass then.
+// passes reports whether the filters accept the asker then.
 func (m *model) passes(gone []int) bool {
 	for i, p := range m.pods {
 		if p.protection != victims.Leaving && !slices.Contains(gone, i) && slices.Contains(m.ask.ports, p.port) {
@@ -160,7 +161,7 @@ func (m *model) passes(gone []int) bool {
 	return !m.filters || !m.refuse
 }
 
-// free is what is left once leaving pods are gone and holders are placed.
+// free is what is free once leaving pods are gone and holders are placed.
 func (m *model) free(t int) int64 {
 	free := m.allocatable[t]
 	for _, p := range m.pods {
@@ -200,8 +201,7 @@ func (m *model) String() string {
 	return b.String()
 }
 
-// generator makes random models whose amounts lie around the lines that the
-// rules draw.
+// generator makes random models whose amounts are near the limits of the rules.
 type generator struct {
 	*rand.Rand
 	m *model
@@ -211,7 +211,7 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *generator) between(least, most int) int { return least + g.IntN(most-least+1) }
 
-// generate returns the model of a seed, with up to so many pods.
+// generate returns the model of a seed, with a maximal number of pods.
 func generate(seed uint64, pods int) *model {
 	g := &generator{rand.New(rand.NewPCG(seed, 11)), &model{node: "n1"}}
 	g.m.types = append([]string{"vcore"}, [][]string{nil, {"memory"}, {"memory", "gpu"}}[g.IntN(3)]...)
@@ -263,7 +263,7 @@ func (g *generator) whoRuns(pods int) {
 				p.budgets = append(p.budgets, b)
 			}
 		}
-		if i > 0 && g.chance(45) { // a sister of an earlier pod
+		if i > 0 && g.chance(45) { // a copy of an earlier pod
 			other := *p
 			*p = *m.pods[g.IntN(i)]
 			p.budgets = other.budgets
@@ -302,7 +302,7 @@ func (g *generator) whoAsks() {
 	}
 }
 
-// room makes the node about as large as what is on it.
+// room makes the node about as large as the sum of its pods.
 func (g *generator) room() {
 	loose := g.chance(15)
 	if g.m.filters {

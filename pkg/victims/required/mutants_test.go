@@ -9,10 +9,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// mutants are the rules that a planner can be made without. Each must be noticed
-// on at least the given number of 8,000 random nodes: this shows that check sees
-// the bug, and that the generator makes nodes on which the rule decides. Where
-// judged is set, Judge alone must notice some, without knowing what is best.
+// mutants are the rules that a planner can omit. Each omission must be noticed on at
+// least the given number of 8,000 random nodes. This shows that check sees the bug, and
+// that the generator makes nodes on which the rule decides. If judged is set, Judge alone
+// must notice some, although it does not compare plans.
 var mutants = []struct {
 	without string
 	least   int
@@ -70,7 +70,7 @@ func TestPlantedBugsAreNoticed(t *testing.T) {
 				continue
 			}
 			if want.equal(newOracle(m, bug.without).decide()) {
-				continue // the bug makes no difference here
+				continue // the bug has no effect here
 			}
 			if o.check(want, buggy(bug.without), seed) == nil {
 				t.Fatalf("generate(%d, 8): a planner without %q goes unnoticed", seed, bug.without)
@@ -98,7 +98,7 @@ func TestChanceIsNoticed(t *testing.T) {
 		m := generate(seed, 8)
 		want, first := newOracle(m).decide(), newOracle(m, "uid").decide()
 		if want.equal(first) {
-			continue // the order of the model hides it from the other opinions
+			continue // the order of the model hides it from the other checks
 		}
 		plan := func(m *model, chance *rand.Rand) (*required.Node, required.Decision, required.Params) {
 			n, ask, p := m.world(chance)
@@ -115,7 +115,7 @@ func TestChanceIsNoticed(t *testing.T) {
 	t.Fatal("no node has two equally harmful pods")
 }
 
-// TestOraclePlansAreAccepted shows that what catches the mutants is their bug.
+// TestOraclePlansAreAccepted shows that the mutants are rejected because of their bugs.
 func TestOraclePlansAreAccepted(t *testing.T) {
 	for seed := uint64(1); seed <= 2000; seed++ {
 		if m := generate(seed, 8); newOracle(m).decide().stopped != required.RuleNoVictims && check(m, buggy(), seed) != nil {

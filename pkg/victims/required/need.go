@@ -8,7 +8,7 @@ import (
 func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
 func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }
 
-// at is the amount of a type; a shorter list has nothing of the types that follow.
+// at returns the amount of a type; a shorter list has nothing of the types that follow.
 func at(a victims.Amounts, t int) int64 {
 	if t < len(a) {
 		return a[t]
@@ -16,18 +16,19 @@ func at(a victims.Amounts, t int) int64 {
 	return 0
 }
 
-// balance is what the asker needs, and what there is, by type.
+// balance is what the asker needs and what is free, by type.
 type balance struct {
-	// free is what is left once leaving pods are gone and the holders before have
-	// their room (D7); now is what is left as things are.
+	// free is what is free once leaving pods are gone and the holders before the asker
+	// are placed (D7). now is the same without the first condition: leaving pods still
+	// count.
 	free, now victims.Amounts
-	// need is what has to be freed of each type; 0 where nothing.
+	// need is what must be freed of each type; 0 for nothing.
 	need victims.Amounts
-	// short is true where anything has to be freed.
+	// short is true if anything must be freed.
 	short bool
 }
 
-// weigh makes the balance of a node for an asker.
+// weigh computes the balance of a node for an asker.
 func weigh(n *Node, request victims.Amounts) balance {
 	b := balance{free: make(victims.Amounts, len(n.Types)), now: make(victims.Amounts, len(n.Types)), need: make(victims.Amounts, len(n.Types))}
 	for t := range n.Types {
@@ -55,7 +56,7 @@ func weigh(n *Node, request victims.Amounts) balance {
 	return b
 }
 
-// fitsNow tells whether there is room as things are.
+// fitsNow reports whether the asker fits in the current state.
 func (b *balance) fitsNow(request victims.Amounts) bool {
 	for t, free := range b.now {
 		if want := at(request, t); want > 0 && free < want {
@@ -65,7 +66,7 @@ func (b *balance) fitsNow(request victims.Amounts) bool {
 	return true
 }
 
-// metBy tells whether the need is met by what is freed.
+// metBy reports whether the freed amounts meet the need.
 func (b *balance) metBy(freed victims.Amounts) bool {
 	for t, need := range b.need {
 		if at(freed, t) < need {
@@ -75,7 +76,7 @@ func (b *balance) metBy(freed victims.Amounts) bool {
 	return true
 }
 
-// covers is the largest share of the need that a request covers.
+// covers returns the largest share of the need that a request covers.
 func (b *balance) covers(request victims.Amounts) resources.Share {
 	var largest resources.Share
 	for t, need := range b.need {
@@ -89,9 +90,9 @@ func (b *balance) covers(request victims.Amounts) resources.Share {
 	return largest
 }
 
-// yardstick is the type by which deviations are measured: the one of which the
-// request is the largest share of the node's allocatable, by name among equals.
-// It is -1 where nothing is requested.
+// yardstick returns the type by which deviations are measured: the one of which the
+// request is the largest share of the node's allocatable; among equals the first by name.
+// It returns -1 if nothing is requested.
 func yardstick(n *Node, request victims.Amounts) int {
 	found := -1
 	var largest resources.Share
@@ -108,7 +109,7 @@ func yardstick(n *Node, request victims.Amounts) int {
 	return found
 }
 
-// deviation is how far a victim is from the request, as a share of the request.
+// deviation returns how far a victim is from the request, as a share of the request.
 func deviation(victim, request int64) resources.Share {
 	off := minus(max(victim, request), min(victim, request))
 	return resources.ShareOf(resources.Amount(off), resources.Amount(request))

@@ -4,7 +4,7 @@ package required_test
 
 import "testing"
 
-// The test of every day on more and larger nodes.
+// The daily test on more and larger nodes.
 
 func TestPlanAgainstOracleNightly(t *testing.T) {
 	againstOracle(t, 1_000_000, 9, 1_000_000)

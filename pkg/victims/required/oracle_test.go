@@ -9,16 +9,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// An oracle decides the slow way: it weighs every pod and every set of pods by
-// the rules as they are written down. It shares no code with the planner. The
-// rules in without are switched off, which makes it a planner with a planted bug.
+// An oracle decides by exhaustive search: it judges every pod and every set of pods by
+// the rules as they are written down. It shares no code with the planner. The rules in
+// without are switched off, which makes the oracle a planner with a planted bug.
 type oracle struct {
 	*model
 	without map[string]bool
 	needs   []int64
 }
 
-// verdict is what comes of it. Victims are indexes of pods, in order.
+// verdict is the oracle's decision. Victims are indexes of pods, in order.
 type verdict struct {
 	outcome   victims.Outcome
 	victims   []int
@@ -59,7 +59,7 @@ func (o *oracle) lack(t int) int64 {
 	switch {
 	case o.ask.request[t] == 0:
 		return 0
-	case o.without["free"] && free < o.ask.request[t]: // as YuniKorn
+	case o.without["free"] && free < o.ask.request[t]: // as in YuniKorn
 		return o.ask.request[t]
 	}
 	return max(o.ask.request[t]-free, 0)
@@ -69,7 +69,7 @@ func (o *oracle) short() bool {
 	return slices.ContainsFunc(upTo(len(o.types)), func(t int) bool { return o.need(t) > 0 })
 }
 
-// covered tells whether a set frees what is needed.
+// covered reports whether a set frees what is needed.
 func (o *oracle) covered(set []int) bool {
 	for t := range o.types {
 		freed := int64(0)
@@ -83,15 +83,15 @@ func (o *oracle) covered(set []int) bool {
 	return true
 }
 
-// enough tells whether the asker fits without a set.
+// enough reports whether the asker fits without a set.
 func (o *oracle) enough(set []int) bool {
 	return o.covered(set) && (o.passes(set) || o.without["filters"])
 }
 
-// stranger tells whether a pod is in the class after all others.
+// stranger reports whether a pod is in the class after all others.
 func (o *oracle) stranger(p *mpod) bool { return p.foreign && (!p.peer || o.without["peer"]) }
 
-// forbids is D4: why a pod may not go.
+// forbids is D4: the rule by which a pod may not be preempted.
 func (o *oracle) forbids(i int) victims.Rule {
 	p := o.pods[i]
 	names := map[victims.Protection]victims.Rule{
@@ -122,7 +122,7 @@ func (o *oracle) candidates() []int {
 	return out
 }
 
-// class is D5: the class of a pod, and where it stands.
+// class is D5: the class of a pod, and its place in the order.
 func (o *oracle) class(p *mpod) (required.Class, int) {
 	yunikorn := o.settings.order == required.YuniKorn && !o.without["class order"]
 	switch {
@@ -133,7 +133,7 @@ func (o *oracle) class(p *mpod) (required.Class, int) {
 			return required.Foreign, 0
 		}
 		return required.Foreign, 9
-	case p.optedOut && p.originator && o.without["both"]: // as YuniKorn
+	case p.optedOut && p.originator && o.without["both"]: // as in YuniKorn
 		return required.Originator, 2
 	case p.optedOut && p.originator && o.without["both last"], p.optedOut && !p.originator:
 		if yunikorn {
@@ -184,7 +184,7 @@ func (o *oracle) violates(p *mpod, consumed []int64) int {
 	return min(n, 1)
 }
 
-// compare is the rest of D5, once the classes are equal.
+// compare is the rest of D5, for equal classes.
 func (o *oracle) compare(i, j int, consumed []int64) int {
 	a, b := o.pods[i], o.pods[j]
 	for _, c := range []struct {
@@ -209,7 +209,7 @@ func (o *oracle) rank(i int) int {
 	return rank
 }
 
-// sequence takes the least harmful pod, and again among the rest.
+// sequence takes the least harmful pod, and repeats with the rest.
 func (o *oracle) sequence() []int {
 	var out []int
 	rest, consumed := o.candidates(), make([]int64, len(o.budgets))
@@ -253,7 +253,7 @@ func (o *oracle) deviation(p *mpod) *big.Rat {
 	return d.Abs(d)
 }
 
-// near tells whether the deviation of a pod is within bounds.
+// near reports whether the deviation of a pod is within bounds.
 func (o *oracle) near(p *mpod) bool {
 	most := o.settings.deviation
 	return most == nil || o.without["deviation"] || o.deviation(p).Cmp(big.NewRat(int64(*most), 100)) <= 0
@@ -280,8 +280,9 @@ func (o *oracle) single() []int {
 	})}
 }
 
-// multiple is D6: of all sets that are enough, the one whose most harmful victim
-// is the least harmful; and so on among those that share it.
+// multiple is D6: of all sets that are enough, the one whose most harmful victim is the
+// least harmful; among sets that share that victim, the next most harmful one decides,
+// and so on.
 func (o *oracle) multiple() []int {
 	order := o.sequence()
 	found := o.least(order)
@@ -318,7 +319,7 @@ func (o *oracle) least(order []int) []int {
 	return nil
 }
 
-// now tells whether there is room as things are.
+// now reports whether the asker fits in the current state.
 func (o *oracle) now() bool {
 	leaving := false
 	for t, want := range o.ask.request {

@@ -2,8 +2,8 @@ package required
 
 import "github.com/paddock-scheduler/paddock/pkg/victims"
 
-// Plan decides whether the node is held for an asker that can run nowhere else,
-// and who goes for it.
+// Plan decides whether the node is held for an asker that can run on no other node, and
+// which pods are preempted for it.
 func Plan(n *Node, ask *Ask, p Params) Decision {
 	pl := &planner{balance: weigh(n, ask.Request), node: n, ask: ask, params: &p}
 	d := Decision{Ask: ask, Node: n.Name, Need: pl.needs()}
@@ -30,8 +30,8 @@ func Plan(n *Node, ask *Ask, p Params) Decision {
 	return d
 }
 
-// unhindered tells whether an asker that fits once leaving pods are gone fits as
-// things are (D1). Of the real filters that is known only where no pod leaves.
+// unhindered reports whether an asker that fits once leaving pods are gone fits in the
+// current state (D1). The answer of the real filters is known only if no pod leaves.
 func (pl *planner) unhindered() bool {
 	if len(pl.node.Before) > 0 || !pl.fitsNow(pl.ask.Request) {
 		return false
@@ -47,8 +47,8 @@ func (pl *planner) unhindered() bool {
 	return true
 }
 
-// hopeless tells why the asker would not fit even with all candidates gone (D1);
-// empty when it would. Nobody gone is known not to be enough.
+// hopeless returns why the asker would not fit even without all candidates (D1); empty if
+// it would. It is already known that no victims are not enough.
 func (pl *planner) hopeless() victims.Rule {
 	freed := make(victims.Amounts, len(pl.need))
 	for i := range pl.candidates {

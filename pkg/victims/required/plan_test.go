@@ -28,7 +28,7 @@ func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 	seen.require(t, worlds)
 }
 
-// census counts kinds of nodes, so that a generator that makes dull ones is noticed.
+// census counts kinds of nodes, to notice a generator that makes nodes without variety.
 type census map[string]uint64
 
 func (c census) count(o *oracle, v verdict) {
@@ -62,8 +62,8 @@ func (c census) require(t *testing.T, worlds uint64) {
 	}
 }
 
-// TestFiltersThatMiss has an asker that needs one of the pods to be there. Whatever
-// is decided then is right, though not always the least harm.
+// TestFiltersThatMiss has an asker that requires one of the pods to stay. Its decisions
+// are always correct, but not always of the least harm.
 func TestFiltersThatMiss(t *testing.T) {
 	preempted := 0
 	for seed := uint64(1); seed <= 5000; seed++ {
@@ -94,7 +94,7 @@ func TestFiltersThatMiss(t *testing.T) {
 	}
 }
 
-// TestNeverEndsIt: filters that refuse whatever pods go are asked twice.
+// TestNeverEndsIt: filters that reject whatever pods leave are called twice.
 func TestNeverEndsIt(t *testing.T) {
 	calls := 0
 	n := &required.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: victims.Amounts{9}, Pods: []required.Pod{
@@ -109,7 +109,7 @@ func TestNeverEndsIt(t *testing.T) {
 	}
 }
 
-// TestEndsOfInt64: absurd amounts saturate, and do not turn into room.
+// TestEndsOfInt64: extreme amounts saturate, and do not appear as free capacity.
 func TestEndsOfInt64(t *testing.T) {
 	const most = 1<<63 - 1
 	n := &required.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: victims.Amounts{10}, Before: []victims.Amounts{{most}, {most}}}

@@ -16,28 +16,27 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// TestStories tells the stories of testdata. A file is a sequence of commands
-// with what each prints below a line of dashes:
+// TestStories runs the scenarios of testdata. A file is a sequence of commands, each with
+// its output below a line of dashes:
 //
-//	node NAME TYPE=N ...   a node; pods=110 unless it says otherwise. Pods and
-//	                       askers that follow are of the last node that was named
+//	node NAME TYPE=N ...   a node; pods=110 by default. Pods and askers that follow
+//	                       are of the last node that was named
 //	budget NAME allowed=N  a PodDisruptionBudget
-//	pods                   pods on the node, one a line:
+//	pods                   pods on the node, one per line:
 //	  NAME TYPE=N ... [prio=N] [age=DURATION] [budget=NAME] [port=N] [optout] [originator]
 //	       [daemonset|static|leaving|binding] [foreign|peer]
-//	ask NAME TYPE=N ...    a pod that requires the node: [prio=N] [port=N] [never] [overmax]
+//	ask NAME TYPE=N ...    a node-bound pod: [prio=N] [port=N] [never] [overmax]
 //	settings               [selection=single,multiple] [deviation=PERCENT] [maxvictims=N]
 //	                       [order=YuniKorn] [foreign] [delay=DURATION]; replaces earlier ones
-//	plan NAME              decides, and prints the decision. An asker whose node is
-//	                       held is, from then on, a holder before those that are behind it
+//	plan NAME              decides, and prints the decision. If it holds the node, the
+//	                       asker is from then on a holder before the later ones
 //	apply                  the victims of the last decision leave
-//	gone                   pods that leave are gone
+//	gone                   leaving pods are gone
 //	wait DURATION          time passes
 //	place NAME             the asker runs on its node
 //
-// An age is 1h unless given. After each plan, brute force, Judge and a world in
-// another order are asked too; a line that begins with !! tells of what they
-// would have done otherwise.
+// An age is 1h by default. After each plan, the test also runs brute force, Judge and the
+// planner on the world in another order. A line that begins with !! reports a difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		s := &story{plan: real, nodes: map[string]*place{}, asks: map[string]*asker{}}
@@ -51,7 +50,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// TestStoriesNoticeAWrongPlanner shows when the second opinions speak up.
+// TestStoriesNoticeAWrongPlanner shows that these checks report differences.
 func TestStoriesNoticeAWrongPlanner(t *testing.T) {
 	s := &story{plan: buggy("free"), nodes: map[string]*place{}, asks: map[string]*asker{}}
 	out := ""
@@ -82,10 +81,10 @@ plan logs
 	}
 }
 
-// types are the resource types of all stories.
+// types are the resource types of all scenarios.
 var types = []string{resources.CPU, resources.Memory, "gpu", resources.Pods}
 
-// story is what has been told so far.
+// story is the current state of a scenario.
 type story struct {
 	plan     planner
 	nodes    map[string]*place
@@ -275,7 +274,7 @@ func (s *story) set(words []string) error {
 	return nil
 }
 
-// step is what happens apart from decisions.
+// step is a command other than a decision.
 func (s *story) step(what string, words []string) error {
 	switch what {
 	case "apply":

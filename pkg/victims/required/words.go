@@ -9,10 +9,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// String renders the decision in one line: who, and the sentence.
+// String renders the decision in one line: the asker, and the sentence.
 func (d Decision) String() string { return d.Ask.Namespace + "/" + d.Ask.Name + ": " + d.Sentence() }
 
-// Sentence says what was decided, why, and where people can help what they can do.
+// Sentence says what was decided, why, and, if people can help, what they can do.
 func (d Decision) Sentence() string {
 	switch d.Outcome {
 	case Fits:
@@ -75,7 +75,7 @@ func (d Decision) short() string {
 	return "the pod is short of " + strings.Join(amounts, ", ")
 }
 
-// harm says what people will be asked about.
+// harm names the harm that people may ask about.
 func (d Decision) harm() string {
 	s := ""
 	if d.OptedOut > 0 {
@@ -87,7 +87,7 @@ func (d Decision) harm() string {
 	return s
 }
 
-// excluded says why other pods may not go (D8).
+// excluded says why other pods may not be preempted (D8).
 func (d Decision) excluded() string {
 	if len(d.Rejected) == 0 {
 		return ""
@@ -106,7 +106,7 @@ func rejections(list []victims.Rejection) string {
 // String names the selection and what it rejected.
 func (t Trial) String() string { return fmt.Sprintf("%s (%s)", t.Selection, rejections(t.Rejected)) }
 
-// hopeless says that all who may go are not enough.
+// hopeless says that all pods that may be preempted are not enough.
 func (d Decision) hopeless() string {
 	switch d.Candidates {
 	case 0:
@@ -117,7 +117,7 @@ func (d Decision) hopeless() string {
 	return fmt.Sprintf("and would not fit even without the %d pods that may go", d.Candidates)
 }
 
-// refusing says that filters refuse whoever goes.
+// refusing says that filters reject whatever pods are preempted.
 func (d Decision) refusing() string {
 	switch d.Candidates {
 	case 0:
@@ -128,7 +128,8 @@ func (d Decision) refusing() string {
 	return fmt.Sprintf("also without the %d pods that may go", d.Candidates)
 }
 
-// VictimNote is what people are told on a victim: who asked, and why it goes.
+// VictimNote is the text for people on a victim: the asker, and why the victim is
+// preempted.
 func (d Decision) VictimNote(i int) string {
 	v := d.Victims[i]
 	why := "in the way there by more than its amounts"

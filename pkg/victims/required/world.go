@@ -6,46 +6,48 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Node is the node that the asker requires, at one moment. Nothing in it changes
-// while a plan is made. The asker is nowhere in it.
+// Node is the node that the asker requires, at one moment. It does not change while a
+// plan is made. It does not contain the asker.
 type Node struct {
 	Name string
-	// Types names the resource types; amounts follow its order.
+	// Types names the resource types. Amounts follow its order.
 	Types       []string
 	Allocatable victims.Amounts
-	// Pods are all that use something there, those that leave included, in any order.
+	// Pods are all pods that use resources of the node, including leaving ones, in any
+	// order.
 	Pods []Pod
-	// Before are the requests of the required-node holders that are served before
-	// the asker: of higher priority, or older (D1).
+	// Before are the requests of the required-node holders that are served before the
+	// asker: those of higher priority, or older (D1).
 	Before []victims.Amounts
 	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
 	Budgets []int64
 }
 
-// Pod is a pod on the node. Its Protection is [victims.Foreign] only where
-// nothing else protects it: a foreign pod that leaves, or is of a DaemonSet, or is
-// static says that. Its Leaf and App mean nothing here.
+// Pod is a pod on the node. Its Protection is [victims.Foreign] only if nothing else
+// protects it: a foreign pod that is leaving, or of a DaemonSet, or static has that
+// protection. Its Leaf and App are not used here.
 type Pod struct {
 	*victims.Pod
-	// Peer is true for a foreign pod of a profile that enables QueuePreemption: it
-	// may go like a managed one (D4).
+	// Peer is true for a foreign pod of a profile that enables QueuePreemption: it may be
+	// preempted like a managed pod (D4).
 	Peer bool
 }
 
-// Ask is the pod that requires the node. Its Leaf and App mean nothing here.
+// Ask is the pod that requires the node. Its Leaf and App are not used here.
 type Ask struct {
 	*victims.Ask
-	// OverMax is the path of the queue whose max it would exceed; empty for none (D2).
+	// OverMax is the path of the queue whose max the asker would exceed; empty for none
+	// (D2).
 	OverMax string
-	// Held is how long it has held the node; 0 where it does not yet.
+	// Held is how long it has held the node; 0 if it does not hold it yet.
 	Held time.Duration
 }
 
-// Selection is a way to choose victims (D6).
+// Selection is a method to choose victims (D6).
 type Selection string
 
-// The selections. Single: one victim that covers the need. Multiple: one after
-// the other until the need is met.
+// The selections. Single: one victim that covers the need. Multiple: one victim after the
+// other until the need is met.
 const (
 	Single   Selection = "single"
 	Multiple Selection = "multiple"
@@ -63,35 +65,37 @@ const (
 
 // Params are the settings of a plan.
 type Params struct {
-	// Selection lists the selections; each is tried when the one before found
-	// nothing. Empty means multiple.
+	// Selection lists the selections. Each is tried if the one before found no victims.
+	// Empty means multiple.
 	Selection []Selection
-	// SingleDeviationPercent bounds how far the victim of single may be from the
-	// request, in percent of the request; nil for no bound.
+	// SingleDeviationPercent limits how far the victim of single may be from the request,
+	// in percent of the request; nil for no limit.
 	SingleDeviationPercent *int32
-	// MaxVictims bounds the victims of multiple; nil for no bound.
+	// MaxVictims limits the victims of multiple; nil for no limit.
 	MaxVictims *int32
 	ClassOrder ClassOrder
-	// PreemptForeign allows foreign pods that are not Peer, after all classes.
+	// PreemptForeign permits foreign pods that are not Peer as victims, after all
+	// classes.
 	PreemptForeign bool
-	// StartDelay is how old the hold must be before pods go; 0 for at once (D3).
+	// StartDelay is how old the hold must be before pods are preempted; 0 for at once
+	// (D3).
 	StartDelay time.Duration
-	// Fits runs the real filters for the asker on the node without some pods; the
-	// leaving ones are gone in any case, and the holders before it have their
-	// room. Nil means that resources are all there is. It is asked only about sets
-	// that make room by amounts, at most four times per candidate and once more.
+	// Fits runs the real filters for the asker on the node without some pods. Leaving
+	// pods are gone in any case, and the holders before the asker are placed. Nil means
+	// that only resources count. It is called only for sets that free enough by amounts,
+	// at most four times per candidate and once more.
 	Fits func(without []*victims.Pod) victims.Fit
 }
 
-// Class is what a candidate is to its application (D5).
+// Class is the importance of a candidate to its application (D5).
 type Class uint8
 
-// The classes. Of several that apply to a pod the last one counts.
+// The classes. If several apply to a pod, the last one counts.
 const (
 	Regular Class = iota
 	Originator
 	OptedOut
-	// Foreign pods are of schedulers outside this process, whatever else they are.
+	// Foreign pods are of schedulers outside this process, whatever other class applies.
 	Foreign
 )
 
@@ -112,7 +116,7 @@ func classOf(p *Pod) Class {
 	return Regular
 }
 
-// rank is where a pod stands in the order of classes, least harm first. What is
+// rank is the place of a pod in the order of classes, least harm first. A pod that is
 // both opted out and an originator has a place of its own.
 func (o ClassOrder) rank(p *Pod, c Class) int {
 	order := [...]int{Regular: 0, Originator: 1, OptedOut: 2, Foreign: 4}
