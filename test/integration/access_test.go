@@ -19,9 +19,9 @@ import (
 )
 
 // TestAccessOfScheduler checks that the scheduler of these tests is the user
-// system:kube-scheduler, that this user may do little, and that it is enough for
-// all the scheduler writes. That nothing was forbidden is checked at the end of
-// every test.
+// system:kube-scheduler, that this user has few rights, and that they suffice for all
+// writes of the scheduler. That nothing was forbidden is checked at the end of every
+// test.
 func TestAccessOfScheduler(t *testing.T) {
 	e := setup(t, oneLeaf("1"), twoProfiles)
 	clientConfig, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
@@ -68,7 +68,7 @@ func TestAccessOfScheduler(t *testing.T) {
 		}
 	}
 
-	// Everything that is written, once: bind, condition, events on pod and ConfigMap.
+	// Every kind of write once: bind, condition, events on pod and ConfigMap.
 	e.create("p", 2, inQueue("root.a"))
 	e.expect("p", 1, 1, reasons.OverMax)
 	_, waiting := e.podsOf("p")
@@ -82,8 +82,8 @@ func TestAccessOfScheduler(t *testing.T) {
 	}
 }
 
-// TestStartsWithoutPriorityClasses runs the scheduler with no more than upstream's
-// roles and the queues: it says what is missing, places pods, and reads the
+// TestStartsWithoutPriorityClasses runs the scheduler with only upstream's roles and
+// access to the queues: it logs what is missing, places pods, and reads the
 // PriorityClasses as soon as it may.
 func TestStartsWithoutPriorityClasses(t *testing.T) {
 	bindings := suite.client.RbacV1().ClusterRoleBindings()

@@ -14,9 +14,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// TestSetSchedulerName is a table of pods of two namespaces. The API server of
-// Kubernetes 1.35 has the policies as a beta, which the control plane of these tests
-// switches on; the same objects as v1 differ in the version only.
+// TestSetSchedulerName is a table of pods of two namespaces. The API server of Kubernetes
+// 1.35 has the policies as a beta, which the control plane of these tests enables; the
+// same objects as v1 differ only in the version.
 func TestSetSchedulerName(t *testing.T) {
 	applyPolicies(t, mutating(t, "paddock-scheduler-name"))
 	on := newPoliced(t, "policed-on", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
@@ -29,7 +29,7 @@ func TestSetSchedulerName(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: m.meta(), Spec: podSpec(scheduler)}
 		pod.Name, pod.Spec.ServiceAccountName = "x", strings.Join(account, "")
 		if m[markMirror] != "" {
-			pod.Spec.NodeName = "elsewhere" // or it could not be one
+			pod.Spec.NodeName = "elsewhere" // required of a mirror pod
 		}
 		made, err := suite.client.CoreV1().Pods(p.ns).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil {

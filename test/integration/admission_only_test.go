@@ -21,7 +21,7 @@ import (
 // markPaddock is the label of the pods of an installation.
 const markPaddock = "label app.kubernetes.io/name"
 
-// markMirror is the annotation of pods that a kubelet has from a file.
+// markMirror is the annotation of mirror pods.
 const markMirror = "annotation " + corev1.MirrorPodAnnotationKey
 
 // account makes a service account in the namespace.
@@ -33,7 +33,7 @@ func (p policed) account(name string) {
 	}
 }
 
-// schedulerAccount makes one that may bind pods, as every installation has it.
+// schedulerAccount makes a service account that may bind pods, as in every installation.
 func (p policed) schedulerAccount(name string) {
 	p.Helper()
 	p.account(name)
@@ -55,8 +55,7 @@ func (p policed) schedulerAccount(name string) {
 		&authorizationv1.ResourceAttributes{Verb: "create", Resource: "pods", Subresource: "binding"}, true)
 }
 
-// mirrorPod asks for a pod as a kubelet announces one that it has from a file, and returns
-// what is made of it.
+// mirrorPod requests a mirror pod as a kubelet does, and returns the result.
 func (p policed) mirrorPod() (*corev1.Pod, error) {
 	p.Helper()
 	nodes, err := suite.client.CoreV1().Nodes().List(p.Context(), metav1.ListOptions{Limit: 1})
@@ -76,7 +75,7 @@ func (p policed) mirrorPod() (*corev1.Pod, error) {
 	return client.CoreV1().Pods(p.ns).Create(p.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// TestOnlyQueues is a table of pods that would go past the queues.
+// TestOnlyQueues is a table of pods that would bypass the queues.
 func TestOnlyQueues(t *testing.T) {
 	applyPolicies(t, installed(t, "admission-only-queues.yaml"))
 	on := newPoliced(t, "policed-only", map[string]string{"yunikorn.apache.org/namespace.enableYuniKorn": "true"})
@@ -170,8 +169,8 @@ func TestRequireUser(t *testing.T) {
 	on.checkTypes("paddock-require-user")
 }
 
-// TestLimitsWithPolicies shows what the policies are for: with all that the label leaves
-// out refused, no user escapes the limit of a group.
+// TestLimitsWithPolicies shows the purpose of the policies: if everything that the label
+// leaves out is refused, no user escapes the limit of a group.
 func TestLimitsWithPolicies(t *testing.T) {
 	applyPolicies(t, slices.Concat(installed(t, "admission.yaml"), installed(t, "admission-require-user.yaml")))
 	e := setup(t, `
@@ -270,7 +269,7 @@ partitions:
 		p.awaitPolicies(`is "`+wrong+`", which is no queue in full`, func() error { return create(p, profile, marks{markQueue: "root.team"}) })
 		p.expectAnswer("a pod that is there, with "+wrong, patch(`{"metadata":{"labels":{"note":"`+wrong[:4]+`"}}}`), "")
 	}
-	// Pods from before the annotation go on.
+	// Pods from before the annotation keep running.
 	e.annotate(e.ns, map[string]string{"paddock.io/only-queue": "root.other"})
 	p.awaitPolicies("belong into queue root.other", func() error { return create(p, profile, nil) })
 	p.expectAnswer("a pod from before", patch(`{"metadata":{"labels":{"note":"y"}}}`), "")

@@ -36,7 +36,8 @@ func applyPolicies(t *testing.T, objects []*unstructured.Unstructured) {
 				t.Error(err)
 			}
 		}
-		// The API server hears of it a moment later, and the next test may make such pods.
+		// The API server drops the policies a moment later, and the next test may make
+		// such pods.
 		pod := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x", markInfo: "nonsense"}.meta(), Spec: podSpec(profile)}
 		pod.Name = "free"
 		eventually(t, patience, "the policies are gone", func() (bool, string) {
@@ -69,13 +70,14 @@ func newPoliced(t *testing.T, prefix string, annotations map[string]string) poli
 	return policed{t, ns}
 }
 
-// as is a client of a user, or of a service account like "system:serviceaccount:ns:name".
+// as returns a client of a user, or of a service account like
+// "system:serviceaccount:ns:name".
 func (p policed) as(user string) kubernetes.Interface {
 	p.Helper()
 	return p.asMember(user, groupsOf(user))
 }
 
-// groupsOf are the groups of a user that belongs to no other.
+// groupsOf are the groups of a user without other groups.
 func groupsOf(user string) []string {
 	out := []string{"system:authenticated"}
 	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {
@@ -85,7 +87,7 @@ func groupsOf(user string) []string {
 	return out
 }
 
-// asMember is as, for a user with these groups.
+// asMember is as for a user with these groups.
 func (p policed) asMember(user string, groups []string) kubernetes.Interface {
 	p.Helper()
 	access := suite.cluster.AdminConfig()
@@ -150,7 +152,7 @@ func (p policed) make(user, kind string, m marks) error {
 	return err
 }
 
-// ask is make, and returns what the pods would have.
+// ask is make, and returns the pod template that results.
 func (p policed) ask(user, kind string, m marks) (metav1.ObjectMeta, error) {
 	p.Helper()
 	client, dry := p.as(user), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
@@ -199,11 +201,11 @@ func (p policed) ask(user, kind string, m marks) (metav1.ObjectMeta, error) {
 	return metav1.ObjectMeta{}, nil
 }
 
-// kinds are those that make pods, and Pod.
+// kinds are the kinds that make pods, and Pod.
 var kinds = []string{"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"}
 
-// expectAnswer compares an answer with what is wanted: part of the message of a
-// refusal, or nothing.
+// expectAnswer compares an answer with the expected one: part of the message of a
+// refusal, or empty.
 func (p policed) expectAnswer(what string, err error, says string) {
 	p.Helper()
 	switch {
@@ -214,8 +216,8 @@ func (p policed) expectAnswer(what string, err error, says string) {
 	}
 }
 
-// awaitPolicies waits until the policies refuse something with these words: the
-// API server hears of policies and roles a moment after they are made.
+// awaitPolicies waits until the policies refuse a request with these words: the API
+// server applies policies and roles a moment after they are created.
 func (p policed) awaitPolicies(says string, refused func() error) {
 	p.Helper()
 	eventually(p, patience, "the policies are in force", func() (bool, string) {
@@ -224,8 +226,9 @@ func (p policed) awaitPolicies(says string, refused func() error) {
 	})
 }
 
-// awaitValidation waits until both policies of admission.yaml are in force, each of
-// which the API server may hear of first. The user may make pods, for himself only.
+// awaitValidation waits until both policies of admission.yaml are in force, in whatever
+// order the API server applies them. The user may make pods only under the user's own
+// name.
 func (p policed) awaitValidation(user string) {
 	p.Helper()
 	p.awaitPolicies("cannot be", func() error { return p.make(user, "Pod", marks{markQueueNote: "root..x"}) })
@@ -281,7 +284,7 @@ func TestWhoMaySetTheUser(t *testing.T) {
 		p.expectAnswer(what, p.make(anybody, "Pod", m), mayNot)
 		p.expectAnswer(what+", what to write", p.make(anybody, "Pod", m), `must be exactly {"user":"bob","groups":["system:authenticated"]}`)
 	}
-	// A name that quotes would make another of.
+	// A name with quotes that would yield another JSON document.
 	const odd = `eve","groups":["system:authenticated"],"user":"alice`
 	p.allow(odd, "admin")
 	eventually(t, patience, "eve may make pods", func() (bool, string) {
@@ -311,7 +314,7 @@ func TestWhoMaySetTheUser(t *testing.T) {
 	p.checkTypes("paddock-user", "paddock-names")
 }
 
-// checkUserUpdates changes what is there.
+// checkUserUpdates changes existing objects.
 func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.Helper()
 	pods := suite.client.CoreV1().Pods(p.ns)
@@ -373,19 +376,20 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 		byName(d)
 		d.Spec.Template.Annotations[placement.KeyUserInfo] = bobInfo
 	}), "")
-	// Without a version, or the status that the controller writes meanwhile would conflict.
+	// Without a version, because the status that the controller writes meanwhile would
+	// conflict.
 	write := func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
 		d.ResourceVersion = ""
 		return deployments.Update(p.Context(), d, metav1.UpdateOptions{})
 	}
-	// The annotation goes, and the label that stood beside it is alone.
+	// The update removes the annotation, and leaves only the label that stood beside it.
 	byName(d)
 	d.Spec.Template.Annotations[placement.KeyUserInfo] = aliceInfo
 	if d, err = write(d); err != nil {
 		p.Fatal(err)
 	}
 	p.expectAnswer("the label is left alone", update(anybody, byName), "leaves out the groups")
-	// As it was before the policies.
+	// As written before the policies.
 	byName(d)
 	if d, err = write(d); err != nil {
 		p.Fatal(err)
@@ -394,8 +398,8 @@ func (p policed) checkUserUpdates(anybody, trusted string) {
 	p.expectAnswer("no user any more", update(anybody, func(d *appsv1.Deployment) { delete(d.Spec.Template.Annotations, placement.KeyUserInfo) }), "")
 }
 
-// checkTypes waits for the controller that checks the types of expressions, and
-// wants it to find nothing.
+// checkTypes waits for the controller that checks the types of expressions, and expects
+// no findings.
 func (p policed) checkTypes(policies ...string) {
 	p.Helper()
 	for _, name := range policies {
@@ -445,14 +449,14 @@ func TestNamesOfQueues(t *testing.T) {
 	} {
 		p.expectAnswer(fmt.Sprint(c.m), p.make(user, "Pod", c.m), c.says)
 	}
-	// Pods of other schedulers may call anything a queue.
+	// Pods of other schedulers may have any queue name.
 	other := &corev1.Pod{ObjectMeta: marks{markQueueNote: "root..x"}.meta(), Spec: podSpec(corev1.DefaultSchedulerName)}
 	other.Name = "other"
 	_, err := p.as(user).CoreV1().Pods(p.ns).Create(t.Context(), other, metav1.CreateOptions{})
 	p.expectAnswer("a pod of another scheduler", err, "")
 }
 
-// TestPolicyComesLater shows that what was there before the policies goes on.
+// TestPolicyComesLater shows that objects older than the policies still work.
 func TestPolicyComesLater(t *testing.T) {
 	p := newPoliced(t, "policed-later", nil)
 	pods := suite.client.CoreV1().Pods(p.ns)

@@ -18,7 +18,7 @@ func yunikornInfo(user string, groups []string) string {
 		Groups []string `json:"groups,omitempty"`
 	}{user, groups})
 	if err != nil {
-		panic(err) // of strings
+		panic(err) // encoding strings
 	}
 	return string(text)
 }
@@ -64,7 +64,7 @@ func (p policed) checkYuniKorn(anybody string) {
 	turned := slices.Clone(groups)
 	slices.Reverse(turned)
 	p.expectAnswer("YuniKorn's text with groups in another order", of(groups, yunikornInfo(anybody, turned)), mayNot)
-	// JSON has more than one way to write these.
+	// JSON has more than one spelling of these.
 	for _, odd := range []string{"R&D", "a<b", "a>b", `a"b`, `a\b`} {
 		with := []string{odd, "system:authenticated"}
 		p.expectAnswer("YuniKorn's text with group "+odd, of(with, yunikornInfo(anybody, with)), mayNot)

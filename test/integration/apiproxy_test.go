@@ -24,13 +24,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// write is what a scheduler wants to write about a pod or a node.
+// write is a write of a scheduler to a pod or a node.
 type write struct {
 	method, pod, subresource, node string
 	body                           []byte
 }
 
-// sets tells whether it is a patch of the status that gives a condition a value.
+// sets tells whether it is a patch of the status that sets a condition to a value.
 func (w write) sets(kind corev1.PodConditionType, status corev1.ConditionStatus) bool {
 	var patch struct {
 		Status struct {
@@ -51,19 +51,18 @@ func (w write) sets(kind corev1.PodConditionType, status corev1.ConditionStatus)
 func (w write) deletes() bool { return w.method == http.MethodDelete && w.subresource == "" }
 func (w write) binds() bool   { return w.method == http.MethodPost && w.subresource == "binding" }
 
-// taints tells whether it is a patch of a node that adds the taint of a hold, or takes it
-// away.
+// taints tells whether it is a patch of a node that adds or removes the taint of a hold.
 func (w write) taints(add bool) bool {
 	return w.method == http.MethodPatch && w.node != "" && strings.Contains(string(w.body), reservations.HeldTaint) == add
 }
 
-// trap is a write at which something happens instead.
+// trap is a write that is intercepted.
 type trap struct {
-	// matches tells whether it is such a write; the one number nth counts, the
-	// first is 1.
+	// matches tells whether a write is to be intercepted. Only the nth matching write is;
+	// the first is 1.
 	matches func(write) bool
 	nth     int
-	// forwarded: the API server gets the write, and the scheduler no answer.
+	// forwarded: the API server gets the write, and the scheduler gets no answer.
 	forwarded bool
 }
 
@@ -71,12 +70,12 @@ type trap struct {
 type apiProxy struct {
 	kubeconfig string
 	forward    *httputil.ReverseProxy
-	// spring is called once for a trap; what the scheduler wants to write during
-	// the call and after it, until open, does not arrive.
+	// spring is called once for a trap. Writes of the scheduler during the call and after
+	// it, until open, do not arrive.
 	spring func()
 
 	mu     sync.Mutex
-	at     time.Time // when the trap had sprung: the process lived until then
+	at     time.Time // when the trap had sprung: until then the process was alive
 	trap   *trap
 	seen   int           // writes that matched the trap
 	sprung chan struct{} // closed when spring has returned
@@ -84,8 +83,8 @@ type apiProxy struct {
 	waits  map[string]chan struct{} // by path: reads of it wait until it is closed
 }
 
-// newAPIProxy starts a proxy that lets everything pass. It forwards with the credentials
-// of the scheduler: every client that connects to it acts as the scheduler's user.
+// newAPIProxy starts a proxy without a trap. It forwards with the credentials of the
+// scheduler: every client that connects to it acts as the scheduler's user.
 func newAPIProxy(t *testing.T) *apiProxy {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", suite.cluster.KubeconfigPath(localcluster.UserScheduler))
@@ -122,10 +121,10 @@ func newAPIProxy(t *testing.T) *apiProxy {
 	return p
 }
 
-// through lets a scheduler use the proxy.
+// through makes a scheduler use the proxy.
 func (p *apiProxy) through(s *settings) { s.launch.Kubeconfig = p.kubeconfig }
 
-// set sets a trap and returns what is closed when it has sprung.
+// set sets a trap and returns a channel that is closed when the trap has sprung.
 func (p *apiProxy) set(t trap) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,14 +132,14 @@ func (p *apiProxy) set(t trap) <-chan struct{} {
 	return p.sprung
 }
 
-// sprungAt is when the trap had sprung last.
+// sprungAt returns when the trap last sprang.
 func (p *apiProxy) sprungAt() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at
 }
 
-// open lets everything pass again.
+// open ends all traps.
 func (p *apiProxy) open() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +155,7 @@ func (p *apiProxy) keepWaiting(path string) (release func()) {
 	return sync.OnceFunc(func() { close(over) })
 }
 
-// mayRead returns when a read may go on.
+// mayRead blocks until a read may go on.
 func (p *apiProxy) mayRead(r *http.Request) {
 	p.mu.Lock()
 	over := p.waits[r.URL.Path]
@@ -170,16 +169,16 @@ func (p *apiProxy) mayRead(r *http.Request) {
 	}
 }
 
-// arrival is the key of a request's context for when it came to the proxy.
+// arrival is the context key for the time at which a request came to the proxy.
 type arrival struct{}
 
-// askedAt is when a request that the proxy forwards came to it.
+// askedAt returns when a forwarded request came to the proxy.
 func askedAt(r *http.Request) time.Time {
 	at, _ := r.Context().Value(arrival{}).(time.Time)
 	return at
 }
 
-// ServeHTTP forwards reads, and writes that no trap is set for.
+// ServeHTTP forwards reads, and writes that match no trap.
 func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), arrival{}, time.Now()))
 	if r.Method == http.MethodGet {
@@ -210,7 +209,7 @@ func (p *apiProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// judge tells whether a write falls into the trap, and if not whether it passes.
+// judge tells whether a write is trapped, and if not whether it passes.
 func (p *apiProxy) judge(wanted write) (caught *trap, passes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +226,7 @@ func (p *apiProxy) judge(wanted write) (caught *trap, passes bool) {
 	return caught, false
 }
 
-// readWrite reads a request to the end and leaves it as it was.
+// readWrite reads the body of a request and restores it.
 func readWrite(r *http.Request) (write, error) {
 	w := write{method: r.Method}
 	var err error

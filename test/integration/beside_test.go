@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// besideQueues owes more than the test asks for.
+// besideQueues has larger guarantees than the test uses.
 const besideQueues = `
 partitions:
 - name: default
@@ -56,7 +56,7 @@ func (e *env) startKubeScheduler() {
 }
 
 // plainPods keeps pods of default-scheduler waiting, and makes new ones all the time,
-// until it is stopped. It returns how many were made.
+// until it is stopped. It returns how many it made.
 func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 	e.Helper()
 	ctx, cancel := context.WithCancel(e.Context())
@@ -87,7 +87,7 @@ func (e *env) plainPods(waiting int, every time.Duration) (stop func() int) {
 	}
 }
 
-// heldTaints are the nodes of the test that have the taint of a hold.
+// heldTaints returns the nodes of the test with the taint of a hold.
 func (e *env) heldTaints() []string {
 	e.Helper()
 	nodes, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: label + "=" + e.id})
@@ -113,9 +113,10 @@ func (e *env) expectNoTaint() {
 }
 
 // TestBesideKubeScheduler makes room again and again beside upstream's scheduler, which
-// has pods that wait for room and new ones all the time. The nodes are full, and each
-// victim leaves exactly what its asker needs: one pod goes for each asker, the asker runs
-// on the node it held, and the other scheduler never gets a pod onto any of them.
+// has waiting pods and gets new ones all the time. The nodes are full, and each victim
+// frees exactly the request of its asker. One pod is preempted for each asker, the asker
+// runs on the node that it held, and the other scheduler never gets a pod onto any of
+// these nodes.
 func TestBesideKubeScheduler(t *testing.T) {
 	const perNode, extra = 25, 10
 	shipped := newInstallation(t, "second-scheduler.yaml", "beside")
@@ -173,7 +174,7 @@ func TestBesideKubeScheduler(t *testing.T) {
 	checkRights(t, shipped, "holds")
 }
 
-// othersTakeRoom shows that the other scheduler would have taken room, had it seen any.
+// othersTakeRoom shows that the other scheduler would have used free room.
 func (e *env) othersTakeRoom() {
 	e.Helper()
 	_, waiting := e.podsOf("waits")
@@ -193,8 +194,8 @@ func (e *env) othersTakeRoom() {
 	})
 }
 
-// TestStoppedWhilePreempting: a scheduler that is told to end while pods go leaves no
-// taint. The next one keeps others off again until its asker runs.
+// TestStoppedWhilePreempting: a scheduler that is stopped while victims leave removes its
+// taints. The next one keeps other pods off again until its asker runs.
 func TestStoppedWhilePreempting(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -218,10 +219,9 @@ func TestStoppedWhilePreempting(t *testing.T) {
 	c.expectNoMore(calm/2, 2, "victim")
 }
 
-// TestDaemonSetPodsWaitForTheEndOfAHold: a DaemonSet that does not tolerate the taint of a
-// hold gets no pod on a held node while the hold lasts, and one as soon as it has ended. Its
-// pod on another node, and a pod of an older DaemonSet on the held node, are as they would
-// be without the hold.
+// TestDaemonSetPodsWaitForTheEndOfAHold: a DaemonSet that does not tolerate the taint of
+// a hold gets no pod on a held node until the hold has ended. Its pod on another node,
+// and a pod of an older DaemonSet on the held node, are as without the hold.
 func TestDaemonSetPodsWaitForTheEndOfAHold(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})

@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// guard makes a PodDisruptionBudget for a group of pods, and waits until the
-// disruption controller has counted them and allows so many disruptions.
+// guard makes a PodDisruptionBudget for a group of pods, and waits until the disruption
+// controller has counted them and allows so many disruptions.
 func (e *env) guard(of string, minAvailable, allowed int32, options ...func(*policyv1.PodDisruptionBudget)) {
 	e.Helper()
 	least := intstr.FromInt32(minAvailable)
@@ -43,7 +43,7 @@ func TestPreemptionAndBudgets(t *testing.T) {
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepChronicle()
 	e.fill("free", 2, inQueue("root.borrows"))
-	// They are the youngest, which would be the first to go.
+	// They are the youngest, so they would be the first victims.
 	e.createLater(e.pod("guarded-0", "guarded", inQueue("root.borrows")))
 	e.createPod(e.pod("guarded-1", "guarded", inQueue("root.borrows")))
 	e.expect("guarded", 2, 0, "")
@@ -59,14 +59,14 @@ func TestPreemptionAndBudgets(t *testing.T) {
 	c.awaitPlaced(second)
 }
 
-// TestBudgetsOfAskersAtOnce checks that askers which preempt at the same moment
-// share what a budget allows, though its status knows of no victim yet.
+// TestBudgetsOfAskersAtOnce checks that askers that preempt at the same moment share the
+// disruptions of a budget, although its status does not count their victims yet.
 func TestBudgetsOfAskersAtOnce(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "10"})
 	c := e.keepChronicle()
 	e.fill("free", 5, inQueue("root.borrows"))
-	// They are the youngest, which would be the first to go.
+	// They are the youngest, so they would be the first victims.
 	e.createLater(e.pod("guarded-first", "guarded", inQueue("root.borrows"), stopsAfter(2*time.Second)))
 	e.ok(e.createAtOnce("guarded", 0, 4, inQueue("root.borrows"), stopsAfter(2*time.Second)))
 	e.expect("guarded", 5, 0, "")
@@ -79,8 +79,8 @@ func TestBudgetsOfAskersAtOnce(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestUnhealthyPodEvictionPolicy checks that pods which run and are not ready go
-// before the ready ones of another budget, where their own budget lets them.
+// TestUnhealthyPodEvictionPolicy checks that running pods that are not ready are
+// preempted before the ready ones of another budget, if their own budget allows it.
 func TestUnhealthyPodEvictionPolicy(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -88,7 +88,7 @@ func TestUnhealthyPodEvictionPolicy(t *testing.T) {
 	e.fill("sick", 2, inQueue("root.borrows"), unready)
 	always := policyv1.AlwaysAllow
 	e.guard("sick", 1, 0, func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &always })
-	// They are the youngest, which would be the first to go.
+	// They are the youngest, so they would be the first victims.
 	e.createLater(e.pod("well-0", "well", inQueue("root.borrows")))
 	e.createPod(e.pod("well-1", "well", inQueue("root.borrows")))
 	e.expect("well", 2, 0, "")
@@ -101,7 +101,7 @@ func TestUnhealthyPodEvictionPolicy(t *testing.T) {
 	}
 }
 
-// unready keeps a pod that runs from being ready.
+// unready keeps a running pod from being ready.
 func unready(p *corev1.Pod) {
 	p.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/never"}}
 }

@@ -19,14 +19,14 @@ import (
 // held is the condition by which an asker holds its node.
 const held = corev1.PodConditionType(reservations.HeldCondition)
 
-// sight is a pod as it was at a moment.
+// sight is the state of a pod at a moment.
 type sight struct {
 	at   time.Time
 	pod  *corev1.Pod
 	gone bool
 }
 
-// chronicle is all that was seen of the pods of a namespace, by one tail.
+// chronicle is the history of the pods of a namespace, recorded by one tail.
 type chronicle struct {
 	env  *env
 	tail *tail
@@ -35,8 +35,8 @@ type chronicle struct {
 	sights map[types.UID][]sight
 }
 
-// keepChronicle notes from now on what happens to the pods of the test. It is
-// called before there are any.
+// keepChronicle records the changes of the pods of the test from now on. It is called
+// before the first pod.
 func (e *env) keepChronicle() *chronicle {
 	e.Helper()
 	c := &chronicle{env: e, sights: map[types.UID][]sight{}}
@@ -49,14 +49,14 @@ func (e *env) keepChronicle() *chronicle {
 	return c
 }
 
-// of returns what was seen of one pod.
+// of returns the states of one pod.
 func (c *chronicle) of(uid types.UID) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.sights[uid])
 }
 
-// first returns the first state of a pod that is as wanted; nil if there was none.
+// first returns the first state of a pod that fulfils a condition; nil if there was none.
 func (c *chronicle) first(uid types.UID, check func(sight) bool) *sight {
 	for _, s := range c.of(uid) {
 		if check(s) {
@@ -66,7 +66,7 @@ func (c *chronicle) first(uid types.UID, check func(sight) bool) *sight {
 	return nil
 }
 
-// boundAt tells where and when a pod was bound; a zero time says it was not.
+// boundAt tells where and when a pod was bound; a zero time if it was not.
 func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
 	if s := c.first(uid, func(s sight) bool { return s.pod.Spec.NodeName != "" }); s != nil {
 		return s.pod.Spec.NodeName, s.at
@@ -74,8 +74,8 @@ func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
 	return "", time.Time{}
 }
 
-// boundByNow returns the pods of a group that were bound, with all that has happened by
-// now, as they were when that was first seen. Pods that are gone since are among them.
+// boundByNow returns the pods of a group that were bound up to now, including deleted
+// ones, in the state in which that was first seen.
 func (c *chronicle) boundByNow(of string) []sight {
 	c.env.Helper()
 	c.tail.catchUp(c.env.Context(), c.env)
@@ -92,8 +92,8 @@ func (c *chronicle) boundByNow(of string) []sight {
 	return out
 }
 
-// evicted returns the pods of some groups that were evicted after they were bound, as
-// they were when that was first seen, in that order.
+// evicted returns the pods of some groups that were evicted after they were bound, in the
+// state and the order in which that was first seen.
 func (c *chronicle) evicted(groups ...string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +108,7 @@ func (c *chronicle) evicted(groups ...string) []sight {
 	return out
 }
 
-// lastOf returns the last state of a pod that was seen.
+// lastOf returns the last state of a pod.
 func (c *chronicle) lastOf(uid types.UID) *corev1.Pod {
 	sights := c.of(uid)
 	if len(sights) == 0 {
@@ -117,7 +117,7 @@ func (c *chronicle) lastOf(uid types.UID) *corev1.Pod {
 	return sights[len(sights)-1].pod
 }
 
-// statuses returns the values that a condition of a pod had, one after the other.
+// statuses returns the successive values of a condition of a pod.
 func (c *chronicle) statuses(uid types.UID, kind corev1.PodConditionType) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, s := range c.of(uid) {
@@ -129,7 +129,7 @@ func (c *chronicle) statuses(uid types.UID, kind corev1.PodConditionType) []core
 	return out
 }
 
-// claim returns the claim that an asker's condition had, and when it was seen first.
+// claim returns the claim in an asker's condition, and when it was first seen.
 func (c *chronicle) claim(uid types.UID) (claim reservations.Claim, at time.Time) {
 	c.env.Helper()
 	s := c.first(uid, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionTrue) })
@@ -141,8 +141,8 @@ func (c *chronicle) claim(uid types.UID) (claim reservations.Claim, at time.Time
 	return claim, s.at
 }
 
-// expectEvicted waits until so many pods of a group have to go, and fails at
-// once when there are more.
+// expectEvicted waits until so many pods of a group are evicted, and fails at once if
+// there are more.
 func (c *chronicle) expectEvicted(of string, n int) []sight {
 	e := c.env
 	e.Helper()
@@ -156,8 +156,8 @@ func (c *chronicle) expectEvicted(of string, n int) []sight {
 	return c.evicted(of)
 }
 
-// expectNoMore watches for a while that of some groups together n pods have to
-// go, and looks once more when all of that while was seen.
+// expectNoMore checks for a while that n pods of some groups together are evicted, and
+// once more when all changes of that time were seen.
 func (c *chronicle) expectNoMore(period time.Duration, n int, groups ...string) {
 	e := c.env
 	e.Helper()
@@ -171,7 +171,7 @@ func (c *chronicle) expectNoMore(period time.Duration, n int, groups ...string) 
 	}
 }
 
-// evictedByNow is evicted, with all that has happened by now.
+// evictedByNow is evicted, up to now.
 func (c *chronicle) evictedByNow(groups ...string) []sight {
 	c.env.Helper()
 	c.tail.catchUp(c.env.Context(), c.env)
@@ -186,7 +186,7 @@ func names(sights []sight) string {
 	return strings.Join(list, " ")
 }
 
-// conditionOf returns a condition of a pod; nil when it has none of that type.
+// conditionOf returns a condition of a pod; nil if it has none of that type.
 func conditionOf(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 	if i < 0 {
@@ -200,7 +200,7 @@ func conditionIs(p *corev1.Pod, kind corev1.PodConditionType, status corev1.Cond
 	return c != nil && c.Status == status
 }
 
-// awaitNote waits for an event about a pod that says all of the texts.
+// awaitNote waits for an event about a pod that contains all of the texts.
 func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
 	e.Helper()
 	var found corev1.Event
@@ -220,7 +220,7 @@ func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
 	return found
 }
 
-// checkVictim checks what a pod that was evicted leaves behind for people.
+// checkVictim checks the condition and events of an evicted pod.
 func (c *chronicle) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
 	e := c.env
 	e.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// device has a node with one device, a class of such devices and claims on one
-// of them each, and returns that node; no driver is there, and none is asked.
+// device makes a node with one device, a class of such devices and claims on one of them
+// each, and returns that node; there is no driver, and none is needed.
 func (e *env) device(class string, claims ...string) string {
 	e.Helper()
 	node := e.addNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
@@ -53,7 +53,7 @@ func (e *env) device(class string, claims ...string) string {
 	return node
 }
 
-// withClaim lets a pod use a claim that is there.
+// withClaim makes a pod use an existing claim.
 func withClaim(name string) podOption {
 	return func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device", ResourceClaimName: &name}}

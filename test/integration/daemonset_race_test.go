@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// raceNodes is how many races are run side by side, each on a node of its own.
+// raceNodes is how many races run in parallel, each on a node of its own.
 const raceNodes = 10
 
 // race is one round of races.
@@ -25,19 +25,19 @@ type race struct {
 	nodes []string
 }
 
-// TestRaceForADaemonSetsRoom lets pods of default-scheduler, of a high priority,
-// race for the room that is made for DaemonSet pods: they never win. On each node
-// three run against one. The early one is there before; of two victims one leaves
-// at once, so that from then on it would fit. The second one comes when there is
-// that room: its first try is for it. The third one comes in the moment in which
-// the other victim goes, just before, beside or just after it. None of them is
-// asleep while it matters: the first two are refused for the hold's sake, which
-// is seen on each, while half of the room is there, and the third one is new.
+// TestRaceForADaemonSetsRoom makes pods of default-scheduler, of a high priority, race
+// for the room that is made for DaemonSet pods: they never win. On each node three race
+// against one. The first racer exists before; of two victims one leaves at once, and from
+// then on the racer would fit. The second racer is created when that room is free, and
+// its first attempt is for it. The third racer is created when the other victim ends,
+// just before, at the same time or just after. None of them is unschedulable or backing
+// off at the critical moment: the first two are rejected because of the hold while half
+// of the room is free, which is checked for each, and the third one is new.
 func TestRaceForADaemonSetsRoom(t *testing.T) {
 	const rounds = races / raceNodes
 	e := setup(t, daemonQueues, twoProfiles)
 	r := &race{env: e, nodes: e.useNodes(raceNodes, localcluster.NodeSpec{CPU: "2"})}
-	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
 	r.c = e.keepChronicle()
 	began, lost, late := time.Now(), 0, 0
 	for r.round = range rounds {
@@ -49,8 +49,8 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 	e.expectBooks()
 }
 
-// run runs a round, and returns how many of the last racers were refused while
-// the node was held.
+// run runs a round, and returns how many of the last racers were rejected while the node
+// was held.
 func (r *race) run() (late int) {
 	r.Helper()
 	r.ok(r.onAll("quick", inQueue("root.fills")))
@@ -78,12 +78,12 @@ func (r *race) run() (late int) {
 // group is the name of a group of pods of this round.
 func (r *race) group(what string) string { return fmt.Sprintf("%s-%d", what, r.round) }
 
-// racer is what makes a pod race.
+// racer returns the options of a racing pod.
 func (r *race) racer() []podOption {
 	return []podOption{ofProfile(corev1.DefaultSchedulerName), ofPriority(r.id + "-high"), requests("cpu", "500m")}
 }
 
-// onAll makes a pod for each node, side by side.
+// onAll makes a pod for each node, in parallel.
 func (r *race) onAll(what string, options ...podOption) error {
 	return r.each(func(i int) error { return r.on(i, what, options...) })
 }
@@ -94,7 +94,7 @@ func (r *race) on(i int, what string, options ...podOption) error {
 	return err
 }
 
-// each does something for each node, side by side.
+// each calls a function for each node, in parallel.
 func (r *race) each(do func(i int) error) error {
 	errs := make([]error, raceNodes)
 	var all sync.WaitGroup
@@ -121,8 +121,8 @@ func (r *race) awaitGoing() {
 	})
 }
 
-// awaitTurnedAway waits until each racer of a group was refused because its node
-// is held for the pod of the DaemonSet, and for nothing else.
+// awaitTurnedAway waits until each racer of a group was rejected only because its node is
+// held for the pod of the DaemonSet.
 func (r *race) awaitTurnedAway(what string) {
 	r.Helper()
 	eventually(r, patience, "all racers of group "+r.group(what)+" were turned away", func() (bool, string) {
@@ -139,14 +139,14 @@ func (r *race) awaitTurnedAway(what string) {
 	})
 }
 
-// turnedAway tells whether the last refusal of a racer was for a hold's sake.
+// turnedAway tells whether the last rejection of a racer was because of a hold.
 func (r *race) turnedAway(p *corev1.Pod) bool {
 	c := conditionOf(p, corev1.PodScheduled)
 	return c != nil && c.Status == corev1.ConditionFalse &&
 		strings.Contains(c.Message, "is held for pod "+r.ns+"/"+r.group("agent")) && !strings.Contains(c.Message, "Insufficient")
 }
 
-// finish has the last victim of each node end, and the last racer come.
+// finish ends the last victim of each node, and creates the last racer.
 func (r *race) finish() {
 	r.Helper()
 	now := int64(0)
@@ -167,8 +167,8 @@ func (r *race) finish() {
 	}))
 }
 
-// checkOutcome checks that no racer was bound before the pods of the DaemonSet,
-// which all are by now.
+// checkOutcome checks that no racer was bound before the pods of the DaemonSet, all of
+// which are bound by now.
 func (r *race) checkOutcome(set string) {
 	r.Helper()
 	r.c.tail.catchUp(r.Context(), r.env)
@@ -191,7 +191,7 @@ func (r *race) checkOutcome(set string) {
 	}
 }
 
-// met counts the racers of a group that were turned away at any time.
+// met counts the racers of a group that were rejected because of a hold at any time.
 func (r *race) met(what string) (n int) {
 	r.Helper()
 	_, waiting := r.podsOf(r.group(what))
@@ -203,8 +203,8 @@ func (r *race) met(what string) (n int) {
 	return n
 }
 
-// leave ends the round: the DaemonSet goes, and the last racers get the room, so
-// that they were able to run there all the time.
+// leave ends the round: the DaemonSet is deleted, and the last racers get the room, which
+// shows that they were able to run there all the time.
 func (r *race) leave(set string) {
 	r.Helper()
 	r.ok(suite.client.AppsV1().DaemonSets(r.ns).Delete(r.Context(), set, inBackground()))

@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// own asks for a page below /api/v1.
+// own requests a page below /api/v1.
 func (e *env) own(page string, into any) {
 	e.Helper()
 	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/api/v1/"+page)
@@ -26,7 +26,7 @@ func (e *env) own(page string, into any) {
 	e.ok(json.Unmarshal(body, into))
 }
 
-// decision waits for the last decision about a pod to be as wanted.
+// decision waits until the last decision about a pod fulfils a condition.
 func (e *env) decision(pod, what string, wanted func(*record.Decision) bool) *record.Decision {
 	e.Helper()
 	var found *record.Decision
@@ -42,9 +42,8 @@ func (e *env) decision(pod, what string, wanted func(*record.Decision) bool) *re
 	return found
 }
 
-// TestDecisionsAndHolds: what was decided, by which numbers, and what became of it
-// can be asked for while it happens and afterwards; and what
-// was executed is judged again.
+// TestDecisionsAndHolds: REST shows each decision, its figures and its outcome, both
+// while it is carried out and afterwards; and executed decisions are judged again.
 func TestDecisionsAndHolds(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -62,7 +61,7 @@ func TestDecisionsAndHolds(t *testing.T) {
 	}
 	var holds rest.Holds
 	e.own("holds?pod="+asker.Name, &holds)
-	if len(holds.Holds) == 1 { // the victims need a while
+	if len(holds.Holds) == 1 { // the victims take a while to stop
 		h := holds.Holds[0]
 		if h.Node != d.Node || h.Queue != "root.owed" || h.Decision != d.ID || h.State != "leaving" && h.State != "clear" {
 			t.Errorf("the hold is %+v", h)

@@ -8,9 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestNodesAreWantedForAsManyPodsAsMayRun: 40 pods find no node, and their queue's max lets
-// ten of them run. Autoscalers add nodes for pods with reason Unschedulable, so these are
-// ten, and as many as the max says when it changes, also across a restart.
+// TestNodesAreWantedForAsManyPodsAsMayRun: 40 pods find no node, and the max of their
+// queue lets ten of them run. Autoscalers add nodes for pods with reason Unschedulable,
+// so exactly ten have it. When the max changes, the number follows, also across a
+// restart.
 func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
 	e := setup(t, oneLeaf("10"))
 	for i := range 40 {
@@ -28,7 +29,8 @@ func TestNodesAreWantedForAsManyPodsAsMayRun(t *testing.T) {
 	e.expectWanted(12)
 }
 
-// expectWanted waits until so many pods have reason Unschedulable, and all others another.
+// expectWanted waits until so many pods have reason Unschedulable, and all others another
+// reason.
 func (e *env) expectWanted(want int) {
 	e.Helper()
 	eventually(e.T, patience, fmt.Sprintf("nodes are wanted for %d pods", want), func() (bool, string) {

@@ -28,28 +28,28 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// patience is how long a test waits for what has to happen. It is long, because
-// it is used up only when the test fails.
+// patience is how long a test waits for expected events. It is long, because only failing
+// tests use it up.
 const patience = 90 * time.Second
 
-// calm is how long a test watches for what must not happen, after the scheduler
-// has shown that it knows of the cause.
+// calm is how long a test checks that something does not happen, after the scheduler has
+// shown that it knows the cause.
 const calm = 700 * time.Millisecond
 
-// document is the key of the ConfigMap that has the queues.
+// document is the key of the ConfigMap with the queues.
 const document = "queues.yaml"
 
 // label marks all objects of one test.
 const label = "integration/test"
 
-// profile is the scheduler name of pods that belong to queues.
+// profile is the scheduler name of pods in queues.
 const profile = "yunikorn"
 
 // env is one test with a scheduler of its own.
 type env struct {
 	*testing.T
 	id       string // short and unique; names and labels begin with it
-	ns       string // where pods are made
+	ns       string // where pods are created
 	settings settings
 	config   string // path of the scheduler's configuration
 	rest     string // address of the REST interface
@@ -57,7 +57,7 @@ type env struct {
 	nodePool string
 }
 
-// settings say how the scheduler of a test is to be started.
+// settings say how the scheduler of a test is started.
 type settings struct {
 	shipped []byte         // a shipped configuration; nil means the one for a second scheduler
 	args    map[string]any // further arguments of QueueSort
@@ -67,12 +67,14 @@ type settings struct {
 	configuration map[string]any
 	// configNamespace has the ConfigMap; empty means a new namespace for the test.
 	configNamespace string
-	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env are
-	// honoured. With Flags, only what these and Env say tells the scheduler configNamespace.
+	// launch is how to start it: Name, Kubeconfig, LeaderElection, Flags, Args and Env
+	// are honoured. With Flags, the scheduler learns configNamespace only from these and
+	// Env.
 	launch localcluster.SchedulerOptions
-	// before is done with all there but the scheduler, which starts next.
+	// before is called when all but the scheduler is there, right before it starts.
 	before func(*env)
-	// refused is true if RBAC, or a policy, forbids the scheduler of this test something.
+	// refused is true if RBAC, or a policy, forbids some requests of the scheduler of
+	// this test.
 	refused bool
 }
 
@@ -168,7 +170,8 @@ func (e *env) namespace(name string, annotations map[string]string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: e.id}, Annotations: annotations},
 	}, metav1.CreateOptions{})
 	e.ok(err)
-	// The controller makes it a moment later, and no pod can be made before.
+	// The controller makes the service account a moment later, and pods cannot be created
+	// before.
 	eventually(e, patience, "namespace "+name+" has its service account", func() (bool, string) {
 		_, err := suite.client.CoreV1().ServiceAccounts(name).Get(e.Context(), "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
@@ -225,8 +228,8 @@ func (e *env) deleteConfigMap() {
 	e.ok(suite.client.CoreV1().ConfigMaps(e.configNamespace()).Delete(e.Context(), config.QueuesConfigMap, metav1.DeleteOptions{}))
 }
 
-// writeSchedulerConfig takes the shipped configuration and changes only what
-// has to be different for each test.
+// writeSchedulerConfig takes the shipped configuration and changes only what differs
+// between tests.
 func (e *env) writeSchedulerConfig() {
 	e.Helper()
 	shipped := e.settings.shipped
@@ -288,8 +291,8 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// start starts the scheduler, again if it was killed. It runs as
-// system:kube-scheduler unless the settings say otherwise.
+// start starts the scheduler, also after a kill. It runs as system:kube-scheduler unless
+// the settings say otherwise.
 func (e *env) start() {
 	e.Helper()
 	var err error
@@ -313,13 +316,13 @@ func (e *env) launch(ctx context.Context) (*localcluster.Process, error) {
 	return suite.cluster.StartScheduler(ctx, o)
 }
 
-// kill ends the scheduler without a chance to say good-bye.
+// kill ends the scheduler with SIGKILL.
 func (e *env) kill() {
 	e.Helper()
 	e.ok(e.process.Kill())
 }
 
-// useNodes gives the test nodes of its own; its pods go there from now on.
+// useNodes gives the test nodes of its own; from now on its pods run there.
 func (e *env) useNodes(n int, spec localcluster.NodeSpec) []string {
 	e.Helper()
 	e.nodePool = e.id
@@ -343,7 +346,7 @@ func (e *env) addNodes(n int, spec localcluster.NodeSpec) []string {
 	return names
 }
 
-// tearDown checks what holds for every test and cleans up.
+// tearDown runs the checks of every test and cleans up.
 func (e *env) tearDown() {
 	if e.Failed() {
 		e.dump()
@@ -364,7 +367,8 @@ func (e *env) tearDown() {
 	}
 }
 
-// checkNodes looks for pods that a node refused: the scheduler overcommitted it.
+// checkNodes finds pods that a node rejected, which means that the scheduler
+// overcommitted it.
 func (e *env) checkNodes(ctx context.Context) {
 	pods, err := e.listPods(ctx)
 	if err != nil {
@@ -384,7 +388,7 @@ func (e *env) checkNodes(ctx context.Context) {
 	}
 }
 
-// checkLog looks for what must never be in the log of a scheduler.
+// checkLog finds log lines that no scheduler may write.
 func (e *env) checkLog(alive bool) {
 	if !alive {
 		e.Errorf("the scheduler has ended by itself; the end of its log:\n%s", e.process.Tail(40))
@@ -392,7 +396,7 @@ func (e *env) checkLog(alive bool) {
 	for _, bad := range []string{"forbidden", "panic", "fatal error", "DATA RACE"} {
 		for _, line := range e.logLines(bad) {
 			if bad == "forbidden" && (e.settings.refused || strings.Contains(line, "because it is being terminated")) {
-				continue // that is asked for, or a namespace of another test is just going
+				continue // expected, or a namespace of another test is being deleted
 			}
 			e.Errorf("the log of the scheduler has %q: %s", bad, line)
 			break
@@ -400,7 +404,7 @@ func (e *env) checkLog(alive bool) {
 	}
 }
 
-// removeRest removes namespaces and nodes of the test; it does not wait.
+// removeRest removes namespaces and nodes of the test, without waiting.
 func (e *env) removeRest(ctx context.Context) error {
 	var errs []error
 	list, err := suite.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: label + "=" + e.id})
@@ -420,7 +424,7 @@ func (e *env) removeRest(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// dump shows what people would look at.
+// dump prints what helps to find the cause of a failure.
 func (e *env) dump() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

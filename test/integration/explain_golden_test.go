@@ -20,11 +20,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// updateExplanations has the answers that are kept written anew, from the answers of
-// the run: go test -run Explanations ./test/integration -update-explanations.
+// updateExplanations rewrites the kept answers from the answers of the run: go test -run
+// Explanations ./test/integration -update-explanations.
 var updateExplanations = flag.Bool("update-explanations", false, "write testdata/explain from what the scheduler answers")
 
-// place is where a code has to be for an answer to be about it.
+// place is the field of an answer that must have the code.
 type place string
 
 const (
@@ -38,7 +38,7 @@ const (
 	asHoldEnd place = "lastHold.reason"
 )
 
-// codeAt is the code that an answer has there; empty for none.
+// codeAt returns the code at a place of an answer; empty for none.
 func codeAt(x *rest.Explanation, at place) reasons.Code {
 	of := func(r *rest.Reason) reasons.Code {
 		if r == nil {
@@ -59,24 +59,24 @@ func codeAt(x *rest.Explanation, at place) reasons.Code {
 	return ""
 }
 
-// says tells whether an answer is about a code: it is at its place and, but for the
-// end of a hold, which is over, the answer says what to do about it.
+// says tells whether an answer is about a code: the code is at its place, and the answer
+// says what to do about it. The end of a hold, which is over, needs no remedy.
 func says(x *rest.Explanation, code reasons.Code, at place) bool {
 	passes, never := reasons.Reason{Code: code}.Remedy(), reasons.Reason{Code: code, Never: true}.Remedy()
 	if code == reasons.Preempted && x.ChosenBy == nil {
-		return false // the record is a moment behind
+		return false // the record lags a moment
 	}
 	return passes != "" && x.Summary != "" && codeAt(x, at) == code &&
 		(at == asHoldEnd || slices.Contains(x.ToDo, passes) || slices.Contains(x.ToDo, never))
 }
 
-// answerFile has the answer that is kept for a code.
+// answerFile returns the file with the kept answer for a code.
 func answerFile(code reasons.Code) string {
 	return filepath.Join("testdata", "explain", string(code)+".json")
 }
 
-// awaitExplained waits until a pod is explained by a code, with what to do, and holds
-// the answer against the one that is kept of it.
+// awaitExplained waits until a pod is explained by a code, with what to do, and compares
+// the answer with the kept one.
 func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.Explanation {
 	e.Helper()
 	file := answerFile(code)
@@ -92,7 +92,7 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.E
 			return false, "it is not known"
 		}
 		answer := x
-		if at == asHoldEnd { // how the pod is by now is another story
+		if at == asHoldEnd { // the present state of the pod is not compared
 			answer = &rest.Explanation{PodName: x.PodName, LastHold: x.LastHold}
 		}
 		text := e.settled(answer)
@@ -117,19 +117,19 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.E
 	return x
 }
 
-// What answers have of the moment and of the run, and what is kept for it.
+// The parts of answers that depend on the moment and the run, and their replacements.
 var (
 	uidText  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timeText = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	restText = regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?s\b`)
-	// How many holds a pod lost by the time it is asked about is different in each run.
+	// How many holds a pod has lost by the time of the request differs between runs.
 	lostText = regexp.MustCompile(`; (this is loss \d+ in a row, so )?no plan is made for the pod for [0-9hms.]*[hms]`)
 	planName = regexp.MustCompile(`UID-\d+`)
 	refusals = regexp.MustCompile(`none of \d+ nodes could take the pod: [^;"]+`) // other tests have nodes, too
 	numbered = regexp.MustCompile(`\d+(/\d+)? (nodes? |Insufficient|Preemption)`)
 )
 
-// keptQuota is what is kept of a queue: all but what others use of it.
+// keptQuota is the kept part of a queue: all but the usage of others.
 type keptQuota struct {
 	Queue           string           `json:"queue"`
 	Guaranteed      map[string]int64 `json:"guaranteed,omitempty"`
@@ -139,8 +139,8 @@ type keptQuota struct {
 	Refuses         *rest.Reason     `json:"refuses,omitempty"`
 }
 
-// settled is an answer as it is kept: without what depends on when it is asked, on
-// other pods, or on names that are made for each run.
+// settled returns an answer as it is kept: without the parts that depend on the time, on
+// other pods, or on generated names.
 func (e *env) settled(x *rest.Explanation) []byte {
 	e.Helper()
 	y := *x
@@ -152,7 +152,7 @@ func (e *env) settled(x *rest.Explanation) []byte {
 	}
 	if x.Hold != nil {
 		hold := *x.Hold
-		hold.WaitsFor = slices.Clone(hold.WaitsFor) // which are sorted by UID
+		hold.WaitsFor = slices.Clone(hold.WaitsFor) // they are sorted by UID
 		slices.SortFunc(hold.WaitsFor, func(a, b rest.PodName) int { return strings.Compare(a.Name, b.Name) })
 		y.Hold = &hold
 	}
@@ -162,7 +162,7 @@ func (e *env) settled(x *rest.Explanation) []byte {
 	}{Explanation: &y}
 	for _, q := range x.Quota {
 		if q.Queue == "root" {
-			q.Max = nil // what the nodes have, those of other tests too
+			q.Max = nil // resources of the nodes, including those of other tests
 		}
 		kept.Quota = append(kept.Quota, keptQuota{q.Queue, q.Guaranteed, q.Max, q.MaxApplications, q.UnderGuarantee, q.Refuses})
 	}
@@ -174,7 +174,7 @@ func (e *env) settled(x *rest.Explanation) []byte {
 	return e.unnamed(text.Bytes())
 }
 
-// unnamed replaces what is named or counted anew in each run.
+// unnamed replaces the names and counts that differ between runs.
 func (e *env) unnamed(text []byte) []byte {
 	text = uidText.ReplaceAll(text, []byte("UID"))
 	text = lostText.ReplaceAll(text, nil)
@@ -210,7 +210,8 @@ func TestACodeElsewhereIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptOfAnAnswer: it is the same in each run, and says what matters.
+// TestWhatIsKeptOfAnAnswer: the kept part is the same in each run, and has the essential
+// facts.
 func TestWhatIsKeptOfAnAnswer(t *testing.T) {
 	answer := func(id, uid, at string, n int) (*env, *rest.Explanation) {
 		return &env{T: t, id: id}, &rest.Explanation{

@@ -18,14 +18,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// What passes in a moment is made to last here, by others that are slow or refuse: an
-// extender, the API server.
+// States that normally pass in a moment are prolonged here by slow or refusing partners:
+// an extender, the API server.
 
-// slowExtender is an extender of the scheduler that agrees to every node, but not
-// before it is told to answer: until then the cycle that asks does not go on.
+// slowExtender is an extender that agrees to every node, but only after it is told to
+// answer: until then the cycle that calls it does not go on.
 type slowExtender struct {
-	asked  chan string // the pods, as they are asked about
-	answer func()      // from now on it answers
+	asked  chan string // the pods, in the order of the calls
+	answer func()      // makes it answer from now on
 }
 
 func newSlowExtender(t *testing.T) (x *slowExtender, configured func(*settings)) {
@@ -44,7 +44,7 @@ func newSlowExtender(t *testing.T) (x *slowExtender, configured func(*settings))
 		case <-r.Context().Done():
 			return
 		}
-		_ = json.NewEncoder(w).Encode(extenderv1.ExtenderFilterResult{NodeNames: args.NodeNames}) // else the scheduler is gone
+		_ = json.NewEncoder(w).Encode(extenderv1.ExtenderFilterResult{NodeNames: args.NodeNames}) // otherwise the scheduler is gone
 	}))
 	t.Cleanup(server.Close)
 	return x, func(s *settings) {
@@ -54,12 +54,12 @@ func newSlowExtender(t *testing.T) (x *slowExtender, configured func(*settings))
 	}
 }
 
-// TestTurnIsExplained asks about a pod of a full window: the pod that was let through
-// is in a cycle that goes on only when an extender answers. When that does, all run.
+// TestTurnIsExplained asks about a pod while the window is full: the admitted pod is in a
+// cycle that goes on only when an extender answers. When that answers, all run.
 func TestTurnIsExplained(t *testing.T) {
 	slow, configured := newSlowExtender(t)
 	e := setup(t, explainQueues, configured, queueSort("window", 1), queueSort("maxWindow", 1), queueSort("slotLease", "1h"))
-	t.Cleanup(slow.answer) // before the scheduler is to stop
+	t.Cleanup(slow.answer) // before the scheduler is stopped
 	pods := []*corev1.Pod{e.createPod(e.pod("tried", "tried", inQueue("root.free"), requests("cpu", "100m")))}
 	select {
 	case <-slow.asked:
@@ -83,8 +83,8 @@ func TestTurnIsExplained(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestBackOffIsExplained asks about a pod that the API server does not let be bound,
-// with a back-off of an hour, and whether it is tried at once when it changed.
+// TestBackOffIsExplained asks about a pod that the API server does not let be bound, with
+// a back-off of an hour, and checks that it is tried at once after it changed.
 func TestBackOffIsExplained(t *testing.T) {
 	e := setup(t, explainQueues, queueSort("podInitialBackoff", "1h"), queueSort("podMaxBackoff", "1h"), func(s *settings) {
 		s.refused = true
@@ -110,8 +110,8 @@ func TestSupersededHoldIsExplained(t *testing.T) {
 	h.awaitExplainedHold()
 }
 
-// awaitExplainedHold waits until the explanation has the asker's new hold beside
-// the one that is over.
+// awaitExplainedHold waits until the explanation has the asker's new hold beside the one
+// that ended.
 func (h *half) awaitExplainedHold() {
 	h.Helper()
 	eventually(h, patience, "the asker makes room again", func() (bool, string) {
@@ -124,8 +124,8 @@ func (h *half) awaitExplainedHold() {
 	})
 }
 
-// TestStandbyExplains asks both replicas: what the books say both know, what was tried
-// only the one that leads, and the other one says so.
+// TestStandbyExplains asks both replicas: both know the quotas, but only the leader knows
+// the scheduling attempts, and the standby says so.
 func TestStandbyExplains(t *testing.T) {
 	both := electReplicas(t, explainQueues, electedForLong)
 	large := both.leader.createPod(both.leader.pod("large", "large", inQueue("root.free"), requests("cpu", "50")))
@@ -152,8 +152,8 @@ func TestStandbyExplains(t *testing.T) {
 	}
 }
 
-// TestStartIsExplained asks a scheduler about a pod while the API server keeps it
-// waiting for the nodes.
+// TestStartIsExplained asks a scheduler about a pod while the API server delays the list
+// of nodes.
 func TestStartIsExplained(t *testing.T) {
 	proxy := newAPIProxy(t)
 	e := setup(t, explainQueues, proxy.through)

@@ -49,7 +49,7 @@ partitions:
     - {name: patient, submitacl: "*", resources: {guaranteed: {vcore: 8}}, properties: {preemption.delay: 1h}}
 `
 
-// explanation asks REST about a pod; nil where it is not known.
+// explanation asks REST about a pod; nil if it is not known.
 func (e *env) explanation(ctx context.Context, p *corev1.Pod) *rest.Explanation {
 	e.Helper()
 	body, err := fetch(ctx, http.DefaultClient, fmt.Sprintf("http://%s/api/v1/pods/%s/%s/explain", e.rest, p.Namespace, p.Name))
@@ -87,7 +87,7 @@ var explainedElsewhere = map[reasons.Code]string{
 }
 
 // unexplained are the codes for which no explanation is taken from a cluster, and why
-// none can be.
+// that is impossible.
 var unexplained = map[reasons.Code]string{
 	reasons.NamespaceAnnotationInvalid: "a warning on a namespace: no pod waits for it",
 	reasons.SoftGangIgnored:            "a warning on a pod: it does not wait for it",
@@ -151,8 +151,8 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// TestExplanations makes pods that wait, one for each reason that can be made to
-// last, and asks why.
+// TestExplanations makes pods that wait, one for each reason that can be made to last,
+// and asks why.
 func TestExplanations(t *testing.T) {
 	e := setup(t, explainQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
@@ -197,7 +197,7 @@ func TestExplanations(t *testing.T) {
 	})
 }
 
-// explainCases are the pods of TestExplanations; names of the test begin with id.
+// explainCases are the pods of TestExplanations; the names of the test begin with id.
 func explainCases(id string) []explainCase {
 	return []explainCase{
 		{reasons.SchedulingGated, asReason, []podOption{inQueue("root.free"), gated}},
@@ -227,8 +227,8 @@ func explainCases(id string) []explainCase {
 	}
 }
 
-// foretellAndHold asks what would become of a pod, makes it, and looks whether
-// that is what becomes of it.
+// foretellAndHold requests a preview of a pod, creates it, and checks that the preview
+// comes true.
 func (e *env) foretellAndHold(victim *corev1.Pod) {
 	e.Helper()
 	asker := e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"))
@@ -251,7 +251,7 @@ func (e *env) foretellAndHold(victim *corev1.Pod) {
 	}
 }
 
-// preview asks what would become of a pod.
+// preview requests a preview of a pod.
 func (e *env) preview(p *corev1.Pod) *rest.Preview {
 	e.Helper()
 	p = p.DeepCopy()

@@ -21,13 +21,13 @@ type moment struct {
 	stops     time.Duration // how long the victims take to stop
 }
 
-// slowly is longer than the lease: the victims are still there when the standby
-// takes over, and it has to know that they are going.
+// slowly is longer than the lease: the victims still exist when the standby takes over,
+// and it has to know that they are terminating.
 const slowly = leaseDuration + 3*time.Second
 
 const quickly = 300 * time.Millisecond
 
-// failoverMoments are taken in turn. The first five are those of every day.
+// failoverMoments are used in turn. The first five are those of every test run.
 func failoverMoments(victims int) []moment {
 	claims := func(w write) bool { return w.sets(held, corev1.ConditionTrue) }
 	disrupts := func(w write) bool { return w.sets(corev1.DisruptionTarget, corev1.ConditionTrue) }
@@ -71,7 +71,7 @@ func TestFailoverWhilePreempting(t *testing.T) {
 	}
 }
 
-// spread says how long something took in all rounds.
+// spread returns the durations of a step in all rounds.
 func spread(rounds []takeover, of func(takeover) time.Duration) string {
 	var took []time.Duration
 	for _, o := range rounds {
@@ -81,12 +81,12 @@ func spread(rounds []takeover, of func(takeover) time.Duration) string {
 	return fmt.Sprintf("least %v, median %v, most %v", took[0], took[len(took)/2], took[len(took)-1])
 }
 
-// failover is one round. The killed one is the standby then.
+// failover is one round. The killed replica is the standby afterwards.
 func (p *pair) failover(c *chronicle, name string, m moment, victims int) takeover {
 	leader, standby := p.leader, p.standby
 	leader.Helper()
 	standby.fill(name+"-victim", victims+1, inQueue("root.borrows"), stopsAfter(m.stops))
-	standby.expectBooks() // it is warm
+	standby.expectBooks() // its caches are filled
 	began := time.Now()
 	sprung := leader.proxy.set(trap{m.matches, m.nth, m.forwarded})
 	asker := standby.create(name+"-asker", 1, inQueue("root.owed"), requests("cpu", fmt.Sprint(victims)))[0]
@@ -114,7 +114,7 @@ func (p *pair) failover(c *chronicle, name string, m moment, victims int) takeov
 	return took
 }
 
-// checkEvictions looks at what both did to the pods of a round.
+// checkEvictions checks what both replicas did to the pods of a round.
 func (p *pair) checkEvictions(c *chronicle, name string, asker *corev1.Pod, began time.Time) {
 	e := p.standby.env
 	e.Helper()
@@ -136,7 +136,7 @@ func (p *pair) checkEvictions(c *chronicle, name string, asker *corev1.Pod, bega
 	}
 }
 
-// renewals are the writes of the lease of a replica that was killed.
+// renewals are the writes of the lease by a replica that was killed.
 func (r *replica) renewals(killed time.Time) []deed {
 	r.Helper()
 	leases := r.journal.between(r.started, killed, deed.takesLease)
@@ -146,15 +146,15 @@ func (r *replica) renewals(killed time.Time) []deed {
 	return leases
 }
 
-// countsFrom is since when, at the earliest, the standby counts the lease of a replica
-// with these renewals. It compares renewals by a time in whole seconds: three can be one
-// to it, the lease taken, renewed at once, and renewed half a second later, but not
-// four. So it has not seen what it counts from before the request came with which the
-// lease was written the last time but two. It is by the journal, not by what the lease
-// says, which is of another clock.
+// countsFrom is the earliest moment from which the standby can count the lease of a
+// replica with these renewals. The standby compares renewals by a time in whole seconds:
+// three can look like one to it (the lease taken, renewed at once, and renewed half a
+// second later), but not four. So what it counts from is no earlier than the request that
+// wrote the lease the last time but two. The time is that of the journal, not that in the
+// lease, which is of another clock.
 func countsFrom(renewals []deed) time.Time { return renewals[max(len(renewals)-3, 0)].asked }
 
-// checkTakeover looks at when the standby became the leader and what it did then.
+// checkTakeover checks when the standby became the leader and what it did then.
 func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) takeover {
 	r.Helper()
 	renewals := leader.renewals(killed)
@@ -167,7 +167,7 @@ func (r *replica) checkTakeover(name string, killed time.Time, leader *replica) 
 	took, first := leased[0].at.Sub(killed), acted[0].at.Sub(killed)
 	r.Logf("%s: the %s had the lease %v after the kill, acted after %v, wrote to a pod after %v: %v", name, r.name,
 		took.Round(time.Millisecond), first.Round(time.Millisecond), wrote[0].at.Sub(killed).Round(time.Millisecond), wrote[0])
-	// However late the machine lets one of them be noted, this cannot be less.
+	// However late the machine records one of them, this cannot be less.
 	earliest := slices.MinFunc(acted, func(a, b deed) int { return a.asked.Compare(b.asked) })
 	if over := earliest.asked.Sub(countsFrom(renewals)); over < leaseDuration {
 		r.Errorf("%s: the standby acted %v after the last renewal that it can have seen first, the lease is %v", name, over, leaseDuration)
@@ -205,7 +205,7 @@ func TestStandbyThatActsIsFound(t *testing.T) {
 	}
 }
 
-// TestEvictionsAreJudged plants what must not happen to the victims of a plan.
+// TestEvictionsAreJudged plants forbidden treatments of the victims of a plan.
 func TestEvictionsAreJudged(t *testing.T) {
 	gone := func(names ...string) (out []deed) {
 		for _, n := range names {
@@ -217,7 +217,7 @@ func TestEvictionsAreJudged(t *testing.T) {
 		name             string
 		claimed, evicted []string
 		deletes          []deed
-		want             string // in the only finding; empty for none
+		want             string // part of the only finding; empty for none
 	}{
 		{"as planned", []string{"a", "b"}, []string{"b", "a"}, gone("a", "b"), ""},
 		{"the answer to a delete was lost", []string{"a", "b"}, []string{"a", "b"}, gone("b"), ""},

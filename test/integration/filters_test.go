@@ -9,14 +9,14 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// withHostPort lets a pod use a port of its node.
+// withHostPort makes a pod use a port of its node.
 func withHostPort(port int32) podOption {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: port, HostPort: port, Protocol: corev1.ProtocolTCP}}
 	}
 }
 
-// apartFrom keeps a pod off the nodes that have pods of a group.
+// apartFrom keeps a pod off nodes with pods of a group.
 func apartFrom(of string) podOption {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{

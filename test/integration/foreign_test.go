@@ -24,7 +24,7 @@ type listed struct {
 	NodeID         string            `json:"nodeId"`
 }
 
-// listedNode is a node, as REST shows it. What is zero is left out there.
+// listedNode is a node, as REST shows it. Zero values are left out there.
 type listedNode struct {
 	NodeID             string           `json:"nodeID"`
 	Capacity           map[string]int64 `json:"capacity"`
@@ -36,16 +36,16 @@ type listedNode struct {
 	SeedsName          []listed         `json:"foreign_allocations"`
 }
 
-// load is what a node has: of pods of queues, of others, and what is left, and
-// for each foreign pod its tag.
+// load is the usage of a node: by pods of queues, by others, and the remainder, and for
+// each foreign pod its tag.
 type load struct {
 	Allocated, Occupied, Available map[string]int64
 	Own                            int
 	Foreign                        map[string]string
 }
 
-// loadOf reads a node out of a list. The two names of the list of foreign pods
-// have the same content.
+// loadOf reads a node out of a list. The two names of the list of foreign pods have the
+// same content.
 func (e *env) loadOf(nodes []listedNode, name string) load {
 	e.Helper()
 	for _, n := range nodes {
@@ -67,8 +67,8 @@ func (e *env) loadOf(nodes []listedNode, name string) load {
 	return load{}
 }
 
-// awaitLoad waits until a node is as wanted in the list of nodes, and then looks
-// whether the dump of everything says the same.
+// awaitLoad waits until a node in the list of nodes fulfils a condition, and then checks
+// that the full state dump agrees.
 func (e *env) awaitLoad(what, node string, want load) {
 	e.Helper()
 	read := func(page string, into any) {
@@ -94,8 +94,8 @@ func (e *env) awaitLoad(what, node string, want load) {
 	}
 }
 
-// foreignRecord is what the events of a node say of a foreign pod: the messages of
-// its records of being there (change 2) and of going (change 3).
+// foreignRecord is what the events of a node say of a foreign pod: the messages of its
+// records of being added (change 2) and removed (change 3).
 func (e *env) foreignRecord(p *corev1.Pod, node string, change int) (messages []string, cores int64) {
 	e.Helper()
 	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/events/batch?count=10000")
@@ -130,8 +130,7 @@ func (e *env) awaitForeignRecord(p *corev1.Pod, node string, change int, message
 	})
 }
 
-// mirror makes a pod a static one of a node, as a kubelet announces those it has a
-// file of.
+// mirror makes a pod the mirror pod of a node's static pod, as a kubelet does.
 func (e *env) mirror(node string) podOption {
 	e.Helper()
 	n, err := suite.client.CoreV1().Nodes().Get(e.Context(), node, metav1.GetOptions{})
@@ -144,7 +143,7 @@ func (e *env) mirror(node string) podOption {
 	}
 }
 
-// plainConfig is a scheduler without plugins of ours: the cluster's own.
+// plainConfig is a scheduler without our plugins: the cluster's own.
 const plainConfig = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -160,8 +159,8 @@ func (e *env) startDefaultScheduler() {
 	e.Cleanup(func() { e.ok(process.Stop()) })
 }
 
-// resize changes what a pod requests, once its status says what it has, as that of a
-// pod of a real kubelet does: the API server asks for that.
+// resize changes the requests of a pod after its status has the present resources, as a
+// real kubelet reports them, because the API server requires that.
 func (e *env) resize(p *corev1.Pod, cores string) {
 	e.Helper()
 	pods, now := suite.client.CoreV1().Pods(p.Namespace), e.get(p)
@@ -177,9 +176,9 @@ func (e *env) resize(p *corev1.Pod, cores string) {
 	e.ok(err)
 }
 
-// TestForeignPods follows foreign pods from before the start to their end: those
-// that were there, one that names no scheduler and that the cluster's own places,
-// its resize, and nodes that are as before when all are gone.
+// TestForeignPods follows foreign pods from before the start to their end: pods that
+// existed before, one that names no scheduler and that the cluster's own scheduler
+// places, its resize, and nodes that are as before when all are gone.
 func TestForeignPods(t *testing.T) {
 	var node string
 	var static, bound *corev1.Pod
@@ -204,7 +203,7 @@ func TestForeignPods(t *testing.T) {
 			capacity = n.Capacity
 		}
 	}
-	// want is the node with so many pods of others, which have so much.
+	// want is the node with so many foreign pods, which use so much.
 	want := func(foreign map[string]string, cores int64) load {
 		out := load{
 			Allocated: map[string]int64{"pods": 1, "vcore": 1000}, Available: maps.Clone(capacity), Own: 1, Foreign: foreign,
@@ -222,7 +221,7 @@ func TestForeignPods(t *testing.T) {
 	before[string(late.UID)] = "static"
 	e.awaitLoad("a static one came", node, want(before, 2000))
 	e.awaitForeignRecord(late, node, 2, "foreign allocation: static", 500)
-	// What was there before the start did not happen now.
+	// There are no new events for pods from before the start.
 	if messages, _ := e.foreignRecord(static, node, 2); len(messages) > 0 {
 		t.Errorf("of a pod from before there is %q", messages)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// forgedQueues are a queue that is below its guarantee, and one that is guaranteed
-// nothing and may take nothing.
+// forgedQueues are a queue below its guarantee, and one that has no guarantee and may
+// preempt nothing.
 const forgedQueues = `
 partitions:
 - name: default

@@ -27,7 +27,7 @@ partitions:
       properties: {preemption.delay: 1s}
 `
 
-// completesAfter lets a pod end by itself.
+// completesAfter makes a pod end by itself.
 func completesAfter(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.Annotations[nodeagent.AnnotationCompleteAfter] = d.String() }
 }
@@ -53,9 +53,9 @@ func TestFreeRoomGoesToThePodThatWouldPreempt(t *testing.T) {
 	}
 }
 
-// TestRoomOfLeavingPodsBelongsToTheOrder: pods of two queues leave a node for reasons of
-// their own, at different times, while pods of both queues wait. Pods of the queue that is
-// below its guarantee get the room of two of them as it becomes free; no pod holds the node
+// TestRoomOfLeavingPodsBelongsToTheOrder: pods of two queues leave a node on their own,
+// at different times, while pods of both queues wait. Pods of the queue below its
+// guarantee get the room of two of them as it becomes free; no pod holds the node
 // meanwhile, and no pod is preempted.
 func TestRoomOfLeavingPodsBelongsToTheOrder(t *testing.T) {
 	e := setup(t, freeRoomQueues)

@@ -24,13 +24,13 @@ partitions:
       resources: {max: {vcore: 2}}
 `
 
-// style says how strict the gang of a pod is, in words of YuniKorn's.
+// style is the gang scheduling style of a pod, in YuniKorn's words.
 func style(of string) podOption {
 	return annotated(placement.KeyPolicyParameters, "placeholderTimeoutInSeconds=60 gangSchedulingStyle="+of)
 }
 
-// ofTaskGroup makes a pod a member of task group g of its application, in which the
-// groups are written on the pods, as KubeRay does, or only named, as by executors.
+// ofTaskGroup makes a pod a member of task group g of its application. The groups are
+// written on the pods, as KubeRay does, or only named, as on executors.
 func ofTaskGroup(written bool) podOption {
 	return func(p *corev1.Pod) {
 		p.Annotations[placement.KeyTaskGroupName] = "g"
@@ -40,15 +40,14 @@ func ofTaskGroup(written bool) podOption {
 	}
 }
 
-// TestHardGangNeverRunsByHalves: queue and node have room for two of the three pods of
-// a Hard gang. None of them runs, not for a moment, nor keeps the room from others;
-// once they ask for Soft, two of the very same pods run, which shows that only the
-// style kept them.
+// TestHardGangNeverRunsByHalves: queue and node have room for two of the three pods of a
+// Hard gang. None of them ever runs, or keeps the room from others. After they ask for
+// Soft, two of the very same pods run, which shows that only the style kept them.
 func TestHardGangNeverRunsByHalves(t *testing.T) {
 	e := setup(t, hardGangQueues)
 	for _, c := range []struct {
 		name string
-		says []bool // which pods say Hard, in the order they come
+		says []bool // which pods say Hard, in the order of creation
 	}{
 		{"all", []bool{true, true, true}},
 		{"driver", []bool{true, false, false}},

@@ -23,15 +23,15 @@ type half struct {
 	asker, slow *corev1.Pod
 }
 
-// makeHalf makes a node of four cores and such a hold there. The other two pods
-// of the node, which are as stay says, would be the next to go.
+// makeHalf makes a node of four cores with such a hold. The other two pods of the node,
+// which have the options stay, would be the next victims.
 func makeHalf(t *testing.T, leaves time.Duration, stay ...podOption) *half {
 	t.Helper()
 	h := &half{env: setup(t, preemptionQueues, preemption("retryInterval", "1s"))}
 	h.node = h.useNodes(1, localcluster.NodeSpec{CPU: "4"})[0]
 	h.c = h.keepChronicle()
 	h.fill("stays", 2, append([]podOption{inQueue("root.borrows")}, stay...)...)
-	// The youngest, and applications of their own: the first to go.
+	// The youngest, and applications of their own: the first victims.
 	h.slow = h.createLater(h.pod("slow", "slow", inQueue("root.borrows"), stopsAfter(leaves)))
 	quick := h.createPod(h.pod("quick", "quick", inQueue("root.borrows")))
 	h.awaitRunning(h.slow)
@@ -43,7 +43,8 @@ func makeHalf(t *testing.T, leaves time.Duration, stay ...podOption) *half {
 	return h
 }
 
-// awaitEnd waits until a hold of the asker ended for a reason, and people are told.
+// awaitEnd waits until a hold of the asker ended for a reason, and until events and
+// conditions say so.
 func (h *half) awaitEnd(why reasons.Code, says string) {
 	h.Helper()
 	var seen []string
@@ -65,8 +66,8 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 	})
 }
 
-// TestHoldSuperseded checks what a pod that can run there only may do to a hold:
-// it takes the room that was made, the asker is told, and makes room anew.
+// TestHoldSuperseded checks the effect of a pod that can run only on the held node and
+// may run there: it takes the room, the asker is told, and makes room anew.
 func TestHoldSuperseded(t *testing.T) {
 	h := makeHalf(t, 4*time.Second)
 	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)
@@ -88,7 +89,7 @@ func TestHoldTakenByAForeignScheduler(t *testing.T) {
 	}
 }
 
-// roomWasTaken checks what happens when others have one of the two cores.
+// roomWasTaken checks the asker after others have taken one of the two cores.
 func (h *half) roomWasTaken(says string) {
 	h.Helper()
 	h.awaitEnd(reasons.HoldSuperseded, says)
@@ -102,8 +103,8 @@ func (h *half) roomWasTaken(says string) {
 	h.expectBooks()
 }
 
-// TestHoldOfANodeThatGoes checks that a hold ends with its node, and that the
-// asker may run on another one from then on, and not before.
+// TestHoldOfANodeThatGoes checks that a hold ends with its node, and that the asker may
+// run on another node only from then on.
 func TestHoldOfANodeThatGoes(t *testing.T) {
 	h := makeHalf(t, time.Hour)
 	second := h.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
@@ -135,9 +136,9 @@ func TestHoldOfANodeThatIsCordoned(t *testing.T) {
 	h.expectBooks()
 }
 
-// TestHoldOfANodeThatRefuses checks that a hold ends at once, while a victim is
-// there, when a label of its node changes so that the filters refuse it whichever
-// pods go, that no further pod goes, and that the asker gets the room when the label
+// TestHoldOfANodeThatRefuses checks that a hold ends at once, even with a terminating
+// victim, when a label of its node changes so that the filters refuse it whichever pods
+// are preempted. No further pod is preempted, and the asker gets the room when the label
 // is back.
 func TestHoldOfANodeThatRefuses(t *testing.T) {
 	const leaves = 8 * time.Second

@@ -45,7 +45,7 @@ func heldNode(t *testing.T, meanwhile func(*env)) {
 	c.expectEvicted("slow", 1)
 	e.awaitGone(quick)
 	meanwhile(e)
-	// New ones look at the node now, whatever the old ones have been told.
+	// New pods are tried now, even if the old ones are not tried again.
 	plain = append(plain, e.create("plain-late", 1, ofProfile(corev1.DefaultSchedulerName), high)...)
 	third = append(third, e.create("third-late", 1, inQueue("root.other"), high)...)
 	e.awaitTold(plain[2], "held")
@@ -75,8 +75,8 @@ func heldNode(t *testing.T, meanwhile func(*env)) {
 	})
 }
 
-// TestHoldOfDeletedAsker checks that a node is free for others when the pod it
-// was held for is deleted while a victim is leaving.
+// TestHoldOfDeletedAsker checks that a node is free for others when the pod it was held
+// for is deleted while a victim is leaving.
 func TestHoldOfDeletedAsker(t *testing.T) {
 	e := setup(t, preemptionQueues, twoProfiles)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -95,18 +95,19 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestHoldTimesOut checks what becomes of a node that was cleared for an asker
-// that a pod which cannot go keeps off it meanwhile: it stays held for the time-out,
-// counted from the end of the last victim, and is then free for all pods; the asker is
-// told why, and no further pod goes for it, though its pause is short.
+// TestHoldTimesOut checks a node that was cleared for an asker, which a pod that cannot
+// be preempted keeps off it. The node stays held for the time-out, counted from the end
+// of the last victim, and is then free for all pods; the asker is told why, and no
+// further pod is preempted for it, although its pause is short.
 func TestHoldTimesOut(t *testing.T) {
-	// If it were counted from the claim, it would be over a second after the victims are gone.
+	// If the time-out were counted from the claim, it would be over a second after the
+	// victims are gone.
 	const stops, timeout, early, late = 9 * time.Second, 10 * time.Second, 4 * time.Second, 8 * time.Second
 	e := setup(t, preemptionQueues, twoProfiles, reservation("reservationTimeout", timeout.String()), preemption("retryInterval", "1s"))
-	e.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	e.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
 	node := e.useNodes(1, localcluster.NodeSpec{CPU: "5"})[0]
 	c := e.keepChronicle()
-	guest := e.createPod(e.pod("guest", "guest", ofProfile(corev1.DefaultSchedulerName))) // of no queue: it makes no room
+	guest := e.createPod(e.pod("guest", "guest", ofProfile(corev1.DefaultSchedulerName))) // of no queue: it does not preempt
 	e.awaitRunning(guest)
 	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(stops))
 	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"), apartFrom("unwanted")))

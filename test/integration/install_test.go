@@ -49,7 +49,7 @@ type applier struct {
 	warnings []string
 }
 
-// HandleWarningHeader notes a warning.
+// HandleWarningHeader records a warning.
 func (a *applier) HandleWarningHeader(_ int, _, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,8 +81,8 @@ func newApplier(t *testing.T) *applier {
 	return a
 }
 
-// apply applies an object as "kubectl apply --server-side" does, and returns
-// what the API server made of it. A field it does not know is an error.
+// apply applies an object as "kubectl apply --server-side" does, and returns the object
+// of the API server. An unknown field is an error.
 func (a *applier) apply(ctx context.Context, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
 	client, err := a.of(o)
 	if err != nil {
@@ -124,8 +124,8 @@ func (a *applier) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, e
 	return a.client.Resource(mapping.Resource), nil
 }
 
-// TestInstall shows that the API server takes all that users apply, knows every
-// field, and warns of nothing.
+// TestInstall shows that the API server accepts all manifests that users apply, knows
+// every field, and gives no warnings.
 func TestInstall(t *testing.T) {
 	a := newApplier(t)
 	files, err := fs.Glob(install.Files, "*.yaml")
@@ -142,7 +142,7 @@ func TestInstall(t *testing.T) {
 	mutates := slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == "MutatingAdmissionPolicy" })
 	for _, file := range files {
 		if file == "admission-mutating.yaml" && !mutates {
-			continue // of version v1, which this API server does not have; TestSetSchedulerName tries v1beta1
+			continue // of version v1, which this API server does not have; TestSetSchedulerName tests v1beta1
 		}
 		for _, o := range installed(t, file) {
 			if _, err := a.apply(t.Context(), o, true); err != nil {
@@ -153,7 +153,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s: the API server warns: %q", file, warnings)
 		}
 	}
-	// That it would see a mistake.
+	// The test finds a planted mistake.
 	wrong := installed(t, "second-scheduler.yaml")
 	for _, o := range wrong {
 		if o.GetKind() == "Deployment" {
@@ -167,12 +167,12 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestStaticPod shows that the API server takes the pod of the control plane, as the
-// kubelet will show it there.
+// TestStaticPod shows that the API server accepts the static pod of the control plane, as
+// the kubelet will show it there.
 func TestStaticPod(t *testing.T) {
 	pod := staticPod(t)
 	if err := unstructured.SetNestedField(pod.Object, "kube-scheduler", "spec", "serviceAccountName"); err != nil {
-		t.Fatal(err) // the kubelet's needs none, but any other pod does
+		t.Fatal(err) // the kubelet's needs no service account, but any other pod does
 	}
 	a := newApplier(t)
 	account := &unstructured.Unstructured{}
@@ -212,7 +212,7 @@ func deploymentOf(t *testing.T, file string) *appsv1.Deployment {
 	return nil
 }
 
-// filesWithDeployment are the files of manifests/install that have a Deployment.
+// filesWithDeployment are the files of manifests/install with a Deployment.
 func filesWithDeployment(t *testing.T) []string {
 	t.Helper()
 	files, err := fs.Glob(install.Files, "*.yaml")
@@ -224,9 +224,9 @@ func filesWithDeployment(t *testing.T) []string {
 	})
 }
 
-// TestRestrictedPods shows that the pods of all installations are allowed where
-// the restricted Pod Security Standard is enforced, and that it is: without any one
-// of these settings they are not.
+// TestRestrictedPods shows that the pods of all installations are allowed under the
+// restricted Pod Security Standard, and that the standard is enforced: without any one of
+// these settings they are refused.
 func TestRestrictedPods(t *testing.T) {
 	ns := "restricted-install"
 	_, err := suite.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

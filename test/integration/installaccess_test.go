@@ -25,9 +25,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// prefixed is an installation of its own: with its objects in the namespace,
-// and those without namespace, or in kube-system, under names with a prefix. The
-// lease is the same for all.
+// prefixed is an installation of its own: namespaced objects are in its namespace;
+// objects without namespace, or in kube-system, have names with a prefix. The lease is
+// the same for all.
 func prefixed(objects []*unstructured.Unstructured, prefix, namespace string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
@@ -55,7 +55,8 @@ func prefixed(objects []*unstructured.Unstructured, prefix, namespace string) []
 	return out
 }
 
-// installation is what users apply, in a namespace of its own and under its name.
+// installation is the manifests that users apply, in a namespace of its own and with its
+// name.
 type installation struct {
 	namespace string
 	objects   []*unstructured.Unstructured
@@ -66,7 +67,7 @@ var installations atomic.Int32
 // newInstallation reads a file of manifests/install.
 func newInstallation(t *testing.T, file, name string) installation {
 	t.Helper()
-	namespace := fmt.Sprintf("install-%s-%d", name, installations.Add(1)) // the one before may still be going
+	namespace := fmt.Sprintf("install-%s-%d", name, installations.Add(1)) // the previous one may still be terminating
 	return installation{namespace, prefixed(installed(t, file), namespace, namespace)}
 }
 
@@ -126,7 +127,7 @@ func (i installation) run(t *testing.T) func(*settings) {
 	}
 }
 
-// featureGates are the arguments of a Deployment that switch features of Kubernetes.
+// featureGates are the arguments of a Deployment that set Kubernetes feature gates.
 func featureGates(t *testing.T, deployment *unstructured.Unstructured) []string {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
@@ -150,8 +151,8 @@ func forgetLease(t *testing.T) {
 	}
 }
 
-// awaitRights waits until the API server has heard of all roles and bindings: it asks
-// for one right of each rule that is bound.
+// awaitRights waits until the API server has seen all roles and bindings: it asks for one
+// right of each bound rule.
 func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	ours, upstream := boundRoles(t, objects)
@@ -166,7 +167,7 @@ func awaitRights(t *testing.T, user string, objects []*unstructured.Unstructured
 		case "extension-apiserver-authentication-reader":
 			ask = &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: "get", Resource: "configmaps", Name: "extension-apiserver-authentication"}
 		default:
-			continue // a role that a test has made
+			continue // a role of a test
 		}
 		awaitAllowed(t, user, ask, true)
 	}
@@ -212,9 +213,9 @@ partitions:
       properties: {preemption.delay: 1s}
 `
 
-// TestInstalledAccess runs the scheduler as it is installed, with its configuration
-// and what its service account may do and no more, through all it ever asks of the
-// API server; nothing is forbidden.
+// TestInstalledAccess runs the scheduler as installed, with its configuration and only
+// the rights of its service account, through all its kinds of requests; nothing is
+// forbidden.
 func TestInstalledAccess(t *testing.T) {
 	shipped := newInstallation(t, "second-scheduler.yaml", "life")
 	e := setup(t, "", shipped.run(t))
@@ -230,7 +231,7 @@ func TestInstalledAccess(t *testing.T) {
 	e.lifeOfConfiguration()
 	e.lifeOfMetrics()
 
-	// A second replica keeps the books and takes over.
+	// A second replica stays in sync and takes over.
 	standby := *e
 	standby.id += "b"
 	standby.listsFirst()
@@ -287,7 +288,7 @@ func (e *env) lifeOfDaemonSet() {
 	part.expect("agent", 1, 0, "")
 }
 
-// lifeOfVolume: the scheduler chooses a volume and says so on it and on the claim.
+// lifeOfVolume: the scheduler chooses a volume and writes that on it and on the claim.
 func (e *env) lifeOfVolume() {
 	e.Helper()
 	name := e.id + "-local"
@@ -332,7 +333,7 @@ func (e *env) lifeOfVolume() {
 	e.expect("volume", 1, 0, "")
 }
 
-// lifeOfConfiguration: a change, and a mistake, which is told on the ConfigMap.
+// lifeOfConfiguration: a change, and a mistake, which is reported on the ConfigMap.
 func (e *env) lifeOfConfiguration() {
 	e.Helper()
 	e.configure(strings.Replace(installLife, "max: {vcore: 1}", "max: {vcore: 2}", 1))
@@ -372,7 +373,7 @@ func (e *env) lifeOfMetrics() {
 			e.Error(err)
 		}
 	})
-	// A refusal is remembered for a while.
+	// A refusal is cached for a while.
 	eventually(e, patience, "/metrics can be read with the binding", func() (bool, string) {
 		status := e.metricsStatus(access)
 		return status == "", status

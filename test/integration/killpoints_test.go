@@ -19,9 +19,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// checkHealth waits until the scheduler has checked its books again, which it does from
-// time to time, and reads whether they are in order. Where a check took long, the next
-// one is more than a minute away.
+// checkHealth waits until the scheduler has run its consistency check again, which it
+// does from time to time, and checks that it passed. After a check that took long the
+// next one is more than a minute away.
 func (e *env) checkHealth(ctx context.Context) {
 	e.Helper()
 	called := time.Now()
@@ -36,7 +36,7 @@ func (e *env) checkHealth(ctx context.Context) {
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		e.ok(err)
-		age, err := strconv.Atoi(response.Header.Get("Age")) // whole seconds that are over
+		age, err := strconv.Atoi(response.Header.Get("Age")) // elapsed whole seconds
 		if err != nil || asked.Add(-time.Duration(age+1)*time.Second).Before(called) {
 			return false, fmt.Sprintf("%s, %d s old: %s", response.Status, age, body)
 		}
@@ -91,8 +91,8 @@ func TestKilledWhilePreempting(t *testing.T) {
 	t.Logf("%d kills took %v", kills, time.Since(began).Round(100*time.Millisecond))
 }
 
-// killAt fills the node, lets an asker come, kills the scheduler at a write, and
-// looks at what the next one makes of it.
+// killAt fills the node, creates an asker, kills the scheduler at a write, and checks
+// what the next one does.
 func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int) {
 	e.Helper()
 	e.fill(name+"-victim", n+1, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
@@ -126,8 +126,7 @@ func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int)
 	e.removePods(e.Context())
 }
 
-// optOutClaimed lets the pods that an asker's claim names, and that run on, opt
-// out of preemption.
+// optOutClaimed makes the running pods that an asker's claim names opt out of preemption.
 func (e *env) optOutClaimed(asker *corev1.Pod) {
 	e.Helper()
 	now := e.get(asker)
@@ -145,8 +144,8 @@ func (e *env) optOutClaimed(asker *corev1.Pod) {
 	}
 }
 
-// TestDelayAfterRestart checks that the delay is counted from the creation of a
-// pod, whatever happens to the scheduler.
+// TestDelayAfterRestart checks that the delay is counted from the creation of a pod, also
+// across a restart of the scheduler.
 func TestDelayAfterRestart(t *testing.T) {
 	// If it were counted from the restart, the eviction would come after the slack.
 	const delay, before, slack = 12 * time.Second, 8 * time.Second, 6 * time.Second
@@ -170,8 +169,7 @@ func TestDelayAfterRestart(t *testing.T) {
 	c.awaitPlaced(asker)
 }
 
-// TestKilledWhileBinding does the same for a pod for which no room has to be
-// made.
+// TestKilledWhileBinding does the same for a pod that fits without preemption.
 func TestKilledWhileBinding(t *testing.T) {
 	proxy := newAPIProxy(t)
 	e := setup(t, oneLeaf("2"), proxy.through)

@@ -58,8 +58,8 @@ func neverPreempts(c *schedulingv1.PriorityClass) {
 	c.PreemptionPolicy = &never
 }
 
-// awaitTold waits until the condition PodScheduled of a pod, or an event about
-// it, says a text, whatever the case of the letters.
+// awaitTold waits until the condition PodScheduled of a pod, or an event about it,
+// contains a text, in upper or lower case.
 func (e *env) awaitTold(p *corev1.Pod, text string) {
 	e.Helper()
 	says := func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) }
@@ -79,8 +79,8 @@ func (e *env) awaitTold(p *corev1.Pod, text string) {
 	})
 }
 
-// TestPreemptionRefused checks that no pod goes where a law or a gate forbids it, and
-// that the pod that asked is told which one. Each case has a full node of its own.
+// TestPreemptionRefused checks that no pod is preempted where a law or a gate forbids it,
+// and that the asker is told which one. Each case has a full node of its own.
 func TestPreemptionRefused(t *testing.T) {
 	e := setup(t, lawQueues, preemption("retryInterval", "1s"))
 	e.priorityClass("high", 1000)
@@ -105,7 +105,7 @@ func TestPreemptionRefused(t *testing.T) {
 		parts[i] = e.apart(k.name, 1, localcluster.NodeSpec{CPU: "4"})
 		e.ok(parts[i].createAtOnce(k.name, 0, k.pods, append(k.victim, inQueue(k.victims))...))
 	}
-	// Its queue has all that it is owed.
+	// Its queue has its whole guarantee.
 	e.awaitRunning(parts[1].create("served", 1, inQueue("root.served"))[0])
 	for _, k := range cases {
 		e.expect(k.name, k.pods, 0, "")
@@ -141,15 +141,15 @@ func TestPreemptionSwitchedOff(t *testing.T) {
 	c.awaitPlaced(asker)
 }
 
-// TestOptOut checks that pods of a priority class that opts out are spared as
-// long as others will do, and that it is a suggestion (law 1).
+// TestOptOut checks that pods of a priority class that opts out are spared as long as
+// other victims are sufficient, and that opting out is only a suggestion (law 1).
 func TestOptOut(t *testing.T) {
 	e := setup(t, lawQueues)
 	e.priorityClass("spare", 0, optsOut)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
 	c := e.keepChronicle()
 	e.fill("regular", 2, inQueue("root.borrows"))
-	// They are the youngest, which would be the first to go.
+	// They are the youngest, so they would be the first victims.
 	e.createLater(e.pod("spared-0", "spared", inQueue("root.borrows"), ofPriority(e.id+"-spare")))
 	e.create("spared-too", 1, inQueue("root.borrows"), ofPriority(e.id+"-spare"))
 	e.expect("spared", 1, 0, "")

@@ -36,15 +36,15 @@ partitions:
         maxresources: {vcore: 1}
 `
 
-// TestMaxApplications checks that the second application waits until the first
-// one has no pod any more.
+// TestMaxApplications checks that the second application waits until the first one has no
+// pods any more.
 func TestMaxApplications(t *testing.T) {
 	e := setup(t, limitQueues)
 	first := e.create("first", 2, inQueue("root.apps"))
 	e.expect("first", 2, 0, "")
 	e.create("second", 2, inQueue("root.apps"))
 	e.expectStill("second", 0, 2, reasons.MaxApplications)
-	e.awaitRunning(e.createPod(e.pod("first-late", "first", inQueue("root.apps")))) // the first may grow
+	e.awaitRunning(e.createPod(e.pod("first-late", "first", inQueue("root.apps")))) // the first one may grow
 	e.delete(first[0])
 	e.delete(first[1])
 	e.expectStill("second", 0, 2, reasons.MaxApplications)
@@ -59,7 +59,7 @@ func TestUserLimits(t *testing.T) {
 	e := setup(t, limitQueues)
 	alice := e.create("alice", 4, inQueue("root.users"), ofUser("alice"))
 	e.create("bob", 2, inQueue("root.users"), ofUser("bob", "dev"))
-	e.create("nobody", 2, inQueue("root.users")) // a user as well
+	e.create("nobody", 2, inQueue("root.users")) // also a user
 	e.create("elsewhere", 5, inQueue("root.groups"), ofUser("alice", "dev"))
 	e.expectStill("alice", 2, 2, reasons.OverUserLimit)
 	e.expectStill("bob", 1, 1, reasons.OverUserLimit)

@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
 
-// loopQueues are subtrees that have nothing to do with each other: each has nodes of its
-// own. The delays are short, so that a pod that is created again asks again at once.
+// loopQueues are independent subtrees: each has nodes of its own. The delays are short,
+// so that a pod that is created again asks again at once.
 const loopQueues = `
 partitions:
 - name: default
@@ -58,18 +58,18 @@ partitions:
         properties: {preemption.delay: 1s}
 `
 
-// replicas is a ReplicaSet of a loop test, and what is to become of it.
+// replicas is a ReplicaSet of a loop test, and its expected outcome.
 type replicas struct {
 	queue string // below the subtree; also the name of the set
-	// before run at first; want is what the set is scaled to then.
+	// before run at first; then the set is scaled to want.
 	before, want int32
 	run          int // how many run in the end; the others wait
 	evicted      int
 }
 
-// TestLoops checks, with sets that create again whatever is evicted, that
-// preemption does what it has to do and ends: the three flows of the design of
-// YuniKorn's preemption, and the storm its user guide warns of.
+// TestLoops checks, with sets that recreate evicted pods, that preemption does what it
+// has to do and ends: the three flows of the design of YuniKorn's preemption, and the
+// storm that its user guide warns of.
 func TestLoops(t *testing.T) {
 	e := setup(t, loopQueues, preemption("retryInterval", "1s"))
 	c := e.keepChronicle()
@@ -84,8 +84,8 @@ func TestLoops(t *testing.T) {
 		{"flow2", "10", "2", []replicas{{"prod", 2, 4, 2, 0}, {"test", 3, 3, 3, 0}}},
 		// prod stays below its guarantee, and asks again until test is at its own.
 		{"flow3", "10", "2", []replicas{{"prod", 1, 4, 3, 0}, {"test", 4, 4, 2, 2}}},
-		// Both siblings live on their parent's guarantee: they take from test until
-		// the parent has it, and nothing from each other.
+		// Both siblings rely on their parent's guarantee: they take from test until the
+		// parent has it, and nothing from each other.
 		{"storm", "12", "1", []replicas{{"parent.one", 4, 9, 6, 0}, {"parent.two", 4, 4, 4, 0}, {"test", 4, 4, 2, 2}}},
 	}
 	for _, k := range cases {
@@ -148,7 +148,7 @@ func (e *env) createSet(name string, n int32, options ...podOption) {
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &n, Selector: e.selector(name), Template: e.template(name, options...)},
 	}, metav1.CreateOptions{})
 	e.ok(err)
-	e.Cleanup(func() { // or it would create again what the test removes in the end
+	e.Cleanup(func() { // or it would recreate the pods that the test removes in the end
 		if err := suite.client.AppsV1().ReplicaSets(e.ns).Delete(context.Background(), name, inBackground()); err != nil {
 			e.Error(err)
 		}

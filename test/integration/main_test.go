@@ -22,7 +22,7 @@ const pool = "integration/pool"
 // shared is the pool of tests that need no nodes of their own.
 const shared = "shared"
 
-// suite is what all tests share.
+// suite is the state that all tests share.
 var suite struct {
 	cluster   *localcluster.Cluster
 	client    kubernetes.Interface
@@ -30,7 +30,7 @@ var suite struct {
 	launcher  string // path of the program behind "make run"
 	plugin    string // path of kubectl-paddock
 	ldflags   string // what they were linked with
-	audit     string // path of what the API server writes down
+	audit     string // path of the API server's audit log
 }
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(runSuite(m))
 }
 
-// runSuite returns the exit code. The directory with logs and state stays if a test failed.
+// runSuite returns the exit code. The directory with logs and state is kept if a test
+// failed.
 func runSuite(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "integration-")
 	if err == nil {
@@ -68,7 +69,7 @@ func runSuite(m *testing.M) int {
 }
 
 func startSuite(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build is long
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build takes long
 	defer cancel()
 	binaries, err := compile(ctx)
 	if err != nil {
@@ -98,9 +99,9 @@ func startSuite(dir string) error {
 	return nil
 }
 
-// compile brings the binaries up to date, with the linker flags of the Makefile
-// if that is what runs the tests, and returns their directory. The go command knows best whether there is
-// something to do.
+// compile builds the binaries as far as needed, with the linker flags of the Makefile if
+// make runs the tests, and returns their directory. The go command decides whether there
+// is something to do.
 func compile(ctx context.Context) (string, error) {
 	root, err := build.FindRoot(".")
 	if err != nil {
@@ -122,7 +123,7 @@ func compile(ctx context.Context) (string, error) {
 	return filepath.Join(root, "bin"), err
 }
 
-// finalCheck looks at the whole run: the nodes never had to refuse a pod.
+// finalCheck checks the whole run: no node had to reject a pod.
 func finalCheck() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// startPatience is for a launcher that has nothing to compile; samples may take two minutes.
+	// startPatience is for a launcher that has nothing to compile; samples may take two
+	// minutes.
 	startPatience = 4 * time.Minute
-	// startPromise is what users are promised for a second start.
+	// startPromise is the promised time of a second start.
 	startPromise = 20 * time.Second
 	// usualREST is the address of REST unless another process has the port.
 	usualREST = "127.0.0.1:9080"
-	// startSlack is how much longer it may take here: the control plane of the
-	// other tests runs beside it, and maybe other work on the same machine.
+	// startSlack is how much longer a start may take here: the control plane of the other
+	// tests runs beside it, and maybe other work on the same machine.
 	startSlack = 4
 )
 
@@ -62,7 +63,7 @@ func launch(t *testing.T, dir string) *launched {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = l.cmd.Process.Kill() // the error is that it has ended, as it should have
+		_ = l.cmd.Process.Kill() // the error is that it has ended, as expected
 		<-ended
 		if t.Failed() {
 			t.Logf("output of the launcher:\n%s", l.output())
@@ -79,8 +80,8 @@ func (l *launched) output() string {
 	return string(text)
 }
 
-// awaitReady waits until the user is told how to stop everything, which is the
-// last thing said, and returns how long it took.
+// awaitReady waits for the last line of the output, which says how to stop everything,
+// and returns how long that took.
 func (l *launched) awaitReady(began time.Time) time.Duration {
 	l.Helper()
 	eventually(l, startPatience, "the launcher is ready", func() (bool, string) {
@@ -94,7 +95,7 @@ func (l *launched) awaitReady(began time.Time) time.Duration {
 	return time.Since(began)
 }
 
-// interrupt is Ctrl-C: it waits for the end and checks that it is a good one.
+// interrupt sends Ctrl-C, waits for the end and checks that it is clean.
 func (l *launched) interrupt() {
 	l.Helper()
 	if err := l.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -113,7 +114,7 @@ func (l *launched) interrupt() {
 	}
 }
 
-// try runs one of the commands that the launcher tells the user to try.
+// try runs one of the commands that the launcher suggests.
 func (l *launched) try(words ...string) string {
 	l.Helper()
 	out, err := exec.Command(suite.launcher, append([]string{"--dir", l.dir}, words...)...).CombinedOutput()
@@ -149,8 +150,8 @@ func (l *launched) addresses() []string {
 	return out
 }
 
-// TestMakeRun checks "make run" as a whole: it comes up, what it tells people to
-// try works, Ctrl-C leaves nothing behind, and it comes up again, quickly.
+// TestMakeRun checks "make run" as a whole: it starts, the commands that it suggests
+// work, Ctrl-C leaves nothing behind, and it starts again, quickly.
 func TestMakeRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	first := launch(t, dir)
@@ -179,7 +180,7 @@ func TestMakeRun(t *testing.T) {
 	checkStop(second)
 }
 
-// checkTries does what the launcher says one may try.
+// checkTries runs the commands that the launcher suggests.
 func checkTries(l *launched) {
 	l.Helper()
 	if text := l.try("queues"); !strings.HasPrefix(text, "QUEUE ") || !strings.Contains(text, "\nroot ") || !strings.Contains(text, "\n    web ") {
@@ -210,7 +211,7 @@ func checkTries(l *launched) {
 	})
 }
 
-// checkStop interrupts the launcher and looks whether anything is left of it.
+// checkStop interrupts the launcher and checks that nothing of it is left.
 func checkStop(l *launched) {
 	l.Helper()
 	addresses := l.addresses()
@@ -239,8 +240,8 @@ func checkStop(l *launched) {
 	}
 }
 
-// process is a process of the machine; started tells it from a later one with
-// the same number.
+// process is a process of the machine; started distinguishes it from a later one with the
+// same number.
 type process struct {
 	pid, parent   int
 	name, started string
@@ -250,7 +251,7 @@ type process struct {
 func childrenOf(t *testing.T, parent int) []process {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		return nil // no /proc: the addresses must do
+		return nil // no /proc: checking the addresses must suffice
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -262,7 +263,7 @@ func childrenOf(t *testing.T, parent int) []process {
 		if err != nil {
 			continue
 		}
-		if p, err := processAt(pid); err == nil && p.parent == parent { // an error: it has just ended
+		if p, err := processAt(pid); err == nil && p.parent == parent { // on an error it has just ended
 			out = append(out, p)
 		}
 	}
@@ -270,7 +271,8 @@ func childrenOf(t *testing.T, parent int) []process {
 	return out
 }
 
-// processAt reads /proc/PID/stat: number, (name), state, parent, ..., start time as field 22.
+// processAt reads /proc/PID/stat: number, (name), state, parent, ..., start time as field
+// 22.
 func processAt(pid int) (process, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

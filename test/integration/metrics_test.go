@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 )
 
-// TestMetrics has a pod preempted and looks at what is on /metrics, and at
-// YuniKorn's names. No pod is kept back at that time.
+// TestMetrics checks /metrics after a preemption, including YuniKorn's names. No pod is
+// held back at that time.
 func TestMetrics(t *testing.T) {
 	e := setup(t, preemptionQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

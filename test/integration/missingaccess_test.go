@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// change makes something else of an installation.
+// change modifies an installation.
 type change func([]*unstructured.Unstructured) []*unstructured.Unstructured
 
-// missing is an installation that lacks one thing, and what the log says of it.
+// missing is an installation that lacks one thing, and the log line about it.
 type missing struct {
 	name   string
 	change change
 	says   string
 }
 
-// withoutRule takes the i-th rule of a role away.
+// withoutRule removes the i-th rule of a role.
 func withoutRule(role string, i int) change {
 	return func(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 		for _, o := range objects {
@@ -35,7 +35,7 @@ func withoutRule(role string, i int) change {
 	}
 }
 
-// withoutBinding takes a binding away.
+// withoutBinding removes a binding.
 func withoutBinding(name string) change {
 	return func(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 		return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
@@ -44,11 +44,12 @@ func withoutBinding(name string) change {
 	}
 }
 
-// eachMissing lists the shipped installation without each of the rules that are ours, and
-// without what upstream's roles give, of which patching the status of pods is one thing.
+// eachMissing lists the shipped installation without each of our rules, and without each
+// right of upstream's roles, one of which is patching the status of pods.
 func eachMissing(t *testing.T) []missing {
 	t.Helper()
-	// This one has all that the others have, which a test beside the manifests shows.
+	// This installation has all the rules of the others, as a test beside the manifests
+	// shows.
 	ours, _ := boundRoles(t, installed(t, "second-scheduler.yaml"))
 	var out []missing
 	for _, b := range ours {
@@ -63,10 +64,10 @@ func eachMissing(t *testing.T) []missing {
 	)
 }
 
-// TestMissingAccessIsFound takes one rule away at a time: the log, which is what
-// the tests of access look at, says that something is forbidden. Without the right to
-// read PodGroups, where they are on, a scheduler never becomes ready; that it needs that
-// one is seen in [TestPodGroups].
+// TestMissingAccessIsFound removes one rule at a time: the log, which the tests of access
+// check, says that something is forbidden. Without the right to read PodGroups, if they
+// are enabled, a scheduler never becomes ready; [TestPodGroups] shows that it needs that
+// right.
 func TestMissingAccessIsFound(t *testing.T) {
 	all := eachMissing(t)
 	if len(all) != 6 {
@@ -94,8 +95,8 @@ func TestMissingAccessIsFound(t *testing.T) {
 	}
 }
 
-// lessStatus binds, in place of upstream's role, a copy of it that must not patch the
-// status of pods.
+// lessStatus replaces the binding of upstream's role by one of a copy that may not patch
+// the status of pods.
 func lessStatus(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	role, err := suite.client.RbacV1().ClusterRoles().Get(t.Context(), "system:kube-scheduler", metav1.GetOptions{})

@@ -8,8 +8,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// TestNamespaceQuota checks the quotas that annotations of a namespace give to
-// its dynamic queue, while they are changed.
+// TestNamespaceQuota checks the quotas that annotations of a namespace give to its
+// dynamic queue, while they are changed.
 func TestNamespaceQuota(t *testing.T) {
 	e := setup(t, "") // no ConfigMap: a queue for each namespace
 	team := e.id + "-team"
@@ -27,7 +27,7 @@ func TestNamespaceQuota(t *testing.T) {
 	e.expectStill("p", 3, 3, reasons.OverMax)
 	e.awaitQueue(queue, "has its new guarantee", func(q *rest.Queue) bool { return q.GuaranteedResource["vcore"] == 1500 })
 
-	// Downwards nothing is stopped, and a mistake counts as no annotation.
+	// A lowered quota stops no pod, and an invalid one counts as no annotation.
 	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"1"}`})
 	e.awaitQueue(queue, "has its new max", func(q *rest.Queue) bool { return q.MaxResource["vcore"] == 1000 })
 	e.expectStill("p", 3, 3, reasons.OverMax)
@@ -37,13 +37,13 @@ func TestNamespaceQuota(t *testing.T) {
 		t.Errorf("the log does not tell of the mistake: %s", line)
 	}
 
-	// Another namespace is not touched by any of this.
+	// Another namespace is not affected.
 	e.create("free", 4)
 	e.expect("free", 4, 0, "")
 }
 
-// TestNamespaceMaxApps checks the bound of applications that a namespace may
-// set, alone and beside a quota.
+// TestNamespaceMaxApps checks the limit of applications that a namespace may set, alone
+// and beside a quota.
 func TestNamespaceMaxApps(t *testing.T) {
 	for _, c := range []struct {
 		name        string

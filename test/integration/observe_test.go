@@ -56,7 +56,7 @@ func (e *env) readQueues(ctx context.Context) (*rest.Queue, error) {
 	return root, nil
 }
 
-// checkBuild looks whether the scheduler says of itself what it was linked with.
+// checkBuild checks that the scheduler reports the version that it was linked with.
 func (e *env) checkBuild() {
 	e.Helper()
 	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters")
@@ -78,7 +78,7 @@ func (e *env) checkBuild() {
 	}
 }
 
-// queue returns a queue as REST shows it; nil when it does not exist.
+// queue returns a queue as REST shows it; nil if it does not exist.
 func (e *env) queue(path string) *rest.Queue {
 	e.Helper()
 	root, err := e.readQueues(e.Context())
@@ -98,7 +98,7 @@ func find(q *rest.Queue, path string) *rest.Queue {
 	return nil
 }
 
-// awaitQueue waits until a queue exists and is as wanted.
+// awaitQueue waits until a queue exists and fulfils a condition.
 func (e *env) awaitQueue(path, what string, check func(*rest.Queue) bool) {
 	e.Helper()
 	eventually(e, patience, "queue "+path+": "+what, func() (bool, string) {
@@ -112,7 +112,7 @@ func (e *env) awaitQueue(path, what string, check func(*rest.Queue) bool) {
 	})
 }
 
-// show lists the queues for people.
+// show lists the queues in a readable form.
 func show(q *rest.Queue, lines *[]string) {
 	*lines = append(*lines, fmt.Sprintf("%s %s: max %v guaranteed %v allocated %v pending %v, %d applications",
 		q.QueueName, q.Status, q.MaxResource, q.GuaranteedResource, q.AllocatedResource, q.PendingResource, q.RunningApps))
@@ -121,10 +121,10 @@ func show(q *rest.Queue, lines *[]string) {
 	}
 }
 
-// account is what a queue uses and what waits for it, without zeros.
+// account is the usage and the pending requests of a queue, without zeros.
 type account struct{ Allocated, Pending map[string]int64 }
 
-// accounts are the books of all queues, parents included, without empty ones.
+// accounts are those of all queues, parents included, without empty ones.
 type accounts map[string]account
 
 func (a accounts) add(path string, pending bool, request map[string]int64) {
@@ -144,7 +144,7 @@ func (a accounts) add(path string, pending bool, request map[string]int64) {
 	}
 }
 
-// booked is what REST says.
+// booked returns the accounts by REST.
 func booked(q *rest.Queue, into accounts) {
 	a := account{maps.Clone(q.AllocatedResource), maps.Clone(q.PendingResource)}
 	for _, m := range []*map[string]int64{&a.Allocated, &a.Pending} {
@@ -161,8 +161,8 @@ func booked(q *rest.Queue, into accounts) {
 	}
 }
 
-// recount sums up what the pods that the API server has now use, in the queue
-// that each one names. Pods without a name of a queue that exists are in none.
+// recount sums up the requests of the pods that the API server has now, in the queue that
+// each one names. A pod without the name of an existing queue is in none.
 func (e *env) recount(root *rest.Queue) accounts {
 	e.Helper()
 	pods, err := e.listPods(e.Context())
@@ -191,7 +191,7 @@ func (e *env) recount(root *rest.Queue) accounts {
 	return out
 }
 
-// expectBooks waits until the books agree with a recount.
+// expectBooks waits until REST agrees with a recount.
 func (e *env) expectBooks() {
 	e.Helper()
 	eventually(e, patience, "the books agree with the pods (-pods +books)", func() (bool, string) {
@@ -324,7 +324,7 @@ func (e *env) awaitEvent(o metav1.Object, reason, text string) corev1.Event {
 	return found
 }
 
-// describe is what kubectl describe pod shows, as far as it says why.
+// describe returns the part of kubectl describe pod that explains the state.
 func describe(ctx context.Context, p *corev1.Pod) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Name: %s/%s\nNode: %s\nStatus: %s %s\nConditions:\n", p.Namespace, p.Name, p.Spec.NodeName, p.Status.Phase, p.Status.Reason)

@@ -29,11 +29,11 @@ partitions:
     - name: flink
 `
 
-// wantedPod says where a pod of testdata/operators belongs.
+// wantedPod is the expected queue, application and user of a pod of testdata/operators.
 type wantedPod struct{ Pod, Queue, Application, User, Gang string }
 
-// operatorPods reads a file of testdata/operators and makes its pods fit for a
-// cluster in which the operators and their objects are not.
+// operatorPods reads a file of testdata/operators and adapts its pods to a cluster
+// without the operators and their objects.
 func (e *env) operatorPods(file string) map[string]*corev1.Pod {
 	e.Helper()
 	text, err := os.ReadFile("testdata/operators/" + file)
@@ -76,9 +76,9 @@ func (e *env) awaitApplication(w wantedPod, pods int) {
 	})
 }
 
-// TestOperators runs pods as operators make them for YuniKorn, unchanged: in the
-// right queue, application and for the right user. Gangs are Soft there: their
-// pods run as ordinary ones, and people are told.
+// TestOperators runs pods as operators make them for YuniKorn, unchanged: they are in the
+// right queue and application and have the right user. Gangs are Soft there: their pods
+// run as ordinary ones, and an event says so.
 func TestOperators(t *testing.T) {
 	e := setup(t, operatorQueues)
 	var wanted map[string][]wantedPod
@@ -103,9 +103,8 @@ func TestOperators(t *testing.T) {
 	e.run("hard", (*env).refusesHardGang)
 }
 
-// refusesHardGang: a driver that asks for a Hard gang, and executors that do not
-// say so themselves, wait with the reason; nothing of them runs until the driver
-// asks for Soft.
+// refusesHardGang: a driver that asks for a Hard gang, and executors that do not name a
+// style, wait with the reason; none of them runs until the driver asks for Soft.
 func (e *env) refusesHardGang() {
 	e.Helper()
 	const file = "spark-operator.yaml"

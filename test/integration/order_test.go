@@ -38,8 +38,8 @@ partitions:
         properties: {priority.offset: "100"}
 `
 
-// TestFairShare checks that two queues below a full parent share it by their
-// guarantees, 3 to 1, while it is refilled pod by pod.
+// TestFairShare checks that two queues below a full parent share it by their guarantees,
+// 3 to 1, while it is refilled pod by pod.
 func TestFairShare(t *testing.T) {
 	e := setup(t, orderQueues)
 	holder := e.create("holder", 1, inQueue("root.shared.large"), requests("cpu", "4"))[0]
@@ -53,8 +53,8 @@ func TestFairShare(t *testing.T) {
 	e.refill(m, 12)
 }
 
-// refill deletes one of four running pods again and again, and looks whether
-// queues with guarantees of 3 and 1 run 3 and 1 pods each time.
+// refill deletes one of four running pods again and again, and checks that queues with
+// guarantees of 3 and 1 run 3 and 1 pods each time.
 func (e *env) refill(m *moments, rounds int) {
 	e.Helper()
 	began := len(m.boundInOrder())
@@ -85,7 +85,7 @@ func TestOrderInQueue(t *testing.T) {
 	m := e.watchPods()
 	holder := e.create("holder", 1, inQueue("root.narrow"))[0]
 	e.awaitRunning(holder)
-	// Each one is an application of its own; within one it is the same rule.
+	// Each pod is an application of its own; within one application the rule is the same.
 	for _, p := range []struct{ name, class string }{
 		{"low", "low"}, {"first", ""}, {"second", ""}, {"high", "high"}, {"third", ""},
 	} {
@@ -140,8 +140,8 @@ func (e *env) priorityClass(name string, value int32, options ...func(*schedulin
 	})
 }
 
-// drainOneByOne removes the one pod that runs whenever there is one, until so
-// many pods have been bound.
+// drainOneByOne removes the one running pod whenever there is one, until so many pods
+// have been bound.
 func (e *env) drainOneByOne(m *moments, pods int) {
 	e.Helper()
 	for n := 1; n < pods; n++ {

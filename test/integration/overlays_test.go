@@ -20,8 +20,8 @@ import (
 )
 
 // asDeployed runs the scheduler with the flags and the environment of an installation's
-// Deployment. In the place of what a pod finds in its file system to ask the API server
-// with there is a kubeconfig, and it listens on this machine only.
+// Deployment. A kubeconfig replaces the service account files of a pod, and the scheduler
+// listens on this machine only.
 func (i installation) asDeployed(t *testing.T, pod *corev1.PodSpec) func(*settings) {
 	t.Helper()
 	access := i.run(t)
@@ -39,7 +39,7 @@ func (i installation) asDeployed(t *testing.T, pod *corev1.PodSpec) func(*settin
 	}
 }
 
-// overlayLife is the configuration in which overlays are tried.
+// overlayLife is the configuration in which overlays are tested.
 const overlayLife = `
 partitions:
 - name: default
@@ -51,8 +51,8 @@ partitions:
       resources: {max: {vcore: 1}}
 `
 
-// TestSingle runs overlay single as it is installed: one scheduler that acts without a
-// lease, and after an update the next one goes on where it stopped.
+// TestSingle runs overlay single as installed: one scheduler acts without a lease, and
+// after an update the next one continues.
 func TestSingle(t *testing.T) {
 	shipped := newInstallation(t, "single.yaml", "single")
 	e := setup(t, "", shipped.asDeployed(t, &deploymentOf(t, "single.yaml").Spec.Template.Spec))
@@ -61,13 +61,13 @@ func TestSingle(t *testing.T) {
 	running := e.overCap("p")
 	e.create("other", 1, ofProfile(corev1.DefaultSchedulerName))
 
-	// Recreate: the old one is gone before the new one is there.
+	// Recreate: the old pod is gone before the new one is created.
 	e.checkLog(e.process.Running())
 	e.ok(e.process.Stop())
 	e.startAnother("")
 	e.delete(running)
 	e.expect("p", 1, 0, "")
-	e.expectStill("other", 0, 1, "") // it is the cluster's own scheduler's
+	e.expectStill("other", 0, 1, "") // it belongs to the cluster's own scheduler
 	e.expectBooks()
 	_, err := suite.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), "paddock-scheduler", metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
@@ -85,9 +85,9 @@ func (e *env) overCap(name string) *corev1.Pod {
 	return running[0]
 }
 
-// stalls is how many times as long as shipped the lease of TestHA is: a leader that this
-// machine keeps from renewing it for some seconds would end otherwise, and is not started
-// again here.
+// stalls is the factor by which TestHA lengthens the shipped lease: otherwise a leader
+// that this machine delays for some seconds would lose the lease and exit, and it is not
+// restarted here.
 const stalls = 3
 
 // leaseFlags are those of overlay ha.
@@ -97,7 +97,7 @@ var leaseFlags = map[string]time.Duration{
 	"--leader-elect-retry-period":   500 * time.Millisecond,
 }
 
-// stretchLease looks whether a container has these flags, and makes their times longer.
+// stretchLease checks that a container has these flags, and multiplies their times.
 func stretchLease(t *testing.T, c *corev1.Container) {
 	t.Helper()
 	found := 0
@@ -116,15 +116,15 @@ func stretchLease(t *testing.T, c *corev1.Container) {
 	}
 }
 
-// leads tells whether its process is the one that acts.
+// leads tells whether its process is the active one.
 func (e *env) leads() bool {
 	e.Helper()
 	return e.process.Running() && e.metric(`leader_election_master_status{name="kube-scheduler"}`) == "1"
 }
 
-// TestHA runs overlay ha as it is installed, two of its replicas, with a lease that is
-// longer by a factor: it is as long as the flags say, and when it has run out the other
-// one goes on.
+// TestHA runs overlay ha as installed, with two replicas and a lengthened lease: the
+// lease has the duration of the flags, and when it has expired the other replica
+// continues.
 func TestHA(t *testing.T) {
 	shipped := newInstallation(t, "ha.yaml", "ha")
 	deployment := deploymentOf(t, "ha.yaml")
@@ -162,9 +162,9 @@ func TestHA(t *testing.T) {
 	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
 }
 
-// TestMigrate runs overlay migrate-from-yunikorn as it is installed, where YuniKorn's
-// chart has been: with its two ConfigMaps, for the pods that were made for it, and its
-// Service leads to our pods.
+// TestMigrate runs overlay migrate-from-yunikorn as installed, in place of YuniKorn's
+// chart: with its two ConfigMaps, for pods that were made for it, and with its Service,
+// which leads to our pods.
 func TestMigrate(t *testing.T) {
 	const file = "migrate-from-yunikorn.yaml"
 	shipped := newInstallation(t, file, "migrate")
@@ -187,8 +187,9 @@ func TestMigrate(t *testing.T) {
 	checkNothingForbidden(t, asked(t, accountsOf(shipped.namespace)))
 }
 
-// yuniKornWas makes what YuniKorn's chart has made, and what is made by hand beside it:
-// the former names the key under which the latter has the queues.
+// yuniKornWas makes the objects of YuniKorn's chart, and the ConfigMap that is made by
+// hand beside it: the chart's ConfigMap names the key of the other one that has the
+// queues.
 func (e *env) yuniKornWas() {
 	e.Helper()
 	core := suite.client.CoreV1()
@@ -226,8 +227,8 @@ partitions:
 // yuniKornService is the Service of YuniKorn's chart.
 const yuniKornService = "yunikorn-service"
 
-// leadsTo waits until YuniKorn's Service leads to a pod as the Deployment makes them, at
-// the port of our REST interface.
+// leadsTo waits until YuniKorn's Service leads to a pod of the Deployment, at the port of
+// our REST interface.
 func (e *env) leadsTo(template *corev1.PodTemplateSpec) {
 	e.Helper()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}

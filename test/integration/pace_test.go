@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// TestPace checks how many pods go at once: of the victims that four small askers and a
-// large one are owed, two are chosen in a round of two seconds, and the three of the
+// TestPace checks how many pods are preempted at once: of the victims for four small
+// askers and a large one, two are chosen in a round of two seconds, and the three of the
 // large one alone in a round of their own (P2). The pods that are held back say so, and
 // none waits longer than that.
 func TestPace(t *testing.T) {
@@ -47,8 +47,9 @@ func TestPace(t *testing.T) {
 			t.Errorf("%d plans of a round have %d victims: %+v", len(r), victims, r)
 		}
 	}
-	// Two rounds of two, one of three: the last begins two rounds after the first. On
-	// a busy machine two askers may miss each other's round; never are there fewer.
+	// Two rounds of two, one of three: the last begins two rounds after the first. On a
+	// busy machine two askers may miss each other's round, but there are never fewer
+	// rounds.
 	took := claims[len(claims)-1].Since.Sub(claims[0].Since)
 	t.Logf("%d plans in %d rounds took %v; %d askers were told of the pace", len(claims), len(rounds), took, held)
 	if len(rounds) < 3 || took < 2*round || took > 2*round+slack {
@@ -73,15 +74,15 @@ func TestPacedPodIsExplained(t *testing.T) {
 	c.expectEvicted("victim", 1)
 }
 
-// toldPaced tells whether a pod was told, as it was then, that it has to wait for
-// the next round.
+// toldPaced tells whether the conditions of a pod said, at that time, that it has to wait
+// for the next round.
 func toldPaced(s sight) bool {
 	told := conditionOf(s.pod, corev1.PodScheduled)
 	return told != nil && strings.Contains(told.Message, string(reasons.PreemptionPaced))
 }
 
-// roundsOf cuts claims, the oldest first, into rounds: one begins with the first
-// claim after the one before has ended.
+// roundsOf splits claims, the oldest first, into rounds: a round begins with the first
+// claim after the end of the one before.
 func roundsOf(claims []reservations.Claim, round time.Duration) [][]reservations.Claim {
 	var rounds [][]reservations.Claim
 	var end time.Time

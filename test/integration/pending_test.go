@@ -13,8 +13,8 @@ import (
 
 const noGates = `{"spec":{"schedulingGates":null}}`
 
-// TestSchedulingGates checks that pods with scheduling gates of their own hold
-// no place in the window, even the smallest, and are told nothing of queues.
+// TestSchedulingGates checks that pods with scheduling gates of their own take no place
+// in the window, even the smallest, and get no message about queues.
 func TestSchedulingGates(t *testing.T) {
 	e := setup(t, oneLeaf("3"), queueSort("window", 1), queueSort("maxWindow", 1))
 	closed := e.create("gated", 5, inQueue("root.a"), gated)
@@ -30,9 +30,8 @@ func TestSchedulingGates(t *testing.T) {
 	e.expectStill("gated", 1, 4, "")
 }
 
-// TestGateOpensIntoFullQueue checks that no pod slips through while its gates
-// open and its queue is full. The scheduler and we hear of that at the same
-// time, in any order.
+// TestGateOpensIntoFullQueue checks that no pod slips through when its gates open while
+// its queue is full. The scheduler and the test see that at the same time, in any order.
 func TestGateOpensIntoFullQueue(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	holder := e.create("holder", 1, inQueue("root.a"))[0]
@@ -47,8 +46,8 @@ func TestGateOpensIntoFullQueue(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestDeletedWhilePending checks that pods that go while they wait leave the
-// books and the order, and that those that stay are not harmed.
+// TestDeletedWhilePending checks that pods deleted while they wait leave the accounts and
+// the order, and that other pods are not affected.
 func TestDeletedWhilePending(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	holder := e.create("holder", 1, inQueue("root.a"))[0]
@@ -65,8 +64,8 @@ func TestDeletedWhilePending(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestLabelsAfterBinding checks that a pod that runs stays on the books where it
-// is, whatever its labels say later, and leaves them from there.
+// TestLabelsAfterBinding checks that a running pod stays charged to its queue when its
+// labels change, and is later uncharged there.
 func TestLabelsAfterBinding(t *testing.T) {
 	e := setup(t, restartQueues)
 	p := e.create("p", 1, inQueue("root.a"))[0]
@@ -82,8 +81,8 @@ func TestLabelsAfterBinding(t *testing.T) {
 	e.awaitQueue("root.a", "is empty", func(q *rest.Queue) bool { return used(q) == 0 })
 }
 
-// TestRelabelledWhilePending checks that a pod that waits moves to the queue its
-// labels name now.
+// TestRelabelledWhilePending checks that a waiting pod moves to the queue that its labels
+// name now.
 func TestRelabelledWhilePending(t *testing.T) {
 	e := setup(t, restartQueues)
 	p := e.create("p", 1, inQueue("root.parent.c"), requests("memory", "8Gi"))[0]
@@ -93,8 +92,8 @@ func TestRelabelledWhilePending(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestFinishedPods checks that pods that succeed or fail give back their quota
-// while their objects stay.
+// TestFinishedPods checks that pods that succeed or fail release their quota while their
+// objects still exist.
 func TestFinishedPods(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	once := func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }

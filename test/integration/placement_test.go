@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// placementQueues places a pod where it says, if that queue exists, and nowhere
-// else. Queues may be added at its end.
+// placementQueues puts a pod into the queue that it names, if that queue exists, and into
+// no other. Queues may be appended.
 const placementQueues = `
 partitions:
 - name: default
@@ -28,8 +28,8 @@ partitions:
       - name: room
 `
 
-// TestUnplaceable checks that a pod without a queue waits and is told what to
-// correct, and that it runs as soon as the configuration has a place for it.
+// TestUnplaceable checks that a pod without a queue waits and says what to correct, and
+// that it runs as soon as the configuration has a queue for it.
 func TestUnplaceable(t *testing.T) {
 	e := setup(t, placementQueues)
 	lost := e.create("lost", 1)[0]
@@ -64,8 +64,8 @@ func TestUnplaceable(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestDrainingQueue checks that a queue that is taken out of the configuration
-// finishes what it has and takes nothing new.
+// TestDrainingQueue checks that the pods of a queue removed from the configuration run to
+// their end, and that it takes no new ones.
 func TestDrainingQueue(t *testing.T) {
 	e := setup(t, placementQueues+"    - name: old\n      resources: {max: {vcore: 2}}\n")
 	e.create("before", 3, inQueue("root.old"))
@@ -79,7 +79,7 @@ func TestDrainingQueue(t *testing.T) {
 	}
 	e.expectStill("before", 2, 1, reasons.OverMax)
 
-	// What was in it runs to its end; then the queue goes.
+	// Its pods run to their end; then the queue disappears.
 	running, _ := e.podsOf("before")
 	e.delete(running[0])
 	e.expect("before", 2, 0, "")

@@ -16,9 +16,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// paddock runs kubectl-paddock against the scheduler of the test and returns what
-// it printed, with what it said on standard error, where there may be something only
-// if the exit code is not zero. It fails unless the code is the wanted one.
+// paddock runs kubectl-paddock against the scheduler of the test and returns its output,
+// with that on standard error, which must be empty if the exit code is zero. It fails
+// unless the code is the expected one.
 func (e *env) paddock(input []byte, exit int, args ...string) string {
 	e.Helper()
 	return e.paddockAt(input, exit, append(args, "--server", "http://"+e.rest)...)
@@ -43,7 +43,7 @@ func (e *env) paddockAt(input []byte, exit int, args ...string) string {
 	return out.String() + failed.String()
 }
 
-// says runs it and looks for texts in what it printed.
+// says runs it and checks that its output contains some texts.
 func (e *env) says(input []byte, exit int, args string, texts ...string) {
 	e.Helper()
 	out := e.paddock(input, exit, strings.Fields(args)...)
@@ -63,8 +63,8 @@ func (e *env) manifest(name, queue string, options ...podOption) []byte {
 	return text
 }
 
-// askPlugin asks with every command about a cluster in which room was made for a
-// pod, by a decision, and that is full.
+// askPlugin runs every command on a full cluster in which room was made for a pod by a
+// decision.
 func (e *env) askPlugin(asker *corev1.Pod, d *record.Decision) {
 	e.says(nil, 0, "queues", "root", "owed", "borrows", "delay 2s")
 	e.says(nil, 0, "queues root.owed", "root.owed", "40")

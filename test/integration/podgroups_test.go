@@ -38,8 +38,8 @@ func inPodGroup(name string) podOption {
 	return func(p *corev1.Pod) { p.Labels["scheduling.x-k8s.io/pod-group"] = name }
 }
 
-// definePodGroups installs the definition of PodGroups, which an installation has to
-// find, and takes it away at the end.
+// definePodGroups installs the CRD of PodGroups, which an installation requires, and
+// removes it at the end.
 func definePodGroups(t *testing.T) {
 	t.Helper()
 	a := newApplier(t)
@@ -47,7 +47,7 @@ func definePodGroups(t *testing.T) {
 	eventually(t, patience, "PodGroups can be made", func() (bool, string) {
 		o, err := a.apply(t.Context(), definition, false)
 		if err != nil {
-			return false, err.Error() // the one before may still be going
+			return false, err.Error() // the previous one may still be terminating
 		}
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		established := slices.ContainsFunc(conditions, func(c any) bool {
@@ -62,8 +62,8 @@ func definePodGroups(t *testing.T) {
 	})
 }
 
-// createPodGroup makes a PodGroup, or gives it another minMember; the API server may
-// have just learnt of the definition.
+// createPodGroup makes a PodGroup, or changes its minMember; the API server may have just
+// got the CRD.
 func (e *env) createPodGroup(name string, minMember int64) {
 	e.Helper()
 	e.applyPodGroup(name, map[string]any{"minMember": minMember})
@@ -83,9 +83,9 @@ func (e *env) applyPodGroup(name string, spec map[string]any) {
 	})
 }
 
-// TestPodGroups installs overlay with-podgroups and runs it under its service
-// account: a PodGroup starts as a whole or not at all, whatever is too small for it,
-// it keeps nothing from others meanwhile, and it starts once there is room.
+// TestPodGroups installs overlay with-podgroups and runs it under its service account: a
+// PodGroup starts as a whole or not at all, whatever resource is too small for it; it
+// keeps nothing from others meanwhile, and starts once there is room.
 func TestPodGroups(t *testing.T) {
 	definePodGroups(t)
 	shipped := newInstallation(t, "with-podgroups.yaml", "groups")
@@ -125,7 +125,7 @@ func (e *env) podGroupOnNodes() {
 		part.Errorf("a pod was nominated to a node, which keeps the room there from others: %d times", n)
 	}
 
-	// Others come by, on the very nodes.
+	// Other pods come and go on the same nodes.
 	part.expectAll("other", 2, inQueue("root.others"))
 	part.expectStill("three", 0, 3, "")
 	part.addNodes(1, localcluster.NodeSpec{CPU: "3"})
@@ -207,8 +207,8 @@ func (e *env) podGroupLargerThanItsQueue() {
 	part.clear("large")
 }
 
-// podGroupLosesMember: what is left waits, and says for what; with a new member it
-// starts.
+// podGroupLosesMember: the remaining members wait, and say for what; with a new member
+// they start.
 func (e *env) podGroupLosesMember() {
 	e.Helper()
 	part := e.apart("member", 1, localcluster.NodeSpec{CPU: "2"})
@@ -225,7 +225,7 @@ func (e *env) podGroupLosesMember() {
 	part.clear("loses")
 }
 
-// podGroupIsMissing: the pod names a PodGroup that is made later.
+// podGroupIsMissing: the pod names a PodGroup that is created later.
 func (e *env) podGroupIsMissing() {
 	e.Helper()
 	lonely := e.createPod(e.pod("lonely", "lonely", inQueue("root.others"), inPodGroup("lonely")))
@@ -235,9 +235,9 @@ func (e *env) podGroupIsMissing() {
 	e.clear("lonely")
 }
 
-// podGroupBeyondGuarantee: no pod is made to leave for a group that requests more than the
-// guarantee of its queue lets it take. One that is within it has its plans one right after
-// another, and not one each back-off.
+// podGroupBeyondGuarantee: no pod is preempted for a group that requests more than the
+// guarantee of its queue allows. A group within the guarantee gets its plans right after
+// each other, and not one per back-off.
 func (e *env) podGroupBeyondGuarantee() {
 	e.Helper()
 	part := e.apart("beyond", 1, localcluster.NodeSpec{CPU: "4"})
@@ -263,10 +263,10 @@ func (e *env) podGroupBeyondGuarantee() {
 	part.clear("lender")
 }
 
-// podGroupOutlivesScheduler: two of three pods have their places and wait for the
-// third, for which a pod is made to leave, when the scheduler is killed. The next one
-// makes no other leave, and starts all three when that pod is gone, which is when the
-// test says so.
+// podGroupOutlivesScheduler: the scheduler is killed while two of three pods have their
+// places and wait for the third, for which a pod is being preempted. The next scheduler
+// preempts no other pod, and starts all three when that pod is gone, which the test
+// decides.
 func (e *env) podGroupOutlivesScheduler() {
 	e.Helper()
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

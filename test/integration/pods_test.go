@@ -20,14 +20,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// group is the label that tells the groups of pods of one test apart.
+// group is the label that distinguishes the groups of pods of one test.
 const group = "integration/group"
 
-// beat is how often things are looked at.
+// beat is the polling interval.
 const beat = 25 * time.Millisecond
 
-// eventually polls until check says true. The text it returns last is shown
-// when the time is over.
+// eventually polls until check returns true. The last text that check returned is shown
+// at the time-out.
 func eventually(t testing.TB, within time.Duration, what string, check func() (bool, string)) {
 	t.Helper()
 	ticker := time.NewTicker(beat)
@@ -43,7 +43,7 @@ func eventually(t testing.TB, within time.Duration, what string, check func() (b
 	}
 }
 
-// throughout watches for a while and fails as soon as check says false.
+// throughout polls for a while and fails as soon as check returns false.
 func throughout(t testing.TB, period time.Duration, what string, check func() (bool, string)) {
 	t.Helper()
 	ticker := time.NewTicker(beat)
@@ -192,7 +192,7 @@ func (e *env) delete(p *corev1.Pod) {
 	e.ok(suite.client.CoreV1().Pods(p.Namespace).Delete(e.Context(), p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}}))
 }
 
-// endAtOnce takes a pod away, however long it would need to stop.
+// endAtOnce removes a pod without its grace period.
 func (e *env) endAtOnce(p *corev1.Pod) {
 	e.Helper()
 	now := int64(0)
@@ -222,7 +222,7 @@ func (e *env) listPods(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// podsOf returns the pods of a group, those that run apart from the others.
+// podsOf returns the running pods of a group, and the others.
 func (e *env) podsOf(of string) (running, waiting []*corev1.Pod) {
 	e.Helper()
 	pods, err := e.listPods(e.Context())
@@ -240,9 +240,8 @@ func (e *env) podsOf(of string) (running, waiting []*corev1.Pod) {
 	return running, waiting
 }
 
-// expect waits until of a group exactly so many pods run and so many wait, all
-// of these for the reason, as their condition tells. It fails at once when
-// more pods run than may.
+// expect waits until exactly so many pods of a group run and so many wait, all of these
+// with the reason in their condition. It fails at once if more pods run.
 func (e *env) expect(of string, run, wait int, why reasons.Code) {
 	e.Helper()
 	what := fmt.Sprintf("%d pods of group %s run and %d wait with reason %s", run, of, wait, why)
@@ -270,7 +269,7 @@ func (e *env) expect(of string, run, wait int, why reasons.Code) {
 	})
 }
 
-// expectNone waits until there is no pod of a group any more.
+// expectNone waits until a group has no pods.
 func (e *env) expectNone(of string) {
 	e.Helper()
 	eventually(e, patience, "no pod of group "+of+" is left", func() (bool, string) {
@@ -279,7 +278,7 @@ func (e *env) expectNone(of string) {
 	})
 }
 
-// expectStill is expect, and nothing changes for a while.
+// expectStill is expect, and then checks for a while that nothing changes.
 func (e *env) expectStill(of string, run, wait int, why reasons.Code) {
 	e.Helper()
 	e.expect(of, run, wait, why)
@@ -289,8 +288,8 @@ func (e *env) expectStill(of string, run, wait int, why reasons.Code) {
 	})
 }
 
-// admitted returns the condition that says whether a pod was let through; nil
-// when it has none.
+// admitted returns the condition that says whether a pod was admitted; nil if it has
+// none.
 func admitted(p *corev1.Pod) *corev1.PodCondition {
 	for i := range p.Status.Conditions {
 		if p.Status.Conditions[i].Type == events.Admitted {
@@ -300,7 +299,7 @@ func admitted(p *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// awaitPod waits until a pod is as wanted and returns it.
+// awaitPod waits until a pod fulfils a condition and returns it.
 func (e *env) awaitPod(p *corev1.Pod, what string, check func(*corev1.Pod) bool) *corev1.Pod {
 	e.Helper()
 	var now *corev1.Pod
@@ -325,7 +324,7 @@ func (e *env) awaitRunning(p *corev1.Pod) *corev1.Pod {
 	return e.awaitPod(p, "runs", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
 }
 
-// awaitRefused waits until a pod is told the reason, and returns the sentence.
+// awaitRefused waits until a pod has the reason, and returns the message.
 func (e *env) awaitRefused(p *corev1.Pod, why reasons.Code) string {
 	e.Helper()
 	now := e.awaitPod(p, "is told "+string(why), func(p *corev1.Pod) bool {
@@ -349,14 +348,14 @@ func (e *env) removePods(ctx context.Context) {
 		}
 		for i := range pods {
 			p := &pods[i]
-			// The error is that it is gone, or will be tried again.
+			// The error is that the pod is gone, or the deletion is tried again.
 			_ = suite.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 		}
 		return len(pods) == 0, fmt.Sprintf("%d pods", len(pods))
 	})
 }
 
-// moments are when changes of the pods of a namespace were seen, all by one
+// moments are the times at which changes of the pods of a namespace were seen, all by one
 // tail, so that they can be compared.
 type moments struct {
 	mu    sync.Mutex
@@ -365,7 +364,7 @@ type moments struct {
 	order []string             // names in the order they were bound
 }
 
-// watchPods notes from now on when pods are bound and end.
+// watchPods records from now on when pods are bound and end.
 func (e *env) watchPods() *moments {
 	e.Helper()
 	m := &moments{bound: map[string]time.Time{}, ended: map[string]time.Time{}}
@@ -398,7 +397,7 @@ func (m *moments) boundInOrder() []string {
 	return append([]string(nil), m.order...)
 }
 
-// of returns when a pod was bound and when it ended; zero if not yet.
+// of returns when a pod was bound and when it ended; zero if it has not yet.
 func (m *moments) of(name string) (bound, ended time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,7 +33,7 @@ partitions:
       properties: {preemption.delay: 1s}
 `
 
-// stopsAfter gives a pod a long grace period, of which it needs so much.
+// stopsAfter gives a pod a long grace period, of which it uses the given time.
 func stopsAfter(d time.Duration) podOption {
 	return func(p *corev1.Pod) {
 		withGrace(int64(d/time.Second) + 30)(p)
@@ -41,8 +41,8 @@ func stopsAfter(d time.Duration) podOption {
 	}
 }
 
-// onNode lets a pod run on one node only. It is not a required node: a
-// DaemonSet would name it in an affinity.
+// onNode makes a pod run on one node only. It is not a required node, which a DaemonSet
+// would name in an affinity.
 func onNode(name string) podOption {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector[corev1.LabelHostname] = name }
 }
@@ -88,8 +88,8 @@ func (e *env) compete() (stop func()) {
 	}
 }
 
-// TestPreemption checks the whole of it: a queue under its guarantee takes back what it
-// needs and nothing more, from one node, says why on every pod involved, and gets the
+// TestPreemption checks a whole preemption: a queue under its guarantee takes back what
+// it needs and nothing more, from one node, says why on every pod involved, and gets the
 // room although other pods compete for it all the time.
 func TestPreemption(t *testing.T) {
 	e := setup(t, preemptionQueues, twoProfiles)
@@ -133,11 +133,11 @@ func TestPreemption(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestPreemptionByItself checks that the delay is all that a pod waits for: in a
-// cluster in which nothing happens, victims go when it ends (P1).
+// TestPreemptionByItself checks that a pod waits only for the delay: in a cluster without
+// events, victims are preempted when it ends (P1).
 func TestPreemptionByItself(t *testing.T) {
-	// Less than the interval in which upstream or we try again without a cause, and
-	// the second that the time of creation leaves out is in it.
+	// This is less than the interval in which upstream or we try again without a cause.
+	// It includes the second by which the creation time is rounded down.
 	const delay, slack = 4 * time.Second, 5 * time.Second
 	e := setup(t, `
 partitions:
@@ -168,9 +168,9 @@ partitions:
 // timeToGuarantee is how long after the delay the victim of a pod is chosen at the latest.
 const timeToGuarantee = 3 * time.Second
 
-// judgeTimes says what is wrong with the times after which the victims of as many pods
-// were chosen. A busy machine makes some of them late, not half of them. Each is up to a
-// second too long: the time of a creation is in whole seconds.
+// judgeTimes returns what is wrong with the times after which the victims of as many pods
+// were chosen. A busy machine makes some of them late, but not half of them. Each is up
+// to a second too long, because creation times are in whole seconds.
 func judgeTimes(took []time.Duration) string {
 	took = slices.Sorted(slices.Values(took))
 	if median := took[len(took)/2]; median > timeToGuarantee {
@@ -205,9 +205,8 @@ func TestTimesAreJudged(t *testing.T) {
 	}
 }
 
-// TestTimeToGuarantee checks how long a queue waits for what it is owed: ten of
-// its pods find four full nodes, and their ten victims are chosen soon after
-// the delay.
+// TestTimeToGuarantee checks how long a queue waits for its guarantee: ten of its pods
+// find four full nodes, and their ten victims are chosen soon after the delay.
 func TestTimeToGuarantee(t *testing.T) {
 	const delay, pods = 5 * time.Second, 10
 	e := setup(t, `

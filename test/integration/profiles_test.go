@@ -10,13 +10,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestDefaultProfile checks, with the configuration for two profiles, that pods
-// of default-scheduler run as ever while queues are full and their pods wait.
+// TestDefaultProfile checks, with the configuration for two profiles, that pods of
+// default-scheduler run as usual while queues are full and their pods wait.
 func TestDefaultProfile(t *testing.T) {
 	e := setup(t, oneLeaf("2"), twoProfiles)
 	e.create("held", 40, inQueue("root.a"))
 	e.expect("held", 2, 38, "")
-	e.create("other", 10, ofProfile(corev1.DefaultSchedulerName), inQueue("root.a")) // the label means nothing here
+	e.create("other", 10, ofProfile(corev1.DefaultSchedulerName), inQueue("root.a")) // the label has no meaning here
 	e.expect("other", 10, 0, "")
 	e.expectStill("held", 2, 38, reasons.OverMax)
 	other, _ := e.podsOf("other")
@@ -25,11 +25,11 @@ func TestDefaultProfile(t *testing.T) {
 			t.Errorf("pod %s of default-scheduler has condition %v", p.Name, c)
 		}
 	}
-	e.expectBooks() // in which the others are not
+	e.expectBooks() // pods of default-scheduler do not count
 }
 
-// TestProfilesShareNodes checks that pods of both profiles together fill nodes to
-// the brim and not beyond, and that neither starves the other.
+// TestProfilesShareNodes checks that pods of both profiles together fill nodes completely
+// without overcommitting them, and that neither profile starves the other.
 func TestProfilesShareNodes(t *testing.T) {
 	e := setup(t, oneLeaf("100"), twoProfiles)
 	e.useNodes(2, localcluster.NodeSpec{CPU: "8"})
@@ -54,8 +54,8 @@ func TestProfilesShareNodes(t *testing.T) {
 	e.expect("d", 10-len(d), 0, "")
 }
 
-// TestNoNodeFits checks that a pod that is let through and finds no node is told
-// so by the scheduler itself, does not hinder others, and runs when it can.
+// TestNoNodeFits checks that an admitted pod that fits no node is told so by the
+// scheduler itself, does not block others, and runs when it can.
 func TestNoNodeFits(t *testing.T) {
 	e := setup(t, oneLeaf("100"))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
@@ -71,9 +71,9 @@ func TestNoNodeFits(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestToldQuotaThenNode checks that what a pod was told about its quota does not
-// outlive the quota: once it was let through, the condition says so, whether or
-// not a node can take it.
+// TestToldQuotaThenNode checks that a pod's message about its quota does not outlast the
+// reason: once the pod is admitted, the condition says so, whether or not a node can take
+// it.
 func TestToldQuotaThenNode(t *testing.T) {
 	e := setup(t, oneLeaf("4"))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "8"})

@@ -72,8 +72,8 @@ func TestMax(t *testing.T) {
 	}
 }
 
-// checkTold checks the condition, the event and the whole of what kubectl
-// describe shows of a pod that waits for quota.
+// checkTold checks the condition, the event and the whole output of kubectl describe for
+// a pod that waits for quota.
 func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	e.Helper()
 	c := admitted(p)
@@ -87,7 +87,8 @@ func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	if n := len(sentence.FindAllString(text, -1)); n < 2 {
 		e.Errorf("described, the pod tells %d times why it waits, want condition and event:\n%s", n, text)
 	}
-	// A cluster autoscaler adds nodes for pods with this condition; they would not help.
+	// A cluster autoscaler adds nodes for pods with this condition; more nodes would not
+	// help.
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
 			e.Errorf("pod %s waits for quota and has condition %s with reason %s", p.Name, c.Type, c.Reason)
@@ -95,8 +96,8 @@ func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	}
 }
 
-// TestMaxOfParentAndLeaf checks that both count when pods of two leaves meet
-// below one parent.
+// TestMaxOfParentAndLeaf checks that both maxima count when pods of two leaves meet below
+// one parent.
 func TestMaxOfParentAndLeaf(t *testing.T) {
 	e := setup(t, quotaQueues)
 	e.create("a", 3, inQueue("root.parent.a"))
@@ -107,9 +108,9 @@ func TestMaxOfParentAndLeaf(t *testing.T) {
 	e.expectBooks()
 }
 
-// releaseBudget is what a released quota may take until the next pod is bound.
-// releaseSlack is for a machine on which other work takes both cores: the
-// scheduler, the API server and etcd have to run four times in between.
+// releaseBudget is the time from the release of quota until the next pod is bound.
+// releaseSlack is for a machine on which other work takes both cores: the scheduler, the
+// API server and etcd have to run four times in between.
 const (
 	releaseBudget = time.Second
 	releaseSlack  = time.Second
@@ -151,8 +152,8 @@ func TestReleaseAdmitsNext(t *testing.T) {
 	}
 }
 
-// awaitRunningTold waits until a pod that was told why it waits is told that it
-// does not wait any more.
+// awaitRunningTold waits until the message of a pod that waited says that it does not
+// wait any more.
 func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 	e.Helper()
 	p := e.awaitPod(e.pod(name, ""), "runs and "+string(events.Admitted)+" is True", func(p *corev1.Pod) bool {
@@ -180,8 +181,8 @@ func TestTerminatingPodKeepsQuota(t *testing.T) {
 	}
 }
 
-// TestMaxReload checks that a raised max lets more pods run at once, and that a
-// lowered one stops nothing that runs.
+// TestMaxReload checks that a raised max lets more pods run at once, and that a lowered
+// one stops no running pod.
 func TestMaxReload(t *testing.T) {
 	e := setup(t, oneLeaf("2"))
 	e.create("p", 7, inQueue("root.a"))
@@ -200,7 +201,8 @@ func TestMaxReload(t *testing.T) {
 		}
 	}
 
-	// Two of four have to go before the queue is at its max, one more for the next to run.
+	// Two of four have to end before the queue is at its max, and one more before the
+	// next can run.
 	for i, running := range []int{3, 2} {
 		e.delete(before[i])
 		e.expectStill("p", running, 3, reasons.OverMax)

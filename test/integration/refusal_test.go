@@ -18,8 +18,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// refuse lets the API server refuse what a rule matches and for which a CEL expression
-// is not true; a moment later it does. allow ends it.
+// refuse makes the API server refuse requests that a rule matches and that do not fulfil
+// a CEL expression; this takes effect a moment later. allow ends it.
 func (e *env) refuse(name string, rule admissionv1.RuleWithOperations, expression, message string) (allow func()) {
 	e.Helper()
 	fail := admissionv1.Fail
@@ -61,7 +61,7 @@ func (e *env) asScheduler() kubernetes.Interface {
 	return client
 }
 
-// awaitRefusal waits until the API server refuses what is asked, which changes nothing.
+// awaitRefusal waits until the API server refuses a request, which is a dry run.
 func (e *env) awaitRefusal(what string, ask func() error) {
 	e.Helper()
 	eventually(e, patience, "the scheduler may not "+what, func() (bool, string) {
@@ -70,11 +70,11 @@ func (e *env) awaitRefusal(what string, ask func() error) {
 	})
 }
 
-// dryRun has the API server judge a request and do nothing.
+// dryRun makes the API server judge a request without effect.
 var dryRun = []string{metav1.DryRunAll}
 
-// protect lets the API server refuse the scheduler to delete a pod. It returns
-// when it does; allow ends it.
+// protect makes the API server forbid the scheduler to delete a pod. It returns when that
+// is in force; allow ends it.
 func (e *env) protect(p *corev1.Pod) (allow func()) {
 	e.Helper()
 	allow = e.refuse(e.id+"-protect", admissionv1.RuleWithOperations{
@@ -88,8 +88,8 @@ func (e *env) protect(p *corev1.Pod) (allow func()) {
 	return allow
 }
 
-// forbidBinding lets the API server refuse to bind pods of the test. It returns when it
-// does; allow ends it and returns when they may be bound again.
+// forbidBinding makes the API server forbid binding pods of the test. It returns when
+// that is in force; allow ends it and returns when they may be bound again.
 func (e *env) forbidBinding() (allow func()) {
 	e.Helper()
 	end := e.refuse(e.id+"-binding", admissionv1.RuleWithOperations{
@@ -146,7 +146,8 @@ func TestPlanThatIsHeldUp(t *testing.T) {
 	c := e.keepChronicle()
 	e.fill("older", 3, inQueue("root.borrows"))
 	kept := e.createLater(e.pod("kept", "kept", inQueue("root.borrows")))
-	// Each is an application of its own, or the older one of them would be its originator.
+	// Each is an application of its own, because otherwise the older one would be the
+	// originator.
 	e.create("younger", 1, inQueue("root.borrows"))
 	e.create("youngest", 1, inQueue("root.borrows"))
 	for _, of := range []string{"kept", "younger", "youngest"} {
@@ -172,7 +173,7 @@ func TestPlanThatIsHeldUp(t *testing.T) {
 	e.checkHealth(t.Context())
 }
 
-// checkAlive checks that a pod runs and is not to go.
+// checkAlive checks that a pod runs and is not being deleted.
 func (e *env) checkAlive(p *corev1.Pod) {
 	e.Helper()
 	if now := e.get(p); now.UID != p.UID || now.DeletionTimestamp != nil || now.Status.Phase != corev1.PodRunning {

@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// reloadSuccess is the metric that an administrator has an alert on.
+// reloadSuccess is the metric on which an administrator alerts.
 const reloadSuccess = "paddock_config_last_reload_success"
 
 // oneLeaf is a configuration with leaf root.a of a max of so many cores.
@@ -52,7 +52,7 @@ func TestBadReload(t *testing.T) {
 	if got := e.queue("root.a").MaxResource["vcore"]; got != 2000 {
 		t.Errorf("after a bad reload root.a has max %d, want the 2000 of before", got)
 	}
-	// The scheduler goes on with the queues of before.
+	// The scheduler keeps the queues of before.
 	running, _ := e.podsOf("p")
 	e.delete(running[0])
 	e.expectStill("p", 2, 1, reasons.OverMax)
@@ -62,7 +62,7 @@ func TestBadReload(t *testing.T) {
 	e.expect("p", 3, 0, "")
 }
 
-// TestPackedConfiguration checks that the queues may come as a gzip file.
+// TestPackedConfiguration checks that the queues may be a gzip file.
 func TestPackedConfiguration(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	e.create("p", 4, inQueue("root.a"))
@@ -71,8 +71,8 @@ func TestPackedConfiguration(t *testing.T) {
 	e.expectStill("p", 3, 1, reasons.OverMax)
 }
 
-// TestConfigurationDeleted checks that the queues stay when their ConfigMap goes, and that
-// the built-in ones, one for each namespace, apply after a restart without it.
+// TestConfigurationDeleted checks that the queues stay when their ConfigMap is deleted,
+// and that the built-in ones, one for each namespace, apply after a restart without it.
 func TestConfigurationDeleted(t *testing.T) {
 	e := setup(t, oneLeaf("1"))
 	e.create("p", 3, inQueue("root.a"))

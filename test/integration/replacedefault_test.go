@@ -51,8 +51,8 @@ func staticPod(t *testing.T) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// asStaticPod runs the scheduler as the control plane does: its user, with a certificate,
-// and no flag but those of the static pod.
+// asStaticPod runs the scheduler as the control plane does: as its user, with a
+// certificate, and only with the flags of the static pod.
 func asStaticPod(t *testing.T) func(*settings) {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -69,8 +69,8 @@ func asStaticPod(t *testing.T) func(*settings) {
 	}
 }
 
-// withoutBindings takes away, until the test ends, all that the other tests' cluster
-// binds to the user of the control plane beyond what the API server itself does.
+// withoutBindings removes, until the test ends, all bindings of the control plane's user
+// in the shared cluster beyond those that the API server itself creates.
 func withoutBindings(t *testing.T, a *applier) {
 	t.Helper()
 	objects, err := demo.Read(rbac.Files)
@@ -102,11 +102,11 @@ func withoutBindings(t *testing.T, a *applier) {
 	}
 }
 
-// TestReplaceDefault runs the scheduler in the place of kube-scheduler: as its user, with
-// the flags and the configuration of the control plane, and with no rights but those that
-// this user has in every cluster and those of the overlay. Without the latter the log
-// says what is forbidden; with them nothing is, and each one is of use. The configuration
-// of overlay replace-default-daemonsets needs no others.
+// TestReplaceDefault runs the scheduler in place of kube-scheduler: as its user, with the
+// flags and the configuration of the control plane, and with only the rights that this
+// user has in every cluster and those of the overlay. Without the latter the log says
+// what is forbidden; with them nothing is forbidden, and each right is used. The
+// configuration of overlay replace-default-daemonsets needs no others.
 func TestReplaceDefault(t *testing.T) {
 	a := newApplier(t)
 	overlay := installed(t, "replace-default.yaml")
@@ -175,8 +175,8 @@ func TestReplaceDefault(t *testing.T) {
 	})
 }
 
-// startAnother starts the scheduler that comes after one that was killed, with an address
-// and a log of its own.
+// startAnother starts the successor of a killed scheduler, with an address and a log of
+// its own.
 func (e *env) startAnother(suffix string) {
 	e.Helper()
 	e.settings.launch.Name = "scheduler-" + e.id + "-again" + suffix
@@ -191,8 +191,8 @@ func (e *env) lifeOfDefault(name string) {
 	e.expect(name, 2, 0, "")
 }
 
-// lifeOfPlainDaemonSet: a DaemonSet of no queue finds its node full, and takes no room. What it
-// returns expects that it takes the room of one pod by now, and runs.
+// lifeOfPlainDaemonSet: a DaemonSet of no queue finds its node full, and preempts
+// nothing. The returned function expects that it has preempted one pod by now, and runs.
 func (e *env) lifeOfPlainDaemonSet() (served func()) {
 	e.Helper()
 	part := e.apart("daemon", 1, localcluster.NodeSpec{CPU: "1"})
@@ -214,7 +214,7 @@ func (e *env) lifeOfPlainDaemonSet() (served func()) {
 func (e *env) lifeOfHold() {
 	e.Helper()
 	part := e.apart("held", 1, localcluster.NodeSpec{CPU: "4"})
-	part.priorityClass("high", 1000, neverPreempts) // beyond upstream's respect for nominated pods
+	part.priorityClass("high", 1000, neverPreempts) // above the priorities for which upstream respects nominated pods
 	c := part.keepChronicle()
 	quick := part.create("quick", 1, inQueue("root.borrows"), requests("cpu", "2"))[0]
 	slow := part.create("slow", 1, inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Minute))[0]

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The lease of the replicas: times of upstream's that are short enough to wait for. With a
-// shorter retry period the standby might take the lease too early: it compares renewals by
-// a time in whole seconds, and does not tell those of one second from each other.
+// The lease of the replicas has upstream's times, shortened for tests. With a shorter
+// retry period the standby might take the lease too early: it compares renewals by a time
+// in whole seconds, and cannot distinguish those of one second.
 const (
 	leaseDuration = 3 * time.Second
-	renewDeadline = 2700 * time.Millisecond // a leader that is kept waiting for seconds goes on leading
+	renewDeadline = 2700 * time.Millisecond // a leader that is delayed for seconds keeps leading
 	retryPeriod   = 500 * time.Millisecond
 )
 
@@ -53,7 +53,7 @@ func (d deed) acts() bool {
 		!strings.HasPrefix(d.path, "/apis/authentication.k8s.io/") && !strings.HasPrefix(d.path, "/apis/authorization.k8s.io/")
 }
 
-// lists tells whether it reads all pods, as an informer does that knows none.
+// lists tells whether it lists all pods, as an informer does that knows none.
 func (d deed) lists() bool {
 	return d.method == http.MethodGet && d.path == "/api/v1/pods" &&
 		(!d.query.Has("watch") || d.query.Get("sendInitialEvents") == "true")
@@ -64,7 +64,7 @@ func (d deed) touchesPods() bool {
 	return d.method != http.MethodGet && strings.HasPrefix(d.path, "/api/v1/namespaces/") && strings.Contains(d.path, "/pods/")
 }
 
-// evicts returns the name of the pod that it deletes; empty if it is another deed.
+// evicts returns the name of the pod that it deletes; empty for another deed.
 func (d deed) evicts() string {
 	// /api/v1/namespaces/NAMESPACE/pods/NAME
 	parts := strings.Split(d.path, "/")
@@ -74,13 +74,13 @@ func (d deed) evicts() string {
 	return parts[6]
 }
 
-// journal is what one replica has done.
+// journal is the deeds of one replica.
 type journal struct {
 	mu    sync.Mutex
 	deeds []deed
 }
 
-// note is for the proxy of the replica; it never fails.
+// note is called by the proxy of the replica; it never fails.
 func (j *journal) note(answer *http.Response) error {
 	r := answer.Request
 	j.mu.Lock()
@@ -109,13 +109,13 @@ type replica struct {
 	name    string
 	proxy   *apiProxy
 	journal *journal
-	started time.Time // when it was started last
+	started time.Time // when it was last started
 }
 
 // pair is two schedulers on one lease.
 type pair struct{ leader, standby *replica }
 
-// elected lets a scheduler stand for election.
+// elected makes a scheduler take part in leader election.
 func elected(s *settings) {
 	s.launch.LeaderElection = true
 	s.launch.Args = []string{
@@ -138,8 +138,8 @@ func newReplica(t *testing.T, name string) (*replica, func(*settings)) {
 	return r, r.proxy.through
 }
 
-// electedForLong does so with the times that upstream has: a leader that gets no
-// processor for seconds goes on leading.
+// electedForLong does so with upstream's times: a leader that gets no processor for
+// seconds keeps leading.
 func electedForLong(s *settings) { s.launch.LeaderElection = true }
 
 // setupReplicas starts two schedulers: the first one leads when it returns. The
@@ -149,7 +149,7 @@ func setupReplicas(t *testing.T, queues string, options ...func(*settings)) *pai
 	return electReplicas(t, queues, elected, options...)
 }
 
-// electReplicas does so with an election of the caller's.
+// electReplicas does so with election times of the caller.
 func electReplicas(t *testing.T, queues string, elected func(*settings), options ...func(*settings)) *pair {
 	t.Helper()
 	first, through := newReplica(t, "first")
@@ -182,7 +182,7 @@ func electReplicas(t *testing.T, queues string, elected func(*settings), options
 	return &pair{leader: first, standby: second}
 }
 
-// restart starts the replica, again if it was killed.
+// restart starts the replica, also after a kill.
 func (r *replica) restart() {
 	r.Helper()
 	r.proxy.open()
@@ -190,12 +190,12 @@ func (r *replica) restart() {
 	r.start()
 }
 
-// trespasses are what a replica did since it was started that only the leader may.
+// trespasses are the deeds of a replica since its start that only the leader may do.
 func (r *replica) trespasses(until time.Time) []deed {
 	return r.journal.between(r.started, until, deed.acts)
 }
 
-// lease is the lease both stand for.
+// lease is the lease of both replicas.
 func (e *env) lease() coordinationv1.LeaseSpec {
 	e.Helper()
 	l, err := suite.client.CoordinationV1().Leases("kube-system").Get(e.Context(), "paddock-scheduler", metav1.GetOptions{})
@@ -206,10 +206,10 @@ func (e *env) lease() coordinationv1.LeaseSpec {
 	return l.Spec
 }
 
-// judgeEvictions says what is wrong with the evictions of one preemption: pods that were
-// let go without being named by the claim, named ones that run on, and pods that were
-// deleted again though they were going already. deletes are the deletes that the API
-// server granted to any client.
+// judgeEvictions returns what is wrong with the evictions of one preemption: evicted pods
+// that the claim does not name, named pods that still run, and pods that were deleted
+// again while they were terminating. deletes are the deletes that the API server granted
+// to any client.
 func judgeEvictions(claimed, evicted []string, deletes []deed) []string {
 	var wrong []string
 	for _, name := range evicted {

@@ -31,7 +31,7 @@ partitions:
         resources: {max: {pods: 1}}
 `
 
-// where says which pod runs where.
+// where returns the node of each pod.
 func where(pods []*corev1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, p := range pods {
@@ -40,8 +40,8 @@ func where(pods []*corev1.Pod) map[string]string {
 	return out
 }
 
-// TestKilledScheduler checks that a scheduler that was killed while pods ran and
-// waited comes back with the books of what is there, moves nothing, and goes on.
+// TestKilledScheduler checks that a scheduler that was killed while pods ran and waited
+// restarts with the right usage, moves no pod, and continues.
 func TestKilledScheduler(t *testing.T) {
 	e := setup(t, restartQueues)
 	e.create("a", 6, inQueue("root.a"))
@@ -86,8 +86,8 @@ func TestKilledScheduler(t *testing.T) {
 	}
 }
 
-// TestKilledWhileBusy kills the scheduler again and again while it places pods:
-// no pod may be lost, and no quota exceeded.
+// TestKilledWhileBusy kills the scheduler again and again while it places pods: no pod
+// may be lost, and no quota exceeded.
 func TestKilledWhileBusy(t *testing.T) {
 	e := setup(t, oneLeaf("40"))
 	const batches, each, fit = 4, 20, 40

@@ -16,11 +16,11 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// audited is the group of those that are no service accounts and are written down, too.
+// audited is the group of users that are no service accounts and are audited, too.
 const audited = "audited"
 
-// auditPolicy makes the API server write down all that service accounts ask, before it
-// answers, but for those of controllers.
+// auditPolicy makes the API server log all requests of service accounts before it
+// answers, except those of controllers.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -33,14 +33,14 @@ rules:
 - level: None
 `
 
-// auditArgs writes the policy, and returns what the API server has to be told of it.
+// auditArgs writes the policy, and returns the API server's flags for it.
 func auditArgs(dir string) ([]string, error) {
 	suite.audit = filepath.Join(dir, "audit.log")
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + suite.audit}, os.WriteFile(policy, []byte(auditPolicy), 0o600)
 }
 
-// accountsOf is how the names of all service accounts of a namespace begin.
+// accountsOf is the prefix of the user names of a namespace's service accounts.
 func accountsOf(namespace string) string { return "system:serviceaccount:" + namespace + ":" }
 
 // asked returns the requests to the API server of users with names of this prefix.
@@ -57,7 +57,7 @@ func asked(t *testing.T, users string) []auditv1.Event {
 	for lines.Scan() {
 		var event auditv1.Event
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // the last line, which is being written
+			continue // the last line, which is still being written
 		}
 		if strings.HasPrefix(event.User.Username, users) {
 			out = append(out, event)
@@ -69,21 +69,21 @@ func asked(t *testing.T, users string) []auditv1.Event {
 	return out
 }
 
-// right is one verb of a rule of ours, for one kind of object; name is empty where
-// the rule names none, and namespace where it holds in all.
+// right is one verb of one of our rules, for one kind of object; name is empty if the
+// rule names none, and namespace if it holds in all.
 type right struct {
 	role, namespace, verb, group, resource, name string
 }
 
-// bound is a role of ours that the service account has, and the namespace in which it
+// bound is one of our roles that the service account has, and the namespace in which it
 // holds; empty means all.
 type bound struct {
 	role, namespace string
 	rules           []rbacv1.PolicyRule
 }
 
-// boundRoles returns the roles among the objects that others among them bind, and the
-// names of bound roles that are the API server's own.
+// boundRoles returns the roles that bindings among the objects bind, and the names of
+// bound roles of the API server.
 func boundRoles(t *testing.T, objects []*unstructured.Unstructured) (ours []bound, upstream []string) {
 	t.Helper()
 	for _, binding := range objects {
@@ -99,7 +99,7 @@ func boundRoles(t *testing.T, objects []*unstructured.Unstructured) (ours []boun
 			upstream = append(upstream, name)
 			continue
 		}
-		var role rbacv1.ClusterRole // of a Role, too, the rules are in the same place
+		var role rbacv1.ClusterRole // the rules of a Role are in the same place
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &role); err != nil {
 			t.Fatal(err)
 		}
@@ -136,15 +136,16 @@ func (r right) usedBy(event *auditv1.Event) bool {
 		(r.namespace == "" || o.Namespace == r.namespace) && (r.name == "" || o.Name == r.name) && allowedBy(event, r.role)
 }
 
-// allowedBy tells whether a role is why a request was allowed. A role of our own never
-// is where one of upstream's, by a binding of the same kind, says the same.
+// allowedBy tells whether a role is the recorded reason for which a request was allowed.
+// That is never our role if one of upstream's, with a binding of the same kind, allows
+// the same.
 func allowedBy(event *auditv1.Event, role string) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "allow" &&
 		strings.Contains(event.Annotations["authorization.k8s.io/reason"], fmt.Sprintf("Role %q", role))
 }
 
-// superfluous returns the rights that none of the requests needed, and the roles of
-// upstream's that none did.
+// superfluous returns the rights that no request needed, and the upstream roles that no
+// request needed.
 func superfluous(events []auditv1.Event, ours []bound, upstream []string) []string {
 	var out []string
 	for _, b := range ours {
@@ -162,7 +163,7 @@ func superfluous(events []auditv1.Event, ours []bound, upstream []string) []stri
 	return out
 }
 
-// forbidden returns what was asked and refused for want of a right.
+// forbidden returns the requests that were refused for lack of a right.
 func forbidden(events []auditv1.Event) []string {
 	var out []string
 	for i := range events {
@@ -174,9 +175,9 @@ func forbidden(events []auditv1.Event) []string {
 	return out
 }
 
-// checkRights looks at what the service account of an installation has asked: nothing
-// was refused, and each right was of use. With a role, it looks at the rights of that
-// one only: a test that does less needs less.
+// checkRights checks the requests of an installation's service account: none was refused,
+// and each right was used. With a role, it checks the rights of that role only, because a
+// test that does less needs less.
 func checkRights(t *testing.T, i installation, role string) {
 	t.Helper()
 	events := asked(t, accountsOf(i.namespace))
@@ -192,7 +193,7 @@ func checkRights(t *testing.T, i installation, role string) {
 	checkNeeded(t, events, ours, upstream)
 }
 
-// checkNothingForbidden looks whether anything was asked, and nothing of it refused.
+// checkNothingForbidden checks that there were requests, and that none was refused.
 func checkNothingForbidden(t *testing.T, events []auditv1.Event) {
 	t.Helper()
 	if len(events) == 0 {
@@ -203,7 +204,7 @@ func checkNothingForbidden(t *testing.T, events []auditv1.Event) {
 	}
 }
 
-// checkNeeded looks whether each right was of use.
+// checkNeeded checks that each right was used.
 func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []string) {
 	t.Helper()
 	for _, r := range superfluous(events, ours, upstream) {
@@ -212,7 +213,7 @@ func checkNeeded(t *testing.T, events []auditv1.Event, ours []bound, upstream []
 	if t.Failed() {
 		return
 	}
-	// That it would be seen, with two rights more.
+	// The check finds two planted rights.
 	planted := bound{ours[0].role, ours[0].namespace, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}
 	if got := superfluous(events, append(ours, planted), append(upstream, "system:node")); len(got) != 2 {
 		t.Errorf("of two rights that nobody needs are found %q", got)

@@ -23,7 +23,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 )
 
-// controllerSamples is where the samples of docs/from-elsewhere.md are.
+// controllerSamples has the samples of docs/from-elsewhere.md.
 const controllerSamples = "../../manifests/samples/controllers/"
 
 const sampleQueues = `
@@ -55,8 +55,8 @@ func (e *env) sample(file, kind string) map[string]any {
 	return nil
 }
 
-// part decodes what a sample has at a path of keys and indexes. A field that the
-// type does not have is an error.
+// part decodes the part of a sample at a path of keys and indexes. A field that the type
+// does not have is an error.
 func part[T any](e *env, object any, path ...any) T {
 	e.Helper()
 	for _, step := range path {
@@ -81,8 +81,8 @@ func part[T any](e *env, object any, path ...any) T {
 	return out
 }
 
-// fit adds the labels that a controller adds to its pods, and what keeps the pods
-// on the nodes of the test and lets them stop soon.
+// fit adds the labels that a controller adds to its pods, and what keeps the pods on the
+// nodes of the test and makes them stop soon.
 func (e *env) fit(t *corev1.PodTemplateSpec, of string, added map[string]string) {
 	labels := map[string]string{label: e.id, group: of}
 	maps.Copy(labels, t.Labels)
@@ -116,7 +116,7 @@ func (e *env) job(name string) *batchv1.Job {
 	return job
 }
 
-// failure is why a Job failed; empty when it did not.
+// failure is why a Job failed; empty if it did not.
 func failure(job *batchv1.Job) string {
 	for _, c := range job.Status.Conditions {
 		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
@@ -126,9 +126,9 @@ func failure(job *batchv1.Job) string {
 	return ""
 }
 
-// awaitMembers waits until REST shows an application in root.batch with so many
-// pods, and these as its originators; a name that ends in "-" is the beginning of one.
-// Without names any may be.
+// awaitMembers waits until REST shows an application in root.batch with so many pods, and
+// these as its originators; a name that ends in "-" is a prefix. Without names any
+// originators are accepted.
 func (e *env) awaitMembers(app string, pods int, originators ...string) {
 	e.Helper()
 	url := fmt.Sprintf("http://%s/ws/v1/partition/default/queue/root.batch/applications", e.rest)
@@ -166,9 +166,9 @@ func (e *env) awaitMembers(app string, pods int, originators ...string) {
 	})
 }
 
-// TestControllerSamples runs the samples for controllers. Jobs are applied as they
-// are. The other kinds are not known to this API server: the test makes pods, or the
-// Jobs of a JobSet, of their templates and adds the labels that the controllers add.
+// TestControllerSamples runs the samples for controllers. Jobs are applied as they are.
+// This API server does not know the other kinds: the test makes pods, or the Jobs of a
+// JobSet, of their templates and adds the labels that the controllers add.
 func TestControllerSamples(t *testing.T) {
 	e := setup(t, sampleQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "16", Memory: "32Gi"})
@@ -187,8 +187,8 @@ func TestControllerSamples(t *testing.T) {
 	}
 }
 
-// runsJobSample: a preempted pod of the Job is made anew. One failure that counted
-// would end it, because the test sets backoffLimit to 0.
+// runsJobSample: a preempted pod of the Job is recreated. A failure that counts would end
+// the Job, because the test sets backoffLimit to 0.
 func (e *env) runsJobSample() {
 	e = e.apart("job", 1, localcluster.NodeSpec{CPU: "4"})
 	job := part[batchv1.Job](e, e.sample("job.yaml", "Job"))
@@ -213,8 +213,8 @@ func (e *env) runsJobSample() {
 	e.expectNone("job")
 }
 
-// runsJobSetSample: the coordinator is preempted last, and the Job of the victim
-// fails with the reason for which the JobSet does not count its restart.
+// runsJobSetSample: the coordinator is preempted last, and the Job of the victim fails
+// with the reason for which the JobSet does not count its restart.
 func (e *env) runsJobSetSample() {
 	e = e.apart("jobset", 1, localcluster.NodeSpec{CPU: "4"})
 	set := e.sample("jobset.yaml", "JobSet")
@@ -250,7 +250,7 @@ func (e *env) runsJobSetSample() {
 	e.expectNone("jobset")
 }
 
-// runsKueueSample: the Job has no pods until Kueue, here the test, lets it go on.
+// runsKueueSample: the Job has no pods until Kueue, here the test, resumes it.
 func (e *env) runsKueueSample() {
 	job := part[batchv1.Job](e, e.sample("kueue.yaml", "Job"))
 	e.createJob(&job, "kueue", nil)
@@ -269,7 +269,7 @@ func (e *env) runsKueueSample() {
 	e.expectNone("kueue")
 }
 
-// runsLeaderWorkerSetSample makes the leader last: its role counts, not its age.
+// runsLeaderWorkerSetSample creates the leader last: its role counts, not its age.
 func (e *env) runsLeaderWorkerSetSample() {
 	set := e.sample("leaderworkerset.yaml", "LeaderWorkerSet")
 	for i, name := range slices.Backward([]string{"serve-0", "serve-0-1", "serve-0-2"}) {
@@ -285,7 +285,7 @@ func (e *env) runsLeaderWorkerSetSample() {
 	e.awaitMembers("serve", 3, "serve-0")
 }
 
-// runsRayClusterSample makes the head last: its role counts, not its age.
+// runsRayClusterSample creates the head last: its role counts, not its age.
 func (e *env) runsRayClusterSample() {
 	cluster := e.sample("raycluster.yaml", "RayCluster")
 	create := func(name, kind string, path ...any) {

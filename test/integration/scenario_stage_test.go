@@ -26,13 +26,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// caseLabel tells the objects of plays apart.
+// caseLabel distinguishes the objects of plays.
 const caseLabel = "integration/case"
 
-// atOnce is how many requests are made side by side.
+// atOnce is how many requests are made in parallel.
 const atOnce = 16
 
-// each calls f for all plays, some at a time, and returns all errors.
+// each calls f for all plays, some in parallel, and returns all errors.
 func each[T any](list []T, f func(T) error) error {
 	errs := make([]error, len(list))
 	slots := make(chan struct{}, atOnce)
@@ -83,7 +83,7 @@ func (p *playhouse) class(priority int32, never bool) string {
 	return name
 }
 
-// makeClasses makes the PriorityClasses that pods of the stories have.
+// makeClasses makes the PriorityClasses of the scenarios' pods.
 func (p *playhouse) makeClasses() {
 	p.Helper()
 	classes := map[string]*schedulingv1.PriorityClass{}
@@ -121,7 +121,7 @@ func (p *playhouse) makeClasses() {
 	}
 }
 
-// nodeSpec is a node of a play, of which there is one.
+// nodeSpec is the single node of a play.
 func (p *playhouse) nodeSpec(c *play, name string) localcluster.NodeSpec {
 	i := slices.IndexFunc(c.World.Nodes, func(n scenario.Node) bool { return n.Name == name })
 	list := stage.ResourceList(c.World.Nodes[i].Allocatable)
@@ -173,9 +173,9 @@ type generation struct {
 	pods []*scenario.Pod
 }
 
-// makePods makes the pods, the oldest of each play first. The API server says
-// how old they are, in seconds; so a generation is made anew until all of it is
-// of the same second, and the next one waits for the next second.
+// makePods makes the pods, the oldest of each play first. The API server sets their
+// creation times, in whole seconds; so a generation is recreated until all of it is of
+// the same second, and the next one waits for the next second.
 func (p *playhouse) makePods() {
 	p.Helper()
 	for age := 0; ; age++ {
@@ -207,7 +207,7 @@ func (p *playhouse) makePods() {
 	}
 }
 
-// generation are the pods with the age of that number, the oldest first.
+// generation returns the pods with the age of that number, the oldest first.
 func (c *play) generation(number int) (generation, bool) {
 	var ages []time.Duration
 	for i := range c.World.Pods {
@@ -227,7 +227,7 @@ func (c *play) generation(number int) (generation, bool) {
 	return g, true
 }
 
-// bear makes a generation, and takes it back if it is not of one second.
+// bear makes a generation, and deletes it if it is not of one second.
 func (p *playhouse) bear(g generation) (same bool, err error) {
 	api := suite.client.CoreV1().Pods(p.ns)
 	var made []*corev1.Pod
@@ -258,7 +258,7 @@ func (p *playhouse) bear(g generation) (same bool, err error) {
 	return false, nil
 }
 
-// makeCompanions makes originators what they are.
+// makeCompanions makes pods originators by creating their companions.
 func (p *playhouse) makeCompanions(c *play) error {
 	for i := range c.World.Pods {
 		if x := &c.World.Pods[i]; x.Originator {
@@ -289,7 +289,7 @@ func (p *playhouse) makeHolders(c *play) error {
 	return nil
 }
 
-// leaving are the pods of a node that are on their way out.
+// leaving returns the pods of a node that are terminating.
 func (c *play) leaving(node string) []types.UID {
 	var uids []types.UID
 	for _, x := range c.World.Pods {
@@ -316,7 +316,7 @@ func (p *playhouse) awaitRunningAll() {
 	})
 }
 
-// sendAway makes pods leave that are leaving, which takes them an hour.
+// sendAway deletes the pods that are to be leaving, which takes them an hour.
 func (p *playhouse) sendAway(c *play) error {
 	for _, x := range c.World.Pods {
 		if x.Protection == victims.Leaving {
@@ -328,7 +328,7 @@ func (p *playhouse) sendAway(c *play) error {
 	return nil
 }
 
-// awaitBudgets waits until the controller has counted.
+// awaitBudgets waits until the disruption controller has counted.
 func (p *playhouse) awaitBudgets() {
 	p.Helper()
 	for _, c := range p.plays {
@@ -343,7 +343,7 @@ func (p *playhouse) awaitBudgets() {
 	}
 }
 
-// awaitKnown waits until the scheduler has all pods in its books.
+// awaitKnown waits until the scheduler has seen all pods.
 func (p *playhouse) awaitKnown() {
 	p.Helper()
 	want := int64(0)
@@ -370,7 +370,7 @@ func (p *playhouse) awaitREST() {
 	})
 }
 
-// ask makes all askers, and follows what happens from then on.
+// ask makes all askers, and records what happens from then on.
 func (p *playhouse) ask() {
 	p.Helper()
 	p.followPlays()
@@ -381,7 +381,7 @@ func (p *playhouse) ask() {
 	}))
 }
 
-// followPlays notes what happens to pods, by play.
+// followPlays records the changes of pods, by play.
 func (p *playhouse) followPlays() {
 	p.Helper()
 	byName := map[string]*play{}
@@ -398,8 +398,8 @@ func (p *playhouse) followPlays() {
 	})
 }
 
-// awaitOutcomes waits until all is as the stories say, or it is too late for
-// that, and a little longer: nothing more may happen.
+// awaitOutcomes waits until all is as the scenarios say, or until the time-out, and a
+// little longer: nothing more may happen.
 func (p *playhouse) awaitOutcomes() {
 	p.Helper()
 	done := func() bool {
@@ -414,8 +414,8 @@ func sameOutcome(a, b scenario.Outcome) bool {
 	return a.Kind == b.Kind && a.Node == b.Node && a.Rule == b.Rule && slices.Equal(a.Victims, b.Victims)
 }
 
-// await polls until it is done or the time is over. To look at all plays takes a
-// while, so it does that less often than others look.
+// await polls until it is done or the time is over. It polls less often than other tests,
+// because a check of all plays takes a while.
 func await(ctx context.Context, within time.Duration, done func() bool) bool {
 	ticker := time.NewTicker(8 * beat)
 	defer ticker.Stop()
@@ -427,8 +427,8 @@ func await(ctx context.Context, within time.Duration, done func() bool) bool {
 	return false
 }
 
-// makeWay removes what is leaving, and waits until all askers that were promised
-// a node are there.
+// makeWay removes the leaving pods, and waits until all askers that were promised a node
+// are there.
 func (p *playhouse) makeWay() {
 	p.Helper()
 	now := int64(0)
@@ -451,7 +451,7 @@ func (p *playhouse) makeWay() {
 	})
 }
 
-// podsByName are all pods there are.
+// podsByName are all existing pods.
 func (p *playhouse) podsByName() map[string]*corev1.Pod {
 	p.Helper()
 	pods, err := p.listPods(p.Context())

@@ -16,8 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// unplayable are the plans of the stories that this driver cannot show, and why.
-// The list is exact: a new story is played, or it is told here why it is not.
+// unplayable are the plans of the scenarios that this driver cannot show, and why. The
+// list is exact: a new scenario is either played or listed here.
 var unplayable = []string{
 	"defects/crossing_the_guarantee/2: strictGuarantee",
 	"laws/law3_not_the_same_application/1: an application in two queues",
@@ -30,14 +30,13 @@ var unplayable = []string{
 	"pairs/law3_law6/1: an application in two queues",
 }
 
-// askDelay is the preemption.delay of all queues of the stories.
+// askDelay is the preemption.delay of all queues of the scenarios.
 const askDelay = 2 * time.Second
 
-// TestScenarios tells the stories that the planner is tested with to the
-// scheduler, all plans at once: each has nodes of its own and queues below a
-// queue of its own, which has no settings and so no say. What they have is there
-// when the scheduler starts; then all askers come, and what happens to pods is
-// what the stories say.
+// TestScenarios runs the planner's scenarios with the scheduler, all plans at once: each
+// has nodes of its own and queues below a queue of its own, which has no settings and so
+// no influence. Their objects exist when the scheduler starts; then all askers are
+// created, and pods must end and start as the scenarios say.
 func TestScenarios(t *testing.T) {
 	all := scenario.Cases(t, "../../pkg/victims/testdata")
 	cases, off := stage.Unplayable(all)
@@ -48,8 +47,8 @@ func TestScenarios(t *testing.T) {
 	for i := range cases {
 		plays = append(plays, &play{Case: &cases[i]})
 	}
-	// Plans that are refused with strictGuarantee are made here without it: what
-	// happens has to be seen to differ, or this test looks at nothing.
+	// Plans that are refused with strictGuarantee are run here without it. Their outcome
+	// must differ, which shows that this test checks it.
 	for i := range all {
 		if slices.Equal(stage.Facts(&all[i]), []stage.Fact{stage.Strict}) {
 			plays = append(plays, &play{Case: &all[i], wrong: true})
@@ -71,7 +70,7 @@ func TestScenarios(t *testing.T) {
 	began := time.Now()
 	took := func(what string) { t.Logf("%s after %v", what, time.Since(began).Round(100*time.Millisecond)) }
 	e := setup(t, document)
-	e.kill() // it is to find the world ready
+	e.kill() // the scheduler must find all objects when it starts
 	p := &playhouse{env: e, plays: plays}
 	p.build()
 	took("built")
@@ -99,34 +98,34 @@ type playhouse struct {
 	*env
 	plays []*play
 	nodes []string // names
-	tail  *tail    // of what happens once the askers come
+	tail  *tail    // of events after the askers were created
 }
 
-// right are the plays that are to end as the story says.
+// right are the plays that must end as the scenario says.
 func (p *playhouse) right() []*play {
 	return slices.DeleteFunc(slices.Clone(p.plays), func(c *play) bool { return c.wrong })
 }
 
-// play is one plan of a story. The name is that of its queue, and begins those
-// of its objects.
+// play is one plan of a scenario. Its name is that of its queue, and the prefix of its
+// objects.
 type play struct {
 	*scenario.Case
-	wrong bool // the scheduler has another setting than the story
+	wrong bool // the scheduler's setting differs from that of the scenario
 	name  string
 	stage stage.Stage
-	pods  map[string]*corev1.Pod // as they were made, by the name in the story
+	pods  map[string]*corev1.Pod // as they were created, by the name in the scenario
 	asker *corev1.Pod
-	gone  []string // the names of the pods that went by the time it was judged
+	gone  []string // the names of the pods that were evicted by the time of the check
 
 	mu   sync.Mutex
-	seen []watch.Event // of its pods since the asker came
+	seen []watch.Event // events of its pods since the asker was created
 }
 
-// want is what the story says, as objects.
+// want is the scenario's outcome with the names of objects.
 func (c *play) want() scenario.Outcome { return c.stage.Want(c.Case) }
 
-// outcome is what happened by now. The API server chooses UIDs, and where pods
-// are equal in all but the name, the UID decides: such pods may go for each other.
+// outcome is the outcome so far. The API server chooses UIDs, and the UID decides between
+// pods that are equal in all but the name: such pods may replace each other as victims.
 func (c *play) outcome() scenario.Outcome {
 	out := c.outcomeByName()
 	got, wanted := c.kinds(out.Victims), c.kinds(c.want().Victims)
@@ -142,7 +141,7 @@ func (c *play) outcomeByName() scenario.Outcome {
 	return stage.Outcome(c.asker.Name, c.seen)
 }
 
-// kinds says of pods what they are, but for their names; sorted.
+// kinds describes pods without their names; sorted.
 func (c *play) kinds(names []string) []string {
 	var kinds []string
 	for i := range c.World.Pods {
@@ -158,7 +157,7 @@ func (c *play) kinds(names []string) []string {
 	return kinds
 }
 
-// judge compares what happened with the story.
+// judge compares the outcome with the scenario.
 func (c *play) judge(e *env) {
 	c.gone = c.outcomeByName().Victims
 	switch diff := cmp.Diff(c.want(), c.outcome()); {
@@ -197,7 +196,7 @@ func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 	}
 }
 
-// tell shows what is known of the asker.
+// tell prints what is known of the asker.
 func (c *play) tell(e *env) {
 	now := e.get(c.asker)
 	for _, condition := range now.Status.Conditions {

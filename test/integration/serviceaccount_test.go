@@ -39,10 +39,9 @@ func asServiceAccount(t *testing.T) func(*settings) {
 	}
 }
 
-// TestServiceAccount checks that the shipped RBAC manifest is all that a second
-// scheduler needs: to lead, to place pods by queues, and to take over the lease
-// of one that was killed. That nothing was forbidden is checked at the end, as
-// in every test.
+// TestServiceAccount checks that the shipped RBAC manifest suffices for a second
+// scheduler: to lead, to place pods by queues, and to take over the lease of a killed
+// one. That nothing was forbidden is checked at the end, as in every test.
 func TestServiceAccount(t *testing.T) {
 	access := asServiceAccount(t)
 	e := setup(t, oneLeaf("2"), access)
@@ -75,7 +74,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// shares says whether some pod is on the same node in both.
+// shares tells whether some pod is on the same node in both.
 func shares(a, b map[string]string) bool {
 	for uid, node := range a {
 		if b[uid] == node {
@@ -85,7 +84,7 @@ func shares(a, b map[string]string) bool {
 	return false
 }
 
-// checkIdentity makes sure that the kubeconfig is that of the service account.
+// checkIdentity checks that the kubeconfig is that of the service account.
 func (e *env) checkIdentity() {
 	e.Helper()
 	clientConfig, err := clientcmd.BuildConfigFromFlags("", e.settings.launch.Kubeconfig)
@@ -99,8 +98,8 @@ func (e *env) checkIdentity() {
 	}
 }
 
-// awaitLeader waits until the lease has a holder other than the one before, and
-// returns it.
+// awaitLeader waits until the lease has a holder other than the one before, and returns
+// it.
 func (e *env) awaitLeader(before string) string {
 	e.Helper()
 	holder := ""

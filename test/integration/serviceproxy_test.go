@@ -17,8 +17,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// reachableAddress is an address of this machine that others can reach it at, with a
-// free port: the API server takes no loopback address for an endpoint.
+// reachableAddress is an address of this machine that is not loopback, with a free port:
+// the API server accepts no loopback address for an endpoint.
 func reachableAddress(t *testing.T) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
@@ -71,8 +71,8 @@ func (e *env) servedAt(service, address string) {
 	e.ok(err)
 }
 
-// mayProxy lets a service account use the proxy to services, by these verbs, and
-// nothing else.
+// mayProxy gives a service account only the right to use the proxy to services, by these
+// verbs.
 func (e *env) mayProxy(name string, verbs ...string) {
 	e.Helper()
 	roles := suite.client.RbacV1()
@@ -88,8 +88,8 @@ func (e *env) mayProxy(name string, verbs ...string) {
 	e.ok(err)
 }
 
-// TestPluginThroughTheServiceProxy asks with kubectl-paddock without --server: through
-// the API server, with the rights that the documentation names and no others.
+// TestPluginThroughTheServiceProxy runs kubectl-paddock without --server: through the API
+// server, and only with the rights that the documentation names.
 func TestPluginThroughTheServiceProxy(t *testing.T) {
 	address := reachableAddress(t)
 	e := setup(t, oneLeaf("2"), func(s *settings) { s.args = map[string]any{"restAddress": address} })

@@ -4,5 +4,5 @@ package integration
 
 import "time"
 
-// stillness is how long no pod may be evicted where preemption has to have ended.
+// stillness is how long no pod may be evicted after preemption must have ended.
 const stillness = 20 * time.Second

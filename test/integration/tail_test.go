@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// podSource is where a tail reads from.
+// podSource is what a tail reads from.
 type podSource interface {
 	List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error)
 	Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
@@ -28,10 +28,10 @@ type podSource interface {
 // without having seen any.
 type tail struct {
 	pods podSource
-	from string // the resource version up to which everything was noted
+	from string // the resource version up to which everything was recorded
 	note func(watch.Event)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	seen  map[types.UID]mark
 	ended int // watches that ended
 }
@@ -42,7 +42,7 @@ type mark struct {
 	gone    bool
 }
 
-// newTail follows pods from a listing on.
+// newTail follows pods from a list on.
 func newTail(pods podSource, list *corev1.PodList, note func(watch.Event)) *tail {
 	t := &tail{pods: pods, from: list.ResourceVersion, note: note, seen: map[types.UID]mark{}}
 	for i := range list.Items {
@@ -51,16 +51,15 @@ func newTail(pods podSource, list *corev1.PodList, note func(watch.Event)) *tail
 	return t
 }
 
-// run follows until the context ends. An error says that something may have been
-// missed.
+// run follows until the context ends. An error means that something may have been missed.
 func (t *tail) run(ctx context.Context) error {
-	var failing time.Time // since when no watch could be had
+	var failing time.Time // since when no watch could be opened
 	for ctx.Err() == nil {
 		before := t.from
 		err := t.readOne(ctx)
 		switch {
 		case ctx.Err() != nil:
-			continue // what the watch says then is that it was stopped
+			continue // the watch then reports that it was stopped
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 			return fmt.Errorf("what happened to pods after version %s is not to be had any more: %w", t.from, err)
 		case err == nil || t.from != before:
@@ -113,7 +112,7 @@ func (t *tail) readOne(ctx context.Context) error {
 	return nil
 }
 
-// behind says what of a listing was not noted yet; empty when all of it was.
+// behind describes the part of a list that was not recorded yet; empty if all of it was.
 func (t *tail) behind(list *corev1.PodList) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +141,7 @@ func (t *tail) behind(list *corev1.PodList) (string, error) {
 	return "", nil
 }
 
-// catchUp waits until all that has happened by now is noted.
+// catchUp waits until all changes up to now are recorded.
 func (t *tail) catchUp(ctx context.Context, tb testing.TB) {
 	tb.Helper()
 	list, err := t.pods.List(ctx, metav1.ListOptions{})
@@ -158,12 +157,12 @@ func (t *tail) catchUp(ctx context.Context, tb testing.TB) {
 	})
 }
 
-// follow has every change of the pods of the test noted from a listing on. When
-// the test ends, all that happened must have been noted.
+// follow records every change of the pods of the test from a list on. When the test ends,
+// all changes must have been recorded.
 func (e *env) follow(list *corev1.PodList, note func(watch.Event)) *tail {
 	e.Helper()
 	t := newTail(suite.client.CoreV1().Pods(e.ns), list, note)
-	// Not the context of the test, which ends before what it leaves is looked at.
+	// Not the context of the test, which ends before the last changes are checked.
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -30,7 +30,7 @@ func bare(t *testing.T) *env {
 	return e
 }
 
-// noted is what a tail noted: of each pod what happened to it, in order.
+// noted is what a tail recorded: the changes of each pod, in order.
 type noted struct {
 	mu    sync.Mutex
 	lines map[string][]string // by the pod's name
@@ -85,8 +85,8 @@ func (d deaf) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 	}), nil
 }
 
-// TestTailOfWatchesThatEnd checks that nothing is missed when watches end, and
-// that it is noticed where something is.
+// TestTailOfWatchesThatEnd checks that nothing is missed when watches end, and that a gap
+// is noticed.
 func TestTailOfWatchesThatEnd(t *testing.T) {
 	e := bare(t)
 	api := suite.client.CoreV1().Pods(e.ns)
@@ -156,8 +156,8 @@ func TestTailOfWatchesThatEnd(t *testing.T) {
 	}
 }
 
-// forgetful is a source that does not know any more what it is asked for, and
-// says so in the answer or in the stream.
+// forgetful is a source that has forgotten the requested version, and says so in the
+// answer or in the stream.
 type forgetful struct {
 	podSource
 	inStream bool
@@ -173,7 +173,7 @@ func (f forgetful) Watch(context.Context, metav1.ListOptions) (watch.Interface, 
 	return w, nil
 }
 
-// TestTailWithAGap checks that a tail that cannot go on says so at once.
+// TestTailWithAGap checks that a tail that cannot continue reports that at once.
 func TestTailWithAGap(t *testing.T) {
 	for _, inStream := range []bool{false, true} {
 		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}

@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// A standby takes the lease with its first look after the lease has run out. It looks once
-// in a retry period, which upstream stretches by up to 1.2 of itself, so every 0.5 to
-// 1.1 s. So it has the lease within the lease duration and one retry period of the moment
-// at which it saw the last renewal: 3 + 1.1 = 4.1 s. That moment is at most one such period
-// after the renewal: 1.1 + 3 + 1.1 = 5.2 s from the last renewal to the lease.
+// A standby takes the lease with its first look after the lease has run out. It looks
+// once in a retry period, which upstream stretches by up to 1.2 times its length, so
+// every 0.5 to 1.1 s. So it has the lease within the lease duration and one retry period
+// of the moment at which it saw the last renewal: 3 + 1.1 = 4.1 s. That moment is at most
+// one such period after the renewal: 1.1 + 3 + 1.1 = 5.2 s from the last renewal to the
+// lease.
 //
-// A machine that does other things, too, delays what is due, and adds no looks. So looks
-// are counted: those after the lease has run out with which the standby did not take it.
-// Such a look is right only where the standby had the answer, by which it counts, later
-// than the journal had it. One in a round may be, in one round of five; no more.
+// A machine with other work delays what is due, and adds no looks. So looks are counted:
+// those after the lease has run out with which the standby did not take it. Such a look
+// is right only if the standby, which counts from its own answers, had the answer later
+// than the journal. One in a round is tolerated, in one round of five at most.
 //
 // Times are judged by the median: 4.1 s from the first look after the kill, which is no
 // earlier than the one that saw the last renewal. One round in ten may take longer than
@@ -31,23 +32,24 @@ const (
 	takeoverMost  = takeoverTime + 5*time.Second
 )
 
-// look is one of a standby at the lease. Upstream takes the lease, if it does, after a look.
+// look is a read of the lease by a standby. If upstream takes the lease, it does so after
+// a look.
 type look struct {
 	asked, at time.Time // as of a deed
-	tried     bool      // to take the lease then
+	tried     bool      // whether it then tried to take the lease
 }
 
-// takeover is what the journals say of one round.
+// takeover is one round according to the journals.
 type takeover struct {
 	name    string
-	renewed time.Time // the killed one had renewed the lease last
+	renewed time.Time // when the killed one last renewed the lease
 	killed  time.Time
 	looks   []look    // of the standby, from the kill until it had the lease
-	took    time.Time // the standby had the lease
+	took    time.Time // when the standby had the lease
 }
 
-// looksUntil are its looks at the lease after the leader was killed, and whether it
-// tried to take it.
+// looksUntil returns the standby's looks at the lease after the leader was killed, and
+// whether it tried to take it after each.
 func (r *replica) looksUntil(killed, took time.Time) []look {
 	var out []look
 	for _, d := range r.journal.between(killed, time.Time{}, deed.isOfLease) {
@@ -64,8 +66,9 @@ func (r *replica) looksUntil(killed, took time.Time) []look {
 	return out
 }
 
-// idle are the looks with which the standby let the lease lie though it had run out. It
-// cannot count from later than its first look after the kill: the dead renew nothing.
+// idle counts the looks with which the standby did not take the lease although it had run
+// out. The standby counts from its first look after the kill at the latest, because the
+// dead leader renews nothing.
 func (o *takeover) idle() int {
 	n := 0
 	for _, l := range o.looks {
@@ -76,7 +79,7 @@ func (o *takeover) idle() int {
 	return n
 }
 
-// judgeTakeovers says what is wrong with when the standby had the lease.
+// judgeTakeovers returns what is wrong with the times at which the standby had the lease.
 func judgeTakeovers(rounds []takeover) []string {
 	var wrong, idled, late []string
 	var seen []time.Duration
@@ -110,7 +113,7 @@ func judgeTakeovers(rounds []takeover) []string {
 }
 
 // imagined is a round in which a leader that renewed the lease at 0 s is killed at 0.3 s,
-// and a standby looks every so often and takes a lease that is so long by its count.
+// and a standby looks at an interval and takes a lease that has this age by its count.
 func imagined(every, lease time.Duration) takeover {
 	began := time.Unix(0, 0)
 	o := takeover{name: fmt.Sprintf("every %v for %v", every, lease), renewed: began, killed: began.Add(300 * time.Millisecond)}

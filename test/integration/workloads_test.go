@@ -31,7 +31,7 @@ partitions:
     - name: pods
 `
 
-// template makes the template of a controller's pods: a pod of a group.
+// template makes the pod template of a controller: a pod of a group.
 func (e *env) template(of string, options ...podOption) corev1.PodTemplateSpec {
 	p := e.pod("", of, append(options, inQueue("root."+of))...)
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, Annotations: p.Annotations}, Spec: p.Spec}
@@ -47,8 +47,8 @@ func inBackground() metav1.DeleteOptions {
 	return metav1.DeleteOptions{PropagationPolicy: &background}
 }
 
-// TestDeployment checks that a Deployment grows to the max of its queue, that
-// pods deleted are replaced, and that nothing is left on the books at its end.
+// TestDeployment checks that a Deployment grows to the max of its queue, that deleted
+// pods are replaced, and that no usage is left at its end.
 func TestDeployment(t *testing.T) {
 	e := setup(t, workloadQueues)
 	replicas := int32(5)
@@ -70,8 +70,8 @@ func TestDeployment(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestJob checks that the quota of pods that complete is free for the next ones
-// of the job, though the finished pods are still there.
+// TestJob checks that the quota of completed pods is free for the next ones of the job,
+// although the finished pods still exist.
 func TestJob(t *testing.T) {
 	e := setup(t, workloadQueues)
 	n := int32(6)
@@ -96,7 +96,7 @@ func TestJob(t *testing.T) {
 	e.ok(jobs.Delete(t.Context(), "job", inBackground()))
 }
 
-// used is the sum of all that a queue uses or has waiting, to be compared with 0.
+// used is the sum of all usage and pending requests of a queue, for comparison with 0.
 func used(q *rest.Queue) int64 {
 	var sum int64
 	for _, m := range []map[string]int64{q.AllocatedResource, q.PendingResource} {
@@ -148,7 +148,7 @@ func container(name string, always bool, list ...string) corev1.Container {
 	return c
 }
 
-// TestRequests checks what pods of all shapes are charged, against numbers that
+// TestRequests checks the charged requests of pods of all shapes, against numbers that
 // were added up by hand.
 func TestRequests(t *testing.T) {
 	e := setup(t, workloadQueues)
@@ -180,7 +180,7 @@ func TestRequests(t *testing.T) {
 			p.Spec.RuntimeClassName = &overhead.Name
 			p.Spec.InitContainers = []corev1.Container{container("sidecar", true, "cpu", "500m"), container("init", false, "cpu", "2")}
 		}, map[string]int64{"vcore": 2750, "memory": 64 * mi, "pods": 1}},
-		{"pod-level", func(p *corev1.Pod) { // what the pod says counts, not what its containers add up to
+		{"pod-level", func(p *corev1.Pod) { // the pod's own requests count, not the sum of its containers
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "4", "memory", "1Gi")}
 		}, map[string]int64{"vcore": 4000, "memory": 1024 * mi, "pods": 1}},
 	} {

@@ -1,6 +1,7 @@
 // Package conformance_test runs some of upstream's tests with our plugins in every test
-// run: that the suites can still be rewritten, built and run, and the verdicts that most
-// depend on the order and the filter, are known then, and not only at night.
+// run. So every change shows, and not only the nightly run, that the suites can still be
+// rewritten, built and run, and that the verdicts that depend most on the order and the
+// filter are the same.
 package conformance_test
 
 import (
@@ -11,11 +12,11 @@ import (
 	"testing"
 )
 
-// row finds in the table of the command how many tests of a suite passed.
+// row finds in the command's table how many tests of a suite passed.
 var row = regexp.MustCompile(`(?m)^\| (\S+) \| (\d+) \|`)
 
-// TestUpstreamsTests takes little more than building the suites does. Of each it wants at least
-// as many verdicts as there are, those of subtests among them.
+// TestUpstreamsTests takes little more time than the build of the suites. Of each suite
+// it expects at least as many verdicts as there are tests, subtests included.
 func TestUpstreamsTests(t *testing.T) {
 	for _, c := range []struct {
 		name, suites, only string

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// dryRun brings what the chart makes of values before the API server, for a namespace
-// where nothing is installed, and returns what it says of each object; it stores
-// nothing. A warning is an error.
+// dryRun sends the rendered chart to the API server, for a namespace without an
+// installation, and returns its answer for each object; nothing is stored. A warning is
+// an error.
 func dryRun(ctx context.Context, values string) (string, error) {
 	text := fmt.Sprintf(`kubectl create namespace chart-values --dry-run=client -o yaml | kubectl apply -f - > said.txt
 helm template paddock manifests/chart --namespace chart-values --kube-version 1.35 --values %q > objects.yaml
@@ -30,9 +30,9 @@ func stable(t *testing.T) bool {
 	return strings.Contains(out, `"mutatingadmissionpolicies"`)
 }
 
-// TestChartValues shows that the API server takes what the chart makes of each file of
-// manifests/chart/ci, knows every field, and warns of nothing. That these files set
-// every value is looked at where the chart is rendered.
+// TestChartValues shows that the API server accepts the chart rendered with each file of
+// manifests/chart/ci, knows every field, and gives no warnings. That these files set
+// every value is checked by the tests that render the chart.
 func TestChartValues(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(suite.root, "manifests/chart/ci/*-values.yaml"))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestChartValues(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			out, err := dryRun(t.Context(), file)
 			if filepath.Base(file) == "admission-values.yaml" && !stable(t) {
-				// The policies themselves are those of v1beta1, which are tried.
+				// The policies themselves are tested as v1beta1.
 				const says = `no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`
 				if err == nil || !strings.Contains(err.Error(), says) {
 					t.Errorf("an API server without the kind says %v", err)
@@ -62,8 +62,8 @@ func TestChartValues(t *testing.T) {
 	}
 }
 
-// TestWrongChartValuesAreFound plants values that the chart lets pass, as they are the
-// user's own; the API server has to be what refuses them.
+// TestWrongChartValuesAreFound plants values that the chart passes on unchecked, because
+// they are the user's own; the API server has to refuse them.
 func TestWrongChartValuesAreFound(t *testing.T) {
 	for values, says := range map[string]string{
 		"affinity: {podAfinity: {}}":                                   "affinity.podAfinity: field not declared in schema",
@@ -83,8 +83,9 @@ func TestWrongChartValuesAreFound(t *testing.T) {
 	}
 }
 
-// TestPoliciesServed has helm ask the API server: policies of a version that it does not
-// know are refused before anything is made, with what to do.
+// TestPoliciesServed runs helm with the API server: policies of a version that the API
+// server does not know are refused before anything is created, with a message that says
+// what to do.
 func TestPoliciesServed(t *testing.T) {
 	says := func(version string) string {
 		out, err := shell(t.Context(), "helm install policies manifests/chart --namespace chart-values --dry-run=server --set admission.setUser="+version+" 2>&1 || true", 0, setting{})

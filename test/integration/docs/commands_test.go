@@ -50,9 +50,9 @@ func TestCommands(t *testing.T) {
 }
 
 // inTurn are the commands in the order in which they are run: as the pages have them,
-// then those that take the ground from under the others, then the long ones. The long
-// ones last longer than the stage: its events expire after an hour, and so does the grace
-// period of its victims.
+// then those that remove what the others need, then the long ones. The long ones last
+// longer than the stage: its events expire after an hour, and so does the grace period of
+// its victims.
 func inTurn(commands []command) []command {
 	out := slices.Clone(commands)
 	turn := func(c command) int {
@@ -69,9 +69,10 @@ func inTurn(commands []command) []command {
 	return out
 }
 
-// settled tries a command until it prints what the page shows. What the stage began may
-// not be over: it has until by to come to rest, and later a pod may be tried once more at
-// the moment of the question. A command that is more than a question is tried once.
+// settled tries a command until it prints what the page shows. Effects of the stage's
+// setup may not be over: the cluster has until by to come to rest, and later a pod may
+// still be tried at the moment of the query. A command that changes something is tried
+// once.
 func settled(ctx context.Context, c command, by time.Time) (string, error) {
 	r, _ := ruleOf(c.text)
 	for tries := 1; ; tries++ {
@@ -89,7 +90,7 @@ func settled(ctx context.Context, c command, by time.Time) (string, error) {
 	}
 }
 
-// try does what the rule of a command says, and returns what it printed.
+// try carries out the rule of a command, and returns the output.
 func try(ctx context.Context, text string) (string, error) {
 	r, found := ruleOf(text)
 	if found && r.why == "" {
@@ -114,8 +115,8 @@ func try(ctx context.Context, text string) (string, error) {
 	return r.run(ctx, text)
 }
 
-// isElsewhere looks whether there are the test that does what a command does, and the
-// target that it names.
+// isElsewhere checks that the test that covers a command exists, and the target that the
+// command names.
 func (r *rule) isElsewhere(ctx context.Context, text string) error {
 	if target, is := strings.CutPrefix(text, "make "); is {
 		if _, err := recipe(ctx, target); err != nil {
@@ -126,7 +127,7 @@ func (r *rule) isElsewhere(ctx context.Context, text string) error {
 	return testExists(dir, test)
 }
 
-// run runs a command with what its rule has around it.
+// run runs a command with the commands of its rule around it.
 func (r *rule) run(ctx context.Context, text string) (string, error) {
 	in := setting{root: r.root, long: r.long}
 	if r.clone {
@@ -176,7 +177,7 @@ func (r *rule) run(ctx context.Context, text string) (string, error) {
 	return output, err
 }
 
-// goingOn runs a command until it has said a text and another one is done.
+// goingOn runs a command until it has printed a text and another command has ended.
 const goingOn = `%[1]s > said &
 trap 'kill $!; wait $! || true; rm said' EXIT
 until grep -qF '%[2]s' said; do kill -0 $!; sleep 0.2; done
@@ -195,33 +196,34 @@ func makeClone(ctx context.Context, dir string) error {
 	return nil
 }
 
-// addresses are those of the pages, and what they are here.
+// addresses maps the addresses of the pages to those of the test.
 func addresses() *strings.Replacer {
 	return strings.NewReplacer("http://127.0.0.1:9080", suite.rest, "https://127.0.0.1:9080", suite.secure, "https://SCHEDULER:9080", suite.secure)
 }
 
-// setting is where a command runs, and for how long it may.
+// setting is where a command runs, and for how long it may run.
 type setting struct {
 	root, long bool
-	dir        string        // "" is that of the pages
+	dir        string        // "" is the directory of the pages
 	leftOver   time.Duration // 0 is a minute
 }
 
-// rest is how long what a command has started may go on writing when it is over itself.
+// rest is how long processes that a command has started may go on writing after it has
+// ended.
 func (s setting) rest() time.Duration { return cmp.Or(s.leftOver, time.Minute) }
 
-// limit is how long a command may take, with what is waited for before it.
+// limit is how long a command may take, including what its rule waits for before it.
 func (s setting) limit() time.Duration {
 	switch {
 	case s.long:
 		return time.Hour
 	case s.root || s.dir != "":
-		return 15 * time.Minute // it compiles, Kubernetes too where nothing has yet
+		return 15 * time.Minute // it compiles, perhaps Kubernetes too
 	}
-	return 10 * time.Minute // seconds, on a machine that has nothing else to do
+	return 10 * time.Minute // seconds, on an idle machine
 }
 
-// shell runs a command and wants its exit code to be exit.
+// shell runs a command and expects the exit code exit.
 func shell(ctx context.Context, text string, exit int, in setting) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, in.limit())
 	defer cancel()
@@ -251,7 +253,7 @@ var (
 	packaged = regexp.MustCompile(`\./[a-z./]+`)
 )
 
-// goCommand looks whether the packages of a go command are there, and the tests.
+// goCommand checks that the packages of a go command exist, and the tests.
 func goCommand(text string) error {
 	var dirs []string
 	for _, dir := range packaged.FindAllString(text, -1) {
@@ -266,7 +268,7 @@ func goCommand(text string) error {
 		return fmt.Errorf("%s: it names no package", text)
 	}
 	if strings.HasPrefix(text, "go run ") {
-		return nil // what is behind are arguments of a program of ours
+		return nil // the rest are arguments of our program
 	}
 	for _, found := range selected.FindAllStringSubmatch(text, -1) {
 		pattern := strings.Trim(found[2], "'")
@@ -289,12 +291,12 @@ func testsExist(dirs []string, name string) error {
 	return declared(dirs, name, `(?m)^func (Test|Benchmark)?\w*`+name)
 }
 
-// testExists looks for the test of exactly this name.
+// testExists checks that a test of exactly this name exists.
 func testExists(dir, name string) error {
 	return declared([]string{dir}, name, `(?m)^func `+regexp.QuoteMeta(name)+`\(t \*testing\.T\)`)
 }
 
-// declared looks for a pattern in the tests of the directories.
+// declared searches the tests of the directories for a pattern.
 func declared(dirs []string, name, pattern string) error {
 	wanted := regexp.MustCompile(pattern)
 	for _, dir := range dirs {
@@ -315,7 +317,8 @@ func declared(dirs []string, name, pattern string) error {
 	return fmt.Errorf("no test %s in %s", name, strings.Join(dirs, ", "))
 }
 
-// TestInTurn: what takes long comes last in the nightly run; else it is looked up in its place.
+// TestInTurn: long commands come last in the nightly run; otherwise they are matched in
+// their place.
 func TestInTurn(t *testing.T) {
 	want := []string{"make soak", "kubectl get pods", "kubectl delete -k manifests/base"}
 	if nightly {
@@ -330,7 +333,7 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-// TestLeftOver has a command leave a process behind that keeps its output open.
+// TestLeftOver runs a command that leaves a process behind that keeps its output open.
 func TestLeftOver(t *testing.T) {
 	const command = "sleep 3600 & echo $! > left"
 	defer func() {
@@ -343,7 +346,7 @@ func TestLeftOver(t *testing.T) {
 	}
 }
 
-// TestRules looks whether every rule is of use.
+// TestRules checks that every rule is used.
 func TestRules(t *testing.T) {
 	commands := allCommands(t)
 	for line := range strings.SplitSeq(removeKubectl, "\n") {
@@ -381,7 +384,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestWrongCommandsAreFound plants commands that are no good.
+// TestWrongCommandsAreFound plants wrong commands.
 func TestWrongCommandsAreFound(t *testing.T) {
 	for _, text := range []string{
 		"kubectl get podz",

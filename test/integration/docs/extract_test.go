@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// programs are what a command begins with.
+// programs are the names that begin a command.
 var programs = []string{
 	"kubectl", "kubectl-paddock", "helm", "make", "go", "curl", "skopeo", "git", "docker", "podman", "crane", "promtool",
 	"bin/scheduler", "bin/localcluster", "bin/kubectl-paddock",
 	"mv", "cp", "rm", "mkdir", "cat", "base64", "gunzip", "ctr", "crictl", "kind", "flux", "kubeadm", "kubelet", "systemctl",
 }
 
-// unlike are those of them that are never run as they are: they are not there, need
-// what is not there, or change files.
+// unlike are the programs that are never run as written: they are not installed, need
+// something that is missing, or change files.
 var unlike = []string{
 	"make", "go", "skopeo", "docker", "podman", "crane", "mv", "cp", "rm", "base64", "gunzip",
 	"ctr", "crictl", "kind", "flux", "kubeadm", "kubelet", "systemctl",
@@ -47,8 +47,8 @@ type command struct {
 
 func (c command) String() string { return fmt.Sprintf("%s:%d: %s", c.page, c.line, c.text) }
 
-// begins tells whether a text begins with the name of a program. "kind" alone is a
-// field or a label.
+// begins tells whether a text begins with the name of a program. "kind" alone is a field
+// or a label.
 func begins(text string) bool {
 	first, rest, _ := strings.Cut(text, " ")
 	return slices.Contains(programs, first) && (first != "kind" || rest != "")
@@ -96,8 +96,8 @@ func extract(page, text string) ([]command, error) {
 	return out, nil
 }
 
-// commandsOf are the commands of a block; a backslash at the end of a line goes on,
-// and so does a document behind <<EOF.
+// commandsOf returns the commands of a block; a backslash at the end of a line continues
+// the command, and so does a here-document after <<EOF.
 func commandsOf(page string, first int, body []string) []command {
 	var out []command
 	for i := 0; i < len(body); i++ {
@@ -123,7 +123,7 @@ func commandsOf(page string, first int, body []string) []command {
 	return out
 }
 
-// pages are README.md and docs/*.md, in the order they are read.
+// pages are README.md and docs/*.md, in reading order.
 func pages(t *testing.T) []string {
 	t.Helper()
 	out, err := filepath.Glob(filepath.Join(suite.root, "docs", "*.md"))
@@ -136,7 +136,7 @@ func pages(t *testing.T) []string {
 	return append([]string{"README.md"}, out...)
 }
 
-// allCommands are those of all pages.
+// allCommands returns the commands of all pages.
 func allCommands(t *testing.T) []command {
 	t.Helper()
 	var out []command

@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// kind says how a command is tried, in the words of the table in docs/nightly.md.
+// kind says how a command is tested, in the words of the table in docs/nightly.md.
 type kind string
 
 const (
-	kindWritten kind = "as written"      // run with every change, with what it needs around it
+	kindWritten kind = "as written"      // run at every change, with its prerequisites around it
 	kindLater   kind = "nightly"         // run as it is written, by the nightly run
 	kindLess    kind = "less of it"      // run, with fewer rounds than it says
-	kindPart    kind = "a part"          // of make test, or of the nightly run
-	kindAnother kind = "by another test" // which does the same
+	kindPart    kind = "a part"          // part of make test, or of the nightly run
+	kindAnother kind = "by another test" // a test does the same
 	kindRefused kind = "refused here"    // run, and the API server of the test refuses it
-	kindNowhere kind = "nowhere"         // needs what is not here: there may be none
-	kindName    kind = "a name"          // in a sentence, without what it needs
+	kindNowhere kind = "nowhere"         // needs something that is missing here: there may be none
+	kindName    kind = "a name"          // in a sentence, without its arguments
 )
 
-// kindOf says how a command is tried; it is the same in the nightly run.
+// kindOf returns how a command is tested; it is the same in the nightly run.
 func kindOf(text string) kind {
 	r, found := ruleAmong(rules, text)
 	if !found {
@@ -47,8 +47,8 @@ func kindOf(text string) kind {
 	return kindWritten
 }
 
-// lookUp looks whether there is what a command names: the target of make, or the
-// packages and tests of the go command.
+// lookUp checks that what a command names exists: the target of make, or the packages and
+// tests of the go command.
 func lookUp(ctx context.Context, text string) error {
 	if target, is := strings.CutPrefix(text, "make "); is {
 		_, err := recipe(ctx, target)
@@ -57,15 +57,15 @@ func lookUp(ctx context.Context, text string) error {
 	return goCommand(text)
 }
 
-// recipe is what make would run for a target, line by line.
+// recipe returns the commands that make would run for a target, line by line.
 func recipe(ctx context.Context, target string) ([]string, error) {
-	// The versions do not matter, and git would be asked for each of them many times.
+	// The versions do not matter, and make would call git many times for each of them.
 	out, err := shell(ctx, "make --no-print-directory --dry-run VERSION=v COMMIT=c DATE=d "+target, 0, setting{root: true})
 	return strings.Split(strings.TrimSpace(out), "\n"), err
 }
 
-// isPart looks whether make test does what a command does, or the nightly run: its script
-// calls the targets by name, and has a function for each part.
+// isPart checks whether make test or the nightly run does what a command does: the
+// nightly script calls the targets by name, and has a function for each part.
 func isPart(ctx context.Context, text string) error {
 	target, is := strings.CutPrefix(text, "make ")
 	if !is {
@@ -113,8 +113,8 @@ func permitted(page string) (map[kind]int, error) {
 	return out, nil
 }
 
-// tally counts the commands of each kind, each text once, and returns what is wrong with
-// one that is not run as it is written.
+// tally counts the commands of each kind, each text once, and returns the faults of
+// commands that are not run as written.
 func tally(commands []command) (counts map[kind]int, wrong []string) {
 	counts, tried := map[kind]int{}, map[string]bool{}
 	for _, c := range commands {
@@ -176,7 +176,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestParts plants commands that are no part of anything.
+// TestParts plants commands that are no part of a run.
 func TestParts(t *testing.T) {
 	for _, text := range []string{"make test", "make unit-release", "make lockorder", "make nightly", "make nightly PARTS=fuzz"} {
 		if err := isPart(t.Context(), text); err != nil {

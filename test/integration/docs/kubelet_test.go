@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
 )
 
-// kubelet is as much of one as kubectl port-forward needs: what comes for port 9080 of
-// any pod goes to our scheduler, and nothing goes to any other port.
+// kubelet is the part of a kubelet that kubectl port-forward needs: connections to port
+// 9080 of any pod go to our scheduler, and all other ports are closed.
 type kubelet struct {
 	scheduler string // host and port
 }
@@ -27,8 +27,8 @@ func startKubelet() (server *httptest.Server, port string) {
 	return server, port
 }
 
-// ServeHTTP takes streams in pairs until the other side is gone: one has the bytes, the
-// other would say what is wrong.
+// ServeHTTP takes streams in pairs until the client is gone: one has the data, the other
+// would have the errors.
 func (k kubelet) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if !strings.HasPrefix(request.URL.Path, "/portForward/") {
 		http.NotFound(w, request)
@@ -57,11 +57,12 @@ func (k kubelet) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	<-conn.CloseChan()
 }
 
-// forward copies both ways until the scheduler has said all, or the other side is gone.
+// forward copies in both directions until the scheduler has closed the connection, or the
+// client is gone.
 func (k kubelet) forward(ctx context.Context, stream httpstream.Stream) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", k.scheduler)
 	if err != nil {
-		return // the client finds its connection closed, and says so
+		return // the client finds its connection closed, and reports that
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()

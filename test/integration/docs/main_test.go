@@ -18,12 +18,12 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the outputs in the pages anew")
 
-// suite is what all tests share.
+// suite is the state that all tests share.
 var suite struct {
 	root    string // of the repository
 	cluster *localcluster.Cluster
 	rest    string // URL of the scheduler
-	secure  string // URL of one that wants a certificate and a token
+	secure  string // URL of a scheduler that requires a certificate and a token
 	work    string // where commands are run
 	env     []string
 }
@@ -63,7 +63,7 @@ func runSuite(m *testing.M) int {
 }
 
 func start(dir string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build is long
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a first build takes long
 	defer cancel()
 	var err error
 	if suite.root, err = build.FindRoot("."); err != nil {
@@ -95,7 +95,7 @@ func start(dir string) error {
 	return nil
 }
 
-// compile brings our programs up to date, and kubectl and helm.
+// compile builds our programs, kubectl and helm as far as needed.
 func compile(ctx context.Context) error {
 	flags := os.Getenv("LDFLAGS")
 	if flags == "" {
@@ -119,8 +119,8 @@ func compile(ctx context.Context) error {
 	return nil
 }
 
-// plugin is what "kubectl paddock" finds. The nodes have no network, so that no
-// Service leads to a scheduler: questions to it get its address, but where they have one.
+// plugin is what "kubectl paddock" runs. The nodes have no network, so no Service leads
+// to a scheduler: requests get the scheduler's address, unless they name one.
 const plugin = `#!/bin/sh
 case "$1 $2 $*" in
   *" --server "*) ;;
@@ -129,8 +129,8 @@ esac
 exec %[1]s "$@"
 `
 
-// prepareWork makes the directory in which commands are run: what the root has, but
-// bin, and the files that the pages speak of.
+// prepareWork makes the directory in which commands are run: the files of the root except
+// bin, and the files that the pages mention.
 func prepareWork(work, bin string) error {
 	suite.work = work
 	path := filepath.Join(work, ".path")
@@ -166,7 +166,7 @@ func prepareWork(work, bin string) error {
 	return nil
 }
 
-// goCaches are the settings with which the go command finds its caches, wherever HOME is.
+// goCaches are the settings with which the go command finds its caches for any HOME.
 func goCaches() ([]string, error) {
 	names := []string{"GOPATH", "GOCACHE", "GOMODCACHE"}
 	text, err := exec.Command("go", append([]string{"env"}, names...)...).Output()

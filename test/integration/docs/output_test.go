@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// changing are the parts of an output that differ from run to run, and what a page
-// shows in their place.
+// changing are the parts of an output that differ from run to run, and their replacements
+// on a page.
 var changing = []struct {
 	part  *regexp.Regexp
 	shown string
@@ -27,7 +27,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\bx\d+ over \S+`), "x2 over 40s"},
 }
 
-// steady is an output without what differs from run to run.
+// steady returns an output without the parts that differ from run to run.
 func steady(text string) string {
 	for _, c := range changing {
 		text = c.part.ReplaceAllString(text, c.shown)
@@ -55,7 +55,7 @@ func sameOutput(page, real string) error {
 	return nil
 }
 
-// edit replaces the lines behind from up to to, from 1.
+// edit replaces the lines after from up to to, counted from 1.
 type edit struct {
 	from, to int
 	text     string

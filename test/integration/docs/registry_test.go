@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// registry is as much of a registry of images as it takes to send one there. It takes
-// what has the checksum it is sent under.
+// registry is the part of an image registry that a push needs. It accepts content that
+// has the checksum of its name.
 type registry struct {
 	mu       sync.Mutex
 	uploads  map[string][]byte // by path
-	contents map[string]bool   // paths of blobs and manifests that are there
+	contents map[string]bool   // paths of existing blobs and manifests
 }
 
 func newRegistry() *registry {
@@ -61,7 +61,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// take keeps a blob of a repository, if it is what it is called.
+// take stores a blob of a repository, if it has the checksum of its name.
 func (r *registry) take(w http.ResponseWriter, repository string, blob []byte, digest string) {
 	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(blob)); got != digest {
 		http.Error(w, "digest "+digest+" of what is "+got, http.StatusBadRequest)
@@ -71,7 +71,7 @@ func (r *registry) take(w http.ResponseWriter, repository string, blob []byte, d
 	w.WriteHeader(http.StatusCreated)
 }
 
-// TestRegistry sends something right and something wrong.
+// TestRegistry pushes a right and a wrong blob.
 func TestRegistry(t *testing.T) {
 	server := httptest.NewServer(newRegistry())
 	defer server.Close()

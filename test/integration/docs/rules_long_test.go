@@ -6,8 +6,8 @@ const (
 	writes    = "it writes files of the repository: in a clone it has to find them up to date"
 )
 
-// inFull are the rules of the nightly run for commands that take minutes. With every
-// change such a command is only looked up: that its targets, packages and tests exist.
+// inFull are the rules of the nightly run for commands that take minutes. At every change
+// such a command is only looked up: its targets, packages and tests must exist.
 var inFull = []rule{
 	{
 		match: `go test -run '\^\$' -bench .*`, why: onceOnly, less: true,

@@ -5,64 +5,64 @@ import (
 	"slices"
 )
 
-// rule says what is done with commands that are not simply run.
+// rule says how commands are handled that are not simply run.
 type rule struct {
 	// match is the whole command, or its beginning where it ends in ".*".
 	match string
-	// why says why it is not simply run, in one sentence.
+	// why says in one sentence why the command is not simply run.
 	why string
 	// kind is set where the command is not run as it is written.
 	kind kind
-	// instead is run in its place; $0 is the command.
+	// instead is run in place of the command; $0 is the command.
 	instead string
-	// meanwhile is run while the command goes on, which then is ended: once its output has
-	// what says says.
+	// meanwhile is run while the command runs, once its output contains says; then the
+	// command is ended.
 	meanwhile string
-	// less is true where less is run than the command says: fewer rounds.
+	// less is true if fewer rounds are run than the command says.
 	less bool
-	// exit is the exit code to be expected.
+	// exit is the expected exit code.
 	exit int
-	// refused is what it says before it ends with exit code 1.
+	// refused is its message before it ends with exit code 1.
 	refused string
-	// elsewhere names what tries it, "directory Test"; a test of exactly this name has to
-	// exist. That it tries the command is for its reader to see.
+	// elsewhere names the test that covers the command, "directory Test". A test of
+	// exactly this name must exist; that it covers the command is not checked.
 	elsewhere string
-	// before and after are run around it.
+	// before and after are run around the command.
 	before, after string
-	// last is true for what takes the ground from under the others: it comes after them, and
-	// before what is long.
+	// last is true for a command that removes what others need: it comes after them, and
+	// before the long ones.
 	last bool
-	// root runs it in the root of the repository, clone in that of a new copy, in which it
-	// may change nothing; long gives it an hour, and has it come last.
+	// root runs the command in the root of the repository, clone in the root of a new
+	// copy, which it must not change; long gives it an hour, and makes it come last.
 	root, clone, long bool
-	// registry starts a registry, and has it take the place of the one of the pages.
+	// registry starts a registry, which replaces that of the pages.
 	registry bool
 	// kubelet starts a kubelet for the node of cluster/front; its port is KUBELET in
 	// before. Port 9080 of this machine is any free one.
 	kubelet bool
-	// node is true for what is done on a node: directory /etc/kubernetes is one of the
-	// test, with upstream's static pod and ours beside it.
+	// node is true for commands on a node: directory /etc/kubernetes is one of the test,
+	// with upstream's static pod and ours beside it.
 	node bool
 	// environment is put before the command; it ends in a space.
 	environment string
-	// says is what the output has to have.
+	// says is a required part of the output.
 	says string
 }
 
-// removeKubectl takes away what kubectl installed: helm takes over nothing that it has not made.
-// The same commands are on the page about YuniKorn.
+// removeKubectl removes what kubectl installed, because helm takes over only objects of
+// its own. The same commands are on the page about YuniKorn.
 const removeKubectl = `kubectl delete deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy,resourcequota,role,rolebinding -n yunikorn -l app.kubernetes.io/name=paddock
 kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock`
 
-// removed is true where nothing of the installation is left but its namespace.
+// removed is true if only the namespace of the installation is left.
 const removed = `all=$(kubectl get deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy,resourcequota,role,rolebinding,clusterrole,clusterrolebinding -A -o name)
 left=$(grep paddock-scheduler <<< "$all" || true)
 if [[ -n $left ]]; then echo "left: $left" >&2; exit 1; fi
 `
 
-// migrated makes the cluster what it is after a migration from YuniKorn: a chart has made
-// its Service, and the overlay leaves that alone.
+// migrated makes the cluster as it is after a migration from YuniKorn: a chart has made
+// its Service, and the overlay keeps that.
 const migrated = `kubectl -n yunikorn delete service yunikorn-service --ignore-not-found
 mkdir -p yunikorn-chart/templates
 cp yunikorn-service.yaml yunikorn-chart/templates
@@ -71,14 +71,14 @@ helm install yunikorn ./yunikorn-chart --namespace yunikorn
 kubectl apply -k manifests/overlays/migrate-from-yunikorn
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app}') == yunikorn ]]`
 
-// gang makes a pod of a gang, and a placeholder as YuniKorn makes them. They are of a
-// scheduler that is not there, so that what other pages show of queues stays as it is.
+// gang makes a pod of a gang, and a placeholder as YuniKorn makes them. Their scheduler
+// does not exist, so that the queues on other pages stay the same.
 const gang = "kubectl apply -f gang.yaml"
 
-// noGang takes both away.
+// noGang deletes both.
 const noGang = "kubectl delete -f gang.yaml --ignore-not-found"
 
-// finished looks whether Service and pods are Paddock's own after the last step.
+// finished checks that Service and pods are Paddock's own after the last step.
 const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o name --ignore-not-found) ]]
 ` + restore + `
 [[ $(kubectl -n yunikorn get service yunikorn-service -o jsonpath='{.spec.selector.app\.kubernetes\.io/name}{.spec.selector.app}') == paddock ]]
@@ -89,18 +89,19 @@ const finished = `[[ -z $(kubectl -n yunikorn get service yunikorn-service -o na
 // REST: a refusal is remembered for ten seconds.
 const readerMayRead = `until kubectl auth can-i get /paddock/ws/v1/partitions --as=system:serviceaccount:monitoring:reader; do sleep 0.2; done`
 
-// readerElsewhere is why the reader is let in before a command.
+// readerElsewhere is why the reader gets its rights before a command.
 const readerElsewhere = "what lets the reader read is on another page"
 
-// letReaderRead does that, forbidReader takes it back.
+// letReaderRead grants that right, forbidReader revokes it.
 const (
 	letReaderRead = forbidReader + " --ignore-not-found\nkubectl create clusterrole paddock-reader --verb=get --non-resource-url='/paddock/*'\n" +
 		"kubectl create clusterrolebinding paddock-reader --clusterrole=paddock-reader --serviceaccount=monitoring:reader\n" + readerMayRead
 	forbidReader = "kubectl delete clusterrole,clusterrolebinding paddock-reader"
 )
 
-// browses reads pages through kubectl proxy, with their style sheet, as a browser does;
-// not REST, which other sites could read through it. Without the proxy nothing is read.
+// browses reads pages through kubectl proxy, with their style sheet, as a browser does.
+// It does not read REST, which other sites could read through the proxy. Without the
+// proxy nothing is read.
 const browses = `at=$(sed -nE 's|^Starting to serve on (127[0-9.:]+)$|http://\1|p' said)
 for page in / /waiting /nodes /decisions /configuration /health; do curl -sf "$at$page" > page; grep -q '<title>' page; done
 style=$(sed -nE 's|.*<link[^>]* href="([^"]*\.css[^"]*)".*|\1|p' page)
@@ -109,10 +110,10 @@ style=$(sed -nE 's|.*<link[^>]* href="([^"]*\.css[^"]*)".*|\1|p' page)
 [[ $(curl -s -o page -w '%{http_code}' --cacert ca.crt https://127.0.0.1:9080/) == 401 ]]
 rm page`
 
-// restore installs what the pages are about.
+// restore installs what the pages describe.
 const restore = "kubectl apply -k manifests/base"
 
-// secondRevision makes the Deployment one that was changed.
+// secondRevision changes the Deployment, so that it has a second revision.
 const secondRevision = `revision() {
   kubectl -n yunikorn rollout history deployment paddock-scheduler | awk '$1+0 > n {n = $1+0} END {print n+0}'
 }
@@ -128,7 +129,7 @@ echo upstream > /etc/kubernetes/manifests/kube-scheduler.yaml
 cp manifests/overlays/replace-default/static-pod.yaml .
 `
 
-// taken is a node from which upstream's scheduler was taken.
+// taken is a node without upstream's scheduler.
 const taken = onNode + "mv /etc/kubernetes/manifests/kube-scheduler.yaml /etc/kubernetes/kube-scheduler.upstream.yaml\n"
 
 // replaced is a node with Paddock in its place.
@@ -140,13 +141,14 @@ const simulated = "the nodes are simulated: no process runs in a pod there"
 const hasPods = restore + `
 until [[ -n $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name) ]]; do sleep 0.2; done`
 
-// hasAllPods waits until it has as many as it wants, and none of one before it is left.
+// hasAllPods waits until the Deployment has all its pods, and none of an earlier one is
+// left.
 const hasAllPods = restore + `
 until replicas=$(kubectl -n yunikorn get deployment paddock-scheduler -o jsonpath='{.status.replicas}') && ((${replicas:-0} >= 2)) &&
   (($(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name | wc -l) == replicas)); do sleep 0.2; done`
 
-// rolledOut says of the pods of the Deployment that they are ready, as kubelets would,
-// until it has no others.
+// rolledOut reports the pods of the Deployment as ready, as kubelets would, until it has
+// no others.
 const rolledOut = hasPods + `
 until [[ $(kubectl -n yunikorn rollout status deployment paddock-scheduler --watch=false) == *"successfully rolled out"* ]]; do
   for pod in $(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o name); do
@@ -155,7 +157,7 @@ until [[ $(kubectl -n yunikorn rollout status deployment paddock-scheduler --wat
   sleep 0.2
 done`
 
-// unready takes these pods away; others come in their place.
+// unready deletes these pods; others replace them.
 const unready = "kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --wait=false"
 
 // onFront makes a pod of the Deployment run on a node with a kubelet of the test. The
@@ -168,14 +170,14 @@ pod=$(kubectl -n yunikorn get pod -l app.kubernetes.io/name=paddock -o jsonpath=
 kubectl create --raw /api/v1/namespaces/yunikorn/pods/$pod/binding -f - <<< '{"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "'$pod'"}, "target": {"kind": "Node", "name": "front"}}'
 kubectl -n yunikorn patch pod $pod --subresource=status --type=merge -p '{"status": {"phase": "Running"}}'`
 
-// offFront takes that node away, with its pod, which no kubelet would.
+// offFront deletes that node and its pod, because no kubelet would.
 const offFront = `kubectl -n yunikorn delete pod -l app.kubernetes.io/name=paddock --field-selector=spec.nodeName=front --force
 kubectl delete node front`
 
 // anew makes the namespace of the pages again.
 const anew = restore + "\nkubectl create configmap yunikorn-configs -n yunikorn --from-file=queues.yaml=queues.yaml"
 
-// theOthers are the kinds of what the first command of removeKubectl leaves.
+// theOthers are the kinds of the objects that the first command of removeKubectl leaves.
 const theOthers = `kubectl delete role,rolebinding -n kube-system -l app.kubernetes.io/name=paddock
 kubectl delete clusterrole,clusterrolebinding -l app.kubernetes.io/name=paddock
 `
@@ -208,7 +210,7 @@ var rules = []rule{
 	},
 	{match: `make bench`, why: "one pair of one case: all take hours", less: true, environment: "CASES=RollOut PAIRS=1 ", says: "ratio", root: true},
 
-	// Installing, and removing what others need.
+	// Installing, and removing things that others need.
 	{
 		match: `helm (install|upgrade --install) .*`, why: "helm takes over nothing that kubectl has installed",
 		before: removeKubectl, after: "helm uninstall paddock -n yunikorn\n" + removed + restore,
@@ -295,17 +297,17 @@ var rules = []rule{
 	},
 	{match: `base64 -d \| gunzip`, why: "it reads what is packed", before: "gzip < queues.yaml | base64 -w0 > packed", environment: "< packed ", says: "partitions:\n", after: "rm packed"},
 
-	// What ends with another code than 0, by design.
+	// Commands that end with another code than 0, by design.
 	{match: `kubectl paddock preview -f pod.yaml`, why: "the pod would make others leave", exit: 1},
 	{match: `kubectl-paddock config diff deployed.yaml queues.yaml --usage usage.json`, why: "it finds something that needs attention", exit: 1},
 }
 
-// applies is the rule of the command that applies a policy which refuses pods.
+// applies is the rule of a command that applies a policy that refuses pods.
 func applies(dir string) rule {
 	return rule{match: `kubectl apply -k ` + dir, why: "other pages make other pods", after: "kubectl delete -k " + dir}
 }
 
-// deletes is the rule of the command that deletes what a directory of manifests has.
+// deletes is the rule of a command that deletes the objects of a directory of manifests.
 func deletes(dir string) rule {
 	return rule{
 		match: `kubectl delete -k ` + dir + ` --ignore-not-found`, why: "there has to be something to delete, and nothing of it may be left",
@@ -313,8 +315,8 @@ func deletes(dir string) rule {
 	}
 }
 
-// ruleOf finds the rule of a command. Where there is none but the one of the nightly run,
-// that is it, and with every change the command is looked up.
+// ruleOf finds the rule of a command. If only the nightly run has one, that is returned,
+// and at every change the command is only looked up.
 func ruleOf(text string) (rule, bool) {
 	if nightly {
 		return ruleAmong(slices.Concat(inFull, rules), text)
@@ -329,10 +331,10 @@ func ruleOf(text string) (rule, bool) {
 	return rule{match: r.match, why: r.why, kind: kindLater, less: r.less}, true
 }
 
-// expressions are those of the rules; none is compiled twice.
+// expressions are the compiled expressions of the rules.
 var expressions = map[string]*regexp.Regexp{}
 
-// ruleAmong finds the first of the rules that is for a command.
+// ruleAmong finds the first matching rule of a command.
 func ruleAmong(rules []rule, text string) (rule, bool) {
 	for _, r := range rules {
 		expression := expressions[r.match]
