@@ -8,10 +8,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// TranslateBudget is what the store needs to know of a PodDisruptionBudget. It
-// covers the pods that it covers for upstream's preemption: none if its selector is
-// absent, empty or invalid. Its status also counts pods without labels, where the
-// selector matches them.
+// TranslateBudget returns what the store needs to know of a PodDisruptionBudget. It
+// covers the same pods as in upstream's preemption: none if its selector is absent, empty
+// or invalid. Its status also counts pods without labels, if the selector matches them.
 func TranslateBudget(pdb *policyv1.PodDisruptionBudget) store.Budget {
 	b := store.Budget{
 		Namespace: pdb.Namespace, Name: pdb.Name,
@@ -36,7 +35,7 @@ func matches(selector *metav1.LabelSelector) func(map[string]string) bool {
 	}
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || compiled.Empty() {
-		return nil // the disruption controller tells of invalid ones
+		return nil // the disruption controller reports invalid ones
 	}
 	return func(pod map[string]string) bool { return compiled.Matches(labels.Set(pod)) }
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// clusterIDs keeps the names of the cluster that it is told.
+// clusterIDs records the names of the cluster that the handler gets.
 type clusterIDs struct{ got []string }
 
 func (c *clusterIDs) Loaded(spec *config.Spec, _ string) { c.got = append(c.got, spec.ClusterID) }
@@ -19,8 +19,8 @@ func (c *clusterIDs) Failed(err error, _ string, _ *corev1.ConfigMap) {
 }
 func (c *clusterIDs) Unreadable(error, string, string) {}
 
-// TestClusterIDIsFollowed: service.clusterId comes with the configuration, also where it
-// alone changes.
+// TestClusterIDIsFollowed: service.clusterId is passed with the configuration, also if
+// nothing else changes.
 func TestClusterIDIsFollowed(t *testing.T) {
 	h := &clusterIDs{}
 	c, err := NewConfigMaps(fake.NewClientset(), "yk", h, klog.Background())
@@ -28,7 +28,7 @@ func TestClusterIDIsFollowed(t *testing.T) {
 	absent := &corev1.ConfigMap{}
 	for _, step := range []struct {
 		defaults, configs map[string]string
-		want              string // empty where nothing is told
+		want              string // empty if the handler must not be called
 	}{
 		{queues(document("a")), nil, "<none>"},
 		{map[string]string{"queues.yaml": document("a"), "service.clusterId": "east"}, nil, "east"},

@@ -30,7 +30,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// told is a handler that writes down what it is told, a line each.
+// told is a handler that records its calls, one line each.
 type told struct {
 	mu    sync.Mutex
 	lines []string
@@ -155,14 +155,14 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 		return m
 	}
 	defaults, configs := config.DefaultsConfigMap, config.QueuesConfigMap
-	broken := document("x") + "    - name: x\n" // twice the same name
+	broken := document("x") + "    - name: x\n" // the same name twice
 	relabelled := configMap(configs, queues(broken))
 	relabelled.Labels = map[string]string{"changed": "yes"}
 
 	for _, step := range []struct {
 		name string
 		do   func()
-		want string // empty where nothing new may be told
+		want string // empty if the handler must not be called
 	}{
 		{"both are absent", func() {}, "loaded []"},
 		{"defaults only", func() { create(configMap(defaults, queues(document("a", "b")))) }, "loaded [a b]"},
@@ -195,7 +195,7 @@ func TestConfigMapsAreMergedAndFollowed(t *testing.T) {
 	} {
 		step.do()
 		if step.want == "" {
-			continue // whatever is told wrongly turns up at the next step
+			continue // a wrong call appears at the next step
 		}
 		if got := h.next(t, &seen, fromMaps); got != step.want {
 			t.Fatalf("%s:\ngot  %s\nwant %s", step.name, got, step.want)
@@ -325,7 +325,7 @@ func TestConfigMapsSaysWhatIsMissingToReadThem(t *testing.T) {
 	}
 }
 
-// TestConfigFile runs on the clock of its bubble; only the file is real.
+// TestConfigFile uses the clock of its synctest bubble; only the file is real.
 func TestConfigFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queues.yaml")
 	write := func(text string) { must(t, os.WriteFile(path, []byte(text), 0o600)) }

@@ -9,17 +9,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// ConfigFile reads the configuration from a file and looks at it again from
-// time to time: files that are mounted or replaced do not all announce it.
+// ConfigFile reads the configuration from a file and reads it again at intervals, because
+// not every mount or replacement of a file causes a notification.
 type ConfigFile struct {
 	path    string
 	every   time.Duration
 	handler ConfigHandler
 	last    []byte
-	failed  string // the last error about reading, told once
+	failed  string // the last read error, reported once
 }
 
-// NewConfigFile makes a source that reads nothing before Run.
+// NewConfigFile makes a source. It reads nothing before Run.
 func NewConfigFile(path string, every time.Duration, handler ConfigHandler) *ConfigFile {
 	return &ConfigFile{path: path, every: every, handler: handler}
 }

@@ -21,23 +21,24 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// ConfigHandler is told of every configuration that was read.
+// ConfigHandler receives every configuration that was read.
 type ConfigHandler interface {
-	// Loaded is told a valid configuration and where it came from.
+	// Loaded receives a valid configuration and its source.
 	Loaded(spec *config.Spec, source string)
-	// Failed is told why a configuration cannot be used. The one before, if any,
-	// stays in force. About is the object to complain to; nil for a file.
+	// Failed receives the reason why a configuration cannot be used. The previous one, if
+	// any, stays in force. About is the object on which to report the error; nil for a
+	// file.
 	Failed(err error, source string, about *corev1.ConfigMap)
-	// Unreadable is told why a ConfigMap cannot be read, again with every attempt,
-	// from any goroutine. While one cannot be read from the start there is no
-	// configuration; later the last one read counts.
+	// Unreadable receives the reason why a ConfigMap cannot be read. It is called after
+	// every attempt, from any goroutine. If a ConfigMap was never readable, there is no
+	// configuration; otherwise the last one read stays in force.
 	Unreadable(err error, namespace, configMap string)
 }
 
-// ConfigMaps reads the configuration from the two ConfigMaps of a namespace and
-// follows their changes. The built-in configuration is for where there is no ConfigMap and
-// was no document since the start. Anything else without a document is a mistake: quotas
-// that were there must not go because a key was renamed.
+// ConfigMaps reads the configuration from the two ConfigMaps of a namespace and follows
+// their changes. It uses the built-in configuration only if there is no ConfigMap and
+// there was no document since the start. Any other state without a document is an error:
+// quotas must not disappear because a key was renamed.
 type ConfigMaps struct {
 	namespace string
 	handler   ConfigHandler
@@ -47,17 +48,17 @@ type ConfigMaps struct {
 
 	last    *outcome // of the last read; nil before the first
 	had     bool     // a document was in force
-	ignored string   // the keys that people were warned of
+	ignored string   // the keys that were warned about
 }
 
-// outcome is what a read of the ConfigMaps gave: a document and the name of the cluster,
-// or an error; and whether there has to be a document.
+// outcome is the result of reading the ConfigMaps: a document and the name of the
+// cluster, or an error; and whether a document is required.
 type outcome struct {
 	document, cluster, err string
 	expected               bool
 }
 
-// NewConfigMaps makes a source that reads nothing before Run.
+// NewConfigMaps makes a source. It reads nothing before Run.
 func NewConfigMaps(client kubernetes.Interface, namespace string, handler ConfigHandler, logger klog.Logger) (*ConfigMaps, error) {
 	c := &ConfigMaps{namespace: namespace, handler: handler, logger: logger, changed: make(chan struct{}, 1)}
 	for _, name := range []string{config.DefaultsConfigMap, config.QueuesConfigMap} {
@@ -77,8 +78,8 @@ func NewConfigMaps(client kubernetes.Interface, namespace string, handler Config
 	return c, nil
 }
 
-// watchErrors says what to do when a ConfigMap cannot be read. Watches that end
-// in good order, as they all do from time to time, are not worth a word.
+// watchErrors returns the handler of read errors of a ConfigMap. It ignores watches that
+// end regularly, which happens from time to time.
 func watchErrors(handler ConfigHandler, logger klog.Logger, namespace, name string) cache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(ctx, r, err)
@@ -104,7 +105,7 @@ func handlerFor(touch func()) cache.ResourceEventHandler {
 func (c *ConfigMaps) touch() {
 	select {
 	case c.changed <- struct{}{}:
-	default: // a look is due already
+	default: // a read is already pending
 	}
 }
 
@@ -129,10 +130,10 @@ func (c *ConfigMaps) Run(ctx context.Context) {
 	}
 }
 
-// Read makes a configuration of what the ConfigMaps hold now; one without a UID is
-// absent. The handler is told only if that is something else than before: labels
-// change, watches begin anew, and an error is not worth repeating. Only Run calls it,
-// or whoever does not.
+// Read loads the current content of the ConfigMaps; one without a UID counts as absent.
+// It calls the handler only if the result differs from the previous one, because labels
+// change, watches restart, and an error need not be repeated. While Run runs, only Run
+// may call it.
 func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	source := "ConfigMaps " + config.DefaultsConfigMap + " and " + config.QueuesConfigMap + " in namespace " + c.namespace
 	about := configs
@@ -164,7 +165,7 @@ func (c *ConfigMaps) Read(defaults, configs *corev1.ConfigMap) {
 	c.had = load(document, now.cluster, source, about, absent, c.handler) || c.had
 }
 
-// warn tells of keys that have no effect, once as long as they stay the same.
+// warn logs keys that have no effect, once while they stay the same.
 func (c *ConfigMaps) warn(keys []string) {
 	text := strings.Join(keys, ", ")
 	if text == c.ignored {
@@ -178,8 +179,9 @@ func (c *ConfigMaps) warn(keys []string) {
 	}
 }
 
-// ignoredKeys lists, sorted, the keys of the sources that are neither the queue
-// document nor one of the options that are read. Options are what FromConfigMaps returned of the sources.
+// ignoredKeys lists, sorted, the keys of the sources that are neither the queue document
+// nor an option that is read. Options are those that FromConfigMaps returned for the
+// sources.
 func ignoredKeys(options map[string]string, sources ...config.Source) []string {
 	read := []string{config.DocumentKey(options), config.PolicyGroupOption, config.ClusterIDOption}
 	ignored := map[string]bool{}
@@ -200,7 +202,7 @@ func data(m *corev1.ConfigMap) config.Source {
 	return config.Source{Data: m.Data, BinaryData: m.BinaryData}
 }
 
-// get returns the ConfigMap, an empty one when it does not exist.
+// get returns the ConfigMap, or an empty one if it does not exist.
 func (c *ConfigMaps) get(i int, name string) *corev1.ConfigMap {
 	obj, exists, err := c.informers[i].GetStore().GetByKey(c.namespace + "/" + name)
 	if m, ok := obj.(*corev1.ConfigMap); err == nil && exists && ok {
@@ -209,8 +211,8 @@ func (c *ConfigMaps) get(i int, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}
 }
 
-// load tells of a document, and whether there is one. Absent is what is wrong if there is
-// none; nil where the built-in configuration takes its place.
+// load passes a document to the handler, or the error that there is none. Absent is that
+// error; with nil the built-in configuration is used.
 func load(document []byte, cluster, source string, about *corev1.ConfigMap, absent error, handler ConfigHandler) bool {
 	spec, err := config.Parse(document)
 	if err == nil && spec.IsDefault() {

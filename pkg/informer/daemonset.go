@@ -24,20 +24,21 @@ type ownership uint8
 
 const (
 	notOwned ownership = iota
-	// unknown: the pod names a DaemonSet, and DaemonSets cannot be read (yet).
+	// unknown: the pod names a DaemonSet, and DaemonSets cannot be read, or not yet.
 	unknown
 	owned
 )
 
-// RequiredNode is the only node on which a pod of a DaemonSet can run; empty for every
-// other pod. What the pod says of its owner counts if there is such a DaemonSet, or if
-// DaemonSets are not looked up.
+// RequiredNode returns the only node on which a pod of a DaemonSet can run; empty for
+// every other pod. The owner in the pod counts if that DaemonSet exists, or if DaemonSets
+// are not looked up.
 func (o *Options) RequiredNode(pod *corev1.Pod) string {
 	node, _ := o.requiredNode(pod)
 	return node
 }
 
-// requiredNode is the same, and whether the pod may be one, which cannot be told yet.
+// requiredNode is the same, and also reports whether it is not known yet if the pod is
+// one.
 func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
 	if node = onlyNode(pod); node == "" {
 		return "", false
@@ -51,8 +52,8 @@ func (o *Options) requiredNode(pod *corev1.Pod) (node string, maybe bool) {
 	return "", false
 }
 
-// ownedByDaemonSet tells whether a pod is a DaemonSet's. Its owner need not be its
-// controller.
+// ownedByDaemonSet reports whether a pod belongs to a DaemonSet. That owner need not be
+// the pod's controller.
 func (o *Options) ownedByDaemonSet(pod *corev1.Pod) ownership {
 	if o.ClaimedOwners {
 		if slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == daemonSet }) {
@@ -76,21 +77,20 @@ func namesDaemonSet(r *metav1.OwnerReference) bool {
 	return r.Kind == daemonSet && r.APIVersion == appsv1.SchemeGroupVersion.String()
 }
 
-// daemonSets are the DaemonSets that there are, and the pods that name one as their
-// owner.
+// daemonSets are the existing DaemonSets, and the pods that name one as their owner.
 type daemonSets struct {
 	*optional
 
 	known atomic.Bool // all DaemonSets that existed have been seen
-	told  atomic.Bool // and the store has been told of the pods that name one
-	// mu makes one step of telling the store of a pod and remembering it. So a pod that
-	// was told of before its DaemonSet was seen is told of again afterwards.
+	told  atomic.Bool // and the store has the pods that name one
+	// mu makes passing a pod to the store and remembering it one step. So a pod that was
+	// passed before its DaemonSet was seen is passed again afterwards.
 	mu sync.Mutex
-	// pods were told of last, by the DaemonSet that they name.
+	// pods are the last versions passed to the store, by the DaemonSet that they name.
 	pods map[types.UID]map[types.UID]*corev1.Pod
 }
 
-// withoutDaemonSets is what is logged where DaemonSets cannot be read.
+// withoutDaemonSets is logged if DaemonSets cannot be read.
 const withoutDaemonSets = "DaemonSets cannot be read, so no room is made for their pods; pods that name a DaemonSet as their owner are not preempted. " +
 	"Let the scheduler's service account list and watch daemonsets of API group apps, as manifests/rbac/second-scheduler.yaml does; a restart " +
 	"is not needed then. Or set argument daemonSetOwner: Claimed, if all who may make pods trust each other"
@@ -108,7 +108,7 @@ func watchDaemonSets(client kubernetes.Interface, w *Watcher, logger klog.Logger
 	return d, nil
 }
 
-// bareDaemonSet keeps of a DaemonSet what says which one it is.
+// bareDaemonSet keeps only what identifies a DaemonSet.
 func bareDaemonSet(obj any) (any, error) {
 	set, ok := obj.(*appsv1.DaemonSet)
 	if !ok {
@@ -119,7 +119,7 @@ func bareDaemonSet(obj any) (any, error) {
 	}}, nil
 }
 
-// lookUp tells whether the DaemonSet that a pod of the namespace names is there.
+// lookUp reports whether the DaemonSet that a pod of the namespace names exists.
 func (d *daemonSets) lookUp(namespace string, r *metav1.OwnerReference) ownership {
 	if d == nil || !d.known.Load() {
 		return unknown
@@ -131,7 +131,8 @@ func (d *daemonSets) lookUp(namespace string, r *metav1.OwnerReference) ownershi
 	return notOwned
 }
 
-// remember keeps a pod that names DaemonSets; nil pods are none. The caller holds mu.
+// remember stores a pod that names DaemonSets; nil stands for no pod. The caller holds
+// mu.
 func (d *daemonSets) remember(before, now *corev1.Pod) {
 	each := func(pod *corev1.Pod, do func(types.UID)) {
 		if pod == nil || onlyNode(pod) == "" {
@@ -156,7 +157,7 @@ func (d *daemonSets) remember(before, now *corev1.Pod) {
 	})
 }
 
-// namesAnyDaemonSet tells whether what the store is told of the pod depends on DaemonSets.
+// namesAnyDaemonSet reports whether the translation of the pod depends on DaemonSets.
 func (w *Watcher) namesAnyDaemonSet(pod *corev1.Pod) bool {
 	return w.options.daemons != nil && pod != nil && slices.ContainsFunc(pod.OwnerReferences, func(r metav1.OwnerReference) bool { return namesDaemonSet(&r) })
 }
@@ -173,7 +174,8 @@ func (w *Watcher) daemonSet(old, set *appsv1.DaemonSet) {
 
 func (w *Watcher) daemonSetGone(set *appsv1.DaemonSet) { w.readAgain(set.UID) }
 
-// readAgain tells of the pods that name a DaemonSet once more: it came or went.
+// readAgain passes the pods that name a DaemonSet to the store again, because it was
+// created or deleted.
 func (w *Watcher) readAgain(set types.UID) {
 	d := w.options.daemons
 	d.mu.Lock()
@@ -183,7 +185,8 @@ func (w *Watcher) readAgain(set types.UID) {
 	}
 }
 
-// daemonSetsKnown tells of all pods that name DaemonSets once more: these have been seen.
+// daemonSetsKnown passes all pods that name DaemonSets to the store again, because the
+// DaemonSets have been seen.
 func (w *Watcher) daemonSetsKnown() {
 	d := w.options.daemons
 	d.mu.Lock()

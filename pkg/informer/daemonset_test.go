@@ -24,7 +24,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// heard remembers what the store was told of pods last; a pod that was deleted is not in it.
+// heard records the last version of each pod that the store got; deleted pods are
+// removed.
 type heard struct {
 	*recorder
 
@@ -45,7 +46,7 @@ func (r *heard) Delete(uid types.UID, now time.Time) {
 	r.recorder.Delete(uid, now)
 }
 
-// says is what was told of the pod: "absent", "ordinary", "maybe" or "daemon".
+// says returns how the store got the pod: "absent", "ordinary", "maybe" or "daemon".
 func (r *heard) says(uid types.UID) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +62,7 @@ func (r *heard) says(uid types.UID) string {
 	return "ordinary"
 }
 
-// daemonScene is a store fed from a fake API server, by Options that can be changed.
+// daemonScene is a store fed from a fake API server, with Options that can be changed.
 func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*scene, *heard) {
 	t.Helper()
 	s := newScene(t, client)
@@ -82,7 +83,7 @@ func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*
 	return s, r
 }
 
-// daemonPod is a pod that says it is of a DaemonSet, and can run on one node only.
+// daemonPod is a pod that names a DaemonSet as its owner and can run on one node only.
 func daemonPod(uid types.UID, scheduler, node string, owners ...metav1.OwnerReference) *corev1.Pod {
 	pod := requiring(term(in("n1")))
 	pod.Namespace, pod.Name, pod.UID = "ns", string(uid), uid
@@ -108,8 +109,8 @@ func (r *heard) eventually(t *testing.T, uid types.UID, want string) {
 	})
 }
 
-// TestOwnersAreVerified: a pod is of a DaemonSet if that is there, in the pod's namespace,
-// with that name and UID.
+// TestOwnersAreVerified: a pod belongs to a DaemonSet if one with that name and UID
+// exists in the pod's namespace.
 func TestOwnersAreVerified(t *testing.T) {
 	mine := ownedBy("apps/v1", "DaemonSet", "agent", "u1")
 	notController := mine
@@ -166,8 +167,8 @@ func watchesDaemonSets(client *fake.Clientset) bool {
 	return false
 }
 
-// TestDaemonSetSeenLater: the event of a pod may come before the one of its DaemonSet, and
-// the DaemonSet may go, or be made anew under its name, while the pod stays.
+// TestDaemonSetSeenLater: the event of a pod may come before that of its DaemonSet. The
+// DaemonSet may be deleted, or created again with its name, while the pod stays.
 func TestDaemonSetSeenLater(t *testing.T) {
 	client := fake.NewClientset()
 	s, r := daemonScene(t, client, nil)
@@ -227,7 +228,7 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	r.eventually(t, "next", "daemon")
 	all("ordinary", "absent")
 
-	// The pod goes at the same time as its DaemonSet.
+	// The pod is deleted at the same time as its DaemonSet.
 	remove()
 	if err := client.CoreV1().Pods("ns").Delete(ctx, "next", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -235,9 +236,9 @@ func TestDaemonSetSeenLater(t *testing.T) {
 	r.eventually(t, "next", "absent")
 }
 
-// TestDaemonSetsMayBeForbidden: where DaemonSets cannot be read, that is said, the
-// scheduler starts, and a pod that names one neither has room made nor is a victim.
-// Once they can be read, each pod is what it is.
+// TestDaemonSetsMayBeForbidden: if DaemonSets cannot be read, that is logged and the
+// scheduler starts. A pod that names one then neither preempts nor is a victim. Once they
+// can be read, each pod is treated by its real owner.
 func TestDaemonSetsMayBeForbidden(t *testing.T) {
 	client := fake.NewClientset(set("ns", "agent", "u1"),
 		daemonPod("real", profile, "n1", ownedBy("apps/v1", "DaemonSet", "agent", "u1")),

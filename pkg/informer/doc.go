@@ -1,16 +1,15 @@
-// Package informer translates what the API server says into events of the
-// queue store: pods, nodes, namespaces, PodDisruptionBudgets and PriorityClasses
-// ([Watch]), and the configuration of the queues ([ConfigMaps] or [ConfigFile]).
-// It decides nothing.
+// Package informer translates objects of the API server into events of the queue store:
+// pods, nodes, namespaces, PodDisruptionBudgets and PriorityClasses ([Watch]), and the
+// configuration of the queues ([ConfigMaps] or [ConfigFile]). It makes no decisions.
 //
-// All pods with a node are told of, foreign ones too, since they use it; of those
-// without only the managed. What preemption has to know of a pod is read in
-// preemption.go, whom a budget covers in budget.go.
+// It passes on all pods with a node, foreign ones too, because they use the node. Of pods
+// without a node it passes on the managed ones only. preemption.go reads what preemption
+// needs of a pod; budget.go reads which pods a budget covers.
 //
-// PriorityClasses have an informer beside the scheduler's factory: a role may
-// forbid them, and the scheduler starts all the same (priorityclass.go). Everything
-// else has to arrive first.
+// PriorityClasses have an informer outside the scheduler's factory: a role may forbid to
+// read them, and the scheduler must start all the same (optional.go). All other objects
+// must have been listed before it starts.
 //
-// The handlers may run before, after or while the scheduler sees the same
-// object; the store does not mind (see its assumptions).
+// The handlers may run before, after or while the scheduler handles the same object; the
+// store permits any order (see its assumptions).
 package informer

@@ -26,8 +26,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// recorder is a store that writes down what it is told of, a line each: foreign
-// pods, whether nodes are schedulable, PriorityClasses and budgets.
+// recorder is a store that records its calls, one line each: foreign pods, whether nodes
+// are schedulable, PriorityClasses and budgets.
 type recorder struct {
 	*store.Store
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (r *recorder) say(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
-// heard takes the next lines once there are as many as are wanted.
+// heard takes the next lines once there are as many as wanted.
 func (r *recorder) heard(t *testing.T, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, r.next(t, len(want))); diff != "" {
@@ -48,7 +48,7 @@ func (r *recorder) heard(t *testing.T, want ...string) {
 	}
 }
 
-// heardOf is heard for what comes in any order.
+// heardOf is heard for lines in any order.
 func (r *recorder) heardOf(t *testing.T, want ...string) {
 	t.Helper()
 	got := r.next(t, len(want))
@@ -73,7 +73,7 @@ func (r *recorder) next(t *testing.T, n int) (lines []string) {
 	return lines
 }
 
-// silent checks that nothing was told beside what was heard.
+// silent checks that there were no calls other than those taken.
 func (r *recorder) silent(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
@@ -175,8 +175,8 @@ func TestWatchTellsOfForeignPodsWithANode(t *testing.T) {
 	s.store.silent(t)
 }
 
-// TestWatchLosesSightOfAPodThatEnds has an informer like the scheduler's, to
-// which a pod that has ended looks deleted.
+// TestWatchLosesSightOfAPodThatEnds has an informer like the scheduler's, for which a pod
+// that has ended looks deleted.
 func TestWatchLosesSightOfAPodThatEnds(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
@@ -225,7 +225,7 @@ func class(name, allow string) *schedulingv1.PriorityClass {
 
 func TestWatchFollowsPriorityClasses(t *testing.T) {
 	labelled := class("labelled", "")
-	labelled.Labels = map[string]string{"yunikorn.apache.org/allow-preemption": "false"} // counts on pods only
+	labelled.Labels = map[string]string{"yunikorn.apache.org/allow-preemption": "false"} // applies to pods only
 	client := fake.NewClientset(class("plain", ""), class("stay", "false"), class("go", "true"), class("odd", "False"), labelled)
 	s := newScene(t, client)
 	s.start(t)
@@ -242,8 +242,8 @@ func TestWatchFollowsPriorityClasses(t *testing.T) {
 	s.store.silent(t)
 }
 
-// failing makes all requests for PriorityClasses fail with the error that is
-// stored in it, for as long as there is one.
+// failing makes all requests for PriorityClasses fail with the error stored in it, while
+// there is one.
 func failing(client *fake.Clientset, err error) *atomic.Pointer[error] {
 	var failure atomic.Pointer[error]
 	failure.Store(&err)
@@ -285,9 +285,9 @@ func synced(s *scene) func() error {
 	}
 }
 
-// TestPriorityClassesMayBeForbidden runs with upstream's role for schedulers,
-// which does not know them: the scheduler starts without, says what is missing
-// once, and sees them as soon as the role is given.
+// TestPriorityClassesMayBeForbidden uses upstream's role for schedulers, which does not
+// include them. The scheduler starts without them, logs once what is missing, and reads
+// them as soon as the role permits it.
 func TestPriorityClassesMayBeForbidden(t *testing.T) {
 	for name, refusal := range map[string]error{
 		"forbidden":  apierrors.NewForbidden(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}, "", errors.New("no role")),
@@ -316,9 +316,9 @@ func TestPriorityClassesMayBeForbidden(t *testing.T) {
 	}
 }
 
-// TestPriorityClassesAreWaitedFor checks that the API server being unable to
-// answer is not taken for a refusal: without their annotations pods would be
-// preempted that should not.
+// TestPriorityClassesAreWaitedFor checks that an API server that cannot answer does not
+// count as a refusal. Without the annotations of the classes, protected pods would be
+// preempted.
 func TestPriorityClassesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(class("stay", "false"))
@@ -391,7 +391,7 @@ func TestTranslateBudget(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		selector *metav1.LabelSelector
-		covers   string // of the pods none, web, db, old-web
+		covers   string // the covered ones of the pods none, web, db, old-web
 	}{
 		{"a label", web(), "web old-web"},
 		{"one of two", expression("app", metav1.LabelSelectorOpIn, "web", "db"), "web db old-web"},
@@ -432,7 +432,8 @@ func TestTranslateBudget(t *testing.T) {
 	}
 }
 
-// TestTranslateBudgetStatus checks what is read of the spec and the status beside the selector.
+// TestTranslateBudgetStatus checks what is read of the spec and the status apart from the
+// selector.
 func TestTranslateBudgetStatus(t *testing.T) {
 	b := budget("u", 1, web())
 	b.Status.ObservedGeneration, b.Status.CurrentHealthy, b.Status.DesiredHealthy = 6, 3, 2

@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// indexLabels number the pods of a controller. Nothing but a selector on the
-// very label tells such pods apart; with them all pods would be of one kind each.
+// indexLabels number the pods of a controller. Only a selector on such a label
+// distinguishes these pods; if the label counted, each pod would be an equivalence class
+// of its own.
 var indexLabels = map[string]bool{
 	"batch.kubernetes.io/job-completion-index": true,
 	"apps.kubernetes.io/pod-index":             true,
@@ -21,12 +22,12 @@ var indexLabels = map[string]bool{
 	"spark-exec-id":                            true,
 }
 
-// Kind names what a filter can see of a pending pod: two pods of one kind that
-// are tried at the same time are told the same. Namespace, labels and controller
-// are part of it, for affinity and spreading look at them; names, annotations,
-// and what containers run and mount from volumes that are nowhere in particular
-// are not. It is "" for a pod that has no equal: one whose claims are made from
-// templates, one by one.
+// Kind returns the equivalence class of a pending pod, that is, what a filter can see of
+// it: two pods of one kind that are tried at the same time get the same answer. It
+// depends on namespace, labels and controller, because affinity and spreading read them.
+// It does not depend on names, annotations, what containers run, and mounts of volumes
+// without a location. It is "" for a pod that has no equal, because its claims are made
+// from templates, one per pod.
 func Kind(pod *corev1.Pod) string {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return ""
@@ -63,7 +64,7 @@ func Kind(pod *corev1.Pod) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// bare is what the containers need of a node, without what they do there.
+// bare returns what containers need of a node, without what they run.
 func bare(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(containers))
 	for i, c := range containers {
@@ -75,10 +76,10 @@ func bare(containers []corev1.Container) []corev1.Container {
 	return out
 }
 
-// write adds a string so that it cannot run into the next one.
+// write adds a string with its length, so that strings are separate.
 func write(sum hash.Hash, s string) {
 	var length [8]byte
 	binary.LittleEndian.PutUint64(length[:], uint64(len(s)))
-	sum.Write(length[:]) // a hash takes everything
+	sum.Write(length[:]) // a hash never fails to write
 	sum.Write([]byte(s))
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// noDocument is what is told where a document is expected under the key.
+// noDocument is the expected line if there is no document under the key.
 func noDocument(key, about string) string {
 	return fmt.Sprintf("failed %q on yk/%s", config.ErrNoDocument(key).Error(), about)
 }
 
-// TestNoDocumentIsAMistake: what is in force stays when the document goes, however that
-// comes about, and the built-in configuration is only for where there is no ConfigMap
-// from the start.
+// TestNoDocumentIsAMistake: if the document is removed in any way, the configuration in
+// force stays. The built-in configuration is used only if there is no ConfigMap from the
+// start.
 func TestNoDocumentIsAMistake(t *testing.T) {
 	absent := func(name string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "yk", Name: name}}
@@ -30,8 +30,8 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		configs *corev1.ConfigMap
-		after   string // where a document was in force
-		start   string // where this is the first that is read
+		after   string // if a document was in force
+		start   string // if this is the first read
 	}{
 		{"the key is written in another way", configs(map[string]string{"Queues.yaml": document("a")}), noDocument("queues.yaml", mapName), noDocument("queues.yaml", mapName)},
 		{"another policyGroup", configs(map[string]string{"service.policyGroup": "other", "queues.yaml": document("a")}), noDocument("other.yaml", mapName), noDocument("other.yaml", mapName)},
@@ -55,7 +55,7 @@ func TestNoDocumentIsAMistake(t *testing.T) {
 				}
 				m.Read(absent(config.DefaultsConfigMap), c.configs)
 				lines = append(lines, want)
-				if before != nil { // it comes back
+				if before != nil { // the document comes back
 					m.Read(absent(config.DefaultsConfigMap), before)
 					lines = append(lines, "loaded [a]")
 				}

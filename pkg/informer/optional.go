@@ -15,19 +15,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// optional is an informer of objects that the role of the scheduler may not let it
-// read: upstream's role for schedulers has neither PriorityClasses nor DaemonSets, and a
-// scheduler does not start before every informer of its factory has synced. So it is
-// outside of the factory, and nothing waits for it once the API server has refused.
+// optional is an informer of objects that the role of the scheduler may not permit to
+// read: upstream's role for schedulers includes neither PriorityClasses nor DaemonSets. A
+// scheduler starts only after every informer of its factory has synced, so optional is
+// outside of the factory. Nothing waits for it once the API server has refused.
 type optional struct {
 	informer   cache.SharedIndexInformer
 	registered cache.ResourceEventHandlerRegistration
-	refused    atomic.Bool // the API server does not let us, or did not at first
+	refused    atomic.Bool // the API server refuses, or did at first
 	logger     klog.Logger
-	without    string // what is logged when it refuses: what does not work, and what to do
+	without    string // logged when it refuses: what does not work, and what to do
 }
 
-// watchOptional registers the handler. The informer runs once the caller starts it.
+// watchOptional registers the handler. The caller starts the informer.
 func watchOptional(informer cache.SharedIndexInformer, handler cache.ResourceEventHandler, logger klog.Logger, without string) (*optional, error) {
 	o := &optional{informer: informer, logger: logger, without: without}
 	var err error
@@ -38,12 +38,12 @@ func watchOptional(informer cache.SharedIndexInformer, handler cache.ResourceEve
 	return o, err
 }
 
-// settled tells whether there is nothing to wait for: the objects that existed have
-// reached the handler, or none will for now. The informer goes on trying.
+// settled reports whether there is nothing to wait for: the objects that existed have
+// reached the handler, or the API server refused. In that case the informer keeps trying.
 func (o *optional) settled() bool { return o.refused.Load() || o.registered.HasSynced() }
 
-// failed takes an error of the informer, which tries again later, less and less
-// often. That a role is missing is told once.
+// failed handles an error of the informer, which retries with growing intervals. It logs
+// a missing role once.
 func (o *optional) failed(ctx context.Context, r *cache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
 		cache.DefaultWatchErrorHandler(ctx, r, err)
@@ -54,7 +54,7 @@ func (o *optional) failed(ctx context.Context, r *cache.Reflector, err error) {
 	}
 }
 
-// withoutPriorityClasses is what is logged where PriorityClasses cannot be read.
+// withoutPriorityClasses is logged if PriorityClasses cannot be read.
 const withoutPriorityClasses = "PriorityClasses cannot be read, so their annotation " + AllowPreemption + " does not protect pods from " +
 	"preemption; only the one on pods does. Let the scheduler's service account list and watch priorityclasses of " +
 	"API group scheduling.k8s.io, as manifests/rbac/second-scheduler.yaml does; a restart is not needed then"
@@ -76,8 +76,8 @@ func (w *Watcher) priorityClassGone(class *schedulingv1.PriorityClass) {
 	w.store.DeletePriorityClass(class.Name, w.options.Clock.Now())
 }
 
-// PriorityClass returns the class of a name or, without a name, the one that is
-// the default; nil for none. It is false where the classes cannot be read.
+// PriorityClass returns the class of a name or, without a name, the default class; nil
+// for none. It returns false if the classes cannot be read.
 func (w *Watcher) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
 	if w.classes == nil || !w.classes.registered.HasSynced() {
 		return nil, false
@@ -89,7 +89,7 @@ func (w *Watcher) PriorityClass(name string) (class *schedulingv1.PriorityClass,
 	}
 	for _, listed := range w.classes.informer.GetStore().List() {
 		c, ok := listed.(*schedulingv1.PriorityClass)
-		// As admission has it: of several defaults the one with the smallest value.
+		// As in admission: of several defaults, the one with the smallest value counts.
 		if ok && c.GlobalDefault && (class == nil || c.Value < class.Value) {
 			class = c
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// OriginatorAnnotation is the annotation by which a pod says whether it is an
-// originator of its application.
+// OriginatorAnnotation is the annotation of a pod that says whether it is an originator
+// of its application.
 const OriginatorAnnotation = "paddock.io/originator"
 
-// Role is a label by which a controller marks a pod that an application cannot do
-// without.
+// Role is a label by which a controller marks a pod without which an application cannot
+// run.
 type Role struct{ Of, Label, Value string }
 
-// Roles are the roles that make a pod an originator. A label that is used for other
-// things, too, such as Flink's component, is not among them.
+// Roles are the roles that make a pod an originator. Labels with other uses, such as
+// Flink's component, are not included.
 var Roles = []Role{
 	{"Spark: driver", "spark-role", "driver"},
 	{"Ray: head", "ray.io/node-type", "head"},
@@ -30,12 +30,12 @@ var Roles = []Role{
 	{"Dask: scheduler", "dask.org/component", "scheduler"},
 }
 
-// Coordinator is the label that JobSet puts on all pods of a set with
-// spec.coordinator: the name of the host of one of them, and their domain.
+// Coordinator is the label that JobSet puts on all pods of a set with spec.coordinator.
+// Its value is the host name of one of the pods, and their domain.
 const Coordinator = "jobset.sigs.k8s.io/coordinator"
 
-// originator is what the pod says of being an originator, else what its role is.
-// Other words than "true" and "false" say nothing, as with AllowPreemption.
+// originator returns the value of the pod's annotation, otherwise whether its role makes
+// it one. As with AllowPreemption, words other than "true" and "false" are ignored.
 func originator(pod *corev1.Pod) store.Originator {
 	switch pod.Annotations[OriginatorAnnotation] {
 	case "true":

@@ -10,8 +10,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Translate is what the store needs to know of a pod. Whether it is foreign, static or
-// of a DaemonSet depends on more than the pod: that is left to Options.Translate.
+// Translate returns what the store needs to know of a pod. Options.Translate adds whether
+// it is foreign, static or of a DaemonSet, which depends on more than the pod.
 func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 	p := store.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
@@ -54,7 +54,8 @@ func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
 	return p
 }
 
-// seconds is a number of seconds; 0 for none. A deletion timestamp has the grace period in it.
+// seconds is a number of seconds; 0 for none. A deletion timestamp includes the grace
+// period.
 func seconds(s *int64) time.Duration {
 	if s == nil {
 		return 0
@@ -62,7 +63,7 @@ func seconds(s *int64) time.Duration {
 	return time.Duration(min(*s, math.MaxInt64/int64(time.Second))) * time.Second
 }
 
-// health is what upstream's eviction and its disruption controller see of a pod.
+// health is what upstream's eviction and its disruption controller read of a pod.
 func health(pod *corev1.Pod) store.Health {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -75,9 +76,9 @@ func health(pod *corev1.Pod) store.Health {
 	return store.Unready
 }
 
-// demandSaid is what a reason of condition PodScheduled says to cluster autoscalers. The
-// API server writes SchedulingGated for a pod that has scheduling gates; package events does
-// for one that is beyond a quota.
+// demandSaid is what a reason of condition PodScheduled means to cluster autoscalers. The
+// API server writes SchedulingGated for a pod with scheduling gates, and package events
+// for a pod that exceeds a quota.
 func demandSaid(reason string, gated bool) store.DemandSaid {
 	switch {
 	case reason == corev1.PodReasonUnschedulable:
@@ -88,7 +89,7 @@ func demandSaid(reason string, gated bool) store.DemandSaid {
 	return store.DemandUnsaid
 }
 
-// Translate is what the store needs to know of a pod, foreign or not.
+// Translate returns what the store needs to know of a pod, foreign or not.
 func (o *Options) Translate(pod *corev1.Pod) store.Pod {
 	p := Translate(pod, o.Requests)
 	if p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod); p.Foreign {

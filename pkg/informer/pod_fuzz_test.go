@@ -37,9 +37,9 @@ var fuzzedPods = []struct{ pod, annotations string }{
 	{`{metadata: {name: "", uid: "", labels: {queue: root.parent.new}}, spec: {schedulerName: yunikorn, schedulingGates: [{name: g}]}, status: {phase: Failed}}`, `{yunikorn.apache.org/namespace.maxApplications: "-7"}`},
 }
 
-// FuzzPod has a store told of a pod and the annotations of its namespace as nobody who is
-// well-meaning would write them, in every state of a pod's life. The books are right all
-// the time, whoever waits is told why, and when it is gone nothing is left of it.
+// FuzzPod passes a store a pod, and the annotations of its namespace, with arbitrary,
+// possibly malicious content, in every state of a pod's life. The invariants hold at all
+// times, a waiting pod has a reason, and nothing remains of a pod that is gone.
 func FuzzPod(f *testing.F) {
 	for _, seed := range fuzzedPods {
 		f.Add([]byte(seed.pod), []byte(seed.annotations))
@@ -60,7 +60,7 @@ func FuzzPod(f *testing.F) {
 	})
 }
 
-// complaints takes what live finds wrong.
+// complaints collects the errors that live finds.
 type complaints struct {
 	testing.TB
 	said []string
@@ -72,8 +72,8 @@ func (c *complaints) Errorf(format string, args ...any) {
 	c.said = append(c.said, fmt.Sprintf(format, args...))
 }
 
-// TestWrongBooksAreNoticed plants what FuzzPod has to find: books that are wrong while the
-// pod is there, and something of it that is left.
+// TestWrongBooksAreNoticed plants what FuzzPod must find: broken invariants while the pod
+// exists, and data that remains after it.
 func TestWrongBooksAreNoticed(t *testing.T) {
 	spec, err := config.Parse([]byte(fuzzedQueues))
 	if err != nil {
@@ -106,7 +106,8 @@ func live(t testing.TB, s *store.Store, p store.Pod, annotations map[string]stri
 	liveAnd(t, s, p, annotations, func(string) {})
 }
 
-// liveAnd has a pod come, wait, run, leave and go, and something happen beside.
+// liveAnd runs a pod through creation, waiting, running, leaving and deletion, and calls
+// a function meanwhile.
 func liveAnd(t testing.TB, s *store.Store, p store.Pod, annotations map[string]string, beside func(when string)) {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -16,8 +16,8 @@ import (
 // label of pods, by which pods opt out of being preempted (law 1).
 const AllowPreemption = placement.Domain + "allow-preemption"
 
-// optOutOf reads a value of AllowPreemption. As in YuniKorn only the words
-// "false" and "true" say something: a manifest means the same here and there.
+// optOutOf parses a value of AllowPreemption. As in YuniKorn, only the words "false" and
+// "true" count, so that a manifest has the same meaning in both.
 func optOutOf(value string) store.OptOut {
 	switch value {
 	case "false":
@@ -29,7 +29,8 @@ func optOutOf(value string) store.OptOut {
 	}
 }
 
-// podOptOut is what the pod's annotation says, else what its label says.
+// podOptOut returns the value of the pod's annotation, or of its label if the annotation
+// has none.
 func podOptOut(pod *corev1.Pod) store.OptOut {
 	if said := optOutOf(pod.Annotations[AllowPreemption]); said != store.OptOutUnsaid {
 		return said
@@ -37,9 +38,9 @@ func podOptOut(pod *corev1.Pod) store.OptOut {
 	return optOutOf(pod.Labels[AllowPreemption])
 }
 
-// static tells whether the pod belongs to its node: a kubelet mirrors it from a
-// file, or the node owns it. That counts for pods of other schedulers only: a static pod
-// never passes a scheduler, and the maker of any other pod can write the same.
+// static reports whether the pod belongs to its node: a kubelet mirrors it from a file,
+// or the node owns it. It is true for pods of other schedulers only, because a static pod
+// never passes a scheduler, and the author of any other pod can write the same.
 func (o *Options) static(pod *corev1.Pod) bool {
 	node := pod.Spec.NodeName
 	if node == "" || o.Managed(pod) {
@@ -53,8 +54,8 @@ func (o *Options) static(pod *corev1.Pod) bool {
 	})
 }
 
-// owners lists the UIDs of the pods that own the pod, such as the driver of a
-// Spark executor; nil for none.
+// owners lists the UIDs of the pods that own the pod, such as the driver of a Spark
+// executor; nil for none.
 func owners(pod *corev1.Pod) []types.UID {
 	var uids []types.UID
 	for i := range pod.OwnerReferences {
@@ -65,7 +66,7 @@ func owners(pod *corev1.Pod) []types.UID {
 	return uids
 }
 
-// controller is the UID of the object that controls the pod; empty for none.
+// controller returns the UID of the object that controls the pod; empty for none.
 func controller(pod *corev1.Pod) types.UID {
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil {
 		return c.UID
@@ -73,9 +74,9 @@ func controller(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// onlyNode is the only node on which a pod can run by its node affinity; empty for
-// every other pod. Terms are alternatives, so all of them have to
-// name that node, but for those that are empty: these match no node.
+// onlyNode returns the only node on which a pod can run by its node affinity; empty for
+// every other pod. Terms are alternatives, so all of them must name that node, except
+// empty terms, which match no node.
 func onlyNode(pod *corev1.Pod) string {
 	if a := pod.Spec.Affinity; a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return ""
@@ -95,8 +96,8 @@ func onlyNode(pod *corev1.Pod) string {
 	return node
 }
 
-// namedNode is the one node that the term names; empty if it names none or
-// several. Whatever else it requires is for the filters to judge.
+// namedNode returns the one node that the term names; empty if it names none or several.
+// The filters check its other requirements.
 func namedNode(term *corev1.NodeSelectorTerm) string {
 	node := ""
 	for i := range term.MatchFields {
@@ -112,7 +113,7 @@ func namedNode(term *corev1.NodeSelectorTerm) string {
 	return node
 }
 
-// heldCondition is the condition by which the pod holds a node; nil for none.
+// heldCondition returns the condition by which the pod holds a node; nil for none.
 func heldCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == reservations.HeldCondition && c.Status == corev1.ConditionTrue {
@@ -122,8 +123,8 @@ func heldCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// claim is the node that the pod holds by its condition; nil where it has none,
-// or none that can be read.
+// claim returns the node that the pod holds by its condition; nil if there is none, or
+// none that can be parsed.
 func claim(pod *corev1.Pod) *reservations.Claim {
 	held := heldCondition(pod)
 	if held == nil {
@@ -131,7 +132,7 @@ func claim(pod *corev1.Pod) *reservations.Claim {
 	}
 	c, err := reservations.ParseClaim(held.Message)
 	if err != nil {
-		return nil // the Watcher tells
+		return nil // the Watcher logs it
 	}
 	return &c
 }

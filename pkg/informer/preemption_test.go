@@ -22,7 +22,7 @@ func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: uid, Controller: controller}
 }
 
-// term is a term of a node selector on the names of nodes.
+// term is a node selector term on the names of nodes.
 func term(requirements ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchFields: requirements}
 }
@@ -35,7 +35,7 @@ func in(values ...string) corev1.NodeSelectorRequirement {
 	return names(corev1.NodeSelectorOpIn, values...)
 }
 
-// requiring makes a pod of a DaemonSet that requires one of the terms.
+// requiring makes a DaemonSet pod that requires one of the terms.
 func requiring(terms ...corev1.NodeSelectorTerm) *corev1.Pod {
 	pod := podOf("cpu=1")
 	pod.OwnerReferences = []metav1.OwnerReference{owner("DaemonSet", "ds", ptr.To(true))}
@@ -164,7 +164,7 @@ func TestOptOut(t *testing.T) {
 		{"", absent, store.OptOutUnsaid},
 		{absent, "False", store.OptOutUnsaid},
 		{absent, "", store.OptOutUnsaid},
-		// What says nothing does not hide what does.
+		// An invalid annotation does not hide a valid label.
 		{"maybe", "false", store.OptOutYes},
 		{"", "true", store.OptOutNo},
 	} {
@@ -208,7 +208,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestController: another pod is made by the controller, and by no other owner.
+// TestController: the controller creates a replacement of the pod; no other owner does.
 func TestController(t *testing.T) {
 	pod := podOf()
 	pod.OwnerReferences = []metav1.OwnerReference{owner("Pod", "driver", nil)}
@@ -221,7 +221,7 @@ func TestController(t *testing.T) {
 	}
 }
 
-// holding puts a condition on the pod that says it holds a node.
+// holding sets a condition of the pod that says it holds a node.
 func holding(pod *corev1.Pod, status corev1.ConditionStatus, message string) *corev1.Pod {
 	pod.Status.Conditions = append(pod.Status.Conditions,
 		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message},
@@ -255,8 +255,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestPreemptionFieldsAreApart sets everything at once: no field may keep
-// another from being read.
+// TestPreemptionFieldsAreApart sets all fields at once: no field may prevent the reading
+// of another.
 func TestPreemptionFieldsAreApart(t *testing.T) {
 	c := someClaim()
 	pod := holding(requiring(term(in("n1"))), corev1.ConditionTrue, c.Message())

@@ -10,18 +10,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// RequestOptions are the feature gates that change what a pod requests. They
-// are those of the scheduler, which counts nodes by the same rules.
+// RequestOptions are the feature gates that change what a pod requests. They equal those
+// of the scheduler, which computes the usage of nodes by the same rules.
 type RequestOptions struct {
 	// PodLevelResources lets spec.resources of the pod override its containers.
 	PodLevelResources bool
-	// PodLevelResize lets pod-level resources be resized in place.
+	// PodLevelResize permits in-place resize of pod-level resources.
 	PodLevelResize bool
 }
 
-// Requests is what a pod uses of its queue: what the scheduler counts on the
-// node (init containers, sidecars, overhead, pod-level resources, in-place
-// resize), with cpu in milli-CPU under the name resources.CPU, and one pod.
+// Requests is what a pod uses of its queue: what the scheduler counts on the node (init
+// containers, sidecars, overhead, pod-level resources, in-place resize), with cpu in
+// milli-CPU under the name resources.CPU, and one pod.
 func Requests(pod *corev1.Pod, o RequestOptions) resources.Vector {
 	list := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		UseStatusResources:                             true,
@@ -31,7 +31,7 @@ func Requests(pod *corev1.Pod, o RequestOptions) resources.Vector {
 	return vector(list, resources.Entry{Name: resources.Pods, Amount: 1})
 }
 
-// Allocatable is what a node can hold of all its pods together.
+// Allocatable is what a node offers to all its pods together.
 func Allocatable(node *corev1.Node) resources.Vector { return vector(node.Status.Allocatable) }
 
 func vector(list corev1.ResourceList, more ...resources.Entry) resources.Vector {
@@ -47,8 +47,8 @@ func vector(list corev1.ResourceList, more ...resources.Entry) resources.Vector 
 	return resources.VectorOf(append(entries, more...)...)
 }
 
-// milli is the quantity in thousandths, rounded up, from 0 to the largest
-// amount: a request that would overflow must not come out small.
+// milli returns the quantity in thousandths, rounded up, limited to 0 and the largest
+// amount: a request that overflows must not become small.
 func milli(q resource.Quantity) resources.Amount {
 	switch {
 	case q.Sign() < 0:
@@ -59,8 +59,8 @@ func milli(q resource.Quantity) resources.Amount {
 	return resources.Amount(q.MilliValue())
 }
 
-// whole is the quantity rounded up, from 0 to the largest amount. One quantity
-// always fits, but the sum over the containers of a pod may not.
+// whole returns the quantity rounded up, limited to 0 and the largest amount. One
+// quantity always fits, but the sum over the containers of a pod may not.
 func whole(q resource.Quantity) resources.Amount {
 	switch {
 	case q.Sign() < 0:

@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// list makes a resource list of "cpu=500m memory=1Gi".
+// list parses a resource list such as "cpu=500m memory=1Gi".
 func list(text string) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, part := range strings.Fields(text) {
@@ -57,7 +57,7 @@ func podLevel(requests string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Resources = &corev1.ResourceRequirements{Requests: list(requests)} }
 }
 
-// resized is a status of container c0 in the middle of a resize in place.
+// resized is a status of container c0 during an in-place resize.
 func resized(actuated, allocated, pending string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
@@ -179,7 +179,7 @@ func TestAllocatable(t *testing.T) {
 	}
 }
 
-// footprint is a pod by its numbers; the index of an amount is its type.
+// footprint describes a pod by its numbers; the index of an amount is its type.
 type footprint struct {
 	Containers []amounts
 	Init       []initial
@@ -244,9 +244,9 @@ func (f footprint) pod() *corev1.Pod {
 	return pod
 }
 
-// expected is the definition of a pod's footprint once more, in saturating
-// arithmetic: the larger of what runs in the end and what runs at any moment
-// of the initialisation, unless the pod says otherwise; plus overhead.
+// expected is an independent definition of a pod's footprint, in saturating arithmetic:
+// the larger of what runs in the end and what runs at any moment of the initialisation,
+// unless pod-level resources are set; plus overhead.
 func (f footprint) expected() resources.Vector {
 	entries := []resources.Entry{{Name: resources.Pods, Amount: 1}}
 	for i, name := range footprintTypes {

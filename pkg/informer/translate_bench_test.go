@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// ordinary is a running pod as a Deployment makes it.
+// ordinary is a running pod as a Deployment creates it.
 func ordinary() *corev1.Pod {
 	pod := managed("web-6b8c9-x7k2p", "u1", "n1")
 	pod.Labels = map[string]string{"app": "web", "pod-template-hash": "6b8c9"}

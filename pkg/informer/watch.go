@@ -24,7 +24,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Store is what a Watcher tells of: a [store.Store].
+// Store receives the events of a Watcher; a [store.Store] implements it.
 type Store interface {
 	Upsert(pod store.Pod, now time.Time)
 	Delete(pod types.UID, now time.Time)
@@ -41,41 +41,41 @@ type Store interface {
 	DeleteBudget(namespace, name string, now time.Time)
 }
 
-// Options say which pods are ours and how they are read.
+// Options define which pods are ours and how they are translated.
 type Options struct {
 	// ManagedProfiles are the values of spec.schedulerName whose pods belong to queues.
 	ManagedProfiles []string
-	// Peer tells whether a profile of this process, given its name, makes room for
-	// DaemonSet pods; it is asked about profiles that are not managed. Nil for none.
+	// Peer reports whether a profile of this process, given its name, preempts for
+	// DaemonSet pods. It is called for profiles that are not managed. Nil means none.
 	Peer     func(profile string) bool
 	Requests RequestOptions
 	Clock    clock.PassiveClock
 	Logger   klog.Logger
-	// Namespace is told of every namespace which of its annotations cannot be
-	// understood; none where there is nothing wrong, or the namespace is gone. It
-	// may be told the same again. Nil for nobody.
+	// Namespace receives the invalid annotations of every namespace; none if all are
+	// valid or the namespace is gone. It may receive the same again. Nil means no
+	// receiver.
 	Namespace func(ns *corev1.Namespace, wrong []error)
-	// Client reads PriorityClasses and DaemonSets. Nil where there are none to read: then
-	// only pods themselves opt out of being preempted, and no room is made for DaemonSets.
+	// Client reads PriorityClasses and DaemonSets. Nil if there are none: then only pods
+	// themselves can opt out of preemption, and DaemonSet pods do not preempt.
 	Client kubernetes.Interface
-	// ClaimedOwners takes what a pod says of its DaemonSet for true; nothing is looked up.
+	// ClaimedOwners trusts the owner reference of DaemonSet pods without a look-up.
 	ClaimedOwners bool
 
 	daemons *daemonSets // nil with ClaimedOwners, and without a client
 }
 
-// Managed tells whether the pod belongs to a queue.
+// Managed reports whether the pod belongs to a queue.
 func (o *Options) Managed(pod *corev1.Pod) bool {
 	return slices.Contains(o.ManagedProfiles, pod.Spec.SchedulerName)
 }
 
-// peer tells whether the pod is foreign, and of a profile that makes room for
-// DaemonSet pods.
+// peer reports whether the pod is foreign and of a profile that preempts for DaemonSet
+// pods.
 func (o *Options) peer(pod *corev1.Pod) bool {
 	return o.Peer != nil && !o.Managed(pod) && o.Peer(pod.Spec.SchedulerName)
 }
 
-// Watcher feeds a store from the informers of a factory, and from one of its own.
+// Watcher feeds a store from the informers of a factory, and from informers of its own.
 type Watcher struct {
 	store      Store
 	options    Options
@@ -86,8 +86,8 @@ type Watcher struct {
 }
 
 // Watch registers the handlers that feed the store with pods, nodes, namespaces,
-// PodDisruptionBudgets, PriorityClasses and DaemonSets. It starts nothing: the factory is
-// for the caller, PriorityClasses and DaemonSets are for Run.
+// PodDisruptionBudgets, PriorityClasses and DaemonSets. It starts nothing: the caller
+// starts the factory, and Run the informers of PriorityClasses and DaemonSets.
 func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watcher, error) {
 	w := &Watcher{store: s, options: o, pods: factory.Core().V1().Pods().Lister(), nodes: factory.Core().V1().Nodes().Lister()}
 	for _, r := range []struct {
@@ -119,7 +119,7 @@ func Watch(s Store, factory informers.SharedInformerFactory, o Options) (*Watche
 	return w, err
 }
 
-// daemonSetsInterval is how often Run looks whether all DaemonSets have been seen.
+// daemonSetsInterval is how often Run checks whether all DaemonSets have been seen.
 const daemonSetsInterval = 10 * time.Millisecond
 
 // Run follows the PriorityClasses and the DaemonSets until the context ends.
@@ -140,9 +140,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// HasSynced tells whether everything that existed when the informers started
-// has reached the store; PriorityClasses and DaemonSets only if the scheduler may
-// read them.
+// HasSynced reports whether everything that existed when the informers started has
+// reached the store. PriorityClasses and DaemonSets count only if the scheduler may read
+// them.
 func (w *Watcher) HasSynced() bool {
 	if w.classes != nil && !w.classes.settled() {
 		return false
@@ -158,13 +158,13 @@ func (w *Watcher) HasSynced() bool {
 	return true
 }
 
-// Pods are all pods as the informer has them now; they are not to be changed.
+// Pods returns all pods in the informer. They must not be modified.
 func (w *Watcher) Pods() ([]*corev1.Pod, error) { return w.pods.List(labels.Everything()) }
 
-// Nodes are all nodes as the informer has them now; they are not to be changed.
+// Nodes returns all nodes in the informer. They must not be modified.
 func (w *Watcher) Nodes() ([]*corev1.Node, error) { return w.nodes.List(labels.Everything()) }
 
-// Read is a pod as the store is told of it; false for one that it is not told of.
+// Read returns a pod as the store gets it; false for a pod that the store does not get.
 func (w *Watcher) Read(pod *corev1.Pod) (store.Pod, bool) {
 	if !w.matters(pod) {
 		return store.Pod{}, false
@@ -172,7 +172,7 @@ func (w *Watcher) Read(pod *corev1.Pod) (store.Pod, bool) {
 	return w.options.Translate(pod), true
 }
 
-// Allocatable is what the store is told of a node.
+// Allocatable returns the allocatable of a node as the store gets it.
 func (w *Watcher) Allocatable(node *corev1.Node) resources.Vector { return Allocatable(node) }
 
 func (w *Watcher) pod(old, pod *corev1.Pod) {
@@ -189,7 +189,8 @@ func (w *Watcher) pod(old, pod *corev1.Pod) {
 	w.tellPod(old, pod)
 }
 
-// tellPod tells the store of a pod. Whether it matters may have changed with its owner.
+// tellPod passes a pod to the store. Its owner may have changed whether the store needs
+// it.
 func (w *Watcher) tellPod(old, pod *corev1.Pod) {
 	if !w.matters(pod) {
 		if w.mayMatter(pod) {
@@ -212,8 +213,8 @@ func (w *Watcher) podGone(pod *corev1.Pod) {
 }
 
 // podHandler is the handler of pods. A pod that ended while the watch was interrupted is
-// told of as it was last seen. If that was without a node, then nobody knows from it
-// whether the scheduler had chosen one.
+// passed on as it was last seen. If it had no node then, it is not known whether the
+// scheduler had chosen one.
 func (w *Watcher) podHandler() cache.ResourceEventHandler {
 	h := handler(w.pod, w.podGone)
 	h.DeleteFunc = func(obj any) {
@@ -233,7 +234,8 @@ func (w *Watcher) podHandler() cache.ResourceEventHandler {
 	return h
 }
 
-// forget ends that a pod is told of again when its DaemonSet comes or goes.
+// forget stops passing the pod to the store again when its DaemonSet is created or
+// deleted.
 func (w *Watcher) forget(pod *corev1.Pod) {
 	if !w.namesAnyDaemonSet(pod) {
 		return
@@ -244,23 +246,24 @@ func (w *Watcher) forget(pod *corev1.Pod) {
 	d.remember(pod, nil)
 }
 
-// RequiredNode is the only node on which a pod of a DaemonSet can run; empty for every
-// other pod.
+// RequiredNode returns the only node on which a pod of a DaemonSet can run; empty for
+// every other pod.
 func (w *Watcher) RequiredNode(pod *corev1.Pod) string { return w.options.RequiredNode(pod) }
 
-// matters tells whether the store is told of the pod: it belongs to a queue, uses
-// a node, or may have room made on the only one it can run on.
+// matters reports whether the store needs the pod: it belongs to a queue, uses a node, or
+// may preempt on the only node where it can run.
 func (w *Watcher) matters(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" || w.options.Managed(pod) || w.options.peer(pod) && w.options.RequiredNode(pod) != ""
 }
 
-// mayMatter tells whether a pod matters, or did, by what is known of its DaemonSet.
+// mayMatter reports whether the store needs the pod, or needed it, given what is known of
+// its DaemonSet.
 func (w *Watcher) mayMatter(pod *corev1.Pod) bool {
 	return w.options.peer(pod) && onlyNode(pod) != ""
 }
 
-// checkClaim logs that what the pod says of the node it holds cannot be read,
-// once for each text.
+// checkClaim logs that the pod's condition about the node it holds cannot be parsed, once
+// per text.
 func (w *Watcher) checkClaim(old, pod *corev1.Pod) {
 	held := heldCondition(pod)
 	if held == nil {
@@ -268,7 +271,7 @@ func (w *Watcher) checkClaim(old, pod *corev1.Pod) {
 	}
 	if old != nil {
 		if before := heldCondition(old); before != nil && before.Message == held.Message {
-			return // told already
+			return // logged already
 		}
 	}
 	if _, err := reservations.ParseClaim(held.Message); err != nil {
@@ -298,7 +301,7 @@ func (w *Watcher) namespace(old, ns *corev1.Namespace) {
 	errs := w.store.UpsertNamespace(ns.Name, ns.Annotations, w.options.Clock.Now())
 	w.tell(ns, errs)
 	if old != nil && maps.Equal(old.Annotations, ns.Annotations) {
-		return // told already
+		return // passed on already
 	}
 	for _, err := range errs {
 		w.options.Logger.Error(err, "An annotation of a namespace cannot be understood and is ignored", "namespace", ns.Name)
@@ -316,8 +319,8 @@ func (w *Watcher) tell(ns *corev1.Namespace, wrong []error) {
 	}
 }
 
-// handler makes typed functions an event handler; old is nil for an object that
-// was not known.
+// handler converts typed functions to an event handler; old is nil for an object that was
+// not known.
 func handler[T any](set func(old, obj *T), gone func(*T)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

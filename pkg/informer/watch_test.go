@@ -30,7 +30,7 @@ import (
 
 const profile = "yunikorn"
 
-// eventually polls until the condition gives no error.
+// eventually polls until the condition returns no error.
 func eventually(t *testing.T, condition func() error) {
 	t.Helper()
 	var last error
@@ -44,14 +44,14 @@ func eventually(t *testing.T, condition func() error) {
 	}
 }
 
-// logged is a logger and what it wrote.
+// logged returns a logger and what it wrote.
 func logged(t *testing.T) (klog.Logger, func() string) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()
 	return logger, buffer.String
 }
 
-// scene is a started store that is fed by informers on a fake API server.
+// scene is a started store, fed by informers on a fake API server.
 type scene struct {
 	client  *fake.Clientset
 	store   *recorder
@@ -89,7 +89,7 @@ func (s *scene) run(t *testing.T) {
 	s.factory.Start(ctx.Done())
 }
 
-// start runs the informers and waits until they see changes.
+// start runs the informers and waits until they receive changes.
 func (s *scene) start(t *testing.T) {
 	t.Helper()
 	s.run(t)
@@ -102,7 +102,7 @@ func (s *scene) start(t *testing.T) {
 	s.store.Start(time.Now())
 }
 
-// watched tells whether all of the resources are being watched.
+// watched reports whether all of the resources are being watched.
 func watched(client *fake.Clientset, names ...string) error {
 	for _, name := range names {
 		found := false
@@ -195,15 +195,15 @@ func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
 	_, err = pods.Update(ctx, foreign(managed("a", "u1", "n1")), metav1.UpdateOptions{})
 	must(t, err)
 	must(t, pods.Delete(ctx, "a", metav1.DeleteOptions{}))
-	// Events come in order, so after this one the others have been seen.
+	// Events arrive in order, so after this one the others have been seen.
 	_, err = pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{})
 	must(t, err)
 	s.uses(t, "0", "pods=1 vcore=1000")
 	must(t, s.store.Recount([]store.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
 }
 
-// TestWatchSeesAReplacedPod deletes a pod and makes another one of its name
-// while nobody looks; the informer then tells of a change from one to the other.
+// TestWatchSeesAReplacedPod deletes a pod and creates another one of its name while the
+// watch is interrupted. The informer then reports an update from one to the other.
 func TestWatchSeesAReplacedPod(t *testing.T) {
 	client := fake.NewClientset(managed("p", "u1", "n1"))
 	events := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 1})
@@ -227,7 +227,7 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 
 	h.OnAdd(managed("p", "u1", "n1"), true)
 	s.uses(t, "pods=1 vcore=1000", "0")
-	h.OnAdd(managed("p", "u1", "n1"), false) // told twice
+	h.OnAdd(managed("p", "u1", "n1"), false) // a repeated event
 	s.uses(t, "pods=1 vcore=1000", "0")
 	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: managed("p", "u1", "n1")})
 	s.uses(t, "0", "0")
@@ -241,13 +241,13 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 	}
 	s.uses(t, "0", "0")
 
-	// An old state that is missing does not keep the new one from counting.
+	// Without an old object, the new one still counts.
 	h.OnUpdate(nil, managed("q", "u3", "n1"))
 	s.uses(t, "pods=1 vcore=1000", "0")
 }
 
 // TestLostPod: a pod that ended unseen, and was last seen without a node, may have had
-// one all the same; whoever is told of with a node, or by the watch itself, has not.
+// one. A pod that was reported with a node, or whose end the watch reported, is not lost.
 func TestLostPod(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())
@@ -349,7 +349,7 @@ func TestWatchFollowsNamespaces(t *testing.T) {
 
 	s.wrong.Delete("ns")
 	must(t, namespaces.Delete(ctx, "ns", metav1.DeleteOptions{}))
-	wrong("[]") // told that it is gone
+	wrong("[]") // says that the namespace is gone
 	_, err = namespaces.Create(ctx, namespace(`{"cpu":"5"}`), metav1.CreateOptions{})
 	must(t, err)
 	limit(resources.LimitFrom(map[string]resources.Amount{"vcore": 5000}))
