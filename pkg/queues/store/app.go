@@ -136,8 +136,8 @@ func (a *app) growMost(more resources.Vector) {
 	a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 }
 
-// joinable returns the record that a new pod of an application joins: the oldest one
-// whose queue takes pods; nil if there is none. A pending pod does not join a record in
+// joinable returns the record that a new pod of an application joins: the oldest one in a
+// queue that takes pods; nil if there is none. A pending pod does not join a record in
 // the recovery queue, because that queue has no quota.
 func (s *Store) joinable(name appName, running bool) *app {
 	var recovered *app

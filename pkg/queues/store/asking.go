@@ -31,7 +31,7 @@ import (
 type asking struct {
 	due   ranking.Heap[*entry]
 	order annex
-	// current is the pod whose cycle is under way; nil for none.
+	// current is the pod in the current cycle; nil for none.
 	current *pod
 	// watching are the pods that a change of a queue or node may help; stirred are the
 	// queues and nodes that changed.

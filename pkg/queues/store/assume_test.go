@@ -6,7 +6,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// judged is a store with a queue of one core, and a pod let through that was judged.
+// judged returns a store with a queue of one core, and an admitted pod that has passed
+// Judge.
 func judged(t *testing.T) (*Store, *pod) {
 	t.Helper()
 	s := New(queuestest.MustTree(t, "root\n  a max.vcore=1"), Options{})
@@ -19,7 +20,7 @@ func judged(t *testing.T) (*Store, *pod) {
 	return s, p
 }
 
-// What may refuse a pod that was judged before.
+// Changes after Judge that make Assume refuse the pod.
 var betweenJudgeAndAssume = map[string]func(t *testing.T, s *Store){
 	"another pod took the room": func(_ *testing.T, s *Store) {
 		other := askingPod("other")

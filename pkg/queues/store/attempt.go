@@ -122,7 +122,7 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	return reasons.Reason{}, time.Time{}
 }
 
-// notOwed is the refusal of a preemptor whose queue already has its guarantee.
+// notOwed is the refusal of a preemptor in a queue that already has its guarantee.
 func notOwed(leaf *queues.Queue) reasons.Reason {
 	return reasons.New(reasons.PreemptionRefused, "neither queue %s nor one above it is below its guarantee in what the pod requests (law 4)", leaf.Path)
 }
@@ -286,7 +286,7 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 	return p, reasons.Reason{}
 }
 
-// named returns the queues and nodes whose change may lift a refusal. Root is left out
+// named returns the queues and nodes where a change may lift a refusal. Root is left out
 // because it changes with every pod; the retry interval covers it.
 func (s *Store) named(d *victims.Decision) []named {
 	var out []named

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// contendedStore is a started store whose nodes are full of pods of queues that
-// lend; askers of root.a have waited for long.
+// contendedStore is a started store with nodes full of pods of queues without a
+// guarantee; preemptors of root.a have waited past their delay.
 func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	b.Helper()
 	s := New(queuestest.MustTree(b, fmt.Sprintf("root\n  a guaranteed.vcore=%d props=preemption.delay:1s\n  b\n    x\n    y\n  c", max(askers, 1))),
@@ -41,8 +41,8 @@ func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 	return s
 }
 
-// What a plan is made on, at 5,000 nodes and 150,000 pods, when pods on a few of
-// the nodes came and went since the plan before.
+// BenchmarkAttempt makes the input of a plan at 5,000 nodes and 150,000 pods, after pods
+// on a few nodes came and went since the last plan.
 func BenchmarkAttempt(b *testing.B) {
 	for _, changed := range []int{0, 10} {
 		b.Run(fmt.Sprintf("%d nodes changed", changed), func(b *testing.B) {
@@ -68,8 +68,8 @@ func BenchmarkAttempt(b *testing.B) {
 	}
 }
 
-// A queue takes back what is its own: 1,000 pods on 500 nodes, as the scheduler
-// does it, one asker after the other; without what is written to the cluster.
+// BenchmarkReclaim: a queue preempts for its guarantee, 1,000 pods on 500 nodes, one
+// preemptor after the other like the scheduler, without the writes to the cluster.
 func BenchmarkReclaim(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -102,8 +102,8 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 }
 
-// 10,000 pods wait in a queue that has what it is guaranteed, and one more starts
-// and ends there.
+// BenchmarkWatchedQueue: 10,000 pods wait in a queue that has its guarantee, while one
+// more pod starts and ends there.
 func BenchmarkWatchedQueue(b *testing.B) {
 	s := contendedStore(b, 1, 1, 0)
 	for i := range 10_000 {

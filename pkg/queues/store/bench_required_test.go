@@ -14,10 +14,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// BenchmarkDaemonSetPod is all that the store does for one pod of a DaemonSet on a
-// full node, from its creation until it runs: decided, judged again, victims gone,
-// placed. It must not cost more in a larger cluster, nor while all other nodes are
-// held for pods of the same DaemonSet.
+// BenchmarkDaemonSetPod is all the work of the store for one DaemonSet pod on a full
+// node, from its creation until it runs: decided, checked again, victims gone, placed. It
+// must not cost more in a larger cluster, nor while all other nodes are held for pods of
+// the same DaemonSet.
 func BenchmarkDaemonSetPod(b *testing.B) {
 	for _, nodes := range []int{100, 5000} {
 		for _, held := range []bool{false, true} {
@@ -51,7 +51,7 @@ func daemonPod(name string, node int) Pod {
 	}
 }
 
-// makeRoomFor has a pod hold its node and its victims go.
+// makeRoomFor makes a pod hold its node and its victims leave.
 func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
 	b.Helper()
 	s.Upsert(p, now)
@@ -71,7 +71,7 @@ func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
 	return going
 }
 
-// serve does all for a pod, and leaves its node as it was.
+// serve does all steps for a pod, and restores its node.
 func serve(b testing.TB, s *Store, p Pod, now time.Time) {
 	b.Helper()
 	victim := *s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
@@ -90,9 +90,9 @@ func serve(b testing.TB, s *Store, p Pod, now time.Time) {
 	s.Upsert(victim, now)
 }
 
-// spent is what a store allocates on average for a pod of a DaemonSet, in bytes, while
-// all other nodes are held for pods like it; beside is what else is done for each. It
-// does not depend on the machine, nor on who else uses it.
+// spent is the average number of bytes that a store allocates for a DaemonSet pod while
+// all other nodes are held for pods like it; beside runs extra work for each. It does not
+// depend on the machine or its load.
 func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 	const runs = 50
 	s := contendedStore(t, nodes, 5, 0)
@@ -114,8 +114,8 @@ func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 	return float64(after.TotalAlloc-before.TotalAlloc) / runs
 }
 
-// TestADaemonSetPodCostsTheSame however many nodes there are and are held: what is
-// looked at for it is its own node.
+// TestADaemonSetPodCostsTheSame: the cost does not depend on the number of nodes or of
+// held nodes, because only the pod's own node is visited.
 func TestADaemonSetPodCostsTheSame(t *testing.T) {
 	const most = 1.25
 	grows := func(beside func(s *Store)) float64 {

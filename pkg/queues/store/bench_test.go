@@ -52,8 +52,7 @@ func benchPod(i int, leaf string) Pod {
 	}
 }
 
-// benchStore is a started store with a number of pods, which wait or run,
-// spread over all leaves.
+// benchStore is a started store with pods, pending or running, spread over all leaves.
 func benchStore(b *testing.B, window, pods int, node string) (*Store, []Pod) {
 	b.Helper()
 	spec, leaves := wide(b)
@@ -72,7 +71,7 @@ func benchStore(b *testing.B, window, pods int, node string) (*Store, []Pod) {
 
 const batch = 5000
 
-// Each event of a pod's life, on its own.
+// BenchmarkEvent measures each event of a pod's life separately.
 func BenchmarkEvent(b *testing.B) {
 	type phase struct {
 		name string
@@ -121,7 +120,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// A pod from its creation to its end.
+// BenchmarkLife measures a pod from its creation to its end.
 func BenchmarkLife(b *testing.B) {
 	s, _ := benchStore(b, batch, 0, "")
 	_, leaves := wide(b)
@@ -176,8 +175,8 @@ func BenchmarkGate(b *testing.B) {
 	})
 }
 
-// The scheduler takes a pod out of the window, and then, on another goroutine, the
-// store admits the next one of 100,000 in 5,000 queues.
+// BenchmarkNextOfOrder: the scheduler takes a pod out of the window; then, on another
+// goroutine, the store admits the next of 100,000 pods in 5,000 queues.
 func BenchmarkNextOfOrder(b *testing.B) {
 	for _, part := range []string{"assume", "next"} {
 		b.Run(part, func(b *testing.B) {
@@ -202,8 +201,8 @@ func BenchmarkNextOfOrder(b *testing.B) {
 	}
 }
 
-// 5,000 applications wait in one leaf that is full; one pod finishes and one of
-// the applications takes its place.
+// BenchmarkUnblock: 5,000 applications wait in one full leaf; one pod finishes, and a pod
+// of one application takes its place.
 func BenchmarkUnblock(b *testing.B) {
 	for _, c := range []struct{ name, tree string }{
 		{"max", "root\n  a max.pods=10"},
@@ -240,7 +239,7 @@ func BenchmarkUnblock(b *testing.B) {
 	}
 }
 
-// refsOrRunning names a pod that runs.
+// refsOrRunning returns the name of a running pod.
 func refsOrRunning(s *Store, refs []Ref) string {
 	if len(refs) > 0 {
 		return string(refs[0].UID)
@@ -253,7 +252,8 @@ func refsOrRunning(s *Store, refs []Ref) string {
 	return ""
 }
 
-// A configuration of 5,000 queues is loaded while 20,000 pods wait and run.
+// BenchmarkConfigure loads a configuration of 5,000 queues while 20,000 pods are pending
+// or running.
 func BenchmarkConfigure(b *testing.B) {
 	s, _ := benchStore(b, 64, 20_000, "")
 	spec, _ := wide(b)
@@ -262,8 +262,9 @@ func BenchmarkConfigure(b *testing.B) {
 	}
 }
 
-// A node comes or goes, and every share may be different: one a second, and a hundred a
-// second, for which the order is told once, for they are small.
+// BenchmarkNode adds and removes nodes, which may change every share: one a second, and a
+// hundred a second. The latter are small changes, so the order is updated once for all of
+// them.
 func BenchmarkNode(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -273,7 +274,7 @@ func BenchmarkNode(b *testing.B) {
 		{"a hundred a second", 10 * time.Millisecond},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, _ := benchStore(b, 64, 20_000, "n1") // all run: the order is asked each time
+			s, _ := benchStore(b, 64, 20_000, "n1") // all run: the order is read each time
 			now := epoch
 			for i := 0; b.Loop(); i++ {
 				now = now.Add(c.every)

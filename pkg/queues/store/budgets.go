@@ -18,7 +18,7 @@ const (
 	Ready
 )
 
-// UpsertBudget tells of a PodDisruptionBudget.
+// UpsertBudget sets a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b Budget, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -27,7 +27,7 @@ func (s *Store) UpsertBudget(b Budget, now time.Time) {
 	}
 }
 
-// DeleteBudget tells that a PodDisruptionBudget is gone.
+// DeleteBudget handles the deletion of a PodDisruptionBudget.
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)

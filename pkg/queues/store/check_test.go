@@ -39,7 +39,7 @@ func busy(t *testing.T) *Store {
 	return s
 }
 
-// Check finds what is not right, whatever it is.
+// Check finds every kind of planted error.
 func TestCheckFindsDisorder(t *testing.T) {
 	if err := busy(t).Check(); err != nil {
 		t.Fatal(err)

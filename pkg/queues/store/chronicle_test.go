@@ -13,13 +13,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// story is what a reader of the chronicle believes to be so.
+// story is the state that a reader derives from the chronicle.
 type story struct {
 	Placed   map[types.UID]string // node of each pod, of a queue or foreign
 	Asked    map[types.UID]bool
-	Apps     map[string]string // what each application uses
+	Apps     map[string]string // usage of each application
 	Held     map[types.UID]string
-	Nodes    map[string]string // what each can hold
+	Nodes    map[string]string // allocatable of each node
 	Closed   map[string]bool
 	Capacity string
 	Queues   map[string]bool
@@ -29,7 +29,7 @@ type story struct {
 
 func nameInChronicle(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
 
-// storyOf is what is so.
+// storyOf is the actual state.
 func storyOf(s *Store) story {
 	out := story{
 		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
@@ -68,7 +68,7 @@ func storyOf(s *Store) story {
 	return out
 }
 
-// tell follows one happening; an error says why it cannot have happened.
+// tell applies one event. It returns an error if the event cannot have happened.
 func (y *story) tell(h *Happening) error {
 	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *h, h.App) }
 	switch h.Kind {
@@ -142,14 +142,14 @@ type reader struct {
 	bug   string
 }
 
-// read follows the chronicle and compares.
+// read applies the chronicle and compares the result with the store.
 func (r *reader) read(s *Store) error {
 	j := s.TakeChronicle(r.spare)
 	if r.bug != "" {
 		j.Happenings = slices.Clone(j.Happenings)
 		for i := range j.Happenings {
 			if h := &j.Happenings[i]; h.Kind == planted[r.bug] {
-				*h = Happening{Kind: Told} // nobody noted it
+				*h = Happening{Kind: Told} // removes the event
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func TestChronicleWithPlantedBugs(t *testing.T) {
 	}
 }
 
-// oneByOne is a store to which n pods came and went.
+// oneByOne makes n pods come to a store and go, one after the other.
 func oneByOne(s *Store, n int) {
 	for i := range n {
 		uid := types.UID(fmt.Sprint("u", i))
@@ -204,8 +204,8 @@ func oneByOne(s *Store, n int) {
 	}
 }
 
-// TestNobodyTakesTheChronicle: it is not kept unless somebody asked, and bounded
-// where nobody comes.
+// TestNobodyTakesTheChronicle: the chronicle is off unless turned on, and bounded without
+// a reader.
 func TestNobodyTakesTheChronicle(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.Start(epoch)
@@ -227,7 +227,7 @@ func TestNobodyTakesTheChronicle(t *testing.T) {
 	}
 }
 
-// TestNotingAllocatesNothing once there are buffers.
+// TestNotingAllocatesNothing: events allocate nothing once there are buffers.
 func TestNotingAllocatesNothing(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.KeepChronicle()

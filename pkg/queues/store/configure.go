@@ -80,7 +80,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 	return errs
 }
 
-// DeleteNamespace tells that a namespace is gone.
+// DeleteNamespace handles the deletion of a namespace.
 func (s *Store) DeleteNamespace(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)

@@ -341,7 +341,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return p.reason
 	case waiting:
 		if p.heldByTwin() {
-			return p.stopped() // a cycle told it so, and a later one another pod of its class
+			return p.stopped() // its cycle found no node, and since then a pod of its class found none
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			// The verdict may be old; users want the current numbers.

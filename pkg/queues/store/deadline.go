@@ -65,8 +65,8 @@ func (s *Store) NextDeadline() (time.Time, bool) {
 	return next, ok
 }
 
-// Tick does what is due: pods whose back-off ended return to the order, slots whose lease
-// expired are taken back, queues that stayed empty are removed.
+// Tick does what is due: pods return to the order when their back-off ends, slots are
+// taken back when their lease expires, queues that stayed empty are removed.
 func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
@@ -167,7 +167,7 @@ func (s *Store) isPlaced(asker types.UID) bool {
 // dueFrom returns the start of each hold's time-out. The holds of a PodGroup that has not
 // started share one time-out, which counts from the latest of them. With separate ones,
 // the first member would lose its node while room is made for the last one. Also, while
-// one member holds a node, another member whose hold ended would get that node again,
+// one member holds a node, another member that lost its hold would get that node again,
 // because it fits beside it, and the group could keep the node from all others without a
 // start. For the same reason a loss counts for the whole group.
 //

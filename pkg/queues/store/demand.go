@@ -43,9 +43,9 @@ const demandEvery = time.Second
 // since, so a pod may be beyond for up to a second although it is within.
 type demand struct {
 	sum    *queues.Demand
-	starts map[*app]bool      // applications whose start is in the sum
-	pods   map[types.UID]*pod // that found no node, or whose PodScheduled is set
-	// check has the pods whose PodScheduled may need an update.
+	starts map[*app]bool      // applications that start in the sum
+	pods   map[types.UID]*pod // that found no node, or have PodScheduled set
+	// check has the pods for which PodScheduled may need an update.
 	check map[types.UID]struct{}
 	stale bool // pods or usage changed since the sum was computed
 	made  time.Time
@@ -78,7 +78,7 @@ func (s *Store) heardDemand(p *pod) {
 	s.demand.check[p.UID] = struct{}{} // an earlier write may have been refused
 }
 
-// stopped is why a pod whose cycle failed waits: the quota that it is beyond, or the
+// stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
 // result of the cycle.
 func (p *pod) stopped() reasons.Reason {
 	if p.asks.holds || p.beyond.None() {
@@ -236,7 +236,7 @@ func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
 	return reasons.Reason{}
 }
 
-// takeDemand returns at most limit pods whose PodScheduled needs an update.
+// takeDemand returns at most limit pods for which PodScheduled needs an update.
 func (s *Store) takeDemand(limit int, now time.Time) []Report {
 	s.reckonDemand(now)
 	if !s.started {

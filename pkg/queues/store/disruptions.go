@@ -52,7 +52,7 @@ type Budget struct {
 	Allowed, Healthy, Desired int64
 	// AlwaysAllow is unhealthyPodEvictionPolicy AlwaysAllow.
 	AlwaysAllow bool
-	// Disrupted has the names of pods whose disruption the status already includes.
+	// Disrupted has the names of the disrupted pods that the status already includes.
 	Disrupted map[string]bool
 }
 

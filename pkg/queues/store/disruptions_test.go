@@ -14,8 +14,8 @@ func replica(name string, part part) guarded {
 	return guarded{namespace: "ns", name: name, labels: map[string]string{"tier": "db"}, part: part}
 }
 
-// TestDisruptionsLeft says what a budget of three pods, two of which have to be
-// healthy, allows as a plan is made and its victim goes.
+// TestDisruptionsLeft checks what a budget of three pods, two of which must be healthy,
+// allows while a plan is made and its victim goes.
 func TestDisruptionsLeft(t *testing.T) {
 	counted := Budget{
 		Namespace: "ns", Name: "db", Generation: 1, Observed: 1, Matches: coversTier, Allowed: 1, Healthy: 3, Desired: 2,
@@ -62,7 +62,7 @@ func TestDisruptionsLeft(t *testing.T) {
 	}
 }
 
-// TestDisruptionsOver says which numbers a pod counts against.
+// TestDisruptionsOver checks which indexes a pod counts against.
 func TestDisruptionsOver(t *testing.T) {
 	d := newDisruptions()
 	any := func(map[string]string) bool { return true }
@@ -91,8 +91,8 @@ func TestDisruptionsOver(t *testing.T) {
 	}
 }
 
-// TestDisruptionsCount makes random changes of budgets and pods. The sums that are
-// kept are those that a new count has.
+// TestDisruptionsCount makes random changes of budgets and pods. The maintained sums must
+// equal a new count.
 func TestDisruptionsCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, pods := newDisruptions(), map[string]guarded{}

@@ -55,7 +55,7 @@ type Explanation struct {
 	Erred bool
 	// Room is about preemption for the pod; nil for a pod that has a node.
 	Room *Room
-	// ChosenBy is the preemptor whose victim the pod is; nil for none.
+	// ChosenBy is the preemptor that chose the pod as a victim; nil for none.
 	ChosenBy *Ref
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// explainAll asks about every pod, and what would become of another one like it,
-// and says where the answers contradict the store.
+// explainAll gets the explanation and a dry run of every pod, and prints where they
+// contradict the store.
 func (s *script) explainAll(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		uid := s.pods[name].UID
@@ -34,7 +34,7 @@ func (s *script) explainAll(w io.Writer) {
 	}
 }
 
-// contradictions are what an explanation gets wrong about a pod.
+// contradictions lists what an explanation gets wrong about a pod.
 func contradictions(p *pod, x *Explanation) []string {
 	var out []string
 	wrong := func(is bool, format string, args ...any) {
@@ -86,8 +86,8 @@ func TestContradictionsAreFound(t *testing.T) {
 	}
 }
 
-// TestNobodyIsOwedRoom: that law 4 keeps a pod from making room is said before its
-// queue's delay is over and after it.
+// TestNobodyIsOwedRoom: the explanation says that law 4 stops a pod from preempting, both
+// before and after its queue's delay.
 func TestNobodyIsOwedRoom(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	s.Start(epoch)

@@ -77,7 +77,7 @@ func (s *Store) asksForHard(p *pod) (appName, bool) {
 		return appName{}, false
 	}
 	id, _ := placement.Identify(p.placement(), s.options.Placement)
-	// Pods share such an application by default, not because a user grouped them.
+	// Pods share such an application by default: no user grouped them.
 	return appName{namespace: p.Namespace, id: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }
 

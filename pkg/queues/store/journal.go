@@ -50,7 +50,7 @@ type Step struct {
 	Ref  // the preemptor
 	Kind StepKind
 	At   time.Time
-	// Queue is the path of the asker's leaf; empty for a pod of no queue.
+	// Queue is the path of the preemptor's leaf; empty for a pod of no queue.
 	Queue string
 	// Standby is true if another process decides and this one follows.
 	Standby bool

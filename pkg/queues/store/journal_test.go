@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// TestAJournalThatNobodyReads costs nothing, and one that nobody takes in time is
-// bounded: what is lost is counted.
+// TestAJournalThatNobodyReads: a journal that is off costs nothing, and one without a
+// reader is bounded, with lost steps counted.
 func TestAJournalThatNobodyReads(t *testing.T) {
 	s := New(specification(t, "root\n  a"), Options{})
 	s.Start(epoch)
@@ -48,7 +48,7 @@ func TestAJournalThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestWhatTheJournalLacks: the stranger who reads journals notices steps that are
+// TestWhatTheJournalLacks: an independent reader of journals notices steps that are
 // missing, doubled, or about another hold.
 func TestWhatTheJournalLacks(t *testing.T) {
 	for _, bug := range []string{"an end is lost", "a beginning is lost", "a beginning is told twice", "an end is of another hold"} {
@@ -73,12 +73,12 @@ func forge(steps []Step, bug string) (out []Step) {
 	return out
 }
 
-// chapter is what the journal of a store says, read as a stranger would.
+// chapter is the state that an independent reader derives from the journal of a store.
 type chapter struct {
-	holds map[types.UID]reservations.Hold // that were begun and did not end
+	holds map[types.UID]reservations.Hold // that began and did not end
 }
 
-// follow reads steps, and compares what they come to with what is so.
+// follow applies steps, and compares the result with the store.
 func (ch *chapter) follow(s *Store, steps []Step) error {
 	for i := range steps {
 		if err := ch.read(&steps[i]); err != nil {
@@ -97,7 +97,7 @@ func (ch *chapter) follow(s *Store, steps []Step) error {
 	return nil
 }
 
-// read follows a step.
+// read applies a step.
 func (ch *chapter) read(s *Step) error {
 	h, held := ch.holds[s.UID]
 	if s.Kind != StepRefused && s.Kind != StepHeld && s.Kind != StepTakenUp && held && (s.Hold.Node != h.Node || !s.Hold.Since.Equal(h.Since)) {
@@ -128,7 +128,7 @@ func (ch *chapter) read(s *Step) error {
 			return fmt.Errorf("lost for no reason, or not counted: %+v", s)
 		}
 	case StepEnded:
-		// Of a claim that is not taken up there was no beginning.
+		// A claim that was not adopted has no earlier step.
 		if !held && s.Ended == "" || s.Reason.None() && s.Ended != reservations.Bound && s.Ended != reservations.Superseded {
 			return fmt.Errorf("ended %q: %s", s.Ended, s.Reason)
 		}
@@ -137,7 +137,7 @@ func (ch *chapter) read(s *Step) error {
 	return nil
 }
 
-// begin follows a decision by which a node is held.
+// begin applies a decision by which a node is held.
 func (ch *chapter) begin(s *Step, held bool) error {
 	switch {
 	case s.Hold.Asker != s.UID || s.Hold.Decision == "" && !held: // a claim need not name its decision
@@ -151,7 +151,7 @@ func (ch *chapter) begin(s *Step, held bool) error {
 	return nil
 }
 
-// The journal costs the decision little.
+// BenchmarkStep: the journal adds little to the cost of a decision.
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
 	s.OpenJournal()

@@ -8,10 +8,10 @@ import (
 // and the scheduler saw an event since that may help them. While other pods can be
 // admitted, back-off keeps cooling pods from being tried at every such event. When no
 // other pod can be admitted, back-off protects nothing: freed room would stay unused
-// until a back-off ends, or go to the pod whose back-off ends first and not to the next
-// of the order. So the first pod of the lane is admitted then, and the next one once the
-// outcome of that cycle is known. The scheduler's own queue pops backing-off pods in the
-// same situation.
+// until a back-off ends, or go to the pod with the earliest end of its back-off and not
+// to the next of the order. So the first pod of the lane is admitted then, and the next
+// one once the outcome of that cycle is known. The scheduler's own queue pops backing-off
+// pods in the same situation.
 
 // enterLane puts a cooling pod into the lane.
 func (s *Store) enterLane(p *pod) { p.laneAsk = s.lane.push(s, p) }

@@ -21,7 +21,7 @@ import (
 //
 //	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
 //	                                          │
-//	                                          └──► bound: the count ends with the asker
+//	                                          └──► bound: the count ends with the preemptor
 //
 // The pods of a PodGroup that has not started share one count. For a pod that can run on
 // one node only, the node stays held, and the pause applies to further victims; if its
@@ -33,8 +33,9 @@ type losses struct {
 	count int
 	until time.Time      // no plan before this time
 	why   reasons.Reason // the reason given to users until then
-	// room is the ID of the decision whose room was last lost by a preemptor that holds
-	// the only node it can run on. The hold goes on, and the loss is counted once.
+	// room is set for a preemptor that holds the only node it can run on: the ID of the
+	// last decision that made room and lost it. The hold goes on, and the loss is counted
+	// once.
 	room string
 	// placedAt is when the preemptor was bound to the held node on which room was made.
 	placedAt time.Time

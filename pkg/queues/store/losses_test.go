@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// contest is an asker on a node where another scheduler takes each room that is made.
+// contest is a preemptor on a node where another scheduler takes all room that is made.
 type contest struct {
 	*testing.T
 	store   *Store
@@ -50,7 +50,8 @@ func (c *contest) upsert(name, queue, node string) {
 	}
 }
 
-// step lets a second pass, in which the asker is tried, as often as the scheduler may.
+// step advances one second, in which the preemptor is tried as often as the scheduler
+// may.
 func (c *contest) step() {
 	c.Helper()
 	c.now = c.now.Add(time.Second)
@@ -85,8 +86,8 @@ func (c *contest) step() {
 	}
 }
 
-// TestLostRoomCostsTheLoser has another scheduler take each room for two hours: the pause
-// after a loss doubles up to its bound, and so few pods go in vain.
+// TestLostRoomCostsTheLoser has another scheduler take all room for two hours. The pause
+// after a loss must double up to its bound, so that few pods are disrupted in vain.
 func TestLostRoomCostsTheLoser(t *testing.T) {
 	c := newContest(t, 20)
 	for range 2 * 3600 {
@@ -110,7 +111,7 @@ func TestLostRoomCostsTheLoser(t *testing.T) {
 	}
 }
 
-// TestPause holds the pause within its bounds, for long retry intervals, too.
+// TestPause checks the bounds of the pause, also for long retry intervals.
 func TestPause(t *testing.T) {
 	s := New(specification(t, "root"), Options{})
 	for _, c := range []struct {
@@ -133,9 +134,9 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreBounded: a refusal is taken over by one pod of the same controller, and for
-// the same node if it can run on that only; it ends with its pause; and there are not more
-// than so many.
+// TestRefusalsAreBounded: a refusal passes to one pod of the same controller (and of the
+// same node if the pod can run on one node only), ends with its pause, and the number of
+// refusals is bounded.
 func TestRefusalsAreBounded(t *testing.T) {
 	s := New(specification(t, "root\n  a"), Options{})
 	s.Start(epoch)

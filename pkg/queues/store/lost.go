@@ -9,9 +9,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// lost has pods whose room on a node was freed without an event in the scheduling queue
-// for the end of a pod there. The scheduler's cache frees the room, but nothing brings
-// back the pods that wait for it until the queue flushes unschedulable pods after five
+// lost has pods that freed room on a node without an event in the scheduling queue for
+// the end of a pod there. The scheduler's cache frees the room, but nothing brings back
+// the pods that wait for it until the queue flushes unschedulable pods after five
 // minutes. So the store brings them back. There are four kinds:
 //
 //   - A pod was bound and ended while the watch was interrupted. The informer reports its
@@ -134,7 +134,7 @@ func (s *Store) Vanished(pods []LostPod) {
 	})
 }
 
-// ComeBack brings back a pod whose cycle found no node while a pod that is gone was still
+// ComeBack brings back a pod that found no node while a pod that is gone was still
 // counted. It does nothing to a pod that is not parked.
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
 	s.mu.Lock()

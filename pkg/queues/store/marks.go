@@ -1,6 +1,6 @@
 package store
 
-// marks is an unordered set whose elements store their own index, so that adding and
+// marks is an unordered set. Each element stores its own index, so that adding and
 // removing are O(1).
 type marks[T interface{ mark() *int }] struct{ list []T }
 

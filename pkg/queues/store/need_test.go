@@ -12,9 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// One victim has the room, another one the port that the asker wants: amounts say
-// that the second need not go, and only the filters know better. Of such a plan
-// everybody goes; and who has to go for amounts only is still looked at.
+// One victim frees the room, another one the port that the preemptor needs. By amounts
+// the second is not needed; only the filters know that it is. All victims of such a plan
+// are deleted, but victims that are needed only by amounts are still checked.
 func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 	for _, c := range []struct {
 		name, gone string

@@ -7,8 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// A node-bound pod goes first on its node until it was tried there, for a bounded time, and
-// again when the node changes. Each time that ends, pods that were turned away may try again.
+// A node-bound pod goes first on its node until it was tried there, for a bounded time,
+// and again when the node changes. Each time this ends, pods that were refused may try
+// again.
 func TestNodeBoundPodsGoFirst(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	s.Start(epoch)

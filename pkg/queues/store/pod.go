@@ -68,7 +68,7 @@ type Pod struct {
 	// Scheduler is the name of a foreign pod's scheduler.
 	Scheduler string
 	// Static is true for a pod of another scheduler that belongs to its node: a mirror
-	// pod, or one whose owner is the node.
+	// pod, or one that the node owns.
 	Static bool
 	// NeverPreempts is true for a pod with preemptionPolicy Never.
 	NeverPreempts bool
@@ -78,7 +78,7 @@ type Pod struct {
 	Originator Originator
 	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
 	RequiredNode string
-	// MaybeDaemon is true for a pod whose owner is named as a DaemonSet while DaemonSets
+	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
 	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
 	MaybeDaemon bool
 	// Class is the name of the pod's PriorityClass; empty for none.

@@ -29,8 +29,8 @@ import (
 // a node counts as placed, so the plan for the next member is made at once, while the
 // victims of the first one are still leaving. One group is placed at a time: two groups
 // that each take half of the nodes would block each other for ever. Other groups wait for
-// it as long as for a pod whose cycle has no result (the slot lease). How long it keeps
-// its places without progress is set by its own PodGroup.
+// it as long as for a pod without a result of its cycle (the slot lease). How long it
+// keeps its places without progress is set by its own PodGroup.
 //
 // Once minMember members have a place, further members are ordinary pods.
 
@@ -64,8 +64,8 @@ type podGroup struct {
 type together struct {
 	follows bool // otherwise PodGroupLabel has no effect
 	groups  map[groupName]*podGroup
-	// placing is the group whose members were admitted and that is not complete. Others
-	// wait for its result, at most until the time until.
+	// placing is the group that is being placed: its members were admitted, and it is not
+	// complete. Others wait for its result, at most until the time until.
 	placing *podGroup
 	until   time.Time
 	// touched are the groups to check because something changed. Of the groups with kept

@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Of the pods that wait at Permit some are those that an asker starts with: they would
-// make room for it and lack in their PodGroup then. It may be complete by now, as when
-// it starts with fewer than it did, and they wait still: upstream looks when the next
+// Some pods in Permit are members of the preemptor's own PodGroup: as victims they would
+// make room for it, but its group would lack them. The group may be complete by now, as
+// when minMember was reduced, while the pods still wait: upstream checks when the next
 // member comes.
 func TestMatesAtPermitAreNoVictims(t *testing.T) {
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 				t.Errorf("the mate: %v, want %v", got, victims.Binding)
 			}
 			if c.min > 1 {
-				return // the group has to be complete for another attempt
+				return // another attempt needs a complete group
 			}
 			s.Failed(asker, "", reasons.Brief(reasons.NoNodeFits), now)
 			now = now.Add(15 * time.Second)

@@ -20,7 +20,7 @@ func (s *Store) keep(p *pod) {
 	s.enterAs(p, parked, true)
 }
 
-// startTogether is for a pod that is first in the order and whose group lacks members.
+// startTogether is for a pod that is first in the order while its group lacks members.
 // Either all missing members are admitted together with it, or it is kept.
 func (s *Store) startTogether(p *pod, now time.Time) {
 	g := p.mates

@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// gangStage is a scheduler with Coscheduling, and nodes, for a store with PodGroups. A pod
-// of a group waits at Permit, for as long as it takes, until enough of its group do.
+// gangStage is a scheduler with Coscheduling, and nodes, for a store with PodGroups. A
+// pod of a group waits in Permit, without a time-out, until enough pods of its group do.
 type gangStage struct {
 	store  *Store
 	now    time.Time
@@ -29,13 +29,13 @@ type gangStage struct {
 	broken func(*gangStage)
 }
 
-// actor is a pod on the stage.
+// actor is a pod of the test.
 type actor struct {
 	Pod
 	group string
 	cores int
-	at    int  // its node, while it waits at Permit or runs; else -1
-	idle  bool // the scheduler has it among those that no node took
+	at    int  // its node while it waits in Permit or runs; else -1
+	idle  bool // unschedulable in the scheduler's queue
 }
 
 func newGangStage(t *testing.T, follows bool) *gangStage {
@@ -50,7 +50,7 @@ func newGangStage(t *testing.T, follows bool) *gangStage {
 	return s
 }
 
-// add makes a pod of a group; of none if the group is "". A group has two applications.
+// add creates a pod of a group; of none if group is "". A group has two applications.
 func (s *gangStage) add(group, queue string, cores int) {
 	s.made++
 	name := fmt.Sprintf("%s-%02d", group, s.made)
@@ -67,7 +67,7 @@ func (s *gangStage) add(group, queue string, cores int) {
 	s.play()
 }
 
-// setGroup makes a PodGroup or changes it.
+// setGroup creates or changes a PodGroup.
 func (s *gangStage) setGroup(group string, least int) {
 	s.min[group] = least
 	s.store.UpsertPodGroup("ns", group, least, s.now)
@@ -84,7 +84,7 @@ func (s *gangStage) remove(a *actor) {
 	s.play()
 }
 
-// sorted returns the pods that are as wanted, by name.
+// sorted returns the selected pods by name.
 func (s *gangStage) sorted(which func(*actor) bool) []*actor {
 	var out []*actor
 	for _, a := range s.pods {
@@ -96,7 +96,7 @@ func (s *gangStage) sorted(which func(*actor) bool) []*actor {
 	return out
 }
 
-// stir is an event for which the scheduler brings back pods that no node took.
+// stir is an event for which the scheduler brings back unschedulable pods.
 func (s *gangStage) stir() {
 	for _, a := range s.sorted(func(a *actor) bool { return a.idle }) {
 		s.gate(a)
@@ -160,7 +160,8 @@ func (s *gangStage) cycle(a *actor) {
 	}
 }
 
-// waiting are the pods of a group at Permit; of none, those that are to be bound.
+// waiting returns the pods of a group in Permit; for no group, the pods about to be
+// bound.
 func (s *gangStage) waiting(group string) []*actor {
 	return s.sorted(func(a *actor) bool { return a.at >= 0 && a.Node == "" && a.group == group })
 }
@@ -169,7 +170,7 @@ func (s *gangStage) placed(group string) int {
 	return len(s.sorted(func(a *actor) bool { return a.at >= 0 && a.group == group }))
 }
 
-// reject takes back the places of a group that is not complete.
+// reject takes back the places of an incomplete group.
 func (s *gangStage) reject(group string) {
 	if group == "" || s.placed(group) >= s.min[group] {
 		return
@@ -185,7 +186,7 @@ func (s *gangStage) reject(group string) {
 	}
 }
 
-// pass lets time pass, as far as somebody waits for it.
+// pass advances the time, as far as a pod waits for it.
 func (s *gangStage) pass(d time.Duration) error {
 	for end := s.now.Add(d); s.now.Before(end); {
 		next, ok := s.store.NextDeadline()
@@ -206,8 +207,8 @@ func (s *gangStage) pass(d time.Duration) error {
 	return nil
 }
 
-// check is what holds whenever no cycle is under way: no pod keeps a place for
-// others of its group.
+// check is the invariant whenever no cycle is running: no pod keeps a place for others of
+// its group.
 func (s *gangStage) check() error {
 	if kept := s.sorted(func(a *actor) bool { return a.at >= 0 && a.Node == "" }); len(kept) > 0 {
 		return fmt.Errorf("%d pods wait for others with their places, %s for one", len(kept), kept[0].Name)
@@ -215,8 +216,8 @@ func (s *gangStage) check() error {
 	return s.store.Check()
 }
 
-// checkStarted is what holds when nothing has happened for long: no group waits that
-// has room.
+// checkStarted is the invariant after a long time without events: no group with room
+// waits.
 func (s *gangStage) checkStarted() error {
 	for group, least := range s.min {
 		ready := s.sorted(func(a *actor) bool { return a.group == group && a.at < 0 })
@@ -238,8 +239,8 @@ func (s *gangStage) checkStarted() error {
 	return nil
 }
 
-// groupHistory plays a random history of three groups and other pods. The pods of a
-// group are of one size, in one queue.
+// groupHistory plays a random history of three groups and other pods. The pods of a group
+// have the same size and queue.
 func groupHistory(t *rapid.T, s *gangStage) error {
 	queue := map[string]string{"x": "a", "y": "a", "z": "b", "": "a"}
 	cores := map[string]int{"": 1}
@@ -283,8 +284,8 @@ func groupHistory(t *rapid.T, s *gangStage) error {
 	return s.checkStarted()
 }
 
-// TestPodGroupHistories: whatever happens, no pod keeps a place for others of its
-// group that cannot come, and every group starts that has room.
+// TestPodGroupHistories: in any history, no pod keeps a place for members that cannot
+// come, and every group with room starts.
 func TestPodGroupHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		if err := groupHistory(r, newGangStage(t, true)); err != nil {
@@ -293,7 +294,7 @@ func TestPodGroupHistories(t *testing.T) {
 	})
 }
 
-// TestPodGroupHistoriesFail: the same histories find what is planted.
+// TestPodGroupHistoriesFail: the same histories find planted bugs.
 func TestPodGroupHistoriesFail(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestTwinsOfAGroupThatIsNotComplete: pods of a complete group speak for each other as
-// all pods do. When it is not complete any more, a pod that waits for one of its twins
+// TestTwinsOfAGroupThatIsNotComplete: pods of a complete group belong to equivalence
+// classes like all pods. When the group is no longer complete, a pod of a failed class
 // does not keep its group from starting.
 func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	now := epoch
@@ -48,7 +48,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 		}
 	}
 	fail(x3, x4)
-	back(time.Minute, x3, x4) // one of them is let through, for both
+	back(time.Minute, x3, x4) // one of them is admitted, for both
 	if s.pods[x3].state != admitted || s.pods[x4].state != waiting {
 		t.Fatalf("x3 %v, x4 %v", s.pods[x3].state, s.pods[x4].state)
 	}

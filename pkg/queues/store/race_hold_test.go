@@ -16,19 +16,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// arena is a store that goroutines make room in.
+// arena is a store in which goroutines preempt.
 type arena struct {
 	*Store
 	t  *testing.T
 	mu sync.Mutex // guards claims and made
-	// claims are what the API server has on askers.
+	// claims are the claims on preemptors in the API server.
 	claims map[types.UID]*reservations.Claim
 	made   int
 }
 
 const arenaPods = 24
 
-// pod is one of the pods: the first ones ask, the others run in a queue that lends.
+// pod returns pod i: the first ones are preemptors, the others run in a queue without a
+// guarantee.
 func (a *arena) pod(i int, node string) Pod {
 	queue := "root.a"
 	if i >= arenaPods/3 {
@@ -44,7 +45,7 @@ func (a *arena) pod(i int, node string) Pod {
 	}
 }
 
-// ask runs one cycle of an asker as the scheduler does.
+// ask runs one cycle of a preemptor like the scheduler.
 func (a *arena) ask(i int, now time.Time) {
 	p := a.pod(i, "")
 	view := a.Holds()
@@ -66,7 +67,7 @@ func (a *arena) ask(i int, now time.Time) {
 	a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 }
 
-// execute does what the executor does with everything there is.
+// execute does all work of the executor.
 func (a *arena) execute(random *rand.Rand, now time.Time) {
 	for _, w := range a.TakeWork() {
 		a.mu.Lock()
@@ -96,8 +97,8 @@ func (a *arena) execute(random *rand.Rand, now time.Time) {
 	}
 }
 
-// Goroutines make room as the process does: events, cycles, the executor, a clock
-// and readers without a lock. Run it with -race.
+// Goroutines preempt as in the process: events, cycles, the executor, a clock and readers
+// without a lock. Run it with -race.
 func TestConcurrentHolds(t *testing.T) {
 	s := New(specification(t, "root\n  a guaranteed.vcore=6 props=preemption.delay:1s\n  b"), Options{InitialBackoff: -1, MaxBackoff: -1})
 	a := &arena{Store: s, t: t, claims: map[types.UID]*reservations.Claim{}}

@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// Goroutines use the store as the process does: events, cycles, binds, a clock,
+// Goroutines use the store as in the process: events, cycles, binds, a clock,
 // configurations, and readers without a lock. Run it with -race.
 func TestConcurrentUse(t *testing.T) {
 	specs := []*config.Spec{
@@ -105,8 +105,8 @@ func hammered(i, variant int) Pod {
 	}
 }
 
-// cycleOnce does what the scheduler does with one pod, whether it was let
-// through or not.
+// cycleOnce runs one cycle of a pod like the scheduler, whether the pod was admitted or
+// not.
 func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 	uid := hammered(random.IntN(30), 0).UID
 	if !s.Gate(uid, now).None() {
@@ -129,8 +129,8 @@ func cycleOnce(s *Store, random *rand.Rand, now time.Time) {
 	}
 }
 
-// read looks at all of a snapshot: sums of children must be those of parents,
-// where no queue has applications and children at once.
+// read visits all of a snapshot: the sums of children must equal those of their parent,
+// unless a queue has both applications and children.
 func read(t *testing.T, snap *queues.Snapshot) {
 	for q := range snap.All() {
 		if q.Leaf || len(q.Children) == 0 {

@@ -53,7 +53,7 @@ type AppRecord struct {
 	Leaf  queues.ID
 	Queue string
 	// User is charged for the application, Groups are the user's groups, and Group is the
-	// one whose limits apply; empty for none.
+	// one with the limits that apply; empty for none.
 	User, Group string
 	Groups      []string
 	// Submitted is when its oldest pod was created, Accepted when it got its queue,

@@ -30,7 +30,7 @@ type register struct {
 	goneNodes []string
 
 	serial uint64 // Serial of the last application
-	unsaid []*app // applications whose times stamp sets
+	unsaid []*app // applications to be stamped with times
 	// finished is a ring of the last applications that ended; next is the index of the
 	// next entry. inOrder is a copy, oldest first; nil if it is out of date.
 	finished []*AppRecord
@@ -125,7 +125,7 @@ func (r *register) stamp(now time.Time) {
 	r.unsaid = r.unsaid[:0]
 }
 
-// finish remembers an application whose last pod is gone.
+// finish remembers an application after its last pod is gone.
 func (r *register) finish(a *AppRecord, now time.Time) {
 	a.Finished = now
 	r.counts.Completed++

@@ -25,7 +25,7 @@ func newCopy() *copyOf {
 	return &copyOf{pods: map[types.UID]*PodRecord{}, apps: map[uint64]*AppRecord{}, nodes: map[string]NodeRecord{}}
 }
 
-// bite takes changes once and tells whether there is more.
+// bite takes one portion of changes and tells whether there are more.
 func (c *copyOf) bite(s *Store, limit int) bool {
 	changes := s.TakeChanges(limit)
 	for _, uid := range changes.GonePods {
@@ -50,7 +50,7 @@ func (c *copyOf) bite(s *Store, limit int) bool {
 	return c.rest == nil
 }
 
-// compare says where a copy that is complete differs from the store.
+// compare returns how a complete copy differs from the store.
 func (c *copyOf) compare(s *Store) error {
 	fresh := newCopy()
 	for uid, p := range s.pods {
@@ -79,7 +79,7 @@ func (c *copyOf) compare(s *Store) error {
 	return nil
 }
 
-// read is one bite, or as many as it takes.
+// read takes one portion, or all.
 func (c *copyOf) read(s *Store) error {
 	if c.calls++; c.calls%5 != 0 {
 		c.bite(s, 2)
@@ -103,7 +103,7 @@ func TestReadersNoticePlantedBugs(t *testing.T) {
 	}
 }
 
-// TestNobodyReads: a store without a reader remembers nothing of who is gone.
+// TestNobodyReads: a store without a reader keeps nothing of objects that are gone.
 func TestNobodyReads(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.Start(epoch)

@@ -158,8 +158,8 @@ func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 	return out
 }
 
-// overMax is the path of the queue whose max a preemptor would exceed, with all arriving
-// and without leaving pods; empty for none. Root has no max here (LAWS, words).
+// overMax is the path of the queue in which a preemptor would exceed the max, with all
+// arriving and without leaving pods; empty for none. Root has no max here (LAWS, words).
 func (s *Store) overMax(p *pod) string {
 	if p.app == nil {
 		return ""
@@ -194,7 +194,7 @@ func (s *Store) leaveNode(p *pod) {
 	}
 }
 
-// rouse lets preemptors through whose node changed, at most once a second.
+// rouse lets preemptors through when their node changed, at most once a second.
 func (s *Store) rouse(now time.Time) {
 	for _, n := range s.roused {
 		n.roused = false
@@ -219,9 +219,9 @@ func (s *Store) rest(p *pod, until time.Time) {
 	}
 }
 
-// supersede ends the ordinary holds of a node whose preemptors no longer fit there
-// because of a pod that can run only there. It repeats after each one: the victims of an
-// ended hold may stay, and then another preemptor may not fit either.
+// supersede ends those ordinary holds of a node that no longer fit there because of a pod
+// that can run only there. It repeats after each one: the victims of an ended hold may
+// stay, and then another hold may not fit either.
 func (s *Store) supersede(n *node, now time.Time) {
 	for again := true; again; {
 		again = false

@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// invented is a request of n types of which no other pod has one.
+// invented is a request of n types that no other pod requests.
 func invented(pod, n int) resources.Vector {
 	entries := []resources.Entry{{Name: resources.Pods, Amount: 1}, {Name: resources.CPU, Amount: 1}}
 	for i := range n {
@@ -26,8 +26,8 @@ func invented(pod, n int) resources.Vector {
 // cost is what a store allocates.
 type cost struct{ allocations, bytes uint64 }
 
-// costBeside measures what the store allocates for 1,000 pods of one tenant that name
-// n invented types each, and then for pods of another tenant and plans for one of them.
+// costBeside measures what the store allocates for 1,000 pods of one tenant with n
+// invented types each, and then for pods of another tenant and plans for one of them.
 func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=8000\n  evil")
@@ -81,9 +81,9 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 	return own, others, s
 }
 
-// TestInventedTypes: pods that name types that nothing offers cost others at most twice
-// what as many ordinary pods cost, in allocations and in bytes. The books and the plans
-// have only types that a node offers or a queue names.
+// TestInventedTypes: pods with types that no node offers cost others at most twice what
+// as many ordinary pods cost, in allocations and in bytes. Usage sums and plans have only
+// types that a node offers or a queue names.
 func TestInventedTypes(t *testing.T) {
 	_, ordinary, _ := costBeside(t, 0)
 	for _, n := range []int{20, mostTypes - 1, 200} {

@@ -122,7 +122,7 @@ func (s *script) commit(p *Pod) string {
 	var names []string
 	for _, v := range going {
 		name := v.Name + " of " + cmp.Or(v.Queue, "no queue")
-		if v.Grace > 0 { // the script said one
+		if v.Grace > 0 { // the script set one
 			name += " within " + v.Grace.String()
 		}
 		names = append(names, name)
@@ -184,7 +184,7 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 	s.store.SetPreemption(o)
 }
 
-// holds lists who holds what, and who leaves for whom.
+// holds lists the holds, and which pods leave for which preemptor.
 func (s *script) holds() string {
 	var lines []string
 	for _, p := range s.store.sortedPods() {
@@ -199,7 +199,7 @@ func (s *script) holds() string {
 	return strings.Join(lines, "")
 }
 
-// keepsOff says for which asker other schedulers are to be kept off a node.
+// keepsOff prints for which preemptor other schedulers must be kept off a node.
 func (s *script) keepsOff(node string) string {
 	switch asker, ready := s.store.KeepsOff(node); {
 	case !ready:

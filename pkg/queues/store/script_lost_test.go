@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lostPods prints them, or is the end of a cycle that looked for them.
+// lostPods prints the lost pods, or plays the end of a cycle that checked for them.
 func (s *script) lostPods(words []string) string {
 	switch {
 	case len(words) == 0:

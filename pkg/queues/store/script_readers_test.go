@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// readers follow the store of a script by its chronicle, its register and its journal,
-// and compare after each command what they were told with what is so.
+// readers follow the store of a script by its chronicle, register and journal. After each
+// command they compare the derived state with the store.
 type readers struct {
 	chronicle reader
 	copy      *copyOf
@@ -45,7 +45,7 @@ func (r *readers) read(s *Store) error {
 	if err := r.journal.follow(s, steps); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if !r.started { // what was there before the start is not in the chronicle
+	if !r.started { // what existed before Start is not in the chronicle
 		if r.started = s.Started(); r.started {
 			s.TakeChronicle(Chronicle{})
 			r.chronicle.story = storyOf(s)
@@ -55,8 +55,7 @@ func (r *readers) read(s *Store) error {
 	return r.chronicle.read(s)
 }
 
-// expectNotice plants a bug in what readers are told, and wants a script in which it is
-// noticed.
+// expectNotice plants a bug in what readers get, and requires that a script detects it.
 func expectNotice(t *testing.T, plant func(*readers)) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")

@@ -45,8 +45,8 @@ import (
 //	                            a budget of namespace ns; delete-budget NAME
 //	node NAME vcore=N ...       delete-node NAME
 //
-// Events of pods. The script remembers what it said of a pod and repeats what is
-// not said anew:
+// Events of pods. The script remembers the settings of a pod and repeats those that are
+// not given again:
 //
 //	upsert
 //	NAME [ns=NAME] [queue=NAME] [app=NAME] [user=NAME] [groups=G,G] [prio=N]
@@ -55,13 +55,13 @@ import (
 //	     [tier=T] [preempted] [grace=D] [stays=D] [unready] [not-started] [originator] [!originator] [role]
 //	----
 //
-// one event a line; "!gated" takes a flag away, "node=" unbinds. Unsaid: ns=ns,
-// app=the pod's name, user nobody, vcore=1. Every pod has pods=1.
+// one event a line; "!gated" takes a flag away, "node=" unbinds. Defaults: ns=ns, app=the
+// pod's name, no user (placement.UnknownUser), vcore=1. Every pod has pods=1.
 //
 //	delete NAME ...
-//	lost NAME ...               gone, and nobody saw that it had a node
-//	lost-pods [gone|NAME]          prints such ends; a cycle knows that they are gone, or finds
-//	                            one on its node still and NAME comes back
+//	lost NAME ...               gone, and its node was never seen
+//	lost-pods [gone|NAME]       prints lost pods; a cycle sees that they are gone, or finds
+//	                            one still on its node and NAME comes back
 //
 // Steps of the scheduler, each for one or more pods in turn:
 //
@@ -69,42 +69,42 @@ import (
 //
 // and bind NAME ..., which is the event that a pod runs on its assumed node.
 //
-// Making room, see [hold.go]:
+// Preemption, see [hold.go]:
 //
 //	failed-plan NAME ...        a cycle that found no node, as PostFilter ends it: plans,
-//	                            claims or declines, and prints what came of it
-//	failed-there NAME ...       the same of pods that require a node
-//	commit NAME ...             prints who is to be deleted
+//	                            claims or declines, and prints the result
+//	failed-there NAME ...       the same for pods that require a node
+//	commit NAME ...             prints the pods to delete
 //	disrupted NAME ...          give-up NAME ...
-//	kubelet-refused NAME ...    or ended-otherwise: what the executor finds of pods that are gone
-//	may NODE NAME ...           prints whether pods may use a node, and who is in their way
-//	work                        prints what the executor is to write
-//	keeps-off NODE              prints for which asker other schedulers are kept off
-//	vacated                     prints the nodes whose pods that were turned away may come
+//	kubelet-refused NAME ...    or ended-otherwise: how the executor finds that pods ended
+//	may NODE NAME ...           prints whether pods may use a node, or which pod prevents it
+//	work                        prints what the executor has to write
+//	keeps-off NODE              prints for which preemptor other schedulers are kept off
+//	vacated                     prints the nodes that may be tried again
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
 //	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign]
-//	node-changed NAME           the taints of a node are others
-//	node-refuses POD...         the filters refuse node n1, which they hold, whichever pods go
-//	cordon NAME | uncordon NAME a node takes no new pods, or does again
-//	unfit [NAME ...]            nodes where filters refuse plans, whoever goes
+//	node-changed NAME           the taints of a node changed
+//	node-refuses POD...         the filters refuse node n1, which they hold, for any victims
+//	cordon NAME | uncordon NAME a node takes no new pods, or takes them again
+//	unfit [NAME ...]            nodes where the filters refuse plans, for any victims
 //
 // The rest:
 //
-//	tick D                      lets time pass, Tick included; wait D leaves Tick out
-//	reports [N]                 prints what is to be told now, at most N
+//	tick D                      advances the time and calls Tick; wait D does not call it
+//	reports [N]                 prints the reports that are due, at most N
 //	show pods|usage|settings|window|limits|holds|gated|demand|originators
 //	look                        prints which queues have lawful unmet demand now, how long
-//	                            that of others took that have none any more, and the
-//	                            sums so far
+//	                            ended unmet demand of other queues lasted, and the sums
+//	                            so far
 //	recount                     compares the store with the script's pods
 //
-// Every command also prints which pods are let through by it ("admitted: ..."),
-// and a line that begins with !! when the store is in disorder.
+// Every command also prints the pods that it admits ("admitted: ..."), and a line that
+// begins with !! if the store is inconsistent.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		if filepath.Ext(file) != ".txt" {
-			return // where rapid keeps what failed
+			return // rapid keeps failed cases there
 		}
 		var s *script
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
@@ -173,7 +173,7 @@ func duration(t *testing.T, d *datadriven.TestData, text string) time.Duration {
 	return v
 }
 
-// specification reads lines of rules and of queues.
+// specification parses lines of rules and of queues.
 func specification(tb testing.TB, input string) *config.Spec {
 	tb.Helper()
 	var rules, tree []string
@@ -192,7 +192,7 @@ func specification(tb testing.TB, input string) *config.Spec {
 	return spec
 }
 
-// after adds to the output of a command what is the same for all commands.
+// after adds to the output of a command what all commands print.
 func (s *script) after(out string) string {
 	var b strings.Builder
 	b.WriteString(out)
@@ -203,7 +203,7 @@ func (s *script) after(out string) string {
 		}
 		fmt.Fprintf(&b, "admitted: %s\n", strings.Join(names, " "))
 	}
-	s.explainAll(&b) // which changes nothing, or what scripts print would be different
+	s.explainAll(&b) // must not change anything; otherwise scripts would print other output
 	if err := s.readers.read(s.store); err != nil {
 		fmt.Fprintf(&b, "!! readers: %v\n", err)
 	}
@@ -245,7 +245,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		for _, line := range strings.Split(d.Input, "\n") {
 			s.store.Upsert(*s.pod(t, d, strings.Fields(line)), s.now)
 		}
-	case "too-early": // a cycle of pods that the store may not have heard of
+	case "too-early": // a cycle of pods that the store may not know yet
 		var b strings.Builder
 		for _, line := range strings.Split(d.Input, "\n") {
 			p := s.pod(t, d, strings.Fields(line))
@@ -313,7 +313,7 @@ func (s *script) namespace(name, input string) string {
 	return b.String()
 }
 
-// pod changes what the script says of a pod.
+// pod changes the settings of a pod in the script.
 func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *Pod {
 	name := words[0]
 	p := s.pods[name]
@@ -457,7 +457,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) str
 	return b.String()
 }
 
-// step makes one step of the scheduler and returns the answer.
+// step runs one step of the scheduler and returns the answer.
 func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 	st := s.store
 	switch d.Cmd {
@@ -540,7 +540,7 @@ func (s *script) reports(words []string) string {
 		if r.Demand != DemandUnsaid {
 			fmt.Fprintf(&b, "%s: PodScheduled is %s: %s\n", r.Name, map[DemandSaid]string{DemandWanted: "Unschedulable", DemandBeyond: "SchedulingGated"}[r.Demand], r.Reason)
 			s.pods[r.Name].Demand = r.Demand
-			s.store.Upsert(*s.pods[r.Name], s.now) // what was written arrives
+			s.store.Upsert(*s.pods[r.Name], s.now) // the written object arrives as an event
 			continue
 		}
 		warning := map[bool]string{true: "warning: "}[r.Warning]
@@ -587,7 +587,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 	return ""
 }
 
-// demand prints the pods for which nodes are wanted, and those for which none is.
+// demand prints the pods within the demand and those beyond it.
 func (s *script) demand() string {
 	var b strings.Builder
 	for _, p := range s.store.sortedPods() {

@@ -21,7 +21,7 @@ func (s *script) gated() string {
 	return b.String()
 }
 
-// look looks which queues are under their guarantee, and for how long.
+// look prints which queues are below their guarantee, and for how long.
 func (s *script) look() string {
 	found := unmet.Find(s.store.Snapshot(), func(leaves []*queues.Queue) []reasons.Code {
 		return s.store.WaitsFor(leaves, s.now)

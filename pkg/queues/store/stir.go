@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// A pod whose plan was refused watches the queues and nodes that the refusal named,
+// After a refused plan, a pod watches the queues and nodes that the refusal named,
 // because a change there may help it before the retry interval ends (P2). Queues change
 // with every pod that starts or ends, and thousands of pods may watch one, so the changes
 // of one second are processed together.

@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Stores that hear other changes than they should play the stories of what a
-// refusal named otherwise than they are written down.
+// The scripts about watched queues and nodes must fail for stores that react to too many
+// or too few changes.
 func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 	forget := func(s *Store, about func(named) bool) {
 		for x := range s.asking.watching {
@@ -56,14 +56,15 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 	}
 }
 
-// stirAll plants a bug: all that somebody watches has changed.
+// stirAll plants a bug: everything that is watched counts as changed.
 func (s *Store) stirAll() {
 	for x := range s.asking.watching {
 		s.asking.stirred[x] = struct{}{}
 	}
 }
 
-// A change of what a refusal names is not missed while the plan is being made.
+// A change of a queue or node named by a refusal is not missed if it comes while the plan
+// is made.
 func TestChangesDuringAPlanAreHeard(t *testing.T) {
 	for _, change := range []struct {
 		name  string

@@ -106,7 +106,7 @@ type Store struct {
 	asking        asking
 	pace          pace
 	work          work
-	optedOut      map[string]bool // PriorityClasses whose pods are opted out of preemption
+	optedOut      map[string]bool // PriorityClasses that opt their pods out of preemption
 	budgets       disruptions
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.

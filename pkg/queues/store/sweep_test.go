@@ -11,7 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// sweepingStore has nodes full of pods that may go, and two askers alike.
+// sweepingStore has nodes full of possible victims, and two preemptors of one equivalence
+// class.
 func sweepingStore(t *testing.T, nodes int) *Store {
 	t.Helper()
 	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), Options{})
@@ -34,13 +35,13 @@ func sweepingStore(t *testing.T, nodes int) *Store {
 	return s
 }
 
-// Filters that refuse more nodes than a plan may ask them about are asked about
-// the others by the plans that follow, a second later each.
+// If the filters refuse more nodes than a plan may ask about, the following plans ask
+// about the others, a second later each.
 func TestPlansSweepTheNodes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		plant  func(s *Store)
-		only   int // the node that the filters let pass
+		only   int // the node that passes the filters
 		within time.Duration
 	}{
 		{"the last node", func(*Store) {}, 399, 15 * time.Second},

@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// hopelessStore has askers of two queues that are below their guarantee and that
-// nobody makes room for: who has it is guaranteed it. One asker of root.c, by far
-// the youngest, would get room.
+// hopelessStore has preemptors of two queues that are below their guarantee and for which
+// no room can be made: the queue that has the room is guaranteed it. One preemptor of
+// root.c, by far the youngest, would get room.
 func hopelessStore(t *testing.T, askers int) *Store {
 	t.Helper()
 	s := New(queuestest.MustTree(t, `root
@@ -47,16 +47,16 @@ func hopelessStore(t *testing.T, askers int) *Store {
 	return s
 }
 
-// played is what became of askers.
+// played is the result for the preemptors.
 type played struct {
 	plans map[types.UID]int
-	// busiest is the most plans in a second.
+	// busiest is the largest number of plans in a second.
 	busiest int
-	// placed is when the one that may have room got a plan.
+	// placed is when the preemptor that can get room got a plan.
 	placed time.Duration
 }
 
-// playHopeless runs cycles and plans for some time, as often as the store says.
+// playHopeless runs cycles and plans for some time, as often as the store allows.
 func playHopeless(t *testing.T, s *Store, lasts time.Duration) played {
 	t.Helper()
 	out := played{plans: map[types.UID]int{}}
@@ -103,8 +103,8 @@ func playHopeless(t *testing.T, s *Store, lasts time.Duration) played {
 	return out
 }
 
-// Plans that come to nothing take a bounded part of the time, and everybody has a
-// turn though they do, soon after who waited longer.
+// Plans that fail take a bounded part of the time. Still every preemptor gets its turn,
+// soon after those that waited longer.
 func TestPlansInVainAreBounded(t *testing.T) {
 	const askers, lasts = 200, 90 * time.Second
 	for _, c := range []struct {

@@ -54,7 +54,7 @@ func (t *turn) over() bool {
 // immutable; [Store.foresee] replaces it.
 type prospect struct {
 	weight
-	chosenBy types.UID   // the preemptor whose victim it is; empty for none
+	chosenBy types.UID   // the preemptor that chose it as a victim; empty for none
 	counted  []types.UID // of a foreign pod: the owners that count it
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestWhoRunsKeepsNothingOfItsOwn: most pods of a cluster run. It says of each way to
-// get there what is left with the pod.
+// TestWhoRunsKeepsNothingOfItsOwn: most pods of a cluster run. The test checks, for each
+// way to get there, which state the pod keeps.
 func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		live     func(s *Store, p Pod)
-		ahead    bool // has a prospect of its own
+		ahead    bool // has its own prospect
 		attempts int
 	}{
 		"it ran before the start": {live: func(s *Store, p Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
@@ -76,8 +76,8 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestLateEventBeforeTheStart: what a pod knows of making room is its own once it waits,
-// though it was first told of as one that runs.
+// TestLateEventBeforeTheStart: a pod has its own preemptor state once it waits, although
+// its first event showed it running.
 func TestLateEventBeforeTheStart(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	p := Pod{

@@ -14,8 +14,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// twinStore is a store with pods that all found no node: their names say queue
-// and number ("a1"), and they are as old as they are far to the left.
+// twinStore is a store with pods that all found no node. Their names are queue and number
+// ("a1"), and the first names are the oldest.
 type twinStore struct {
 	*Store
 	t   *testing.T
@@ -44,7 +44,7 @@ func (s *twinStore) add(name string, age int) {
 	s.TakeActivations()
 }
 
-// fail lets cycles of pods end without a node; the kind is the queue's name.
+// fail ends cycles of pods without a node; the kind is the queue's name.
 func (s *twinStore) fail(names ...string) {
 	for _, name := range names {
 		s.Failed(types.UID(name), "kind "+name[:1], reasons.Brief(reasons.NoNodeFits), s.now)
@@ -52,7 +52,7 @@ func (s *twinStore) fail(names ...string) {
 	s.TakeActivations()
 }
 
-// event lets the scheduler bring back those of the pods that it has.
+// event makes the scheduler bring back those of the pods that it has.
 func (s *twinStore) event(names ...string) {
 	for _, name := range names {
 		if s.pods[types.UID(name)].state == parked {
@@ -104,7 +104,7 @@ func TestTwinsAreTriedOneByOneUntilOneFails(t *testing.T) {
 		t.Errorf("a5 waits because %v", why)
 	}
 
-	// One event, and the scheduler brings back the two it has.
+	// After one event the scheduler brings back the two pods that it has.
 	s.event("a2", "a3", "a4", "a5", "a6")
 	s.is(admitted, "a2")
 	s.fail("a2")
@@ -129,7 +129,7 @@ func TestTwinsOfOthersAreNotHeld(t *testing.T) {
 	s.event("a1", "a2", "b1", "b2")
 	s.is(admitted, "a1")
 	s.fail("a1")
-	s.is(admitted, "b1") // nobody else is tried while a1 is
+	s.is(admitted, "b1") // no other pod is tried while a1 is
 	s.is(waiting, "a2", "b2")
 	s.assume("b1")
 	s.is(admitted, "b2")
@@ -162,8 +162,8 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 	}
 }
 
-// b1 finds room that became free while it was tried. It brings back a1, whose
-// turn it is.
+// b1 finds room that became free during its cycle. The same event brings back a1, which
+// is before b1.
 func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
 	s := newTwinStore(t, "a1", "b1")
 	s.event("a1", "b1")
@@ -182,7 +182,7 @@ func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
 	s.assume("b1")
 }
 
-// b1 was let through after a1 came back: then a1 had its turn.
+// b1 is admitted after a1 came back, so a1 had its turn.
 func TestPodIsNotOvertakenTwice(t *testing.T) {
 	s := newTwinStore(t, "a1", "b1")
 	s.event("a1", "b1")
@@ -197,7 +197,7 @@ func TestPodIsNotOvertakenTwice(t *testing.T) {
 	s.assume("b1")
 }
 
-// Nobody is held up for long by a pod that failed before and is not heard of.
+// A pod that failed before and makes no progress holds up others only for a short time.
 func TestLeaseOfPodThatFailedBefore(t *testing.T) {
 	s := newTwinStore(t, "a1", "b1")
 	s.options.MaxBackoff = 10 * time.Second
@@ -208,8 +208,8 @@ func TestLeaseOfPodThatFailedBefore(t *testing.T) {
 	s.is(admitted, "b1")
 }
 
-// The scheduler puts a pod back whose cycle ended with an error: it asks the gate
-// again, and that is all we hear.
+// The scheduler puts back a pod after a cycle that ended with an error. The store only
+// sees that the gate is asked again.
 func TestSecondGateEndsTheSlot(t *testing.T) {
 	s := newTwinStore(t, "a1", "b1")
 	s.event("a1", "b1")
@@ -220,13 +220,13 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 		t.Fatal("a1 enters twice")
 	}
 	s.TakeActivations()
-	s.is(admitted, "a1") // no back-off here: it is its turn again
+	s.is(admitted, "a1") // without back-off here, it is next again
 	if why := s.Gate("a1", s.now); !why.None() {
 		t.Fatalf("a1 is held: %v", why)
 	}
 }
 
-// front is the pod that the scheduler takes next; nil when it has none.
+// front is the pod that the scheduler takes next; nil if there is none.
 func (s *twinStore) front() *pod {
 	var first *pod
 	for _, p := range s.deadlines.Items() {
@@ -241,8 +241,8 @@ func (s *twinStore) front() *pod {
 	return first
 }
 
-// A pod of a full cluster costs one cycle and a little for each that is placed,
-// however many wait.
+// In a full cluster every pod costs one cycle, and later each placed pod a few more,
+// however many pods wait.
 func TestCyclesOnFullCluster(t *testing.T) {
 	var pods []string
 	for i := range 600 {
@@ -319,8 +319,8 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 	}
 }
 
-// A pod that people were told of, as by a process before this one, may come to
-// wait for its twins. Then what was told is taken back: the scheduler itself tells of these.
+// A pod with a report, as from an earlier process, may come to wait because its class
+// failed. Then the report is taken back, because the scheduler itself reports such pods.
 func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
 	s := newTwinStore(t, "a1", "a2")
 	event := *s.pods["a2"].Pod

@@ -9,8 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// stuckPod is a store in which queue a is under its guarantee, and its pod found no
-// node.
+// stuckPod is a store in which queue a is below its guarantee and its pod found no node.
 func stuckPod(t *testing.T) *Store {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=2 props=preemption.delay:5s\n  b")
@@ -69,7 +68,7 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 	}
 }
 
-// TestCensusIsChecked plants mistakes in the counts.
+// TestCensusIsChecked plants errors in the counts.
 func TestCensusIsChecked(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
 		"a pod counted twice":      func(s *Store) { s.census.add(s.pods["p"].tallied, 1) },

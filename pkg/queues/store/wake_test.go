@@ -18,8 +18,7 @@ func askingPod(name string) Pod {
 	}
 }
 
-// Whoever waits on Wake learns of everything there is to do, however often it
-// looks and whatever it missed.
+// A reader of Wake learns of all work, however often it reads and whatever it missed.
 func TestWake(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	woken := func() bool {
@@ -49,7 +48,7 @@ func TestWake(t *testing.T) {
 	if woken() {
 		t.Error("woken, although nothing is to be done earlier than it was")
 	}
-	s.Gate(p.UID, epoch) // it cools for a second, less than the lease
+	s.Gate(p.UID, epoch) // it backs off for a second, less than the lease
 	if !woken() {
 		t.Error("there is an earlier deadline and nobody was woken")
 	}
@@ -64,8 +63,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// Who assumes a pod does not look for the next one; who was woken for it does, or
-// whatever happens first.
+// Assume does not admit the next pod; the woken goroutine does, or the next event.
 func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	for name, next := range map[string]func(s *Store){
 		"by who is woken":     func(*Store) {},
@@ -102,7 +100,7 @@ func TestTheSlotOfAnAssumedPodIsGivenAwayLater(t *testing.T) {
 	}
 }
 
-// A standby keeps its slots: nobody there takes the pods that were let through.
+// A standby keeps its slots, because it does not schedule the admitted pods.
 func TestStandbyKeepsSlots(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	s.SetStandby(true, epoch)
@@ -125,7 +123,7 @@ func TestStandbyKeepsSlots(t *testing.T) {
 	}
 }
 
-// Why a store does not start is told to the pods that wait for it.
+// The reason why a store does not start is given to the pods that wait for it.
 func TestHold(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	p := askingPod("p")
@@ -165,7 +163,7 @@ func TestJudgeAfterAReload(t *testing.T) {
 	}
 }
 
-// A snapshot is of the state after the last event, and stays what it is.
+// A snapshot has the state after the last event and does not change.
 func TestSnapshotIsOfTheLastEvent(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	s.Start(epoch)

@@ -85,9 +85,9 @@ func (s *Store) toWrite(w Work) {
 }
 
 // TakeVacated returns the nodes where a hold ended since the last call, so pods that were
-// refused them may try again. This includes holds whose preemptor was bound: it may have
-// left room, and a pod that is not retried would wait for a hold that is over and miss
-// the events that would help it.
+// refused them may try again. This includes holds that ended because their preemptor was
+// bound: it may have left room, and a pod that is not retried would wait for a hold that
+// is over and miss the events that would help it.
 func (s *Store) TakeVacated() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
