@@ -117,13 +117,12 @@ func (e *Executor) release(ctx context.Context, w store.Work) {
 
 // nominatedByHold reports whether a hold that has ended left its asker nominated to the
 // node. The scheduler's filters reserve capacity for nominated pods. An asker without a
-// scheduling cycle, for instance one whose queue is full, would keep that capacity
-// forever.
+// scheduling cycle, for instance one of a full queue, would keep that capacity forever.
 func nominatedByHold(asker *corev1.Pod, w store.Work) bool {
 	return w.Ended != reservations.Bound && asker.Spec.NodeName == "" && asker.Status.NominatedNodeName == w.Hold.Node
 }
 
-// endedCondition returns the condition of an asker whose hold has ended.
+// endedCondition returns the condition of an asker after the end of its hold.
 func (e *Executor) endedCondition(w store.Work) corev1.PodCondition {
 	c := corev1.PodCondition{
 		Type: reservations.HeldCondition, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(e.Clock.Now()),

@@ -60,7 +60,7 @@ type fault struct {
 	hang bool // there is no answer
 }
 
-// cluster is an API server with pods in namespace ns, whose UIDs are "uid-" plus their
+// cluster is an API server with pods in namespace ns. Their UIDs are "uid-" plus their
 // name. It checks UIDs as the real one does. It is a client, a lister that sees every
 // change at once, and a recorder of events.
 type cluster struct {

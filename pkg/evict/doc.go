@@ -41,8 +41,8 @@
 //
 // Transient failures (time-outs, 5xx, 429, version conflicts) are retried with a back-off
 // that doubles from 100 ms to 5 s and is deterministic. Failures that every retry would
-// get again (forbidden, invalid) are final. A victim that is gone, or whose name another
-// pod has now, counts as success.
+// get again (forbidden, invalid) are final. A victim counts as success if it is gone, or
+// if another pod has its name now.
 //
 //   - A final failure stops all deletes that have not begun: the plan fails without that
 //     victim, so further disruption would be useless.

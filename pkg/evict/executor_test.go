@@ -257,7 +257,7 @@ func TestWorkOfOneAskerInOrder(t *testing.T) {
 }
 
 // TestWorkThatIsOvertaken: while the claim of a hold without victims is written, victims
-// are chosen for it. They are deleted by the work whose claim contains them.
+// are chosen for it. They are deleted by the work that has them in its claim.
 func TestWorkThatIsOvertaken(t *testing.T) {
 	story(t, []string{"a", "v1"}, func(t *testing.T, o *office) {
 		first, second := disruptFor("a"), disruptFor("a", "v1")

@@ -437,7 +437,7 @@ func (e *Executor) writeTaint(ctx context.Context, node *corev1.Node, value stri
 	return err
 }
 
-// cannotTaint returns why a plan is given up whose node cannot be tainted.
+// cannotTaint returns why a plan is given up if its node cannot be tainted.
 func cannotTaint(w store.Work, err error) reasons.Reason {
 	if errors.Is(err, errGone) {
 		return reasons.New(reasons.HoldGivenUp, "node %s is gone", w.Hold.Node)

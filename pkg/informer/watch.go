@@ -43,7 +43,7 @@ type Store interface {
 
 // Options define which pods are ours and how they are translated.
 type Options struct {
-	// ManagedProfiles are the values of spec.schedulerName whose pods belong to queues.
+	// ManagedProfiles are the values of spec.schedulerName of pods that belong to queues.
 	ManagedProfiles []string
 	// Peer reports whether a profile of this process, given its name, preempts for
 	// DaemonSet pods. It is called for profiles that are not managed. Nil means none.

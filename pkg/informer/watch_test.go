@@ -247,7 +247,8 @@ func TestHandlerTakesWhatInformersDeliver(t *testing.T) {
 }
 
 // TestLostPod: a pod that ended unseen, and was last seen without a node, may have had
-// one. A pod that was reported with a node, or whose end the watch reported, is not lost.
+// one. A pod is not lost if it was reported with a node, or if the watch reported its
+// end.
 func TestLostPod(t *testing.T) {
 	s := newScene(t, fake.NewClientset())
 	s.store.Start(time.Now())

@@ -162,8 +162,8 @@ func (l *Ledger) EndNode(node string) []Hold {
 // than [Hold.TimeFrom]. It returns false while the hold must not time out.
 type From func(asker types.UID, own time.Time) (time.Time, bool)
 
-// Overdue returns the holds whose time-out is over, in the order of [Hold.TimeFrom]. It
-// does not end them.
+// Overdue returns the holds that have timed out, in the order of [Hold.TimeFrom]. It does
+// not end them.
 func (l *Ledger) Overdue(now time.Time, timeout time.Duration, from From) []Hold {
 	var out []Hold
 	for _, h := range l.due {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Violations counts the victims whose disruption a PodDisruptionBudget no longer allows.
-// As in upstream's preemption, victims are taken in order of importance, the most
-// important first. Each uses one disruption of every budget that covers it, and counts as
-// one violation at most.
+// Violations counts the victims that a PodDisruptionBudget no longer allows to be
+// disrupted. As in upstream's preemption, victims are taken in order of importance, the
+// most important first. Each uses one disruption of every budget that covers it, and
+// counts as one violation at most.
 func Violations(victims []*Pod, allowed []int64) int64 {
 	order, left := slices.Clone(victims), slices.Clone(allowed)
 	slices.SortFunc(order, compareImportance)

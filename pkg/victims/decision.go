@@ -48,7 +48,7 @@ type Change struct {
 	Ask bool
 }
 
-// Excess is a queue whose max the asker would exceed (law 7): Used, with what is
+// Excess is a queue with a max that the asker would exceed (law 7): Used, with what is
 // arriving, plus Asked is more than Max. Taken is what the victims free there.
 type Excess struct {
 	Queue, Type             string
@@ -91,8 +91,8 @@ type Decision struct {
 	// Together says what the asker's group lacks. It is set for a refusal by law 2 or 4
 	// that applies to the group and not to the asker alone.
 	Together *Together
-	// Higher is, for a refusal by law 6, the pod whose priority exceeds the asker's by
-	// the least.
+	// Higher is, for a refusal by law 6, the pod with the smallest priority above the
+	// asker's.
 	Higher *Victim
 	// Rejected counts the pods that were considered and could not be victims, by rule.
 	Rejected []Rejection
@@ -107,7 +107,7 @@ type Decision struct {
 	Exhaustive bool
 	// FitsCalls is the number of calls of the real filters.
 	FitsCalls int
-	// Named are, for a refusal, the paths of the queues whose change could lift it.
+	// Named are, for a refusal, the paths of the queues in which a change could lift it.
 	Named []string
 	// More is true for a refusal if the filters could not be run for all nodes: nodes
 	// that are not in Unfit are left for another plan.

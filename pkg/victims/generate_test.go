@@ -9,8 +9,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// generator makes random models whose amounts are near the limits of the laws: free
-// amounts near zero, guarantees near the usage, max near the usage with the asker.
+// generator makes random models with amounts near the limits of the laws: free amounts
+// near zero, guarantees near the usage, max near the usage with the asker.
 type generator struct {
 	*rand.Rand
 	m *model
@@ -18,7 +18,8 @@ type generator struct {
 	pods int
 	// crowded makes worlds in which most pods may be preempted, and most are on one node.
 	crowded bool
-	// bounded is a queue above the ask's whose max the asker should exceed; 0 for none.
+	// bounded is a queue above the ask's with a max that the asker should exceed; 0 for
+	// none.
 	bounded int
 }
 

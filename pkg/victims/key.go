@@ -148,7 +148,7 @@ func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
 // youngerThan reports whether the plan's youngest victim was created after t.
 func (p *plan) youngerThan(t time.Time) bool { return len(p.created) > 0 && p.created[0].After(t) }
 
-// clone copies a plan whose lists will be reused.
+// clone copies a plan before its lists are reused.
 func (p *plan) clone() *plan {
 	c := *p
 	c.victims, c.created, c.uids = slices.Clone(p.victims), slices.Clone(p.created), slices.Clone(p.uids)

@@ -141,7 +141,8 @@ func TestUnsoundPlansAreNoticed(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoticedInLargeWorlds plants a planner whose decision depends on the order.
+// TestChanceIsNoticedInLargeWorlds plants a planner with decisions that depend on the
+// order.
 func TestChanceIsNoticedInLargeWorlds(t *testing.T) {
 	for seed := uint64(1); seed <= 2000; seed++ {
 		planted := false

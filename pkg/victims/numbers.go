@@ -136,8 +136,8 @@ func (pl *planner) excesses(p *plan) []Excess {
 	return out
 }
 
-// explain sets what stopped the asker: the queues, with their numbers, and those whose
-// change could lift the refusal.
+// explain sets what stopped the asker: the queues, with their numbers, and those in which
+// a change could lift the refusal.
 func (pl *planner) explain(d *Decision) {
 	if len(pl.path) == 0 {
 		return

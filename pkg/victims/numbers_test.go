@@ -251,8 +251,8 @@ func (o *oracle) mustReject(d victims.Decision) []victims.Rejection {
 	return o.rejected("")
 }
 
-// open calls f with the pods to whose leaves no rule before laws 4, 5, 6 and 2 applies,
-// and the types contested on each node.
+// open calls f with the pods of leaves to which no rule before laws 4, 5, 6 and 2
+// applies, and the types contested on each node.
 func (o *oracle) open(f func(i, node int, s []bool)) {
 	for node := range o.nodes {
 		for i, p := range o.pods {

@@ -7,9 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// misers is a cluster whose queue root.p is at its max. Most of its queues have many pods
-// and may lose one each. root.p.c has a few pods of a higher priority and may lose them
-// all. The asker, of root.p.a, requests as much as those few pods.
+// misers is a cluster in which queue root.p is at its max. Most of its queues have many
+// pods and may lose one each. root.p.c has a few pods of a higher priority and may lose
+// them all. The asker, of root.p.a, requests as much as those few pods.
 func misers(queues, pods, few int) *model {
 	m := pair()
 	m.types = []string{"gpu"}

@@ -25,8 +25,8 @@ type scene struct {
 	lifts []lift     // by depth: priority shift of the ask on the path strictly below it
 	// byName are all types sorted by name; wanted are those that the asker requests.
 	byName, wanted []int
-	// over is what must be freed below queues whose max the asker would exceed, from root
-	// down.
+	// over is what must be freed below queues with a max that the asker would exceed,
+	// from root down.
 	over []goal
 	// requests are, by depth, the requests of the asker's group; nil without a group.
 	requests []request
@@ -85,7 +85,7 @@ func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 	return s, len(s.path) > 0
 }
 
-// findOver finds the queues whose max the asker would exceed. Root has no max.
+// findOver finds the queues with a max that the asker would exceed. Root has no max.
 func (s *scene) findOver() {
 	for d := 1; d < len(s.path); d++ {
 		a := s.path[d]

@@ -50,7 +50,7 @@ func (d Decision) Sentence() string {
 	return s
 }
 
-// MaxNote names the queues whose max would be exceeded, so that pods below them are
+// MaxNote names the queues that would exceed their max, so that pods below them are
 // preempted on any node (law 7, P3); empty if no max is exceeded.
 func (d Decision) MaxNote() string { return d.excess() }
 

@@ -6,7 +6,7 @@ type slab[T any] struct{ free []T }
 // slabSize is the number of elements of a piece, unless one list needs more.
 const slabSize = 512
 
-// list returns a list of n zero values whose capacity is n.
+// list returns a list of n zero values with capacity n.
 func (s *slab[T]) list(n int) []T {
 	if len(s.free) < n {
 		s.free = make([]T, max(n, slabSize))

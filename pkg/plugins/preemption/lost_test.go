@@ -58,8 +58,8 @@ func TestLostPod(t *testing.T) {
 	}
 }
 
-// TestLostNomination: while a pod whose hold ended is still nominated to the node, a pod
-// that found no node is requeued.
+// TestLostNomination: while a pod is still nominated to the node after the end of its
+// hold, a pod that found no node is requeued.
 func TestLostNomination(t *testing.T) {
 	for nominated, want := range map[bool]reasons.Code{false: reasons.NoNodeFits, true: reasons.BackingOff} {
 		cl := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// candidates returns the nodes of the world on which preemption might help: those whose
-// filters rejected for a reason that pods may cause. A node that was rejected only
+// candidates returns the nodes of the world on which preemption might help: those that
+// the filters rejected for a reason that pods may cause. A node that was rejected only
 // because other pods hold it counts, too: a plan may join its holders.
 func candidates(w *victims.World, statuses fwk.NodeToStatusReader) []*victims.Node {
 	out := make([]*victims.Node, 0, len(w.Nodes))

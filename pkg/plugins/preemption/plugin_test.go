@@ -34,7 +34,7 @@ func newPlugin(t *testing.T, h *plugintest.Handle) *Plugin {
 	return p.(*Plugin)
 }
 
-// started is the plugin and a QueueSort whose store has seen everything.
+// started is the plugin and a QueueSort with a store that has seen everything.
 func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 	t.Helper()
 	plugin := newPlugin(t, h) // in any order

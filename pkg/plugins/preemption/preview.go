@@ -35,8 +35,8 @@ type Previewer struct {
 	unasked []string
 }
 
-// NewPreviewer makes a Previewer for the profiles whose pods belong to queues. Registry
-// has upstream's plugins, and placed is the scheduler's cache.
+// NewPreviewer makes a Previewer for the profiles with pods of queues. Registry has
+// upstream's plugins, and placed is the scheduler's cache.
 func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *process.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
 	kept := &podInfos{}

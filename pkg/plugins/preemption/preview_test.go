@@ -44,8 +44,7 @@ partitions:
       limits: [{limit: ann, users: [ann], maxresources: {vcore: 1}}]
 `
 
-// previewCluster has one node with 2 vcore free, and one full node, whose pods are of
-// queue b.
+// previewCluster has one node with 2 vcore free, and one node full of pods of queue b.
 func previewCluster(tb testing.TB, more ...frameworkruntime.Option) (*cluster, *preemption.Previewer) {
 	tb.Helper()
 	nodes := []*corev1.Node{node("full", 4000), node("roomy", 4000)}

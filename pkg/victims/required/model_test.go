@@ -201,7 +201,7 @@ func (m *model) String() string {
 	return b.String()
 }
 
-// generator makes random models whose amounts are near the limits of the rules.
+// generator makes random models with amounts near the limits of the rules.
 type generator struct {
 	*rand.Rand
 	m *model

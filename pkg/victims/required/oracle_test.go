@@ -280,9 +280,8 @@ func (o *oracle) single() []int {
 	})}
 }
 
-// multiple is D6: of all sets that are enough, the one whose most harmful victim is the
-// least harmful; among sets that share that victim, the next most harmful one decides,
-// and so on.
+// multiple is D6: of all sets that are enough, the one with the least harmful worst
+// victim; among sets that share it, the next worst victim decides, and so on.
 func (o *oracle) multiple() []int {
 	order := o.sequence()
 	found := o.least(order)

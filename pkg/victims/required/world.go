@@ -36,8 +36,8 @@ type Pod struct {
 // Ask is the pod that requires the node. Its Leaf and App are not used here.
 type Ask struct {
 	*victims.Ask
-	// OverMax is the path of the queue whose max the asker would exceed; empty for none
-	// (D2).
+	// OverMax is the path of the queue with a max that the asker would exceed; empty for
+	// none (D2).
 	OverMax string
 	// Held is how long it has held the node; 0 if it does not hold it yet.
 	Held time.Duration
