@@ -96,7 +96,7 @@ func wantChecks(t *testing.T, address string, want ...string) {
 				return fmt.Errorf("%q is not found: %s", w, all)
 			}
 		}
-		if len(wrong) > len(want) || got.Healthy != (len(want) == 0) || len(got.HealthChecks) != 3 {
+		if len(wrong) > len(want) || got.Healthy != (len(want) == 0) || len(got.HealthChecks) != 4 {
 			return fmt.Errorf("healthy %v with %d checks: %s", got.Healthy, len(got.HealthChecks), all)
 		}
 		return nil
