@@ -135,7 +135,7 @@ func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j := &s.chronicle
-	if j.stamp < len(j.now.Happenings) { // inside a change
+	if j.stamp < len(j.now.Happenings) { // some events have no moment yet
 		return empty
 	}
 	taken := j.now

@@ -41,7 +41,8 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		s.failedHolder(p, now)
 	}
 	if p.state == admitted {
-		// It entered before, so its cycle has ended without a call of Failed or Refused.
+		// It entered before, so its cycle has ended without a call that reports the
+		// result.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		s.keys.remove(uid)
@@ -220,7 +221,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	case p.app == nil:
 		return queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}
 	case p.state.allocated():
-		return queues.Granted // it was bound by another scheduler during its cycle; the bind will fail
+		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
 	v := s.alone(p)
 	if v.OK() {

@@ -33,7 +33,7 @@
 //     quota may block its group of equal pods.
 //   - admitted: the pod has a slot of the window and passes the gate.
 //   - parked: unschedulable. The pod failed in a cycle, and the scheduler's queueing hints
-//     bring it back.
+//     bring it back. Members of a PodGroup that cannot start are parked, too.
 //   - cooling: backing off. The pod returns to the order when its back-off ends, or earlier
 //     by the lane (lane.go).
 //   - assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
@@ -53,16 +53,17 @@
 //
 // Some pods are tried as a group:
 //
-//   - Equivalence classes: when one pod finds no node, pods equal to it are not tried
-//     (twins.go).
+//   - Equivalence classes: when one pod finds no node, equal pods that found none before
+//     leave the order until an event may help one of them (twins.go).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (gang.go).
 //   - PodGroups: the members are admitted together, and parked until then (podgroup.go).
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
-// may be missing, late or repeated with respect to the scheduler's own steps. Only Upsert
-// and Delete add or remove a pod, so a step for a pod that is gone changes nothing. Events
-// of an assumed pod that arrive before its bind is seen take effect if the bind fails.
+// may be missing, late or repeated with respect to the scheduler's own steps. Only
+// informer events (Upsert, Delete, Lost) add or remove a pod, so a step for a pod that is
+// gone changes nothing. Events of an assumed pod that arrive before its bind is seen take
+// effect if the bind fails.
 //
 // Pods of no queue are tracked for their usage of nodes, and some may also be preemptors.
 // required.go draws the states of pods that can run on one node only; hold.go draws those

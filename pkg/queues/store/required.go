@@ -159,7 +159,8 @@ func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 }
 
 // overMax is the path of the queue in which a preemptor would exceed the max, with all
-// arriving and without leaving pods; empty for none. Root has no max here (LAWS, words).
+// arriving and without leaving pods; empty for none. Root does not count here (LAWS,
+// words).
 func (s *Store) overMax(p *pod) string {
 	if p.app == nil {
 		return ""
