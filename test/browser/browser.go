@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Program returns the browser: what CHROMIUM says, or chromium of the path.
+// Program returns the path of the browser: that in CHROMIUM, or chromium in PATH.
 func Program() (string, error) {
 	if program := os.Getenv("CHROMIUM"); program != "" {
 		return program, nil
@@ -47,7 +47,7 @@ func Start(ctx context.Context) (*Browser, error) {
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.Flag("disable-quic", true))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it
+		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with a sandbox
 	}
 	ctx, _ = chromedp.NewExecAllocator(ctx, options...)
 	ctx, _ = chromedp.NewContext(ctx)
@@ -57,17 +57,17 @@ func Start(ctx context.Context) (*Browser, error) {
 // Close ends the browser.
 func (b *Browser) Close() error { return chromedp.Cancel(b.ctx) }
 
-// Version is what the browser calls itself.
+// Version is the name and version that the browser reports.
 func (b *Browser) Version() (string, error) {
 	v, err := chromedp.CallBrowser(b.ctx, browser.GetVersion, cdp.Empty{})
 	return v.Product, err
 }
 
-// Look is how a page is looked at.
+// Look is the appearance of a page.
 type Look struct {
-	// Width and Height are of the window, in CSS pixels.
+	// Width and Height are those of the window, in CSS pixels.
 	Width, Height int64
-	// Dark asks for the dark colours.
+	// Dark requests the dark colours.
 	Dark bool
 }
 
@@ -75,7 +75,7 @@ type Look struct {
 type Tab struct {
 	ctx context.Context //nolint:containedctx // chromedp keeps the tab in it
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	problems []string
 }
 
@@ -99,20 +99,20 @@ func do[P any](t *Tab, command cdp.Command[P, cdp.Empty], params P) error {
 	return err
 }
 
-// Go goes to a page and waits for it and all it needs.
+// Go goes to a page and waits for it and all its resources.
 func (t *Tab) Go(address string) error { return t.load(chromedp.Navigate(address)) }
 
-// load does something that brings another page, and waits for that.
+// load triggers the load of another page, and waits for it.
 func (t *Tab) load(act chromedp.Action[chromedp.Void]) error {
 	if _, err := chromedp.RunResponse(t.ctx, act); err != nil {
 		return err
 	}
-	// What the page caused is told before what is asked for after it.
+	// Events of the page arrive before the answers to later requests.
 	_, err := Eval[string](t, "document.readyState")
 	return err
 }
 
-// happened takes note of an event.
+// happened records an event.
 func (t *Tab) happened(event any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *Tab) happened(event any) {
 	}
 }
 
-// Problems are what went wrong in the tab since it was asked for last.
+// Problems returns the problems in the tab since the last call.
 func (t *Tab) Problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *Tab) Problems() []string {
 	return out
 }
 
-// Eval evaluates JavaScript in the page, which its security policy does not concern.
+// Eval evaluates JavaScript in the page, exempt from its content security policy.
 func Eval[T any](t *Tab, expression string) (T, error) {
 	return chromedp.Run(t.ctx, chromedp.Evaluate[T](expression))
 }

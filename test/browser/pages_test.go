@@ -21,10 +21,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
 
-// patience is for a browser on a machine that has other things to do.
+// patience is for a browser on a busy machine.
 const patience = 5 * time.Minute
 
-// pictures is where pictures of the pages are left.
+// pictures is the directory for pictures of the pages.
 const pictures = "../../bin/pictures"
 
 func start(t *testing.T) *Browser {
@@ -97,8 +97,8 @@ var views = map[string][]string{
 
 var looks = map[string]Look{"wide": {Width: 1400, Height: 900}, "narrow": {Width: 420, Height: 800}, "dark": {Width: 1400, Height: 900, Dark: true}}
 
-// TestPages looks at every page with no queue, with one, with a busy few and with
-// 5,000, and leaves pictures.
+// TestPages checks every page with no queue, with one, with a busy few and with 5,000,
+// and leaves pictures.
 func TestPages(t *testing.T) {
 	b := start(t)
 	must(t, os.MkdirAll(pictures, 0o755))
@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 	for world, pages := range views {
 		for name, look := range looks {
 			if world != "busy" && name != "wide" {
-				continue // nothing is coloured or laid out otherwise
+				continue // no colours or layout change
 			}
 			tab, err := b.Open(look)
 			must(t, err)
@@ -134,7 +134,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestKeyboard goes through the first page without a mouse.
+// TestKeyboard uses the first page without a mouse.
 func TestKeyboard(t *testing.T) {
 	b := start(t)
 	address := serve(t, webtest.Busy(t), web.Configuration{})
@@ -175,8 +175,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// checkNames finds what a screen reader would have no name for, and headings that
-// skip a level.
+// checkNames finds elements without a name for screen readers, and headings that skip a
+// level.
 func checkNames(t *testing.T, tab *Tab, name string) {
 	t.Helper()
 	for _, problem := range eval[[]string](t, tab, namelessScript) {
@@ -206,7 +206,7 @@ const namelessScript = `(() => {
 	return wrong;
 })()`
 
-// TestNamelessThingsAreNoticed is the twin of checkNames.
+// TestNamelessThingsAreNoticed is the negative test of checkNames.
 func TestNamelessThingsAreNoticed(t *testing.T) {
 	b := start(t)
 	tab, err := b.Open(looks["wide"])
@@ -235,7 +235,7 @@ func fileName(page string) string {
 	}, page)
 }
 
-// keep leaves a picture of the page.
+// keep writes a picture of the page.
 func keep(t *testing.T, tab *Tab, name string) {
 	t.Helper()
 	picture, err := tab.Picture(4000)
@@ -246,7 +246,7 @@ func keep(t *testing.T, tab *Tab, name string) {
 	must(t, os.WriteFile(filepath.Join(pictures, name+".png"), picture, 0o644))
 }
 
-// checkWidth finds pages that have to be moved sideways to be read.
+// checkWidth finds pages that need horizontal scrolling.
 func checkWidth(t *testing.T, tab *Tab, name string) {
 	t.Helper()
 	if over := eval[int](t, tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); over > 0 {
@@ -254,8 +254,8 @@ func checkWidth(t *testing.T, tab *Tab, name string) {
 	}
 }
 
-// TestFaultsAreNoticed is the twin of the tests above: pages with one fault each,
-// under the same policy.
+// TestFaultsAreNoticed is the negative test of the tests above: pages with one fault
+// each, under the same policy.
 func TestFaultsAreNoticed(t *testing.T) {
 	b := start(t)
 	policy := serve(t, webtest.New(t, ""), web.Configuration{})

@@ -1,19 +1,20 @@
-// Conformance runs upstream's own integration suites of the scheduler with our
-// plugins in its profiles, on a real API server, and compares the verdicts with
-// upstream's. Which suites, what is left out and why is in docs/conformance.md.
+// Conformance runs upstream's own integration suites of the scheduler with our plugins in
+// its profiles, on a real API server, and compares the verdicts with upstream's.
+// docs/conformance.md lists the suites and the exclusions with their reasons.
 //
 //	go run ./test/conformance            all suites
 //	go run ./test/conformance -short     three suites that take two minutes
 //	go run ./test/conformance -suites '^preemption' -run TestPreemption
 //	go run ./test/conformance -write     all suites, and their table in docs/conformance.md
 //
-// Upstream releases with all of these tests passing. So a test that passes with our
-// plugins has upstream's verdict. One that fails is run again, by turns with ours and
-// without: machines are slow at times and some tests are in a hurry. A test that fails
-// with ours more often than without is a difference, and the exit code is 1.
+// Upstream releases only with all of these tests passing. So a test that passes with our
+// plugins has upstream's verdict. One that fails is repeated, in turn with our plugins
+// and without, because machines are slow at times and some tests have short time-outs. A
+// test that fails with ours more often than without is a difference, and the exit code is
+// 1.
 //
-// Nothing of upstream's is kept here: its files are read from the module cache,
-// rewritten (rewrite.go) and shown to the go command as an overlay (sources.go).
+// The repository keeps no copies of upstream's files: they are read from the module
+// cache, rewritten (rewrite.go) and passed to the go command as an overlay (sources.go).
 package main
 
 import (
@@ -61,11 +62,11 @@ type options struct {
 	limit        time.Duration
 }
 
-// errDiffers is the end of a run in which a verdict was not upstream's.
+// errDiffers ends a run with a verdict that differs from upstream's.
 var errDiffers = errors.New("verdicts differ from upstream's")
 
-// errUndecided is the end of one in which tests never passed, with our plugins or
-// without: the machine may be too slow for them.
+// errUndecided ends a run in which tests never passed, with our plugins or without: the
+// machine may be too slow for them.
 var errUndecided = errors.New("some tests passed neither with our plugins nor without")
 
 func run(ctx context.Context, o options) error {
@@ -113,7 +114,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// report prints what is to be said of a suite beside its line.
+// report prints the remarks on a suite after its line.
 func report(r result) {
 	for _, name := range r.slow {
 		fmt.Printf("\n%s failed once; repeated, it did not fail more often than without our plugins\n", name)
@@ -167,16 +168,16 @@ func prepare(ctx context.Context, dir string) (w *workshop, etcd string, err err
 	return w, etcd, err
 }
 
-// result is what came of a suite.
+// result is the outcome of a suite.
 type result struct {
 	verdicts verdicts
-	// Of the tests that failed at first, slow passed later and failed no more often
-	// than without our plugins, undecided the same but that they never passed; the
+	// Of the tests that failed at first: slow passed later and failed no more often than
+	// without our plugins; undecided is the same, except that they never passed; the
 	// others differ.
 	slow, undecided, differ []string
 }
 
-// try runs a suite, and again what failed.
+// try runs a suite, and repeats the failed tests.
 func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip string) (result, error) {
 	ours, err := w.build(ctx, s, true)
 	if err != nil {
@@ -206,8 +207,8 @@ func (w *workshop) try(ctx context.Context, s suite, o options, etcd, skip strin
 	return r, w.repeat(ctx, s, t, upstream, o.again, &r)
 }
 
-// madeOurs is an error if no scheduler was made with our plugins: the verdicts say nothing
-// of them then.
+// madeOurs returns an error if no scheduler was made with our plugins, because the
+// verdicts then say nothing about them.
 func (t trial) madeOurs(s suite) error {
 	if _, err := os.Stat(t.mark); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s made no scheduler with our plugins: its way to make one is none that rewrite.go knows, or the tests that were run (-run %q) need none", s.name(), t.only)
@@ -215,13 +216,13 @@ func (t trial) madeOurs(s suite) error {
 	return nil
 }
 
-// repeat runs the tests that failed again, by turns with our plugins and without,
-// and counts.
+// repeat runs the failed tests again, in turn with our plugins and without, and counts
+// failures.
 func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string, times int, r *result) error {
 	ours := t.binary
 	bad := r.verdicts.bad()
 	t.only = "^(" + strings.Join(tops(bad), "|") + ")$"
-	failed := map[string]int{} // with ours, less without
+	failed := map[string]int{} // failures with ours minus failures without
 	for i := range times {
 		for _, side := range []struct {
 			binary, kind string
@@ -246,7 +247,7 @@ func (w *workshop) repeat(ctx context.Context, s suite, t trial, upstream string
 	return nil
 }
 
-// decide enters a test that failed at first, when it was repeated.
+// decide classifies a test that failed at first, after its repetition.
 func (r *result) decide(name string, moreOften bool) {
 	switch {
 	case moreOften:

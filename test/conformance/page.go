@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The page docs/conformance.md has two tables that this command writes, each between
-// a line that names it and one that ends it.
+// The page docs/conformance.md has two tables that this command writes, each between a
+// line that names it and one that ends it.
 const (
 	suitesTable   = "suites"
 	leftOutTable  = "left out"
@@ -23,8 +23,7 @@ func row(s suite, r result, leftOut int, seconds float64) string {
 		leftOut, len(r.undecided), len(r.differ), seconds)
 }
 
-// writePage puts the rows of suites that were run into the page, in place of those of
-// earlier runs, and what is left out as it is now.
+// writePage replaces the rows of the suites that were run, and the present exclusions.
 func writePage(path string, rows map[string]string, exclusions []exclusion) error {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -49,7 +48,7 @@ func begin(name string) string {
 
 const end = "<!-- end -->\n"
 
-// table returns what stands between the lines of a table.
+// table returns the text between the lines of a table.
 func table(page, name string) (string, error) {
 	_, after, ok := strings.Cut(page, begin(name))
 	if !ok {
@@ -62,15 +61,15 @@ func table(page, name string) (string, error) {
 	return inside, nil
 }
 
-// replaceTable puts other lines there.
+// replaceTable replaces that text.
 func replaceTable(page, name, lines string) string {
 	before, after, _ := strings.Cut(page, begin(name))
 	_, after, _ = strings.Cut(after, end)
 	return before + begin(name) + lines + end + after
 }
 
-// mergeRows are the rows of all suites, in their order; what was not run now is as it
-// was, and what was never run says so.
+// mergeRows returns the rows of all suites, in their order; a suite that was not run now
+// keeps its row, and one that was never run says so.
 func mergeRows(old string, rows map[string]string) string {
 	known := map[string]string{}
 	for line := range strings.Lines(old) {

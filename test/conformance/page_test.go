@@ -45,7 +45,7 @@ func TestPageIsWritten(t *testing.T) {
 	}
 }
 
-// The page says what is left out, and why, as the command has it.
+// The page lists the same exclusions and reasons as the command.
 func TestPageSaysWhatIsLeftOut(t *testing.T) {
 	source, err := os.ReadFile(shipped)
 	if err != nil {

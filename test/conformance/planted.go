@@ -9,7 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/test/conformance/withours"
 )
 
-// plants are bugs, and the tests that have to notice them.
+// plants are bugs, and the tests that must notice them.
 var plants = []struct{ bug, suite, test string }{
 	{withours.Order, "scheduler/queueing", "^TestSchedulingGates$"},
 	{withours.Hold, "scheduler/extender", ""},
@@ -17,8 +17,9 @@ var plants = []struct{ bug, suite, test string }{
 	{withours.Nominated, "scheduler/preemption/nominatednodename", "^TestPreferNominatedNode$"},
 }
 
-// tryPlanted runs tests with each bug and, for one that fails may do so anyway, without.
-// It is an error if a bug is not noticed: then the suites say nothing of our plugins.
+// tryPlanted runs tests with each bug and, for a test that may also fail without it,
+// without. It returns an error if a bug is not noticed, because then the suites say
+// nothing about our plugins.
 func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error {
 	for _, p := range plants {
 		s := suite{path: p.suite}
@@ -50,8 +51,8 @@ func (w *workshop) tryPlanted(ctx context.Context, o options, etcd string) error
 	return nil
 }
 
-// noticedBy are the tests that fail with a bug and pass without. One that did not end may
-// be the machine's fault.
+// noticedBy returns the tests that fail with a bug and pass without. A test that did not
+// end does not count, because a slow machine may be the cause.
 func noticedBy(with, without verdicts) []string {
 	return slices.DeleteFunc(with.bad(), func(name string) bool { return with[name] != "fail" || without[name] != "pass" })
 }

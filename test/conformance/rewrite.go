@@ -19,20 +19,21 @@ const (
 	schedulerPath  = "k8s.io/kubernetes/pkg/scheduler"
 	optionsOfNew   = 5 // scheduler.New has so many arguments before its options
 	withOursName   = "withours"
-	frameworkTests = upstreamTests + "framework" // upstream's API server and etcd, used as it is
+	frameworkTests = upstreamTests + "framework" // upstream's API server and etcd, used unchanged
 )
 
-// replaced are the options of upstream's scheduler and what is called instead.
+// replaced are the options of upstream's scheduler and the functions that are called
+// instead.
 var replaced = map[string]string{
 	"WithProfiles":                   "WithProfiles",
 	"WithFrameworkOutOfTreeRegistry": "WithRegistry",
 }
 
-// rewrite returns the source of one file of an upstream suite so that each scheduler
-// it makes has our plugins, and how many calls were changed. Imports of other suites
-// lead to their rewritten copies. Everything else stays as it is.
+// rewrite returns the source of one file of an upstream suite so that each scheduler it
+// makes has our plugins, and how many calls were changed. Imports of other suites lead to
+// their rewritten copies. Everything else is unchanged.
 //
-// It is an error if the file calls scheduler.New in a way it does not know.
+// It is an error if the file calls scheduler.New in an unknown form.
 func rewrite(name string, source []byte) ([]byte, int, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
@@ -54,14 +55,14 @@ func rewrite(name string, source []byte) ([]byte, int, error) {
 	text := out.Bytes()
 	if r.changed > 0 {
 		text = addImport(text)
-		// All uses may be gone, and an import without use does not compile.
+		// All uses may be gone, and an unused import does not compile.
 		text = fmt.Appendf(text, "\nvar _ %s.Option\n", scheduler)
 	}
 	return text, r.changed, nil
 }
 
-// redirect leads imports of suites to their copies. It returns the name by which the
-// file calls upstream's scheduler; empty where it does not import it.
+// redirect leads imports of suites to their copies. It returns the name by which the file
+// calls upstream's scheduler; empty if it does not import it.
 func redirect(file *ast.File) (scheduler string) {
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -81,7 +82,7 @@ func redirect(file *ast.File) (scheduler string) {
 	return scheduler
 }
 
-// rewriting is what is known while a file is walked.
+// rewriting is the state while a file is walked.
 type rewriting struct {
 	scheduler string // upstream's scheduler by its name in the file
 	changed   int
@@ -110,7 +111,7 @@ func (r *rewriting) visit(n ast.Node) bool {
 	return true
 }
 
-// wrap puts the options of scheduler.New through ours.
+// wrap passes the options of scheduler.New through ours.
 func (r *rewriting) wrap(call *ast.CallExpr) {
 	if len(call.Args) < optionsOfNew {
 		r.err = fmt.Errorf("scheduler.New with %d arguments", len(call.Args))
@@ -127,8 +128,8 @@ func (r *rewriting) wrap(call *ast.CallExpr) {
 
 func ident(name string, pos token.Pos) *ast.Ident { return &ast.Ident{Name: name, NamePos: pos} }
 
-// addImport adds the import of withours after the package clause: imports may be
-// given in several declarations.
+// addImport adds the import of withours after the package clause; several import
+// declarations are allowed.
 func addImport(text []byte) []byte {
 	clause := bytes.Index(text, []byte("\nimport "))
 	if clause < 0 {

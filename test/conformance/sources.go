@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// workshop is where rewritten suites, their binaries and logs are.
+// workshop has the rewritten suites, their binaries and logs.
 type workshop struct {
 	root       string // of this repository
 	kubernetes string // the sources of Kubernetes in the module cache
-	dir        string // what is made
-	overlay    string // the file that tells the go command of rewritten sources
+	dir        string // the output
+	overlay    string // the overlay file for the go command
 }
 
-// newWorkshop rewrites all suites and libraries into dir. Nothing is written
-// anywhere else: the go command sees the files where no files are.
+// newWorkshop rewrites all suites and libraries into dir. Nothing is written elsewhere:
+// the overlay shows the go command the files at paths that do not exist.
 func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
 	kubernetes, err := kubernetesSources(ctx, root)
 	if err != nil {
@@ -55,7 +55,7 @@ func newWorkshop(ctx context.Context, root, dir string) (*workshop, error) {
 	return w, os.WriteFile(w.overlay, text, 0o600)
 }
 
-// kubernetesSources is where the module cache has the version that we use.
+// kubernetesSources returns the directory of the module cache with our version.
 func kubernetesSources(ctx context.Context, root string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-C", root, "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -64,7 +64,7 @@ func kubernetesSources(ctx context.Context, root string) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// upstreamSuites are the directories of test/integration/scheduler that have tests,
+// upstreamSuites returns the directories of test/integration/scheduler that have tests,
 // as paths below test/integration.
 func upstreamSuites(ctx context.Context, root string) ([]string, error) {
 	kubernetes, err := kubernetesSources(ctx, root)
@@ -84,13 +84,13 @@ func upstreamSuites(ctx context.Context, root string) ([]string, error) {
 	return paths, err
 }
 
-// source is where upstream's package is.
+// source returns the directory of upstream's package.
 func (w *workshop) source(path string) string {
 	return filepath.Join(w.kubernetes, "test", "integration", filepath.FromSlash(path))
 }
 
-// rewritePackage rewrites the Go files of a package and notes where the go command
-// is to see them. It returns how many calls were changed.
+// rewritePackage rewrites the Go files of a package and adds them to the overlay. It
+// returns how many calls were changed.
 func (w *workshop) rewritePackage(path string, replace map[string]string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(w.source(path), "*.go"))
 	if err != nil || len(files) == 0 {
@@ -120,15 +120,15 @@ func (w *workshop) rewritePackage(path string, replace map[string]string) (int, 
 	return changed, nil
 }
 
-// build compiles the tests of a suite, with our plugins or as they are, and returns
-// the binary.
+// build compiles the tests of a suite, with our plugins or unchanged, and returns the
+// binary.
 func (w *workshop) build(ctx context.Context, s suite, ours bool) (string, error) {
 	kind, what := "upstream", upstreamTests+s.path
 	if ours {
 		kind, what = "ours", ourTests+s.path
 	}
 	binary := filepath.Join(w.dir, "bin", strings.ReplaceAll(s.path, "/", "-")+"-"+kind)
-	// Vet starts in the directory of the package, which is nowhere.
+	// Vet starts in the directory of the package, which does not exist.
 	args := []string{"test", "-C", w.root, "-c", "-vet=off", "-o", binary}
 	if ours {
 		args = append(args, "-overlay", w.overlay, "-mod=mod", "-modfile", w.modfile())
@@ -140,8 +140,8 @@ func (w *workshop) build(ctx context.Context, s suite, ours bool) (string, error
 	return binary, nil
 }
 
-// modfile is the copy of go.mod that suites are built by. They may import what only
-// upstream's modules require, which the go command then notes there.
+// modfile is the copy of go.mod with which suites are built. They may import modules that
+// only upstream's modules require; the go command then adds these to the copy.
 func (w *workshop) modfile() string { return filepath.Join(w.dir, "go.mod") }
 
 func (w *workshop) copyModule() error {
@@ -158,7 +158,7 @@ func (w *workshop) copyModule() error {
 }
 
 // buildEtcd builds the etcd of the local cluster and returns a directory in which a
-// program etcd starts it; that is how upstream's suites look for one.
+// program named etcd starts it, because upstream's suites look for that.
 func (w *workshop) buildEtcd(ctx context.Context) (string, error) {
 	plane := filepath.Join(w.root, "bin", "localplane")
 	command := exec.CommandContext(ctx, "go", "build", "-C", w.root, "-o", plane, "./cmd/localplane")

@@ -12,11 +12,11 @@ import (
 type suite struct {
 	// path is below test/integration of Kubernetes.
 	path string
-	// short marks those of the short form.
+	// short marks the suites of the short form.
 	short bool
 }
 
-// name is how people call the suite.
+// name returns the short name of the suite.
 func (s suite) name() string {
 	if name, ok := strings.CutPrefix(s.path, "scheduler/"); ok {
 		return name
@@ -24,7 +24,7 @@ func (s suite) name() string {
 	return s.path
 }
 
-// suites are those that make schedulers: all of test/integration/scheduler but
+// suites are the suites that make schedulers: all of test/integration/scheduler except
 // serving, and volumescheduling.
 var suites = []suite{
 	{path: "scheduler"},
@@ -47,7 +47,7 @@ var suites = []suite{
 	{path: "volumescheduling"},
 }
 
-// libraries are packages that suites use and that make schedulers, too.
+// libraries are packages that suites use and that also make schedulers.
 var libraries = []string{"util"}
 
 // left are the suites that are not run, with the reason.
@@ -63,8 +63,8 @@ type exclusion struct {
 //go:embed exclusions.txt
 var exclusionsText string
 
-// parseExclusions reads lines of suite, pattern and reason. Empty lines and those
-// that begin with # say nothing. All errors come at once.
+// parseExclusions reads lines of suite, pattern and reason. Empty lines and lines that
+// begin with # are ignored. All errors are returned together.
 func parseExclusions(text string) ([]exclusion, error) {
 	known := map[string]bool{}
 	for _, s := range suites {
@@ -93,7 +93,7 @@ func parseExclusions(text string) ([]exclusion, error) {
 	return list, errors.Join(errs...)
 }
 
-// skipped is what to give to -test.skip for the suite; empty for nothing.
+// skipped returns the value of -test.skip for the suite; empty for none.
 func skipped(list []exclusion, name string) string {
 	var patterns []string
 	for _, e := range list {

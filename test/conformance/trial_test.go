@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tests are the sources of a suite, dying a run of it that is over in its second test.
+// tests are the sources of a suite, dying a run of it that ends in its second test.
 const (
 	tests = `package x
 func TestMain(m *testing.M) {}
@@ -91,8 +91,8 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 	}
 }
 
-// A bug is noticed by tests that fail with it and pass without, not by those that fail
-// anyway or did not end.
+// A bug is noticed by tests that fail with it and pass without, not by tests that fail in
+// both cases or did not end.
 func TestWhoNoticesABug(t *testing.T) {
 	with := verdicts{"TestA": "fail", "TestB": "fail", "TestC": "unfinished", "TestD": "pass", "TestE": "fail"}
 	without := verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass", "TestD": "pass"}

@@ -20,7 +20,7 @@ import (
 	"github.com/paddock-scheduler/paddock/test/conformance/withours"
 )
 
-// verdicts are how tests ended: pass, fail or skip, by name.
+// verdicts are the results of tests: pass, fail or skip, by name.
 type verdicts map[string]string
 
 // event is a line of `go tool test2json`.
@@ -52,7 +52,7 @@ func readVerdicts(r io.Reader) (verdicts, error) {
 	}
 }
 
-// count returns how many tests ended so.
+// count returns how many tests have a result.
 func (v verdicts) count(how string) int {
 	n := 0
 	for _, got := range v {
@@ -63,7 +63,7 @@ func (v verdicts) count(how string) int {
 	return n
 }
 
-// bad are the names of tests that neither passed nor were skipped, in order.
+// bad returns the names of tests that neither passed nor were skipped, in order.
 func (v verdicts) bad() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -74,7 +74,7 @@ func (v verdicts) bad() []string {
 	return names
 }
 
-// learn takes over how tests ended in another run: what passes once has passed.
+// learn adds the results of another run: a test that passed once has passed.
 func (v verdicts) learn(other verdicts) {
 	for name, how := range other {
 		if v[name] != "pass" && (how == "pass" || v[name] == "") {
@@ -83,7 +83,7 @@ func (v verdicts) learn(other verdicts) {
 	}
 }
 
-// tops are the tests that the names belong to, each once.
+// tops returns the top-level tests of the names, each once.
 func tops(names []string) []string {
 	var list []string
 	for _, name := range names {
@@ -100,7 +100,7 @@ type trial struct {
 	only, skip       string // patterns; empty for none
 	etcd             string // a directory with the program etcd
 	limit            time.Duration
-	mark             string // a file that is made if a scheduler with our plugins is
+	mark             string // a file that is created if a scheduler with our plugins is
 }
 
 // mostRuns is how often a suite is started again after its run died.
@@ -138,7 +138,7 @@ func (t trial) run(ctx context.Context) (verdicts, error) {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
-// list are the tests that the trial is to run, by its sources.
+// list returns the tests that the trial is to run, by its sources.
 func (t trial) list() ([]string, error) {
 	top, _, _ := strings.Cut(t.only, "/")
 	only, err := regexp.Compile(top)

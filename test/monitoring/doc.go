@@ -1,6 +1,6 @@
-// Package monitoring holds the shipped dashboard and alerts against what the
-// scheduler exports, with Prometheus' own parser. It is a module of its own, so that
-// the scheduler need not share Prometheus' dependencies.
+// Package monitoring checks the shipped dashboard and alerts against the exported metrics
+// of the scheduler, with Prometheus' own parser. It is a module of its own, so that the
+// scheduler need not share Prometheus' dependencies.
 //
 // What is exported is read from docs/metrics.md; pkg/metrics generates its list and
 // compares it with the registry. The metrics with YuniKorn's names are read from the page

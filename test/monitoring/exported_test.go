@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// metric is a name that may be asked for, with its labels.
+// metric is a name that queries may use, with its labels.
 type metric struct {
 	histogram bool
 	labels    []string
 }
 
-// upstream are metrics of kube-scheduler that are asked for, with their labels.
+// upstream are metrics of kube-scheduler that are queried, with their labels.
 var upstream = map[string]metric{
 	"scheduler_schedule_attempts_total":             {labels: []string{"profile", "result"}},
 	"scheduler_scheduling_attempt_duration_seconds": {histogram: true, labels: []string{"profile", "result"}},
@@ -75,8 +75,8 @@ func find(known map[string]metric, series string) (metric, bool) {
 	return metric{}, false
 }
 
-// check tells what is wrong with an expression; value says whether a label may have
-// a value.
+// check returns what is wrong with an expression; value tells whether a label may have a
+// value.
 func check(known map[string]metric, expr string, value func(string) bool) error {
 	parsed, err := parser.ParseExpr(expr)
 	if err != nil {

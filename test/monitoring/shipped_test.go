@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// all are our metrics and those of upstream that are asked for.
+// all are our metrics and the queried ones of upstream.
 func all(t *testing.T) map[string]metric {
 	t.Helper()
 	known := exported(t)
@@ -43,7 +43,7 @@ func TestRulesLoad(t *testing.T) {
 	}
 }
 
-// dashboard is as much of Grafana's format as matters here.
+// dashboard is the part of Grafana's format that matters here.
 type dashboard struct {
 	Title, UID    string
 	SchemaVersion int
@@ -126,8 +126,8 @@ func filled(expr, queue string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$job", ".*", "$queue", queue).Replace(expr)
 }
 
-// TestYuniKornsDashboard asks for what YuniKorn's shipped dashboard shows, as far as
-// its names have not changed since.
+// TestYuniKornsDashboard checks the queries of YuniKorn's shipped dashboard, as far as
+// YuniKorn has not renamed its metrics since.
 func TestYuniKornsDashboard(t *testing.T) {
 	page, docs := read(t, "pkg/metrics/testdata/page.txt"), read(t, "docs/metrics.md")
 	known := map[string]metric{}

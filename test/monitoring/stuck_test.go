@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 )
 
-// exprOf is the expression of an alert that is shipped.
+// exprOf returns the expression of a shipped alert.
 func exprOf(t *testing.T, alert string) string {
 	t.Helper()
 	groups, errs := rulefmt.Parse([]byte(read(t, "manifests/monitoring/rules.yaml")), false)
@@ -27,17 +27,17 @@ func exprOf(t *testing.T, alert string) string {
 	return ""
 }
 
-// evaluate holds an expression against what is wanted of it after a time, empty for
-// an alert that does not fire.
+// evaluate compares the result of an expression at a time with the expected one, which is
+// empty for an alert that does not fire.
 func evaluate(t *testing.T, series string, after time.Duration, expr, want string) {
 	t.Helper()
 	input := "load 1m\n\t" + series + "\n\neval instant at " + fmt.Sprintf("%gm", after.Minutes()) + " " + expr + "\n\t" + want + "\n"
 	promqltest.RunTest(t, input, promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true}))
 }
 
-// TestHoldStuck asks Prometheus' own engine when the alert fires: for one hold that is
-// not used for long, and never for many that wait a moment each. Times are in seconds
-// since 1970, a sample a minute.
+// TestHoldStuck uses Prometheus' own engine to check when the alert fires: it fires for
+// one hold that is unused for long, and not for many holds that wait a moment each. Times
+// are in seconds since 1970, a sample a minute.
 func TestHoldStuck(t *testing.T) {
 	expr := exprOf(t, "PaddockHoldStuck")
 	for _, c := range []struct {
@@ -65,9 +65,9 @@ func TestHoldStuck(t *testing.T) {
 	}
 }
 
-// TestCountersThatAlert asks the same of the alerts about what is counted. One
-// violation is enough where nothing may ever be counted; a series that is not
-// scraped at 0 first says nothing, so those series are there from the start.
+// TestCountersThatAlert checks the same for the alerts on counters. Where any count is a
+// fault, one violation is enough. A series is only useful if it is scraped at 0 first, so
+// those series exist from the start.
 func TestCountersThatAlert(t *testing.T) {
 	const (
 		drift = `paddock_store_drift_total{job="p",instance="a",kind="pods"} `
@@ -90,7 +90,7 @@ func TestCountersThatAlert(t *testing.T) {
 		{"steps lost", "PaddockDecisionsNotRecorded", lost + "0x10 7x80", time.Hour, `{job="p"} 7`},
 		{"no room lost", "PaddockPreemptionGivenUp", taken + "0x90", time.Hour, ""},
 		{"a room lost now and then", "PaddockPreemptionGivenUp", taken + "0x30 1x10 2x10 3x40", time.Hour, ""},
-		// Losses of one pod at 0, 15, 45, 105, 225 and 465 s, and what it loses after that.
+		// Losses of one pod at 0, 15, 45, 105, 225 and 465 s, and its losses after that.
 		{"one pod that loses each room", "PaddockPreemptionGivenUp", taken + "0x40 3 4 5 5 5 5 6x40", time.Hour, `{job="p"} 6`},
 		{"for several reasons", "PaddockPreemptionGivenUp", taken + "0x40 2x40\n\t" + late + "0x45 2x40", time.Hour, `{job="p"} 4`},
 		{"rooms that were lost long ago", "PaddockPreemptionGivenUp", taken + "0x10 6x200", 2 * time.Hour, ""},

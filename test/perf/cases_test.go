@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
-// BenchmarkOurs runs what upstream has no case for. Where upstream can do the same,
-// or the same without what waits, base is that. Of Readers, base is ours without
-// them.
+// BenchmarkOurs runs the cases that upstream does not have. If upstream can do the same,
+// or the same without the waiting pods, base is that. For Readers, base is ours without
+// readers.
 func BenchmarkOurs(b *testing.B) {
 	for _, c := range []struct {
 		name       string
@@ -46,7 +46,7 @@ type side struct {
 	workload      func(w writer, name, scheduler string) string
 	queues        int // in the configuration, if not the usual number
 	readers       int
-	atEnd         func(ktesting.TContext) // looks at the cluster, if not nil
+	atEnd         func(ktesting.TContext) // checks the cluster at the end, if not nil
 }
 
 func (s side) run(b *testing.B, name string) {
@@ -65,20 +65,20 @@ const (
 	backlogPods  = 5000
 	warmUpPods   = 500
 	createdPods  = 3000
-	fullPods     = 100 // fill a queue
-	endedASecond = 20  // of those that fill it
+	fullPods     = 100 // pods that fill a queue
+	endedASecond = 20  // filling pods that end
 	heldPods     = 20000
 	otherPods    = 5000
-	reclaimed    = 1000 // pods that make room
+	reclaimed    = 1000 // victims
 	rollOutNodes = 1000
 	rollOuts     = 3 // pods for each of these
 	readQueues   = 5000
 	readNodes    = 1000
 )
 
-// backlog has all pods wait, each tried in vain on the only node, which is closed. Then
-// there are nodes, and what is measured is how the scheduler works it off: no pods are
-// made meanwhile.
+// backlog makes all pods wait, each tried in vain on the only node, which is
+// unschedulable. Then nodes are added, and the measured part is how the scheduler works
+// off the backlog: no pods are created meanwhile.
 func (w writer) backlog(name, scheduler string) string {
 	return w.story(name, scheduler,
 		createNodes(1, w.closedNode()),
@@ -89,7 +89,7 @@ func (w writer) backlog(name, scheduler string) string {
 }
 
 // created is upstream's SchedulingBasic with the pods spread over the queues: one
-// operation makes them while they are scheduled.
+// operation creates them while they are scheduled.
 func (w writer) created(name, scheduler string) string {
 	return w.story(name, scheduler,
 		createNodes(usualNodes, w.equalNodes()),
@@ -97,18 +97,18 @@ func (w writer) created(name, scheduler string) string {
 		begin, createPods(createdPods, measuredPods, w.podsOfTeams(createdPods/usualQueues)), end)
 }
 
-// read schedules 5,000 pods of 100 of the queues that people read about.
+// read schedules 5,000 pods of 100 of the queues that are read over REST.
 func (w writer) read(name, scheduler string) string {
 	return w.story(name, scheduler, createNodes(readNodes, w.equalNodes()),
 		begin, createPods(otherPods, measuredPods, w.podsOfTeams(50)), end)
 }
 
 // heldBack schedules 5,000 pods of 100 queues while 20,000 pods of a full queue wait. The
-// pods that fill it end meanwhile, and each time it takes the next.
+// pods that fill it end meanwhile, and each time it admits the next.
 func (w writer) heldBack(name, scheduler string) string { return w.behind(name, scheduler, "") }
 
-// gated is the same with what upstream has to hold pods back. It lets none of them
-// through: ours has so many pods more to schedule.
+// gated is the same with upstream's scheduling gates. It opens none of them: ours has so
+// many more pods to schedule.
 func (w writer) gated(name, scheduler string) string {
 	return w.behind(name, scheduler, "  schedulingGates: [{name: example.com/later}]\n")
 }
@@ -122,7 +122,7 @@ func (w writer) behind(name, scheduler, more string) string {
 		createPods(otherPods, measuredPods, w.podsOfTeams(50)), end)
 }
 
-// heldHave makes it an error if not so many of the pods that are held back have a node.
+// heldHave returns an error if not exactly so many of the held-back pods have a node.
 func heldHave(want int) func(ktesting.TContext) {
 	return func(tCtx ktesting.TContext) {
 		pods, err := tCtx.Client().CoreV1().Pods("held").List(tCtx, metav1.ListOptions{})
@@ -134,8 +134,8 @@ func heldHave(want int) func(ktesting.TContext) {
 	}
 }
 
-// reclaim fills all nodes with pods of one team and lets another come that has the
-// guarantee: each of its pods needs the room of one.
+// reclaim fills all nodes with pods of one team and then creates pods of another team
+// that has the guarantee: each of these needs the room of one pod.
 func (w writer) reclaim(name, scheduler string) string {
 	return w.takeRoom(name, scheduler, w.podOf("borrower", "root.borrower", "2", ""), w.podOf("owner", "root.owner", "2", ""))
 }
@@ -151,8 +151,8 @@ func (w writer) takeRoom(name, scheduler, fill, come string) string {
 		begin, createPods(reclaimed, measuredPods, come), end)
 }
 
-// rollOut brings pods of three DaemonSets, one of each for each node, as their controller
-// makes them.
+// rollOut creates pods of three DaemonSets, one of each for each node, as their
+// controller does.
 func (w writer) rollOut(name, scheduler string) string {
 	metadata := fmt.Sprintf(daemonSet, rollOutNodes)
 	affinity := fmt.Sprintf("  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
@@ -162,7 +162,8 @@ func (w writer) rollOut(name, scheduler string) string {
 		begin, createPods(rollOuts*rollOutNodes, measuredPods, daemon), end)
 }
 
-// daemonSet makes so many pods that of a DaemonSet, and the next of another: metadata of
-// their template. The DaemonSet does not exist, and scheduler_perf collects garbage: of
-// the kinds that it knows it would delete all objects with a missing owner.
+// daemonSet is the metadata of a pod template that makes so many pods those of one
+// DaemonSet, and the next ones those of another. The DaemonSet does not exist, and
+// scheduler_perf collects garbage: of the kinds that it knows it would delete all objects
+// with a missing owner.
 const daemonSet = "  ownerReferences: [{apiVersion: paddock.io/v1, kind: DaemonSet, name: \"agents-{{div .Index %[1]d}}\", uid: \"agents-{{div .Index %[1]d}}\", controller: true}]\n"

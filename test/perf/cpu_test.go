@@ -15,16 +15,16 @@ import (
 	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
-// meter measures the CPU time that the process spends in the measured part of a
-// run: API server, scheduler and what creates pods. Scheduler_perf reads the registry
-// of metrics when that begins and when it ends; the meter is in the registry and
-// looks at the clocks whenever it is read.
+// meter measures the CPU time of the process in the measured part of a run: API server,
+// scheduler and the creation of pods. Scheduler_perf reads the metrics registry when that
+// part begins and when it ends; the meter is in the registry and reads the clocks
+// whenever it is collected.
 type meter struct {
 	metrics.BaseStableCollector
 
 	// mu guards benchmark and looks.
 	mu        sync.Mutex
-	benchmark *testing.B // that scheduler_perf made for the workload
+	benchmark *testing.B // the one that scheduler_perf made for the workload
 	looks     []look
 }
 
@@ -38,8 +38,8 @@ func (*meter) DescribeWithStability(ch chan<- *metrics.Desc) {
 	ch <- metrics.NewDesc("paddock_perf_meter", "Nothing; it is read to see when.", nil, nil, metrics.ALPHA, "")
 }
 
-// CollectWithStability serves the registry. A sample of scheduler_perf's may read the
-// timer in the moment when it is stopped; span notices if it then makes no sense.
+// CollectWithStability reads the clocks. A sample of scheduler_perf may read the timer at
+// the moment when it is stopped; span detects the inconsistency.
 func (m *meter) CollectWithStability(chan<- metrics.Metric) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -52,14 +52,14 @@ func (m *meter) CollectWithStability(chan<- metrics.Metric) {
 	}
 }
 
-// follow has the meter look at the timer of a benchmark, with nothing seen so far.
+// follow makes the meter read the timer of a benchmark, starting without looks.
 func (m *meter) follow(b *testing.B) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.benchmark, m.looks = b, nil
 }
 
-// seen are the looks; from now on there are none.
+// seen returns the looks, and ends their collection.
 func (m *meter) seen() []look {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,8 +67,8 @@ func (m *meter) seen() []look {
 	return m.looks
 }
 
-// measure runs the case of a file, has atEnd look at its cluster before it is gone, and
-// prints the CPU time of its measured part.
+// measure runs the case of a file, calls atEnd before its cluster is gone, and prints the
+// CPU time of its measured part.
 func measure(b *testing.B, file, name string, atEnd func(ktesting.TContext)) {
 	b.Helper()
 	perf.RunBenchmarkPerfScheduling(b, file, name, registry(), perf.WithPrepareFn(func(tCtx ktesting.TContext) error {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// wrongHeld finds fault with how many of the pods that are held back have a node.
+// wrongHeld returns an error if the number of held-back pods that have a node is wrong.
 func wrongHeld(pods []corev1.Pod, all, want int) error {
 	got := 0
 	for i := range pods {
@@ -21,7 +21,8 @@ func wrongHeld(pods []corev1.Pod, all, want int) error {
 	return nil
 }
 
-// TestWrongHeldIsNoticed shows that a queue that takes too many, or none, fails the run.
+// TestWrongHeldIsNoticed shows that a queue that admits too many pods, or none, fails the
+// run.
 func TestWrongHeldIsNoticed(t *testing.T) {
 	held := func(all, placed int) []corev1.Pod {
 		pods := make([]corev1.Pod, all)

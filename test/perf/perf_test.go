@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "k8s.io/kubernetes/test/integration/framework" // flags that scheduler_perf expects
+	_ "k8s.io/kubernetes/test/integration/framework" // flags that scheduler_perf requires
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// setUp puts our etcd where scheduler_perf looks for one.
+// setUp puts our etcd where scheduler_perf looks for it.
 func setUp() error {
 	if err := perf.InitTests(); err != nil {
 		return err

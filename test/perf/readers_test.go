@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// polled are what readers ask for, by turns: what yunikorn-web shows, and our own.
+// polled are the pages that readers request in turn: those that yunikorn-web shows, and
+// our own.
 var polled = []string{
 	"/ws/v1/partition/default/queues", "/ws/v1/partition/default/nodes", "/ws/v1/partition/default/applications/active",
 	"/ws/v1/partitions", "/ws/v1/scheduler/healthcheck", "/ws/v1/metrics", "/ws/v1/events/batch", "/api/v1/decisions", "/api/v1/holds", "/", "/waiting",
 	"/ws/v1/fullstatedump", "/ws/v1/partition/default/queue/root?subtree", "/nodes", "/ws/v1/partition/default/usage/users",
 }
 
-// whileRead runs f while so many readers ask this address for pages, and each must get an
-// answer.
+// whileRead runs f while so many readers request pages from this address, and each must
+// get an answer.
 func whileRead(b *testing.B, readers int, address string, f func()) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
@@ -39,7 +40,7 @@ func whileRead(b *testing.B, readers int, address string, f func()) {
 	}
 }
 
-// poll asks for a page a second until the end, and returns how many it got.
+// poll requests a page a second until the end, and returns how many it got.
 func poll(ctx context.Context, url string, reader int) (answers int) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -53,8 +54,8 @@ func poll(ctx context.Context, url string, reader int) (answers int) {
 		if err != nil {
 			return 0
 		}
-		// Said here it is left to us to unpack, which is a reader's work and not that
-		// of the machine that schedules.
+		// With this header set by hand the client does not unpack the answer, which would
+		// be work of readers and not of the scheduler's machine.
 		request.Header.Set("Accept-Encoding", "gzip")
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {

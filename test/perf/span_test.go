@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// look is how late it was, what CPU time the process had used, and what the timer of
-// the benchmark showed.
+// look is a reading: the time, the CPU time of the process, and the timer of the
+// benchmark.
 type look struct {
 	at         time.Time
 	cpu, timer time.Duration
 }
 
 // span returns the CPU time and the length of the measured part. Scheduler_perf reads the
-// metrics once when it begins, right before it sets the timer back to zero, then mostly
-// once a second, and when it has stopped the timer many times at once. How long it is
-// between two looks says nothing: the reader may be late.
+// metrics once when that part begins, right before it resets the timer, then mostly once
+// a second, and many times at once after it has stopped the timer. The time between two
+// looks is not reliable, because a reader may be late.
 func span(looks []look) (used, length time.Duration, err error) {
 	end := len(looks) - 1
 	for end > 0 && looks[end-1].timer == looks[end].timer {
@@ -34,7 +34,8 @@ func span(looks []look) (used, length time.Duration, err error) {
 		return 0, 0, errors.New("the metrics were not read before the timer was set back to zero")
 	}
 	length = looks[end].timer
-	// A busy machine may be late by a second. More, and the CPU time is of something else.
+	// A busy machine may be late by a second. If it is later, the CPU time is that of
+	// something else.
 	if between := looks[end].at.Sub(looks[begin].at); between < length || between > length+length/4+time.Second {
 		return 0, 0, fmt.Errorf("the timer ran for %v, and between the looks at its begin and end were %v", length, between)
 	}

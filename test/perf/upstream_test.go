@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// counts are the parameters of a workload of upstream's; nodes 0 is no workload.
+// counts are the parameters of one of upstream's workloads; nodes 0 is no workload.
 type counts struct{ nodes, init, measured int }
 
-// upstreamCases are cases of upstream's scheduler_perf, in sizes that two cores
-// can run often enough.
+// upstreamCases are cases of upstream's scheduler_perf, in sizes that two cores can run
+// often enough.
 var upstreamCases = []struct {
 	dir, name    string
 	small, large counts
-	// third is the side that is measured but for base and beside: managed where pods of a
-	// queue find room as upstream's do. In the cases of preemption they would not, for
-	// high-priority pods of a queue do not evict others of it: asks.
+	// third is the side that is measured besides base and beside: managed if pods of a
+	// queue find room as upstream's do. In the cases of preemption they do not, because
+	// high-priority pods of a queue do not evict others of it: there it is asks.
 	third string
 }{
 	{"misc", "SchedulingBasic", counts{500, 500, 3000}, counts{5000, 1000, 1000}, "managed"},
@@ -36,9 +36,9 @@ var upstreamCases = []struct {
 	{"affinity", "SchedulingNodeAffinity", counts{500, 500, 1000}, counts{}, "managed"},
 }
 
-// BenchmarkUpstream runs upstream's cases with upstream's configuration (base),
-// beside our profile in one process (beside), and either with all pods in a queue
-// (managed) or beside with a profile that also asks QueuePreemption (asks).
+// BenchmarkUpstream runs upstream's cases with upstream's configuration (base), beside
+// our profile in one process (beside), and either with all pods in a queue (managed) or
+// beside with a profile that also calls QueuePreemption (asks).
 func BenchmarkUpstream(b *testing.B) {
 	out, err := exec.CommandContext(b.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -62,8 +62,8 @@ func BenchmarkUpstream(b *testing.B) {
 	}
 }
 
-// upstream writes a case of upstream's with these counts, and with a scheduler of
-// this configuration; empty is upstream's default.
+// upstream writes one of upstream's cases with these counts, and with a scheduler of this
+// configuration; empty is upstream's default.
 func (w writer) upstream(dir, name string, n counts, configuration string) string {
 	text, err := os.ReadFile(filepath.Join(dir, "performance-config.yaml"))
 	if err != nil {
@@ -92,8 +92,7 @@ func (w writer) upstream(dir, name string, n counts, configuration string) strin
 	return ""
 }
 
-// used are those of the counts that the operations name; scheduler_perf does not take
-// others.
+// used returns the counts that the operations name; scheduler_perf accepts no others.
 func (n counts) used(w writer, operations any) map[string]any {
 	text, err := yaml.Marshal(operations)
 	if err != nil {
@@ -108,7 +107,7 @@ func (n counts) used(w writer, operations any) map[string]any {
 	return out
 }
 
-// upstreamConfigurations are those of the sides; without any it is upstream's default.
+// upstreamConfigurations are those of the sides; a missing one is upstream's default.
 var upstreamConfigurations = map[string]string{
 	"base":    "",
 	"beside":  twoProfiles + plainPlugins + ourProfile,
@@ -126,13 +125,14 @@ profiles:
   plugins:
 `
 
-// plainPlugins are the two of ours that are in the way of pods in no queue.
+// plainPlugins are our two plugins that are called for pods in no queue.
 const plainPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: [{name: "*"}]}
     filter: {enabled: [{name: NodeReservation}]}
 `
 
 // askingPlugins are those of manifests/config/two-profiles-daemonsets.yaml:
-// QueuePreemption is asked for every pod, and leaves all others to DefaultPreemption.
+// QueuePreemption is called for every pod, and leaves all pods that are not of DaemonSets
+// to DefaultPreemption.
 const askingPlugins = plainPlugins + `    preEnqueue: {enabled: [{name: QueueSort}]}
     preFilter: {enabled: [{name: QueuePreemption}]}
     postFilter: {enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}], disabled: [{name: "*"}]}
@@ -146,7 +146,7 @@ const ourProfile = `  pluginConfig: &ours
 ` + managedPlugins + `  pluginConfig: *ours
 `
 
-// managedConfiguration makes a managed profile of the one that upstream's cases use.
+// managedConfiguration turns the profile of upstream's cases into a managed one.
 const managedConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

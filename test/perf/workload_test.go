@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// baseConfiguration is upstream's scheduler under our profile's name, so that
-// the pods are the same. It has no use for the file of queues.
+// baseConfiguration is upstream's scheduler under our profile's name, so that the pods
+// are the same. It does not use the file of queues.
 const baseConfiguration = `# %s
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -27,10 +27,10 @@ const managedPlugins = `    queueSort: {enabled: [{name: QueueSort}], disabled: 
     postBind: {enabled: [{name: NodeReservation}]}
 `
 
-// ourConfiguration is manifests/config/second-scheduler.yaml with queues from a
-// file, without REST, and without series for each queue: scheduler_perf reads all
-// metrics once a second in the measured part, as no Prometheus does, and that
-// would be most of what it measures.
+// ourConfiguration is manifests/config/second-scheduler.yaml with queues from a file,
+// without REST, and without series for each queue: scheduler_perf reads all metrics once
+// a second in the measured part, as no Prometheus does, and that would be most of the
+// measured time.
 const ourConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -42,8 +42,8 @@ profiles:
     args: {managedProfiles: [yunikorn], configFile: "%s", restAddress: "", metricsQueues: 0}
 `
 
-// queuesDocument has departments of teams, each with a guarantee and a max, so
-// that every rule has something to look at.
+// queuesDocument has departments of teams, each with a guarantee and a max, so that every
+// rule has something to check.
 func queuesDocument(queues int) string {
 	var y strings.Builder
 	y.WriteString(`partitions:
@@ -69,7 +69,7 @@ func queuesDocument(queues int) string {
 // measuredPods is the namespace of the pods that are measured.
 const measuredPods = "measured"
 
-// Begin and end of what is measured.
+// Begin and end of the measured part.
 const (
 	begin = "  - {opcode: startCollectingMetrics, name: perf, namespaces: [" + measuredPods + "]}\n"
 	end   = "  - {opcode: barrier, namespaces: [" + measuredPods + "]}\n  - {opcode: stopCollectingMetrics}\n"
@@ -91,7 +91,7 @@ func createNodes(count int, template string) string {
 	return fmt.Sprintf("  - {opcode: createNodes, count: %d, nodeTemplatePath: %s}\n", count, template)
 }
 
-// createPods makes all pods and goes on.
+// createPods makes all pods and does not wait.
 func createPods(count int, namespace, template string) string {
 	return fmt.Sprintf("  - {opcode: createPods, count: %d, namespace: %s, podTemplatePath: %s, skipWaitToCompletion: true}\n", count, namespace, template)
 }
@@ -122,9 +122,9 @@ spec:
 `, name, more))
 }
 
-// podsOfTeams writes the template of pods that are so many to a queue, an application
-// in each, and else upstream's pod-default.yaml, which is written out because a pod needs
-// its queue.
+// podsOfTeams writes a template for pods spread over the queues, so many per queue, an
+// application in each. Otherwise it is upstream's pod-default.yaml, which is written out
+// because a pod needs its queue.
 func (w writer) podsOfTeams(each int) string {
 	return w.write(fmt.Sprintf("pods-%d.yaml", each), fmt.Sprintf(`
 apiVersion: v1
@@ -150,7 +150,7 @@ func (w writer) podOf(file, queue, cpu, more string) string {
 	return w.template(file, queue, cpu, "", more)
 }
 
-// template is podOf with further lines of the metadata, too.
+// template is podOf with further lines of the metadata.
 func (w writer) template(file, queue, cpu, metadata, more string) string {
 	return w.write(file+".yaml", fmt.Sprintf(`
 apiVersion: v1

@@ -14,7 +14,7 @@ import (
 // schedulers only, and its verdicts say nothing about our plugins.
 const Mark = "CONFORMANCE_MARK"
 
-// marked makes a plugin, and the file.
+// marked makes a plugin, and creates the file.
 func marked(build frameworkruntime.PluginFactory) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 		if path := os.Getenv(Mark); path != "" {

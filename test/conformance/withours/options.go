@@ -16,9 +16,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 )
 
-// Options are the options of a scheduler that names neither profiles nor plugins
-// of its own, followed by those it has. It panics where the default profile cannot be
-// made, which depends on feature gates and on nothing else.
+// Options are the options of a scheduler that names neither profiles nor plugins of its
+// own, followed by its own options. It panics if the default profile cannot be made,
+// which depends only on feature gates.
 func Options(own ...scheduler.Option) []scheduler.Option {
 	var versioned configv1.KubeSchedulerConfiguration
 	scheme.Scheme.Default(&versioned)
@@ -38,17 +38,16 @@ func WithProfiles(profiles ...schedconfig.KubeSchedulerProfile) scheduler.Option
 	return scheduler.WithProfiles(carried...)
 }
 
-// WithRegistry is scheduler.WithFrameworkOutOfTreeRegistry, with our plugins beside
-// its own, which may be nil.
+// WithRegistry is scheduler.WithFrameworkOutOfTreeRegistry, with our plugins beside those
+// of the argument, which may be nil.
 func WithRegistry(own frameworkruntime.Registry) scheduler.Option {
 	all := registry()
 	maps.Copy(all, own)
 	return scheduler.WithFrameworkOutOfTreeRegistry(all)
 }
 
-// carry returns a copy of the profile that orders its pods by our QueueSort and
-// keeps them off held nodes. A profile without plugins, which is one that does
-// nothing, has these two.
+// carry returns a copy of the profile that orders its pods by our QueueSort and keeps
+// them off held nodes. A profile without plugins, which does nothing, gets these two.
 func carry(profile *schedconfig.KubeSchedulerProfile) schedconfig.KubeSchedulerProfile {
 	p := profile.DeepCopy()
 	if p.Plugins == nil {
@@ -62,8 +61,8 @@ func carry(profile *schedconfig.KubeSchedulerProfile) schedconfig.KubeSchedulerP
 	return *p
 }
 
-// arguments are as shipped, but that nothing listens: suites make many schedulers
-// in one process.
+// arguments are as shipped, except that no REST server listens, because suites make many
+// schedulers in one process.
 const arguments = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -47,7 +47,7 @@ func TestEachProfileCarriesOurPlugins(t *testing.T) {
 	}
 }
 
-// A hold filter that was planted needs no arguments; ours refuses to be made without.
+// A planted hold filter needs no arguments; ours cannot be made without.
 func TestAHoldIsPlantedOnDemandOnly(t *testing.T) {
 	for plant, planted := range map[string]bool{"": false, Order: false, Hold: true, Nominated: true, Victims: true} {
 		t.Setenv(Planted, plant)
@@ -65,7 +65,7 @@ func TestASchedulerLeavesItsMark(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a mark without a scheduler")
 	}
-	_, _ = r[queuesort.Name](t.Context(), nil, nil) // it wants arguments
+	_, _ = r[queuesort.Name](t.Context(), nil, nil) // it requires arguments
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}

@@ -14,10 +14,9 @@ import (
 )
 
 // Planted is the environment variable that plants a bug into one of our plugins, to show
-// that the suites notice: Order turns the order of the queue round, Hold keeps all pods
-// off all nodes as if they were held, Nominated keeps those that are nominated off their
-// nodes, and Victims those that would have room only without some of the pods that are
-// there.
+// that the suites notice it: Order reverses the queue order, Hold keeps all pods off all
+// nodes as if they were held, Nominated keeps nominated pods off their nodes, and Victims
+// keeps off pods that would have room only without some of the existing pods.
 const (
 	Planted   = "CONFORMANCE_PLANT"
 	Order     = "order"
@@ -26,7 +25,7 @@ const (
 	Victims   = "victims"
 )
 
-// registry is our plugins, with the bug that the environment asks for, and the mark.
+// registry is our plugins, with the bug that the environment names, and the mark.
 func registry() frameworkruntime.Registry {
 	r := frameworkruntime.Registry{queuesort.Name: queuesort.New, reservation.Name: reservation.New}
 	switch bug := os.Getenv(Planted); bug {
@@ -47,7 +46,7 @@ func registry() frameworkruntime.Registry {
 	return r
 }
 
-// backwards is our order of the queue turned round.
+// backwards is our queue order reversed.
 type backwards struct{ *queuesort.Plugin }
 
 func (b backwards) Less(x, y fwk.QueuedPodInfo) bool { return b.Plugin.Less(y, x) }

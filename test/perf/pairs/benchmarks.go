@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// benchmark is a case and where package perf has its two sides.
+// benchmark is a case and the places of its two sides in package perf.
 type benchmark struct {
 	name       string
 	base, ours string
@@ -14,8 +14,8 @@ type benchmark struct {
 }
 
 // benchmarks are all cases. Upstream's are compared twice: with its pods beside our
-// profile in one process, and with its pods in a queue where that makes sense; else
-// beside it with a plugin more that makes room.
+// profile in one process, and with its pods in a queue where that makes sense; otherwise
+// beside our profile with an additional plugin that preempts.
 func benchmarks() []benchmark {
 	var list []benchmark
 	for _, name := range []string{"Queues", "QueuesCreated", "HeldBack", "Reclaim", "RollOut", "Readers"} {
@@ -42,7 +42,7 @@ func benchmarks() []benchmark {
 	return list
 }
 
-// choose returns the cases that match; the large ones only when asked for.
+// choose returns the cases that match; the large ones only on request.
 func choose(pattern string, large bool) ([]benchmark, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

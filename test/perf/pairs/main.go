@@ -1,7 +1,7 @@
-// Pairs runs the benchmarks of package perf with upstream's configuration and
-// with ours by turns, and compares each pair: machines are not equally fast all
-// the time, but two runs in a row mostly are. If asked to it also profiles runs and
-// says what part of the scheduling goroutine our packages take.
+// Pairs runs the benchmarks of package perf with upstream's configuration and with ours
+// in turn, and compares each pair, because the speed of a machine varies with time, but
+// mostly not between two consecutive runs. On request it also profiles runs and reports
+// the share of our packages in the scheduling goroutine.
 //
 //	go test -c -tags perf -o bin/perf.test ./test/perf
 //	go build -o bin/localplane ./cmd/localplane
@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) error {
 			profiled, err = o.profile(ctx, c)
 			shares = append(shares, profiled...)
 		}
-		if err != nil { // the other cases took hours
+		if err != nil { // the other cases would take hours
 			failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
@@ -84,7 +84,7 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(failed...)
 }
 
-// pairsOf runs the pairs of a case, as far as they do not fail.
+// pairsOf runs the pairs of a case, until one fails.
 func (o options) pairsOf(ctx context.Context, c benchmark) (all []pairOf, err error) {
 	for i := range o.pairs {
 		pair, err := o.pair(ctx, c, i)
@@ -96,26 +96,26 @@ func (o options) pairsOf(ctx context.Context, c benchmark) (all []pairOf, err er
 	return all, nil
 }
 
-// measured is what was measured of one run of one side. The CPU time is that of the
-// process, which is API server, scheduler and what creates pods, in the part of the
-// run that the speed is of. It depends on what else the machine does far less than
-// the speed; the CPU time of the scheduling goroutine, which is of the whole run,
-// depends on it least.
+// measured is the measurements of one run of one side. The CPU time is that of the whole
+// process (API server, scheduler and the creation of pods), in the part of the run for
+// which the speed is measured. Other load on the machine affects it far less than the
+// speed. It affects least the CPU time of the scheduling goroutine, which is of the whole
+// run.
 type measured struct {
 	podsPerSecond float64
 	cpu           float64 // seconds
 	cycles        float64 // seconds
-	ours          float64 // seconds of cycles in functions of ours
-	oursAnywhere  float64 // seconds of all goroutines in functions of ours
+	ours          float64 // seconds of cycles in our functions
+	oursAnywhere  float64 // seconds of all goroutines in our functions
 	length        float64 // seconds of the measured part
 }
 
 // pairOf is a run of each side, one after the other.
 type pairOf struct{ base, ours measured }
 
-// doubt is why the figures cannot be right: of names that nothing in a profile has,
-// pprof says that they take no CPU time. One run may be too short for a sample of the
-// scheduling goroutine.
+// doubt returns why the figures cannot be right: for names that do not occur in a profile
+// pprof reports no CPU time. One run may be too short for a sample of the scheduling
+// goroutine.
 func (p pairOf) doubt() error {
 	switch {
 	case p.base.cycles+p.ours.cycles == 0:
@@ -126,7 +126,7 @@ func (p pairOf) doubt() error {
 	return nil
 }
 
-// pair runs both configurations, every other time in the other order.
+// pair runs both configurations, every other time in reverse order.
 func (o options) pair(ctx context.Context, c benchmark, i int) (p pairOf, err error) {
 	load := loadAverage()
 	order := []string{c.base, c.ours}
@@ -154,9 +154,8 @@ var (
 	cpuTime    = regexp.MustCompile(`measured part: ([\d.]+) s CPU in ([\d.]+) s`)
 )
 
-// measure runs one benchmark. What it writes, etcd's data above all, it writes to
-// memory where the machine has a file system there: disks are not equally fast
-// all the time either.
+// measure runs one benchmark. It writes its files, above all etcd's data, to memory if
+// the machine has a file system there, because the speed of disks also varies with time.
 func (o options) measure(ctx context.Context, benchmark, label string, args ...string) (measured, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// profile runs both sides and says our part of what the scheduling goroutine needed,
-// of the time that goroutines waited for locks, and of the time that the scheduling
-// goroutine waited for anything.
+// profile runs both sides and reports our share of the CPU time of the scheduling
+// goroutine, of the time that goroutines waited for locks, and of the time that the
+// scheduling goroutine waited for anything.
 func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	var shares []string
 	for i := range o.profiles {
@@ -51,19 +51,19 @@ func (o options) profile(ctx context.Context, c benchmark) ([]string, error) {
 	return shares, nil
 }
 
-// Functions by which stacks are chosen: a cycle of the scheduling goroutine, the wait
-// for the next pod within it, and ours.
+// Functions that select stacks: a cycle of the scheduling goroutine, the wait for the
+// next pod within it, and our functions.
 const (
 	cycle = `scheduler\.\(\*Scheduler\)\.ScheduleOne$`
 	idle  = `sync\.\(\*Cond\)\.Wait$`
 	ours  = `paddock-scheduler/paddock/pkg`
 )
 
-// total is what pprof says that the stacks it shows add up to; a zero has no unit.
+// total is pprof's sum of the stacks that it shows; a zero has no unit.
 var total = regexp.MustCompile(`Showing nodes accounting for (?:([\d.]+)s|0),`)
 
-// sampled are the seconds of a profile in stacks that the arguments choose, 0 if they
-// choose none.
+// sampled returns the seconds of a profile in the stacks that the arguments select, 0 if
+// they select none.
 func sampled(ctx context.Context, binary, profile string, choose ...string) (float64, error) {
 	args := append([]string{"tool", "pprof", "-top", "-unit=s", "-nodefraction=0", "-edgefraction=0"}, choose...)
 	out, err := exec.CommandContext(ctx, "go", append(args, binary, profile)...).Output()
@@ -77,7 +77,7 @@ func sampled(ctx context.Context, binary, profile string, choose ...string) (flo
 	return seconds, nil
 }
 
-// accounted are the seconds that an output of pprof says it shows.
+// accounted returns the seconds that an output of pprof covers.
 func accounted(out []byte) (float64, error) {
 	found := total.FindSubmatch(out)
 	if found == nil {
@@ -94,10 +94,10 @@ func accounted(out []byte) (float64, error) {
 // chance, weighted.
 type profiles struct{ binary, cpu, mutex, block string }
 
-// ours says what part of the CPU time of the scheduling goroutine has a function of
-// ours on its stack, and of everything else; how long goroutines waited for a lock,
-// in all and where one of ours held it; and how long the scheduling goroutine waited
-// within a cycle, in all and below a function of ours.
+// ours reports the share of the scheduling goroutine's CPU time, and of all other CPU
+// time, with one of our functions on the stack; how long goroutines waited for a lock, in
+// all and where one of our functions held it; and how long the scheduling goroutine
+// waited within a cycle, in all and below one of our functions.
 func (p profiles) ours(ctx context.Context) (string, error) {
 	inCycle, err1 := sampled(ctx, p.binary, p.cpu, "-show_from="+cycle)
 	oursInCycle, err2 := sampled(ctx, p.binary, p.cpu, "-show_from="+cycle, "-focus="+ours)

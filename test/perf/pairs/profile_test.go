@@ -30,7 +30,7 @@ func TestAccounted(t *testing.T) {
 	}
 }
 
-// spin uses so much CPU time, and is looked for in a profile.
+// spin uses so much CPU time; the test looks for it in a profile.
 //
 //go:noinline
 func spin(t *testing.T, long time.Duration) {
@@ -48,7 +48,7 @@ func used(t *testing.T) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// TestSampled asks the real pprof about a profile of this process.
+// TestSampled runs the real pprof on a profile of this process.
 func TestSampled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu.prof")
 	file, err := os.Create(path)

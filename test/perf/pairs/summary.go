@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// tableHeader is of the table with a row for each case.
+// tableHeader is the header of the table with a row for each case.
 const tableHeader = "| case | pairs | base pods/s | ours pods/s | ratio | CPU of the process, ratio | CPU of the scheduling goroutine, ratio | our part of it | time, ratio |\n|---|---|---|---|---|---|---|---|---|\n"
 
 // row is the line of a case: medians of the speeds, and of the ratios of speed and cost
-// with their intervals; and the part of the scheduling goroutine's CPU time, in all
-// runs of ours together, that functions of ours have. The time is of the measured part, from
-// its first pod to the last that has a node: the speeds leave out what is after the last
-// sample, which is taken once a second.
+// with their intervals; and the share of our functions in the CPU time of the scheduling
+// goroutine, over all runs of ours. The time is that of the measured part, from its first
+// pod to the last that gets a node: the speeds leave out what follows the last sample,
+// which is taken once a second.
 func row(name string, pairs []pairOf) string {
 	var spent, inOurs float64
 	for _, p := range pairs {
@@ -25,7 +25,7 @@ func row(name string, pairs []pairOf) string {
 		summary(sorted(pairs, speed)), summary(sorted(pairs, cost)), summary(sorted(pairs, cycles)), inOurs, spent, summary(sorted(pairs, length)))
 }
 
-// What is compared of a pair: ours by base.
+// The compared figures of a pair: ours divided by base.
 func speed(p pairOf) float64  { return p.ours.podsPerSecond / p.base.podsPerSecond }
 func cost(p pairOf) float64   { return p.ours.cpu / p.base.cpu }
 func cycles(p pairOf) float64 { return p.ours.cycles / p.base.cycles }
@@ -40,10 +40,10 @@ func sorted(pairs []pairOf, of func(pairOf) float64) []float64 {
 	return values
 }
 
-// summary is the median of the ratios with an interval that contains the true
-// median in at least 95 of 100 such series, whatever the distribution: the
-// smallest one between two of the sorted ratios, as many from either end. With fewer than
-// six there is none, and it says the smallest and the largest.
+// summary is the median of the ratios with an interval that contains the true median in
+// at least 95 of 100 such series, whatever the distribution: the smallest one between two
+// of the sorted ratios that are equally far from both ends. With fewer than six ratios
+// there is no such interval, and it reports the smallest and the largest.
 func summary(sorted []float64) string {
 	if len(sorted) == 0 {
 		return "none"
