@@ -5,14 +5,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Sides says where an ask is below a guarantee, see QueueKey: bit i is the part of its
-// path from the leaf to i levels above.
+// Sides says on which parts of its path an ask is below a guarantee, see QueueKey: bit i
+// is the part of the path from the leaf to i levels above.
 type Sides uint64
 
-// Has tells whether the side that ends so many levels above the leaf is below.
+// Has reports whether the side that ends the given number of levels above the leaf is
+// below a guarantee.
 func (s Sides) Has(level int) bool { return s>>level&1 == 1 }
 
-// Sides returns the sides of an ask of a leaf. Its queues use own because of the ask.
+// Sides returns the sides of an ask of a leaf. own is the usage of its queues that is due
+// to the ask.
 func (x *Index) Sides(leaf queues.ID, request, own resources.Vector) Sides {
 	var sides Sides
 	var below, reached resources.Types
@@ -28,8 +30,8 @@ func (x *Index) Sides(leaf queues.ID, request, own resources.Vector) Sides {
 	return sides
 }
 
-// Ahead yields groups of this order that criterion 2 puts before an ask of a leaf, which
-// has these sides and takes no part in this order. It looks at a bounded number of
+// Ahead yields groups of this order that criterion 2 puts before an ask of a leaf. The
+// ask has the given sides and is not in this order. Ahead examines a limited number of
 // groups, the first ones of each level.
 func (x *Index) Ahead(leaf queues.ID, priority int32, sides Sides, yield func(*Group) bool) {
 	if x.stale {
@@ -53,10 +55,10 @@ func (x *Index) Ahead(leaf queues.ID, priority int32, sides Sides, yield func(*G
 	}
 }
 
-// mostAhead is how many groups Ahead looks at.
+// mostAhead is the number of groups that Ahead examines.
 const mostAhead = 200
 
-// yieldBelow yields the groups at or below n with asks for which top is below its
+// yieldBelow yields the groups at or below n that have asks for which top is below its
 // guarantee.
 func (x *Index) yieldBelow(n, top *node, looks *int, yield func(*Group) bool) bool {
 	for _, g := range n.groups.Items() {
@@ -75,7 +77,8 @@ func (x *Index) yieldBelow(n, top *node, looks *int, yield func(*Group) bool) bo
 	return true
 }
 
-// isBelow tells whether the asks of a group are below a guarantee on the way up to top.
+// isBelow reports whether the asks of a group are below a guarantee on the path up to
+// top.
 func (x *Index) isBelow(g *Group, top *node) bool {
 	var below, reached resources.Types
 	for n := g.leaf; ; n = n.parent {

@@ -13,24 +13,23 @@ type App struct {
 	leaf    *node
 	class   Class
 	used    resources.Vector
-	key     AppKey            // without the priority, which is each batch's own
+	key     AppKey            // without the priority, which each batch has for itself
 	batches map[string]*batch // by request and kind; never an empty one
 	closed  map[string]bool   // requests and kinds that are closed
 }
 
-// Class is what the verdict on an ask depends on, beside the leaf and the
-// request: asks of one leaf and class that request the same are admitted or
-// refused together.
+// Class is what the verdict on an ask depends on, besides leaf and request: asks of one
+// leaf and class with the same request are admitted or refused together.
 type Class struct {
-	// Owner is the user and group that limits count the application for; the zero value
+	// Owner is the user and group for which limits count the application; the zero value
 	// without limits.
 	Owner queues.Owner
-	// Counted is true for applications that count against maxapplications
-	// already, so that it cannot refuse them.
+	// Counted is true for applications that already count against maxapplications, so
+	// that it cannot refuse them.
 	Counted bool
 }
 
-// NewApp adds an application without asks to a leaf. The name is unique in the leaf.
+// NewApp adds an application without asks to a leaf. The name must be unique in the leaf.
 func (x *Index) NewApp(leaf queues.ID, name string, submitted time.Time, class Class) *App {
 	return &App{
 		leaf: x.nodes[leaf], class: class,
@@ -45,7 +44,7 @@ func (x *Index) SetSubmitted(a *App, submitted time.Time) {
 	x.settle(a)
 }
 
-// SetAppUsed tells what an application uses and is about to use.
+// SetAppUsed sets what an application uses and is about to use.
 func (x *Index) SetAppUsed(a *App, used resources.Vector) {
 	a.used = used
 	if share := x.appShare(a); share.Compare(a.key.Share) != 0 {
@@ -54,8 +53,8 @@ func (x *Index) SetAppUsed(a *App, used resources.Vector) {
 	}
 }
 
-// SetClass moves the asks of an application to another class. They are blocked
-// or not as the others there are.
+// SetClass moves the asks of an application to another class. They become blocked or not,
+// like the other asks there.
 func (x *Index) SetClass(a *App, class Class) {
 	if a.class == class {
 		return
@@ -70,7 +69,7 @@ func (x *Index) SetClass(a *App, class Class) {
 	}
 }
 
-// settle moves the asks of an application after a change of its key.
+// settle updates the position of the application's asks after a change of its key.
 func (x *Index) settle(a *App) {
 	for _, b := range a.batches {
 		if b.group != nil {
@@ -79,37 +78,36 @@ func (x *Index) settle(a *App) {
 	}
 }
 
-// batch is the asks of one application that request the same and are of one
-// kind.
+// batch is the asks of one application with the same request and kind.
 type batch struct {
 	app     *App
 	shape   string // in app.batches
 	request resources.Vector
 	group   *Group // nil while the batch is closed
 	asks    ranking.Heap[*Ask]
-	key     AppKey // the application's, with the priority of the first ask
+	key     AppKey // that of the application, with the priority of the first ask
 	at      int    // in group.batches
 	counted place  // what group.below counts for the batch
 }
 
-// Place serves the ranking of the group.
+// Place returns the field for the index of the batch in the ranking of the group.
 func (b *batch) Place() *int { return &b.at }
 
 // first returns the first ask; a batch in a ranking is never empty.
 func (b *batch) first() *Ask { return b.asks.Items()[0] }
 
-// rekey takes over the application's key. Batches of one application have the
-// same key but for the moments in which they are told one after the other: a
-// heap bears one item out of place, not two.
+// rekey updates the key from that of the application. Batches of one application have the
+// same key, except while they are updated one after the other: a heap tolerates one item
+// out of place, not two.
 func (b *batch) rekey() {
 	b.key = b.app.key
 	b.key.Priority = int64(b.first().key.Priority)
 }
 
-// compareBatches orders the batches of a leaf by their first asks. It gives the
-// same first ask as comparing applications by their highest priority, and then
-// the asks of the first application, would: where a batch of an application is
-// first, its first ask has the application's highest priority.
+// compareBatches orders the batches of a leaf by their first asks. The first ask is the
+// same as if applications were compared by their highest priority, and then the asks of
+// the first application: if a batch of an application is first, its first ask has the
+// application's highest priority.
 func compareBatches(a, b *batch) int {
 	p := &a.app.leaf.settings.Policies
 	if c := CompareApps(a.key, b.key, p.ApplicationSort, p.PrioritySort); c != 0 {

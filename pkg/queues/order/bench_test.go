@@ -12,8 +12,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The next of 100,000 asks in 5,125 queues, six levels deep: it is found and
-// taken out, its queues use more, and another ask comes.
+// BenchmarkNext measures the next of 100,000 asks in 5,125 queues, six levels deep: the
+// ask is found and removed, the usage of its queues grows, and another ask is added.
 func BenchmarkNext(b *testing.B) {
 	for _, policy := range []config.SortPolicy{config.SortFIFO, config.SortFair} {
 		b.Run(string(policy), func(b *testing.B) { benchmarkNext(b, policy) })

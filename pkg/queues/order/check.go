@@ -9,10 +9,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Check verifies that the index is what its asks and settings make it: every
-// heap in order, every count and key as recomputed, every group in the order
-// or blocked and not both. It looks at everything and is for tests and
-// diagnosis.
+// Check verifies that the index matches its asks and settings: every heap is in order,
+// every count and key equals the recomputed one, and every group is either in the order
+// or blocked. It visits everything and is for tests and diagnosis.
 func (x *Index) Check() error {
 	leaves, refused := 0, map[reasons.Code]int{}
 	for _, n := range x.nodes {

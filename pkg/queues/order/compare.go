@@ -9,34 +9,35 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// QueueKey is what two children of one parent are compared by.
+// QueueKey is the key by which two children of one parent are compared.
 type QueueKey struct {
-	// Priority is what the queue exposes: the highest priority of its eligible
+	// Priority is the exposed priority of the queue: the highest priority of its eligible
 	// asks, shifted or pinned by its policies.
 	Priority int64
-	// BelowGuarantee is true where law 4 lets the next ask of the queue have the place of
-	// a pod of a sibling: there is a type that it requests which a queue on the way down
-	// to it guarantees, and all that do are below what they guarantee.
+	// BelowGuarantee is true if law 4 permits the next ask of the queue to take the place
+	// of a pod of a sibling. That is, there is a requested type that a queue on the path
+	// down to the ask guarantees, and every queue on the path that guarantees it is below
+	// its guarantee.
 	BelowGuarantee bool
 	// Share is the dominant share of what the queue uses and is about to use.
 	Share resources.Share
 	// Eligible counts the asks below the queue that may run.
 	Eligible int
-	// Path ends the comparison.
+	// Path makes the order total.
 	Path string
 }
 
-// CompareQueues orders the children of a parent:
+// CompareQueues orders the children of a parent by:
 //
-//  1. higher exposed priority, where the parent sorts by priority
+//  1. higher exposed priority, if the parent sorts by priority
 //  2. below its guarantee in what its next ask requests
 //  3. smaller share
-//  4. higher exposed priority, where the parent does not
+//  4. higher exposed priority, if the parent does not sort by priority
 //  5. more eligible asks
 //  6. path
 //
-// Criterion 2 is law 4. Without it free room would go to the smaller share, and the
-// pod there would be preempted for the one that is below its guarantee.
+// Criterion 2 is law 4. Without it, free capacity would go to the smaller share, and the
+// pod there would be preempted for the queue that is below its guarantee.
 func CompareQueues(a, b QueueKey, prioritySort bool) int {
 	if prioritySort {
 		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
@@ -52,30 +53,30 @@ func CompareQueues(a, b QueueKey, prioritySort bool) int {
 	if c := cmp.Or(a.Share.Compare(b.Share), cmp.Compare(b.Priority, a.Priority), cmp.Compare(b.Eligible, a.Eligible)); c != 0 {
 		return c
 	}
-	return strings.Compare(a.Path, b.Path) // last, for it is not in a cache
+	return strings.Compare(a.Path, b.Path) // last, because it is not in a cache
 }
 
-// AppKey is what two applications of one leaf are compared by.
+// AppKey is the key by which two applications of one leaf are compared.
 type AppKey struct {
-	// Priority is the highest of the application's eligible asks.
+	// Priority is the highest priority of the application's eligible asks.
 	Priority int64
 	// Share is the dominant share of what the application uses and is about to use.
 	Share resources.Share
-	// Submitted is the creation of the application's oldest pod.
+	// Submitted is the creation time of the application's oldest pod.
 	Submitted time.Time
-	// Name ends the comparison: namespace and application ID.
+	// Name makes the order total: namespace and application ID.
 	Name string
 }
 
-// CompareApps orders the applications of a leaf. Fifo:
+// CompareApps orders the applications of a leaf. With fifo by:
 //
-//  1. higher priority, where the leaf sorts by priority
+//  1. higher priority, if the leaf sorts by priority
 //  2. earlier submission
-//  3. higher priority, where the leaf does not
+//  3. higher priority, if the leaf does not sort by priority
 //  4. name
 //
-// Fair has the smaller share in place of criterion 2, and the earlier
-// submission before the name.
+// Fair has the smaller share in place of criterion 2, and the earlier submission before
+// the name.
 func CompareApps(a, b AppKey, policy config.SortPolicy, prioritySort bool) int {
 	if prioritySort {
 		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
@@ -92,18 +93,18 @@ func CompareApps(a, b AppKey, policy config.SortPolicy, prioritySort bool) int {
 	if c := cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Submitted.Compare(b.Submitted)); c != 0 {
 		return c
 	}
-	return strings.Compare(a.Name, b.Name) // last, for it is not in a cache
+	return strings.Compare(a.Name, b.Name) // last, because it is not in a cache
 }
 
-// AskKey is what two asks of one application are compared by.
+// AskKey is the key by which two asks of one application are compared.
 type AskKey struct {
 	Priority int32
 	Created  time.Time
 	UID      string
 }
 
-// CompareAsks orders the asks of an application: higher priority, earlier
-// creation, UID.
+// CompareAsks orders the asks of an application by higher priority, earlier creation,
+// UID.
 func CompareAsks(a, b AskKey) int {
 	if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
 		return c
@@ -111,5 +112,5 @@ func CompareAsks(a, b AskKey) int {
 	if c := a.Created.Compare(b.Created); c != 0 {
 		return c
 	}
-	return strings.Compare(a.UID, b.UID) // last, for it is not in a cache
+	return strings.Compare(a.UID, b.UID) // last, because it is not in a cache
 }

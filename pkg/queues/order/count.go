@@ -7,11 +7,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// Refused counts the asks that are blocked, by the reason.
+// Refused counts the blocked asks, by reason.
 func (x *Index) Refused() map[reasons.Code]int { return maps.Clone(x.refused) }
 
-// OverMaxAbove counts the asks of a queue that the max of a queue above it
-// blocks. It looks at each group of the queue.
+// OverMaxAbove counts the asks of a queue that are blocked by the max of a queue above
+// it. It visits each group of the queue.
 func (x *Index) OverMaxAbove(id queues.ID) int {
 	n, asks := x.nodes[id], 0
 	for _, g := range n.known {
@@ -22,7 +22,7 @@ func (x *Index) OverMaxAbove(id queues.ID) int {
 	return asks
 }
 
-// RefusedOf counts the asks of a queue that any queue blocks. It looks at each
+// RefusedOf counts the asks of a queue that are blocked by any queue. It visits each
 // group of the queue.
 func (x *Index) RefusedOf(id queues.ID) int {
 	asks := 0

@@ -6,40 +6,40 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Group is the asks of one leaf and class that request the same. It is either
-// in the order or blocked by a queue.
+// Group is the asks of one leaf and class with the same request. It is either in the
+// order or blocked by a queue.
 type Group struct {
 	leaf      *node
 	id        groupID
 	request   resources.Vector
 	asks      int
 	batches   ranking.Heap[*batch]
-	below     priorities // the highest of each batch
-	at        int        // in leaf.groups, -1 when it is blocked or empty
+	below     priorities // the highest priority of each batch
+	at        int        // in leaf.groups; -1 if it is blocked or empty
 	counted   place      // what leaf.below counts for the group
 	blockedAt *node
 	verdict   queues.Verdict
 }
 
-// groupID tells the groups of one leaf apart.
+// groupID identifies a group in its leaf.
 type groupID struct {
 	class   Class
 	request string
 }
 
-// Place serves the ranking of the leaf.
+// Place returns the field for the index of the group in the ranking of the leaf.
 func (g *Group) Place() *int { return &g.at }
 
-// Request is what each ask of the group requests.
+// Request returns what each ask of the group requests.
 func (g *Group) Request() resources.Vector { return g.request }
 
-// Leaf is the queue of the group.
+// Leaf returns the queue of the group.
 func (g *Group) Leaf() queues.ID { return g.leaf.id }
 
-// Len is the number of asks in the group.
+// Len returns the number of asks in the group.
 func (g *Group) Len() int { return g.asks }
 
-// Verdict is why the group is blocked; granted when it is not.
+// Verdict returns why the group is blocked; granted if it is not.
 func (g *Group) Verdict() queues.Verdict {
 	if g.blockedAt == nil {
 		return queues.Granted
@@ -47,33 +47,33 @@ func (g *Group) Verdict() queues.Verdict {
 	return g.verdict
 }
 
-// First returns the first ask of the group in the order; groups are never empty.
+// First returns the first ask of the group in the order. Groups are never empty.
 func (g *Group) First() *Ask { return g.batches.Items()[0].first() }
 
-// Ask is a pending pod that takes part in the order, or would if its group were
-// not blocked and its kind not closed.
+// Ask is a pending pod that is in the order, or would be if its group were not blocked
+// and its kind not closed.
 type Ask struct {
 	key   AskKey
 	batch *batch
 	at    int // in batch.asks
 }
 
-// Place serves the ranking of the batch.
+// Place returns the field for the index of the ask in the ranking of the batch.
 func (a *Ask) Place() *int { return &a.at }
 
-// UID is the pod's UID.
+// UID returns the pod's UID.
 func (a *Ask) UID() string { return a.key.UID }
 
-// Group is the group of the ask; nil while its kind is closed.
+// Group returns the group of the ask; nil while its kind is closed.
 func (a *Ask) Group() *Group { return a.batch.group }
 
-// Push adds an ask of no kind to its application. It joins its group, blocked or
+// Push adds an ask without a kind to its application. The ask joins its group, blocked or
 // not.
 func (x *Index) Push(a *App, key AskKey, request resources.Vector) *Ask {
 	return x.PushKind(a, key, request, "")
 }
 
-// PushKind adds an ask to its application. It joins its group, blocked or not,
+// PushKind adds an ask to its application. The ask joins its group, blocked or not,
 // unless its kind is closed.
 func (x *Index) PushKind(a *App, key AskKey, request resources.Vector, kind string) *Ask {
 	shape := shapeOf(request, kind)
@@ -94,7 +94,7 @@ func (x *Index) PushKind(a *App, key AskKey, request resources.Vector, kind stri
 	return ask
 }
 
-// Remove takes an ask out of its application.
+// Remove removes an ask from its application.
 func (x *Index) Remove(ask *Ask) {
 	b := ask.batch
 	b.asks.Update(ask, false)
@@ -110,9 +110,9 @@ func (x *Index) Remove(ask *Ask) {
 	}
 }
 
-// SetClosed takes the asks of one kind of an application that request the same
-// out of the order, whether there are any yet or not, or lets them take part
-// again. It does not depend on whether their group is blocked.
+// SetClosed removes the asks of one kind and request of an application from the order,
+// including later ones, or returns them to it. It is independent of whether their group
+// is blocked.
 func (x *Index) SetClosed(a *App, request resources.Vector, kind string, closed bool) {
 	shape := shapeOf(request, kind)
 	if a.closed[shape] == closed {
@@ -136,7 +136,7 @@ func (x *Index) SetClosed(a *App, request resources.Vector, kind string, closed 
 	}
 }
 
-// shapeOf tells the batches of one application apart.
+// shapeOf identifies a batch in its application.
 func shapeOf(request resources.Vector, kind string) string {
 	if kind == "" {
 		return request.Key()
@@ -144,8 +144,8 @@ func shapeOf(request resources.Vector, kind string) string {
 	return request.Key() + "\x00" + kind
 }
 
-// Block takes a group out of the order because of a verdict that refuses it.
-// A group that is blocked already gets the new verdict.
+// Block removes a group from the order because of a verdict that refuses it. If the group
+// is already blocked, it gets the new verdict.
 func (x *Index) Block(g *Group, v queues.Verdict) {
 	in := g.blockedAt == nil
 	if !in {
@@ -160,7 +160,7 @@ func (x *Index) Block(g *Group, v queues.Verdict) {
 	}
 }
 
-// Unblock puts a blocked group back into the order.
+// Unblock returns a blocked group to the order.
 func (x *Index) Unblock(g *Group) {
 	if g.blockedAt == nil {
 		return
@@ -171,7 +171,7 @@ func (x *Index) Unblock(g *Group) {
 	x.rank(g, g.asks)
 }
 
-// enterGroup brings a batch of n asks, which is in no group, into its group.
+// enterGroup adds a batch of n asks that is in no group to its group.
 func (x *Index) enterGroup(b *batch, n int) {
 	a := b.app
 	id := groupID{a.class, b.request.Key()}
@@ -183,12 +183,11 @@ func (x *Index) enterGroup(b *batch, n int) {
 	}
 	b.group = g
 	x.regroup(b, n)
-	x.SetAppUsed(a, a.used) // the share is not kept up to date while none of its batches is in a group
+	x.SetAppUsed(a, a.used) // the share is not updated while none of its batches is in a group
 }
 
-// regroup brings a batch to where it belongs in its group, and the group in its
-// leaf, after its first ask or its application's key may have changed and it
-// got delta asks more.
+// regroup moves a batch to its place in its group, and the group in its leaf, after its
+// first ask or its application's key may have changed and it gained delta asks.
 func (x *Index) regroup(b *batch, delta int) {
 	g := b.group
 	b.rekey()
@@ -202,7 +201,7 @@ func (x *Index) regroup(b *batch, delta int) {
 	x.refuse(g, delta)
 }
 
-// leaveGroup takes a batch, which had n asks, out of its group.
+// leaveGroup removes a batch, which had n asks, from its group.
 func (x *Index) leaveGroup(b *batch, n int) {
 	g := b.group
 	g.below.recount(&b.counted, 0, false)
@@ -221,7 +220,7 @@ func (x *Index) leaveGroup(b *batch, n int) {
 	}
 }
 
-// refuse notes that delta asks more of a blocked group are refused.
+// refuse records that delta more asks of a blocked group are refused.
 func (x *Index) refuse(g *Group, delta int) {
 	code := g.verdict.Reason.Code
 	if x.refused[code] += delta; x.refused[code] == 0 {
@@ -229,8 +228,7 @@ func (x *Index) refuse(g *Group, delta int) {
 	}
 }
 
-// rank brings a group to where it belongs in its leaf, after delta asks more of
-// it than before may run.
+// rank moves a group to its place in its leaf after it gained delta asks that may run.
 func (x *Index) rank(g *Group, delta int) {
 	leaf := g.leaf
 	wanted := g.blockedAt == nil && g.asks > 0

@@ -17,13 +17,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// step is one random change; its numbers choose among what there is then.
+// step is one random change; its numbers choose among what exists at that time.
 type step struct {
 	kind    string
 	a, b, n int
 }
 
-// history is a tree and what happens in it.
+// history is a tree and the changes in it.
 type history struct {
 	spec  *config.Spec
 	steps []step
@@ -54,7 +54,7 @@ type runner struct {
 	index *order.Index
 	apps  map[*modelApp]*order.App
 	asks  map[*modelAsk]*order.Ask
-	// loses names a kind of step of which the index is not told: a planted bug.
+	// loses names a kind of step that the index does not get: a planted bug.
 	loses string
 	next  int // serial of asks
 }
@@ -75,8 +75,8 @@ func newRunner(spec *config.Spec, loses string) *runner {
 	return r
 }
 
-// run makes all steps, checking the first ask and the index after each, and
-// then empties the order, comparing every ask. It returns the UIDs in order.
+// run makes all steps, checks the first ask and the index after each, and then empties
+// the order and compares every ask. It returns the UIDs in order.
 func (h history) run(loses string) ([]string, *runner, error) {
 	r := newRunner(h.spec, loses)
 	for i, s := range h.steps {
@@ -237,7 +237,7 @@ func (r *runner) push(s step) {
 
 func kind(n int) string { return []string{"", "large"}[n%2] }
 
-// shut closes or opens a kind of an application, whether there is any ask of it.
+// shut closes or opens a kind of an application, whether or not it has asks.
 func (r *runner) shut(s step) {
 	app, ok := pick(r.m.apps, s.a)
 	if !ok {
@@ -261,7 +261,7 @@ func (r *runner) remove(a *modelAsk) {
 	delete(r.asks, a)
 }
 
-// use lets an application, and so its queues, use more.
+// use increases the usage of an application, and so of its queues.
 func (r *runner) use(app *modelApp, v resources.Vector) {
 	app.used = app.used.Add(v)
 	if r.loses != "application use" {
@@ -275,7 +275,7 @@ func (r *runner) use(app *modelApp, v resources.Vector) {
 	}
 }
 
-// leave lets pods of a leaf leave that use so much.
+// leave makes pods of a leaf with the given usage leave.
 func (r *runner) leave(leaf queues.ID, v resources.Vector) {
 	for q := range r.m.draft.Ancestors(leaf) {
 		r.m.leaving[q.ID] = v
@@ -289,7 +289,7 @@ func (r *runner) tell(x *order.Index, id queues.ID) {
 	x.SetUsed(id, r.m.used[id], r.m.used[id].Sub(r.m.leaving[id]))
 }
 
-// block blocks the group of some ask somewhere on its path, or unblocks it.
+// block blocks the group of a random ask somewhere on its path, or unblocks it.
 func (r *runner) block(s step) {
 	a, ok := pick(r.m.asks, s.a)
 	if !ok || r.m.closed[a.of()] {
@@ -330,7 +330,7 @@ func (r *runner) reshape(s step) {
 	case "grow":
 		name := fmt.Sprintf("g%d", s.b%3)
 		if q.Leaf && s.n > 0 {
-			return // rarely: a leaf that became a parent
+			return // rare: a leaf that became a parent
 		}
 		if id, err := r.m.draft.Add(queues.Settings{
 			Name: name, Path: q.Path + "." + name, Parent: q.ID, Leaf: s.n%2 == 0, Policies: config.DefaultPolicies(),
@@ -361,8 +361,8 @@ func (r *runner) copy() *runner {
 	return &runner{m: &m}
 }
 
-// rebuild makes an index of the same state, told of everything in a random
-// order (parents before children, applications before their asks).
+// rebuild makes an index of the same state with calls in a random order (parents before
+// children, applications before their asks).
 func (r *runner) rebuild(random *rand.Rand) *order.Index {
 	x := order.NewIndex()
 	for q := range r.m.draft.All() {

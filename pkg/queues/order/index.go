@@ -7,14 +7,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// Index holds the eligible asks of all queues in hierarchical order. Its owner
-// tells it of queues, of what they use, and of asks that come and go.
+// Index keeps the eligible asks of all queues in hierarchical order. Its owner passes it
+// changes of queues, of their usage, and of asks.
 type Index struct {
-	nodes    []*node // by queues.ID, nil where there is none
+	nodes    []*node // by queues.ID; nil if there is none
 	capacity resources.Limit
-	// strict is set where an ask must not carry its queue over the guarantee.
+	// strict is true if an ask must not raise its queue above the guarantee.
 	strict bool
-	// stale is set when the capacity or strict changed: every key may be different.
+	// stale is true after the capacity or strict changed: every key may be different.
 	stale          bool
 	leavesWithWork int
 	// refused counts the asks of blocked groups by the reason of the verdict.
@@ -27,32 +27,32 @@ type node struct {
 	settings *queues.Settings
 	parent   *node
 	used     resources.Vector
-	stays    resources.Vector // the part of used that no plan takes
+	stays    resources.Vector // the part of used that is not leaving
 
 	key      QueueKey
 	next     next
-	at       int // in parent.children, -1 when it has no eligible ask
+	at       int // in parent.children; -1 without an eligible ask
 	children ranking.Heap[*node]
 	groups   ranking.Heap[*Group]
-	below    priorities // of groups and children that are ranked
+	below    priorities // of the groups and children in the order
 	counted  place      // what the parent's below counts for this node
 
 	known   map[groupID]*Group  // all groups of this queue
-	blocked map[*Group]struct{} // those that this queue blocks, of any leaf below
+	blocked map[*Group]struct{} // the groups that this queue blocks, of any leaf below
 }
 
-// Place serves the ranking of the parent.
+// Place returns the field for the index of the node in the ranking of the parent.
 func (n *node) Place() *int { return &n.at }
 
-// NewIndex returns an index without any queue.
+// NewIndex returns an index without queues.
 func NewIndex() *Index { return &Index{refused: map[reasons.Code]int{}} }
 
-// Has tells whether the index knows the queue with exactly these settings.
+// Has reports whether the index has the queue with exactly these settings.
 func (x *Index) Has(id queues.ID, s *queues.Settings) bool {
 	return int(id) < len(x.nodes) && x.nodes[id] != nil && x.nodes[id].settings == s
 }
 
-// SetQueue adds a queue, or gives it other settings; the parent comes first.
+// SetQueue adds a queue or changes its settings. The parent must be added first.
 func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	for int(id) >= len(x.nodes) {
 		x.nodes = append(x.nodes, nil)
@@ -78,12 +78,13 @@ func (x *Index) SetQueue(id queues.ID, s *queues.Settings) {
 	x.propagate(n, 0)
 }
 
-// RemoveQueue takes out a queue that has no application and no child.
+// RemoveQueue removes a queue that has no application and no child.
 func (x *Index) RemoveQueue(id queues.ID) { x.nodes[id] = nil }
 
-// SetUsed tells what a queue uses and is about to use, and which part of it does not
-// leave: shares are of the first, and the second is below a guarantee or not. The
-// ancestors are told on their own.
+// SetUsed sets what a queue uses and is about to use, and the part of it that is not
+// leaving. The share is computed from the former, and whether the queue is below its
+// guarantee from the latter. It does not change the usage of ancestors, which is set by
+// calls of their own.
 func (x *Index) SetUsed(id queues.ID, used, stays resources.Vector) {
 	n := x.nodes[id]
 	n.used, n.stays = used, stays
@@ -92,26 +93,26 @@ func (x *Index) SetUsed(id queues.ID, used, stays resources.Vector) {
 	for n.at >= 0 {
 		n.parent.children.Update(n, true)
 		if n = n.parent; !x.findNext(n) {
-			return // neither does its own place change
+			return // nor does its own place change
 		}
 	}
 }
 
-// SetStrict tells whether an ask may not carry its queue over the guarantee.
+// SetStrict sets whether an ask must not raise its queue above the guarantee.
 func (x *Index) SetStrict(strict bool) {
 	x.stale = x.stale || strict != x.strict
 	x.strict = strict
 }
 
-// SetCapacity tells the sum of what the nodes hold, which stands in for a
-// guarantee where a queue has none.
+// SetCapacity sets the sum of the nodes' allocatable, which replaces the guarantee of a
+// queue that has none.
 func (x *Index) SetCapacity(capacity resources.Vector) {
 	x.capacity = resources.LimitFrom(capacity.Map())
 	x.stale = true
 }
 
-// Next returns the first ask in the order and whether there is one. It does
-// not take the ask out.
+// Next returns the first ask in the order, or false if there is none. It does not remove
+// the ask.
 func (x *Index) Next() (*Ask, bool) {
 	if len(x.nodes) == 0 {
 		return nil, false
@@ -152,7 +153,7 @@ func (x *Index) BlockedAt(id queues.ID) []*Group {
 // HasBlocked tells whether the queue blocks any group.
 func (x *Index) HasBlocked(id queues.ID) bool { return len(x.nodes[id].blocked) > 0 }
 
-// reshare computes all keys again.
+// reshare recomputes all keys.
 func (x *Index) reshare() {
 	x.stale = false
 	for _, n := range x.nodes {
@@ -163,8 +164,8 @@ func (x *Index) reshare() {
 	x.restore(x.nodes[queues.RootID])
 }
 
-// restore puts the children of a queue in order, those of its children first: which
-// ask is next below a child decides about the place of the child.
+// restore sorts the children of a queue, after those of its children, because the place
+// of a child depends on the next ask below it.
 func (x *Index) restore(n *node) {
 	for _, c := range n.children.Items() {
 		x.restore(c)
@@ -173,8 +174,8 @@ func (x *Index) restore(n *node) {
 	x.findNext(n)
 }
 
-// reorder computes the shares of a queue and its applications again and puts
-// the applications in order.
+// reorder recomputes the shares of a queue and its applications, and sorts the
+// applications.
 func (x *Index) reorder(n *node) {
 	n.key.Share = x.share(n)
 	for _, g := range n.known {
@@ -198,8 +199,8 @@ func (x *Index) appShare(a *App) resources.Share {
 	return resources.DominantShare(a.used, s.Guaranteed, s.PathMax, x.capacity)
 }
 
-// propagate brings the key of a node, below which delta asks became eligible,
-// up to date and moves the node, then its ancestors, to where they belong.
+// propagate updates the key of a node, below which delta asks became eligible, and moves
+// the node, then its ancestors, to their places.
 func (x *Index) propagate(n *node, delta int) {
 	for ; n != nil; n = n.parent {
 		n.key.Eligible += delta

@@ -13,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// model is the order as simple as it can be written down: plain lists that are
-// sorted anew for every question, shares as big fractions.
+// model is the simplest form of the order: plain lists that are sorted for every
+// question, and shares as big fractions.
 type model struct {
 	draft    *queues.Draft
 	used     map[queues.ID]resources.Vector
@@ -60,7 +60,7 @@ func (a *modelAsk) group() modelGroup {
 	return modelGroup{a.app.leaf, a.app.class, a.request.String()}
 }
 
-// settle forgets blocks of groups that are no more.
+// settle drops blocks of groups that no longer exist.
 func (m *model) settle() {
 	left := map[modelGroup]queues.ID{}
 	for _, a := range m.asks {
@@ -135,9 +135,9 @@ func (m *model) queueBefore(parent, a, b *queues.Queue) bool {
 		strings.Compare(a.Path, b.Path)) < 0
 }
 
-// isBelow tells whether law 4 lets the next ask below a queue have another pod's
-// place for the sake of one type, as far as the queues up to that one are concerned:
-// some of them guarantee the type, and all that do are below what they guarantee.
+// isBelow reports whether law 4 permits the next ask below a queue to take the place of a
+// pod of another queue because of one type, considering the queues up to this one: some
+// of them guarantee the type, and all that do are below their guarantee.
 func (m *model) isBelow(q *queues.Queue) bool {
 	ask := m.nextOf(q)
 	for name, amount := range ask.request.All() {
@@ -161,7 +161,8 @@ func (m *model) isBelow(q *queues.Queue) bool {
 	return false
 }
 
-// exposed is the priority a queue shows to its siblings; it has eligible asks.
+// exposed is the priority that a queue shows to its siblings. The queue has eligible
+// asks.
 func (m *model) exposed(q *queues.Queue) int64 {
 	if q.Policies.PriorityFence {
 		return int64(q.Policies.PriorityOffset)
@@ -238,7 +239,7 @@ func (m *model) firstOf(leaf *queues.Queue, asks []*modelAsk) *modelAsk {
 	})
 }
 
-// remove takes an ask out.
+// remove removes an ask.
 func (m *model) remove(a *modelAsk) {
 	m.asks = slices.DeleteFunc(m.asks, func(b *modelAsk) bool { return a == b })
 	m.settle()

@@ -4,17 +4,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// next is the first ask below a queue, and how the queues on the way down to it, from
-// that queue on, stand to what they guarantee of what it requests.
+// next is the first ask below a queue, and the state of the guarantees, in what the ask
+// requests, of the queues on the path from this queue down to it.
 type next struct {
-	group *Group // nil where no ask below the queue is in the order
-	// below are the types that a queue on the way guarantees and is below of, reached
-	// those of which one uses its guarantee or more. A type may be in both.
+	group *Group // nil if no ask below the queue is in the order
+	// below are the types of which a queue on the path is below its guarantee; reached
+	// are those of which a queue uses its guarantee or more. A type may be in both.
 	below, reached resources.Types
 }
 
-// findNext finds the next ask of a queue after its children have found theirs, and tells
-// whether it changed.
+// findNext finds the next ask of a queue after its children have found theirs, and
+// reports whether it changed.
 func (x *Index) findNext(n *node) bool {
 	var now next
 	// A queue that changed from leaf to parent finishes its own asks first.

@@ -20,14 +20,14 @@ import (
 //
 //	tree [capacity=vcore=N,memory=N] [strict]
 //
-// sets the queues of the input, see queuestest.Tree, and forgets everything else.
-// Guarantees are strict if it says so.
+// sets the queues of the input, see queuestest.Tree, and drops all other state. With
+// strict, guarantees are strict.
 //
 //	asks
 //	NAME QUEUE [app=NAME] [prio=N] [age=SECONDS] [TYPE=AMOUNT ...]
 //
-// adds asks, one a line; older ones have the larger age. An ask without amounts
-// requests vcore=1; an ask without app is one of application "app".
+// adds asks, one per line; older ones have the larger age. An ask without amounts
+// requests vcore=1; an ask without app belongs to application "app".
 //
 //	used QUEUE app=NAME TYPE=AMOUNT ...
 //
@@ -35,7 +35,7 @@ import (
 //
 //	leaving QUEUE TYPE=AMOUNT ...
 //
-// sets what pods of a leaf use that leave.
+// sets the usage of leaving pods of a leaf.
 //
 //	block NAME at=QUEUE          unblock NAME
 //
@@ -43,12 +43,12 @@ import (
 //
 //	bind [N]
 //
-// takes the first ask, N times or until there is none, lets its application use
-// what it requested, and prints its queue and name.
+// takes the first ask, N times or until there is none, adds its request to the usage of
+// its application, and prints its queue and name.
 func TestOrder(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		if filepath.Ext(file) != ".txt" {
-			return // where rapid keeps what failed
+			return // rapid stores failures there
 		}
 		var w *world
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
@@ -65,7 +65,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// world is a tree with asks; the runner keeps model and index in step.
+// world is a tree with asks. The runner makes each change in model and index.
 type world struct {
 	r     *runner
 	names map[string]*modelAsk
@@ -188,7 +188,7 @@ func (w *world) ask(t *testing.T, d *datadriven.TestData, words []string) {
 	w.names[key.UID] = a
 }
 
-// bind takes asks as the index gives them; the model does not take part.
+// bind takes asks in the order of the index; the model is not used.
 func (w *world) bind(n int) string {
 	var b strings.Builder
 	for ; n != 0; n-- {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// priorities counts values and knows the largest. There are few different
-// values at a time, so a sorted slice serves.
+// priorities counts values and returns the largest. There are few different values at a
+// time, so a sorted slice is sufficient.
 type priorities struct {
 	counted []counted // ascending by value, counts above 0
 }
@@ -38,13 +38,13 @@ func (p *priorities) remove(v int64) {
 	}
 }
 
-// place is what a priorities counts for one item; nothing in the zero value.
+// place is what a priorities counts for one item; the zero value stands for nothing.
 type place struct {
 	value int64
 	in    bool
 }
 
-// recount makes p count value for the item, or nothing when it is not wanted.
+// recount makes p count value for the item, or nothing if it is not wanted.
 func (p *priorities) recount(of *place, value int64, wanted bool) {
 	if of.in && wanted && of.value == value {
 		return
@@ -58,7 +58,7 @@ func (p *priorities) recount(of *place, value int64, wanted bool) {
 	*of = place{value: value, in: wanted}
 }
 
-// largest returns the largest value; 0 when there is none.
+// largest returns the largest value; 0 if there is none.
 func (p *priorities) largest() int64 {
 	if len(p.counted) == 0 {
 		return 0

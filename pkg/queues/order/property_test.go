@@ -47,7 +47,7 @@ func TestOrderIsIndependentOfInsertion(t *testing.T) {
 	})
 }
 
-// A comparison that ends before names and UIDs would leave the order to chance.
+// A comparison that ends before names and UIDs makes the order depend on chance.
 func TestOrderIsIndependentOfInsertionFindsEqualKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for seed := range 300 {

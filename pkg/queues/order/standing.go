@@ -7,36 +7,38 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
-// Standing is what is before an ask in the order of now. The order follows what queues
-// use, so this changes soon: each pod that is let through moves its queue back.
+// Standing is what is before an ask in the current order. The order depends on usage, so
+// it changes soon: each admitted pod moves its queue back.
 type Standing struct {
-	// In is false for an ask that takes no part in the order: a quota blocks its
-	// group, or its kind is closed. The rest is empty then.
+	// In is false for an ask that is not in the order, because a quota blocks its group
+	// or its kind is closed. All other fields are then empty.
 	In bool
-	// Levels are the queues from below root to the leaf, each among the children of
-	// its parent that have asks in the order.
+	// Levels are the queues from below root to the leaf, each with its place among the
+	// children of its parent that have asks in the order.
 	Levels []Place
-	// Apps is how many applications of the leaf have asks before the ask, Asks how many
-	// asks these are, its own application's included; at least so many where More.
+	// Apps is the number of applications of the leaf with asks before the ask. Asks is
+	// the number of these asks, including those of its own application. With More both
+	// are lower bounds.
 	Apps, Asks int
 	More       bool
-	// First are the UIDs of the first of these asks, in order; none where More.
+	// First are the UIDs of the first of these asks, in order; none with More.
 	First []string
-	// InLeaf counts the asks of the leaf that are in the order, InAll those of the cluster.
+	// InLeaf counts the asks of the leaf that are in the order, InAll those of the
+	// cluster.
 	InLeaf, InAll int
 }
 
 // Place is the place of a queue among its siblings.
 type Place struct {
 	Queue queues.ID
-	// Before are the siblings that are before it, in order; more than these where More.
+	// Before are the siblings that are before it, in order; with More there are others.
 	Before []queues.ID
 	More   bool
-	// Of counts the siblings that have asks in the order, itself included.
+	// Of counts the siblings with asks in the order, including this queue.
 	Of int
 }
 
-// What a standing looks at, so that it costs no more than some tens of microseconds.
+// Limits of what a Standing examines, so that it costs at most some tens of microseconds.
 const (
 	mostSiblings = 20
 	mostBatches  = 50
@@ -44,7 +46,7 @@ const (
 	mostFirst    = 5
 )
 
-// Standing says what is before an ask.
+// Standing returns what is before an ask.
 func (x *Index) Standing(a *Ask) Standing {
 	g := a.batch.group
 	if g == nil || g.blockedAt != nil {
@@ -74,8 +76,8 @@ func (n *node) place() Place {
 	return p
 }
 
-// rank finds the asks of the leaf that are before one: batch by batch, for the
-// asks of a batch are in order, and so are the batches by their first asks.
+// rank finds the asks of the leaf that are before one, batch by batch: the asks of a
+// batch are in order, and so are the batches by their first asks.
 func (s *Standing) rank(a *Ask) {
 	leaf := a.batch.group.leaf
 	groups, all := leaf.groups.Leading(func(g *Group) bool { return before(g.First(), a) }, mostBatches)
@@ -104,8 +106,8 @@ func (s *Standing) rank(a *Ask) {
 
 func before(c, a *Ask) bool { return compareInLeaf(c, a) < 0 }
 
-// compareInLeaf orders the asks of a leaf as they are if nothing but they
-// themselves is taken out of the order.
+// compareInLeaf orders the asks of a leaf under the assumption that only these asks are
+// removed from the order.
 func compareInLeaf(c, a *Ask) int {
 	p := &a.batch.app.leaf.settings.Policies
 	one, other := c.batch.app.key, a.batch.app.key

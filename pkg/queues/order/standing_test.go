@@ -14,7 +14,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
-// The asks reported before an ask are those taken before it from its leaf, and none is
+// The asks reported before an ask are those taken before it from its leaf, and no ask is
 // before the first ask of all.
 func TestStandingProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,8 +52,8 @@ func TestStandingPropertyFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// drawnStandings returns the standing and the leaf of each ask, and then all that
-// are in the order as they are taken.
+// drawnStandings returns the standing and the leaf of each ask, and all asks in the order
+// in which they are taken.
 func drawnStandings(h history) (standings map[string]order.Standing, leaves map[string]queues.ID, popped []string) {
 	r := newRunner(h.spec, "")
 	for _, s := range h.steps {
@@ -87,7 +87,7 @@ func checkStandings(standings map[string]order.Standing, leaves map[string]queue
 		for _, l := range s.Levels {
 			ahead += len(l.Before)
 		}
-		// A queue that became a parent hands out its own asks first.
+		// A queue that became a parent returns its own asks first.
 		if i == 0 && ahead > 0 && len(before) > 0 {
 			return fmt.Errorf("%s is the first, and %d are before it", uid, ahead)
 		}
@@ -98,8 +98,8 @@ func checkStandings(standings map[string]order.Standing, leaves map[string]queue
 	return nil
 }
 
-// flat is an index with two leaves, in each of which asks are pushed by their
-// application, priority and age in seconds.
+// flat is an index with two leaves. The asks of each are pushed with their application,
+// priority and age in seconds.
 func flat(t *testing.T) (push func(leaf, app, uid string, priority int32, age int) *order.Ask, x *order.Index) {
 	t.Helper()
 	draft := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  b"))
@@ -117,7 +117,7 @@ func flat(t *testing.T) (push func(leaf, app, uid string, priority int32, age in
 	}, x
 }
 
-// What a standing looks at is bounded: it says that there are more.
+// A standing examines a limited number of items and reports that there are more.
 func TestStandingOfVeryMany(t *testing.T) {
 	push, x := flat(t)
 	var last *order.Ask
