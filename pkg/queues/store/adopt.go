@@ -186,8 +186,8 @@ func notLeading() reasons.Reason {
 	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
 }
 
-// resume queues again all unfinished writes of holds, because the writer may have
-// stopped.
+// resume queues the writes of all current holds again, because the earlier writer may
+// have stopped before it was done.
 func (s *Store) resume() {
 	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {
