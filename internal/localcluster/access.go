@@ -16,8 +16,9 @@ import (
 // accessNamespace is where the shipped manifest lets the scheduler read ConfigMaps.
 const accessNamespace = "yunikorn"
 
-// grantScheduler applies the RBAC manifest that users apply. UserScheduler gets all that the manifest gives its
-// service account, and the service account gets it too; see ServiceAccountKubeconfig.
+// grantScheduler applies the RBAC manifest that users apply. UserScheduler gets all the
+// rights that the manifest gives its service account, and the service account gets them
+// too; see ServiceAccountKubeconfig.
 func (c *Cluster) grantScheduler(ctx context.Context) error {
 	objects, err := schedulerAccess()
 	if err != nil {
@@ -26,8 +27,9 @@ func (c *Cluster) grantScheduler(ctx context.Context) error {
 	return c.grant(ctx, accessNamespace, objects)
 }
 
-// GrantConfigNamespace lets UserScheduler read ConfigMaps in a namespace that exists, as the shipped manifest does in
-// namespace yunikorn: for a scheduler with argument configNamespace. It returns when the API server agrees.
+// GrantConfigNamespace lets UserScheduler read ConfigMaps in an existing namespace, as
+// the shipped manifest does in namespace yunikorn: it is for a scheduler with argument
+// configNamespace. It returns when the API server agrees.
 func (c *Cluster) GrantConfigNamespace(ctx context.Context, namespace string) error {
 	objects, err := schedulerAccess()
 	if err != nil {
@@ -36,7 +38,7 @@ func (c *Cluster) GrantConfigNamespace(ctx context.Context, namespace string) er
 	return c.grant(ctx, namespace, movedTo(objects, namespace))
 }
 
-// grant applies the objects and waits until the API server has heard of them.
+// grant applies the objects and waits until the API server has seen them.
 func (c *Cluster) grant(ctx context.Context, namespace string, objects []*unstructured.Unstructured) error {
 	applier, err := demo.NewApplier(c.admin)
 	if err != nil {
@@ -85,7 +87,8 @@ func schedulerAccess() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// movedTo returns the roles and bindings of accessNamespace as they are to be in another namespace. The subjects stay.
+// movedTo returns the roles and bindings of accessNamespace, moved to another namespace.
+// The subjects stay.
 func movedTo(objects []*unstructured.Unstructured, namespace string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range objects {

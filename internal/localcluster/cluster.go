@@ -62,7 +62,7 @@ func (c *Cluster) up(ctx context.Context) error {
 			return err
 		}
 	}
-	// The other two need only the API server; let them start side by side.
+	// The other two need only the API server, so they start in parallel.
 	first := make(chan error, 1)
 	go func() { first <- c.StartComponent(ctx, ControllerManager) }()
 	if err := errors.Join(c.StartComponent(ctx, Nodes), <-first); err != nil {
@@ -152,7 +152,7 @@ func (c *Cluster) logFile(name string) string {
 	return filepath.Join(c.options.Dir, "logs", name+".log")
 }
 
-// ended hears of every child's end.
+// ended is called at every child's end.
 func (c *Cluster) ended(p *Process) {
 	if p.intended.Load() {
 		return
@@ -223,8 +223,9 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends all processes, the latest started first, and frees the directory; its files stay. Stopping twice is allowed.
-// The error lists what did not end by itself; it has been killed then.
+// Stop ends all processes, the latest started first, and frees the directory; its files
+// stay. Stopping twice is allowed. The error lists the processes that did not end by
+// themselves and were killed.
 func (c *Cluster) Stop() error {
 	c.mu.Lock()
 	if c.stopped {

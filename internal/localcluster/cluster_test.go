@@ -94,7 +94,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	for range processes {
 		order = append(order, <-ended)
 	}
-	// The listeners above may be late, but the first to end is certain to be long before the last.
+	// The listeners above may be late, but the first process ends long before the last.
 	if order[0] == "first" || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 3 {
 		t.Errorf("ended in the order %v", order)
 	}

@@ -19,7 +19,7 @@ const (
 	Nodes             = "nodes"
 )
 
-// component is how to run one part of the control plane.
+// component describes how to run one part of the control plane.
 type component struct {
 	name     string
 	args     []string
@@ -28,7 +28,7 @@ type component struct {
 	patience time.Duration
 }
 
-// ports of one cluster.
+// ports are those of one cluster.
 type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, nodes int
 }
@@ -44,7 +44,7 @@ func newPorts() (ports, error) {
 func (c *Cluster) apiURL() string  { return "https://" + address(c.ports.apiServer) }
 func (c *Cluster) etcdURL() string { return "http://" + address(c.ports.etcd) }
 
-// component returns the recipe of a component; false for an unknown name.
+// component returns the description of a component; false for an unknown name.
 func (c *Cluster) component(name string) (component, bool) {
 	switch name {
 	case Etcd:
@@ -60,7 +60,8 @@ func (c *Cluster) component(name string) (component, bool) {
 	}
 }
 
-// etcd does not sync to disk, and elects itself at once: the data is worth nothing after the cluster's end.
+// etcd does not sync to disk, and elects itself at once: the data is not needed after the
+// cluster's end.
 func (c *Cluster) etcd() component {
 	peer := "http://" + address(c.ports.etcdPeer)
 	args := []string{
@@ -147,7 +148,7 @@ func (c *Cluster) awaitReady(ctx context.Context, p *Process, path string, patie
 	})
 }
 
-// answers says whether a URL answers 200.
+// answers tells whether a URL answers 200.
 func answers(ctx context.Context, probe *http.Client, url string) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

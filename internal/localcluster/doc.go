@@ -7,18 +7,22 @@
 //	scheduler, err := cluster.StartScheduler(ctx, localcluster.SchedulerOptions{Binary: "bin/scheduler", Config: "config.yaml"})
 //	client, err := kubernetes.NewForConfig(cluster.AdminConfig())
 //
-// Start returns when pods can be created: the default service account exists and all nodes are Ready and
-// untainted. Each component can be stopped, killed and started again by name, the scheduler included; its
-// output is in Dir/logs/NAME.log. Every Start is a fresh cluster: what an earlier one left in Dir is
-// removed, and a Dir that a running cluster uses is refused.
+// Start returns when pods can be created: the default service account exists and all
+// nodes are Ready and untainted. Each component can be stopped, killed and started again
+// by name, the scheduler included; its output is in Dir/logs/NAME.log. Every Start is a
+// fresh cluster: the data of an earlier one in Dir is removed, and a Dir that a running
+// cluster uses is refused.
 //
-// No process outlives the one that called Start: Stop ends them in order, and on Linux the kernel kills them
-// when the caller dies, however it dies. On other systems a killed caller leaves them behind.
+// No process outlives the one that called Start: Stop ends them in order, and on Linux
+// the kernel kills them when the caller dies in any way. On other systems a killed caller
+// leaves them behind.
 //
 // # Guided tour
 //
-// cluster.go starts and stops the whole; components.go has the flags of each component; process.go is one
-// child process, spawn.go and spawn_linux.go how it is tied to us; pki.go, kubeconfig.go, ports.go and
-// statedir.go prepare what the components need; access.go gives the scheduler the rights of the shipped manifest; nodes.go and scheduler.go are what tests use most. Package
-// build compiles the binaries and shows progress, package demo is what "make run" shows.
+// cluster.go starts and stops the whole; components.go has the flags of each component;
+// process.go is one child process, spawn.go and spawn_linux.go how it is tied to the
+// caller; pki.go, kubeconfig.go, ports.go and statedir.go prepare what the components
+// need; access.go gives the scheduler the rights of the shipped manifest; nodes.go and
+// scheduler.go are what tests use most. Package build compiles the binaries and shows
+// progress, package demo is the demonstration of "make run".
 package localcluster

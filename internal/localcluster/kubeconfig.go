@@ -12,7 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The users a kubeconfig is made for at start; see KubeconfigPath.
+// The users with a kubeconfig from the start; see KubeconfigPath.
 const (
 	// UserAdmin may do everything.
 	UserAdmin = "admin"
@@ -64,8 +64,8 @@ func (c *Cluster) writeKubeconfig(path string, auth *clientcmdapi.AuthInfo) erro
 	return nil
 }
 
-// CertificateKubeconfig makes a certificate for a user, which may be one that has another, and its groups, and returns the
-// path of a kubeconfig with it.
+// CertificateKubeconfig makes a certificate for a user, which may have another one
+// already, and its groups, and returns the path of a kubeconfig with it.
 func (c *Cluster) CertificateKubeconfig(user string, groups ...string) (string, error) {
 	pair, err := c.pki.ca.client(user, groups...)
 	if err != nil {
@@ -75,8 +75,9 @@ func (c *Cluster) CertificateKubeconfig(user string, groups ...string) (string, 
 	return path, c.writeKubeconfig(path, &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key})
 }
 
-// ServiceAccountKubeconfig asks for a token of a service account, valid for eight hours, and returns the path of
-// a kubeconfig with it. With yunikorn and paddock-scheduler it shows whether the shipped RBAC manifest is enough.
+// ServiceAccountKubeconfig requests a token of a service account, valid for eight hours,
+// and returns the path of a kubeconfig with it. With yunikorn and paddock-scheduler it
+// shows whether the shipped RBAC manifest is sufficient.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (string, error) {
 	seconds := int64(8 * 3600)
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name,

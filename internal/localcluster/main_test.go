@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(playChild(role, argument))
 }
 
-// playChild is a program that behaves as its role says, for at most a minute.
+// playChild is a program that behaves by its role, for at most a minute.
 func playChild(role, argument string) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

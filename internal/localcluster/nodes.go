@@ -21,8 +21,9 @@ import (
 // NodeSpec describes simulated nodes.
 type NodeSpec = nodeagent.NodeSpec
 
-// AddNodes creates n nodes, waits until they are Ready and no controller taints them, and returns their names. The
-// numbers in the names go on where the last call with the same prefix ended.
+// AddNodes creates n nodes, waits until they are Ready and no controller taints them, and
+// returns their names. The numbers in the names continue where the last call with the
+// same prefix ended.
 func (c *Cluster) AddNodes(ctx context.Context, spec NodeSpec, n int) ([]string, error) {
 	prefix := spec.Name(0)
 	c.mu.Lock()
@@ -51,7 +52,7 @@ func (c *Cluster) AddNodes(ctx context.Context, spec NodeSpec, n int) ([]string,
 func (c *Cluster) AwaitNodes(ctx context.Context, names ...string) error {
 	interval := 100 * time.Millisecond
 	if len(names) > 300 {
-		interval = time.Second // each look reads all nodes
+		interval = time.Second // each poll reads all nodes
 	}
 	patience := time.Minute + time.Duration(len(names))*100*time.Millisecond
 	var missing string
@@ -80,7 +81,7 @@ func (c *Cluster) AwaitNodes(ctx context.Context, names ...string) error {
 	return err
 }
 
-// nodeUsable says whether a node is Ready and bears no taint of the node controllers.
+// nodeUsable tells whether a node is Ready and has no taint of the node controllers.
 func nodeUsable(node *corev1.Node) bool {
 	for _, t := range node.Spec.Taints {
 		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
@@ -126,14 +127,15 @@ func (c *Cluster) annotateNode(ctx context.Context, name string, value any) erro
 	return nil
 }
 
-// StopNodes stops the node agent: no node reports anything any more, as if all machines had lost their network.
+// StopNodes stops the node agent: no node reports anything any more, as if all machines
+// had lost their network.
 func (c *Cluster) StopNodes() error { return c.StopComponent(Nodes) }
 
 // StartNodes starts the node agent again.
 func (c *Cluster) StartNodes(ctx context.Context) error { return c.StartComponent(ctx, Nodes) }
 
-// NodeStats returns the counters of the node agent since its last start. A test that expects the scheduler never to
-// overcommit checks that Stats.Rejected is 0.
+// NodeStats returns the counters of the node agent since its last start. A test that
+// expects that the scheduler never overcommits checks that Stats.Rejected is 0.
 func (c *Cluster) NodeStats(ctx context.Context) (nodeagent.Stats, error) {
 	var stats nodeagent.Stats
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address(c.ports.nodes)+"/stats", nil)

@@ -10,10 +10,10 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 )
 
-// Options say what cluster to start.
+// Options configure a cluster.
 type Options struct {
-	// Dir holds the state: data, certificates, kubeconfigs, logs. Required. It is created if missing; what an earlier
-	// cluster left there is removed.
+	// Dir holds the state: data, certificates, kubeconfigs, logs. Required. It is created
+	// if missing; the data of an earlier cluster there is removed.
 	Dir string
 	// Binary is the path of the localplane binary. Required.
 	Binary string
@@ -21,8 +21,9 @@ type Options struct {
 	Nodes int
 	// NodeSpec describes those nodes; the zero value means nodeagent.DefaultNodeSpec.
 	NodeSpec nodeagent.NodeSpec
-	// LeaseDuration is that of node leases; a silent node is declared Unknown 10 seconds after its lease has expired. 0
-	// means 40 seconds for up to 500 nodes and 5 minutes above, where short leases cost a good part of a core.
+	// LeaseDuration is that of node leases; a silent node is declared Unknown 10 seconds
+	// after its lease has expired. 0 means 40 seconds for up to 500 nodes and 5 minutes
+	// above, where short leases cost a good part of a core.
 	LeaseDuration time.Duration
 	// EtcdArgs, APIServerArgs, ControllerManagerArgs and NodesArgs are appended to the flags of the component.
 	EtcdArgs, APIServerArgs, ControllerManagerArgs, NodesArgs []string

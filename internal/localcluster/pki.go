@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pki is everything secret of one cluster. The files it wrote lie in dir.
+// pki is all keys and certificates of one cluster. The files it wrote lie in dir.
 type pki struct {
 	dir        string
 	ca, front  *authority

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// poll calls check every interval until it says true, fails, or the context ends.
+// poll calls check every interval until it returns true, fails, or the context ends.
 func poll(ctx context.Context, interval time.Duration, check func(context.Context) (bool, error)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -23,8 +23,8 @@ func poll(ctx context.Context, interval time.Duration, check func(context.Contex
 	}
 }
 
-// awaitProcess polls until the check says true. It gives up with a DiedError when the process ends, and after the
-// patience with an error that names the process and its log.
+// awaitProcess polls until the check returns true. It gives up with a DiedError when the
+// process ends, and after the patience with an error that names the process and its log.
 func awaitProcess(ctx context.Context, p *Process, patience time.Duration, check func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

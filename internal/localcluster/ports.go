@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// The ports tried lie below the range that Linux takes local ends of connections from, so
-// that no process gets one of them by accident between our look and the component's
+// The tried ports lie below the range from which Linux takes local ends of connections,
+// so that no process gets one of them by accident between our check and the component's
 // start.
 const (
 	firstPort = 20000

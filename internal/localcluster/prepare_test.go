@@ -204,8 +204,8 @@ func TestSchedulerConfigIsPointedToTheCluster(t *testing.T) {
 	}
 }
 
-// TestFlagsOfManifests shows that the flags of a manifest are taken as they are, but for
-// the files they name.
+// TestFlagsOfManifests shows that the flags of a manifest are used unchanged, except for
+// the files that they name.
 func TestFlagsOfManifests(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "given.yaml")

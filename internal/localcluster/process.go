@@ -133,8 +133,8 @@ func (p *Process) signal(s syscall.Signal) error {
 	return p.send(s)
 }
 
-// send signals the whole process group. The process is not reaped before done is near, so that no foreign group
-// can be meant.
+// send signals the whole process group. The process is not reaped before done is near, so
+// the signal cannot reach another group.
 func (p *Process) send(s syscall.Signal) error {
 	if !p.Running() {
 		return nil
@@ -162,7 +162,7 @@ func tail(file string, n int) string {
 	}
 	from := max(0, info.Size()-window)
 	data := make([]byte, info.Size()-from)
-	read, _ := f.ReadAt(data, from) // what was read is shown, whatever ended it
+	read, _ := f.ReadAt(data, from) // what was read is shown, even after an error
 	lines := strings.Split(strings.TrimRight(string(data[:read]), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -13,27 +13,31 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SchedulerOptions say what scheduler to start.
+// SchedulerOptions configure a scheduler.
 type SchedulerOptions struct {
 	// Name is that of the process and its log; empty means "scheduler". A scheduler that has ended can be started again
 	// under its name.
 	Name string
 	// Binary is the path of the scheduler. Required.
 	Binary string
-	// Config is the path of a KubeSchedulerConfiguration; empty means the binary's built-in one. A copy is used, with
-	// clientConnection.kubeconfig set, as kube-scheduler ignores --kubeconfig beside --config.
+	// Config is the path of a KubeSchedulerConfiguration; empty means the binary's
+	// built-in one. A copy with clientConnection.kubeconfig is used, because
+	// kube-scheduler ignores --kubeconfig beside --config.
 	Config string
-	// RESTAddress is the host:port of the REST interface, written to argument restAddress in the copy of Config. Empty means
-	// what Config says. It needs a Config with arguments of QueueSort.
+	// RESTAddress is the host:port of the REST interface, written to argument restAddress
+	// in the copy of Config. Empty means the address in Config. It needs a Config with
+	// arguments of QueueSort.
 	RESTAddress string
 	// Kubeconfig is the path of the kubeconfig to use. Empty means that of User.
 	Kubeconfig string
 	// User is UserScheduler or UserAdmin; empty means UserScheduler.
 	User string
-	// LeaderElection switches leader election on. Then the scheduler is ready when it serves, leader or not.
+	// LeaderElection enables leader election. Then the scheduler is ready when it serves,
+	// leader or not.
 	LeaderElection bool
-	// Flags, if there are any, are those of a manifest, and taken in place of the ones that are chosen here: only the files
-	// they name are others, the copy of Config and Kubeconfig, and --secure-port is added.
+	// Flags, if any, are those of a manifest, and replace the flags that are chosen here.
+	// Only the files that they name are replaced (by the copy of Config and by
+	// Kubeconfig), and --secure-port is added.
 	Flags []string
 	// Args are appended to the flags, Env to the environment ("NAME=value").
 	Args, Env []string
@@ -62,8 +66,9 @@ func (c *Cluster) StartScheduler(ctx context.Context, o SchedulerOptions) (*Proc
 	return p, nil
 }
 
-// RunScheduler starts a scheduler against a cluster that is not ours and waits until its /readyz answers.
-// o.Kubeconfig is required; dir gets its configuration, certificates and log. The caller stops the process.
+// RunScheduler starts a scheduler against a cluster that is not ours and waits until its
+// /readyz answers. o.Kubeconfig is required; dir gets its configuration, certificates and
+// log. The caller stops the process.
 func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Process, error) {
 	if o.Kubeconfig == "" {
 		return nil, errors.New("scheduler options: Kubeconfig is missing: give the kubeconfig of the cluster")
@@ -88,7 +93,7 @@ func RunScheduler(ctx context.Context, dir *StateDir, o SchedulerOptions) (*Proc
 	return p, nil
 }
 
-// schedulerRun is how to run a scheduler.
+// schedulerRun is the command line of a scheduler.
 type schedulerRun struct {
 	name, url, binary string
 	args, env         []string
@@ -133,8 +138,7 @@ func prepareScheduler(dir string, o SchedulerOptions) (schedulerRun, error) {
 	return run, err
 }
 
-// chosenFlags are the flags of a scheduler where none are given; config is empty for the
-// binary's own.
+// chosenFlags are the default flags of a scheduler; config is empty for the binary's own.
 func chosenFlags(o SchedulerOptions, config, certificates string) []string {
 	var out []string
 	if config != "" {
@@ -145,8 +149,8 @@ func chosenFlags(o SchedulerOptions, config, certificates string) []string {
 		fmt.Sprintf("--leader-elect=%t", o.LeaderElection), "--bind-address=127.0.0.1", "--cert-dir="+certificates)
 }
 
-// shippedFlags are those of a manifest with the files of this machine. The error says that they name no configuration, or
-// that there is none (config is empty).
+// shippedFlags are those of a manifest with the files of this machine. It is an error if
+// they name no configuration, or if there is none (config is empty).
 func shippedFlags(flags []string, config, kubeconfig string) ([]string, error) {
 	out, configured := slices.Clone(flags), false
 	for i, flag := range out {
@@ -163,7 +167,8 @@ func shippedFlags(flags []string, config, kubeconfig string) ([]string, error) {
 	return out, nil
 }
 
-// copySchedulerConfig copies a configuration, points it to a kubeconfig, and sets the REST address if one is given.
+// copySchedulerConfig copies a configuration, sets its kubeconfig, and sets the REST
+// address if one is given.
 func copySchedulerConfig(from, to, kubeconfig, restAddress string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -198,7 +203,7 @@ func copySchedulerConfig(from, to, kubeconfig, restAddress string) error {
 // how many there are.
 func setRESTAddress(config map[string]any, address string) int {
 	count := 0
-	profiles, _ := config["profiles"].([]any) // what has another shape has no arguments either
+	profiles, _ := config["profiles"].([]any) // an entry of another form has no arguments either
 	for _, p := range profiles {
 		profile, _ := p.(map[string]any)
 		plugins, _ := profile["pluginConfig"].([]any)

@@ -25,8 +25,9 @@ var spawner = sync.OnceValue(func() chan<- spawnRequest {
 	return requests
 })
 
-// Spawn starts a command as every process of a cluster is started: in a process group of its own, so that Ctrl-C
-// reaches only the caller, and killed by the kernel when the caller dies (Linux only).
+// Spawn starts a command as every process of a cluster is started: in a process group of
+// its own, so that Ctrl-C reaches only the caller, and killed by the kernel when the
+// caller dies (Linux only).
 func Spawn(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = childAttributes()
 	done := make(chan error, 1)

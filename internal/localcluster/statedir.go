@@ -14,15 +14,17 @@ const lockName = "local-cluster.lock"
 // ErrInUse is returned by Start when a running cluster uses the directory.
 var ErrInUse = errors.New("a running cluster uses this directory")
 
-// StateDir is a directory that one process has locked. Close it when nothing uses it any more.
+// StateDir is a directory that one process has locked. Close it when it is not used any
+// more.
 type StateDir struct {
 	path string
 	lock *os.File
 }
 
-// OpenStateDir creates or takes over a directory and removes the data of an earlier cluster. It refuses a directory
-// that holds anything else, and one that is in use with ErrInUse. Logs of the cluster before are kept as NAME.log.old. Start
-// calls it; callers need it only for RunScheduler.
+// OpenStateDir creates or takes over a directory and removes the data of an earlier
+// cluster. It refuses a directory with any other content, and one that is in use with
+// ErrInUse. Logs of the previous cluster are kept as NAME.log.old. Start calls it;
+// callers need it only for RunScheduler.
 func OpenStateDir(path string) (*StateDir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -56,7 +58,7 @@ func OpenStateDir(path string) (*StateDir, error) {
 	return d, nil
 }
 
-// clean removes what must not survive into the next cluster.
+// clean removes the data that must not survive into the next cluster.
 func (d *StateDir) clean() error {
 	for _, name := range []string{"etcd", "pki"} {
 		if err := os.RemoveAll(filepath.Join(d.path, name)); err != nil {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Order is that a lock is taken while another one is held.
+// Order means that a lock is taken while another one is held.
 type Order struct{ Before, Lock string }
 
-// String says it in words.
+// String returns it in words.
 func (o Order) String() string { return o.Before + " before " + o.Lock }
 
 func (o Order) compare(other Order) int {
 	return cmp.Or(cmp.Compare(o.Before, other.Before), cmp.Compare(o.Lock, other.Lock))
 }
 
-// Follows tells whether an order is one of these, or follows from some of them, which
-// form no circle.
+// Follows tells whether an order is one of these orders, or follows from some of them.
+// The orders have no cycle.
 func (o Order) Follows(from []Order) bool {
 	return slices.ContainsFunc(from, func(d Order) bool {
 		return d.Before == o.Before && (d.Lock == o.Lock || Order{d.Lock, o.Lock}.Follows(from))
@@ -29,7 +29,7 @@ func (o Order) Follows(from []Order) bool {
 // UpstreamQueue is the lock of upstream's scheduling queue.
 const UpstreamQueue = "upstream's queue lock"
 
-// Simulated are the orders that the simulation sees, all of them within 2,000 steps.
+// Simulated are the orders that the simulation shows, all of them within 2,000 steps.
 var Simulated = []Order{
 	{UpstreamQueue, "store.Store.mu"},
 	{"inventory.Inventory.mu", "store.Store.mu"},
@@ -37,16 +37,16 @@ var Simulated = []Order{
 	{"process.follower.mu", "store.Store.mu"},
 }
 
-// Declared are the orders there are, with those that follow from them: what the
-// simulation sees, and what the tests of packages see besides. docs/survival.md has the
-// same list.
+// Declared are all orders, with those that follow from them: those that the simulation
+// shows, and those that only the tests of packages show. docs/survival.md has the same
+// list.
 var Declared = slices.Concat(Simulated, []Order{
 	{"eventlog.Log.taking", "eventlog.Log.mu"},
 	{"eventlog.Log.taking", "store.Store.mu"},
 })
 
-// Judge returns what is wrong with what was seen: orders that are not declared, declared
-// ones and locks that were not seen. It is nil for nothing.
+// Judge returns the differences between the seen orders and the declared ones: undeclared
+// orders, and declared orders and locks that were not seen. It is nil for none.
 func Judge(seen []Sighting, declared []Order, locks []string) error {
 	var wrong []error
 	orders, taken := map[Order]bool{}, map[string]bool{}
@@ -70,7 +70,7 @@ func Judge(seen []Sighting, declared []Order, locks []string) error {
 	return errors.Join(wrong...)
 }
 
-// List is how docs/survival.md has orders: a line for each lock that is held.
+// List is the format of orders in docs/survival.md: a line for each lock that is held.
 func List(orders []Order) string {
 	var b strings.Builder
 	before := ""

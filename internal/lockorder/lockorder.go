@@ -1,17 +1,17 @@
-// Package lockorder has locks that watch in which order they are taken. Two
-// goroutines that take two locks in different orders wait for each other one day;
-// here it is enough that each order was seen once, at different times.
+// Package lockorder has locks that record the order in which they are taken. Two
+// goroutines that take two locks in different orders can deadlock; here it is enough that
+// each order was seen once, at different times.
 //
 //	make lockorder
 //
-// builds the scheduler's packages with these locks in place of those of package
-// sync (see the program in overlay), runs the tests of those that have locks and lives
-// the histories of test/simulation. A lock is known by the field that it is, so that an
-// order that was seen with one store counts for all. Locks of others, such as
-// upstream's, are told of with [Enter] where their code calls ours or ours calls theirs.
-// What all these programs saw has to be what [Declared] says (see the program in judge).
+// builds the scheduler's packages with these locks in place of those of package sync (see
+// the program in overlay), runs the tests of packages with locks and the histories of
+// test/simulation. A lock is identified by its field, so that an order that was seen with
+// one store counts for all. Foreign locks, such as upstream's, are reported with [Enter]
+// where their code calls ours or ours calls theirs. The orders that all these programs
+// saw must be those in [Declared] (see the program in judge).
 //
-// Nothing outside of such a build uses it.
+// Only such a build uses this package.
 package lockorder
 
 import (
@@ -22,7 +22,7 @@ import (
 	"sync"
 )
 
-// Mutex is a sync.Mutex that watches. C is a type that stands for the field.
+// Mutex is a sync.Mutex that records its order. C is a type that stands for the field.
 type Mutex[C any] struct{ mu sync.Mutex }
 
 // Lock takes the lock.
@@ -32,7 +32,7 @@ func (m *Mutex[C]) Lock() {
 }
 
 // TryLock takes the lock if that needs no waiting. A goroutine that does not wait is in
-// no circle.
+// no deadlock.
 func (m *Mutex[C]) TryLock() bool {
 	if !m.mu.TryLock() {
 		return false
@@ -42,14 +42,14 @@ func (m *Mutex[C]) TryLock() bool {
 	return true
 }
 
-// Unlock gives it back.
+// Unlock releases the lock.
 func (m *Mutex[C]) Unlock() {
 	m.mu.Unlock()
 	leave(name[C]())
 }
 
-// RWMutex is a sync.RWMutex that watches. Readers count as writers do: a writer that
-// waits holds up later readers.
+// RWMutex is a sync.RWMutex that records its order. Readers count as writers do: a
+// waiting writer blocks later readers.
 type RWMutex[C any] struct{ mu sync.RWMutex }
 
 // Lock takes the lock.
@@ -58,7 +58,7 @@ func (m *RWMutex[C]) Lock() {
 	m.mu.Lock()
 }
 
-// Unlock gives it back.
+// Unlock releases the lock.
 func (m *RWMutex[C]) Unlock() {
 	m.mu.Unlock()
 	leave(name[C]())
@@ -70,15 +70,15 @@ func (m *RWMutex[C]) RLock() {
 	m.mu.RLock()
 }
 
-// RUnlock gives it back.
+// RUnlock releases the lock.
 func (m *RWMutex[C]) RUnlock() {
 	m.mu.RUnlock()
 	leave(name[C]())
 }
 
-// Enter tells that a lock of others is held, or is about to be taken; the returned
-// function, that it is given back. It may be told again while it is held: they call
-// us from within what we have called.
+// Enter reports that a foreign lock is held, or is about to be taken; the returned
+// function reports its release. It may be called again while the lock is held, because
+// foreign code may call ours back.
 func Enter(lock string) (done func()) {
 	if slices.Contains(held.of(goroutine()), lock) {
 		return func() {}
@@ -87,7 +87,7 @@ func Enter(lock string) (done func()) {
 	return func() { leave(lock) }
 }
 
-// Wrong is what is wrong with the orders seen so far: a circle, or a lock that is
+// Wrong returns what is wrong with the orders seen so far: a cycle, or a lock that is
 // taken while one of its kind is held. It is nil for nothing.
 func Wrong() error {
 	seen.mu.Lock()
@@ -116,7 +116,7 @@ func Reset() {
 	seen.taken, seen.after, seen.wrong = map[string]bool{}, map[string]map[string]string{}, nil
 }
 
-// name is how people know a lock.
+// name is the readable name of a lock.
 func name[C any]() string {
 	t := reflect.TypeFor[C]()
 	pkg := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]

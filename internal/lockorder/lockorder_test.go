@@ -61,7 +61,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// Orders count though the goroutines never meet.
+// Orders count even if the goroutines never meet.
 func TestOrdersOfDifferentGoroutines(t *testing.T) {
 	Reset()
 	defer Reset()
@@ -77,7 +77,7 @@ func TestOrdersOfDifferentGoroutines(t *testing.T) {
 	}
 }
 
-// TestJudge plants what can be wrong with what was seen.
+// TestJudge plants every kind of difference.
 func TestJudge(t *testing.T) {
 	declared := []Order{{"a", "b"}, {"b", "c"}}
 	saw := func(orders ...Order) (seen []Sighting) {
@@ -109,7 +109,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// circle is what is wrong with orders when all of them are kept to.
+// circle returns a cycle in the orders.
 func circle(declared []Order) error {
 	Reset()
 	defer Reset()
@@ -128,7 +128,7 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestPage: the page has what is declared, and nothing else in such a list.
+// TestPage: the page has the declared orders, and no others in such a list.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/survival.md")
 	if err != nil {
@@ -149,7 +149,8 @@ func has(page string, orders []Order) bool {
 	return strings.Contains(page, "\n"+List(orders)+"\n")
 }
 
-// TestSightings: what several programs have seen at a time arrives once and unbroken.
+// TestSightings: sightings that several programs write at a time arrive once and
+// unbroken.
 func TestSightings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seen")
 	t.Setenv(variable, path)

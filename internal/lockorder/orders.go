@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// holding is what each goroutine holds.
+// holding is the locks that each goroutine holds.
 type holding struct {
 	mu sync.Mutex
 	by map[uint64][]string
@@ -39,8 +39,8 @@ func (h *holding) of(g uint64) []string {
 	return slices.Clone(h.by[g])
 }
 
-// orders is which locks were taken, and which one while which one was held, and where
-// first.
+// orders records which locks were taken, which lock was taken while which one was held,
+// and where first.
 type orders struct {
 	mu    sync.Mutex
 	taken map[string]bool
@@ -62,8 +62,8 @@ func enter(lock string) {
 	held.add(g, lock)
 }
 
-// leave is called by the goroutine that gives a lock back, which is the one that took it
-// in all code that is watched.
+// leave is called by the goroutine that releases a lock. In all watched code that is the
+// one that took it.
 func leave(lock string) { held.remove(goroutine(), lock) }
 
 func (o *orders) take(lock string) {
@@ -95,8 +95,8 @@ func (o *orders) note(before, lock string) {
 	}
 }
 
-// way is how one leads from a lock to another one by what is taken after what; nil
-// if it does not.
+// way returns a path from a lock to another one by the recorded orders; nil if there is
+// none.
 func (o *orders) way(from, to string, past []string) []string {
 	if past = append(slices.Clone(past), from); from == to {
 		return past
@@ -112,7 +112,7 @@ func (o *orders) way(from, to string, past []string) []string {
 	return nil
 }
 
-// goroutine is the number of the one that asks.
+// goroutine returns the number of the calling goroutine.
 func goroutine() uint64 {
 	var buf [64]byte
 	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
@@ -121,7 +121,7 @@ func goroutine() uint64 {
 	}
 	n, err := strconv.ParseUint(string(text), 10, 64)
 	if err != nil {
-		panic(err) // the runtime writes it otherwise by now
+		panic(err) // the runtime has changed the format
 	}
 	return n
 }

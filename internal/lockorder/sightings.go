@@ -9,19 +9,19 @@ import (
 	"path/filepath"
 )
 
-// Sighting is that a program has seen an order for the first time, or, where nothing is
+// Sighting means that a program has seen an order for the first time, or, if no lock was
 // held before, that a lock is taken at all.
 type Sighting struct {
 	Order
 	Program string
-	Stack   string // of the caller that takes the lock; empty where nothing is held before
+	Stack   string // of the caller that takes the lock; empty if no lock was held before
 }
 
-// variable is of the environment. It names the file that programs add their sightings
-// to, several at a time; without it they keep them for themselves.
+// variable is an environment variable. It names the file to which programs append their
+// sightings, several at a time; without it sightings are not written.
 const variable = "LOCKORDER"
 
-// tell adds a sighting to the file.
+// tell appends a sighting to the file.
 func tell(s Sighting) {
 	path := os.Getenv(variable)
 	if path == "" {
@@ -37,7 +37,8 @@ func tell(s Sighting) {
 	}
 }
 
-// add writes a line to the end of a file in one piece, or those of others come between.
+// add appends a line to a file in one write, so that lines of other programs do not mix
+// with it.
 func add(path string, line []byte) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -47,7 +48,7 @@ func add(path string, line []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadSightings reads what programs have added to a file.
+// ReadSightings reads the sightings in a file.
 func ReadSightings(path string) ([]Sighting, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -45,7 +45,8 @@ func (p *addressPool) claim(pod types.UID) string {
 	}
 }
 
-// adopt notes an address found in a pod's status. Foreign or unreadable ones are ignored.
+// adopt records an address found in a pod's status. Foreign or unreadable ones are
+// ignored.
 func (p *addressPool) adopt(pod types.UID, ip string) {
 	a, err := netip.ParseAddr(ip)
 	if err != nil || !a.Is4() {
@@ -61,7 +62,7 @@ func (p *addressPool) adopt(pod types.UID, ip string) {
 	}
 }
 
-// release gives a pod's address back.
+// release returns a pod's address to the pool.
 func (p *addressPool) release(pod types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,13 +10,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// rejection is why a node refuses a pod. Reason and message become those of the pod's status.
+// rejection is the reason why a node rejects a pod. Reason and message become those of
+// the pod's status.
 type rejection struct {
 	reason, message string
 }
 
-// admit decides whether a node takes a pod beside what it has admitted already. It returns nil, or the first
-// objection in the kubelet's order: number of pods, resources, node selector and affinity, host ports, taints.
+// admit decides whether a node accepts a pod beside the pods that it has admitted
+// already. It returns nil, or the first objection in the kubelet's order: number of pods,
+// resources, node selector and affinity, host ports, taints.
 func admit(node *corev1.Node, used usage, pod *corev1.Pod, d demand) *rejection {
 	if r := fits(node.Status.Allocatable, used, d); r != nil {
 		return r
@@ -50,8 +52,8 @@ func fits(allocatable corev1.ResourceList, used usage, d demand) *rejection {
 	return nil
 }
 
-// overcommitted says whether the admitted pods exceed the allocatable resources, which happens only when
-// the node shrank under them.
+// overcommitted tells whether the admitted pods exceed the allocatable resources, which
+// happens only after the node shrank.
 func overcommitted(allocatable corev1.ResourceList, used usage) bool {
 	if used.pods > units(corev1.ResourcePods, allocatable[corev1.ResourcePods]) {
 		return true
@@ -76,7 +78,8 @@ func predicate(name, description string) *rejection {
 	return &rejection{reason: name, message: fmt.Sprintf("Predicate %s failed: %s", name, description)}
 }
 
-// static says whether the object is the mirror of a static pod; like a kubelet, the agent starts those on tainted nodes.
+// static tells whether the object is the mirror of a static pod; like a kubelet, the
+// agent starts those on tainted nodes.
 func static(pod *corev1.Pod) bool {
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return mirror
@@ -88,7 +91,7 @@ func untolerated(node *corev1.Node, pod *corev1.Pod) bool {
 	return found
 }
 
-// units converts a quantity to the integer that scheduler and kubelet count in.
+// units converts a quantity to the integer unit of scheduler and kubelet.
 func units(name corev1.ResourceName, q resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
 		return q.MilliValue()

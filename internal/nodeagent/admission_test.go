@@ -98,7 +98,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// neverOvercommitted lets a node take and lose random pods and returns a complaint when it ever holds more than it has.
+// neverOvercommitted adds random pods to a node and removes them, and returns an error if
+// the node ever holds more than it has.
 func neverOvercommitted(rt *rapid.T, node *corev1.Node, judge func(used usage, pod *corev1.Pod) bool) string {
 	var used usage
 	var held []*corev1.Pod

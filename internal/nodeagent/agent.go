@@ -29,14 +29,15 @@ type Options struct {
 	// Client talks to the API server. It should have no client-side rate limit (QPS -1): the number of
 	// workers bounds the load.
 	Client kubernetes.Interface
-	// LeaseDuration is written into node leases; they are renewed every quarter of it. 0 means DefaultLeaseDuration.
-	// At thousands of nodes choose minutes: each renewal is a write.
+	// LeaseDuration is written into node leases; they are renewed every quarter of it. 0
+	// means DefaultLeaseDuration. For thousands of nodes choose minutes, because each
+	// renewal is a write.
 	LeaseDuration time.Duration
 	// Workers is the number of concurrent API calls for pods, and again for nodes; leases have a quarter of it. 0 means 16.
 	Workers int
 	// KubeletVersion is shown as the version of the nodes. Empty means "v0.0.0".
 	KubeletVersion string
-	// Recorder, if set, records an event on every refused pod, as a kubelet does.
+	// Recorder, if set, records an event on every rejected pod, as a kubelet does.
 	Recorder record.EventRecorder
 }
 
@@ -109,7 +110,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	group.Go(func() { a.nodeInformer.RunWithContext(ctx) })
 	group.Go(func() { a.podInformer.RunWithContext(ctx) })
-	// Everything that runs already is in the ledger before the first pod is judged.
+	// All running pods are in the ledger before the first pod is judged.
 	if !cache.WaitForCacheSync(ctx.Done(), nodesSynced, podsSynced) {
 		return nil
 	}
@@ -126,7 +127,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch registers the handlers and returns what says that they have seen the initial lists.
+// watch registers the handlers and returns functions that tell whether they have seen the
+// initial lists.
 func (a *Agent) watch() (nodesSynced, podsSynced cache.InformerSynced, err error) {
 	if err := errors.Join(a.nodeInformer.SetTransform(dropManagedFields), a.podInformer.SetTransform(dropManagedFields)); err != nil {
 		return nil, nil, fmt.Errorf("node agent: %w", err)
@@ -157,7 +159,8 @@ func dropManagedFields(o any) (any, error) {
 	return o, nil
 }
 
-// work takes keys off a queue until it is shut down. A failed key comes back after a growing delay.
+// work processes keys of a queue until it is shut down. A failed key is repeated after a
+// growing delay.
 func work(ctx context.Context, q workqueue.TypedRateLimitingInterface[string], do func(context.Context, string) error, c *counters) {
 	for {
 		key, quit := q.Get()

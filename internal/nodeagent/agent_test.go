@@ -39,7 +39,7 @@ func inBubble(t *testing.T, client func(t *testing.T) *fake.Clientset, test func
 	})
 }
 
-// start starts an agent and waits until it has nothing left to do.
+// start starts an agent and waits until it is idle.
 func (r *rig) start() {
 	r.Helper()
 	agent, err := New(Options{Client: r.client, LeaseDuration: 40 * time.Second, KubeletVersion: "v1.2.3"})
@@ -205,7 +205,7 @@ func TestNodeIsReadAgainBeforeRejecting(t *testing.T) {
 	client := func(t *testing.T) *fake.Clientset {
 		c := oneNode()(t)
 		c.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, testNode(t, "n", "cpu", "8"), nil // the watch has not said yet that the node has grown
+			return true, testNode(t, "n", "cpu", "8"), nil // the watch has not yet shown that the node has grown
 		})
 		return c
 	}
@@ -230,7 +230,7 @@ func TestPodsEnd(t *testing.T) {
 		r.settle(10 * time.Second)
 		r.wantPhase("fail", corev1.PodFailed, "")
 		r.wantPhase("complete", corev1.PodRunning, "")
-		r.create(testPod("next", "n", "cpu", "2")) // in the place of the failed one
+		r.create(testPod("next", "n", "cpu", "2")) // replaces the failed one
 		r.settle(10 * time.Second)
 		r.wantPhase("complete", corev1.PodSucceeded, "")
 		r.wantPhase("next", corev1.PodRunning, "")
@@ -342,7 +342,7 @@ func TestFailedNode(t *testing.T) {
 				if renewed := r.renewed("n").After(failedAt); renewed != (mode == FailNotReady) {
 					r.Errorf("lease renewed: %v", renewed)
 				}
-				// What the controllers do to a dead node and its pods.
+				// The actions of the controllers on a dead node and its pods.
 				node, pod := r.node("n"), r.pod("runs")
 				for i := range node.Status.Conditions {
 					node.Status.Conditions[i].Status = corev1.ConditionUnknown

@@ -31,7 +31,7 @@ const (
 	FailSilent = "silent"
 )
 
-// health is what a node's annotation asks for.
+// health is the state that a node's annotation requests.
 type health int
 
 const (
@@ -40,7 +40,8 @@ const (
 	silent
 )
 
-// healthOf reads AnnotationFail. An unknown value counts as not-ready, so that a typing error is seen on the node.
+// healthOf reads AnnotationFail. An unknown value counts as not-ready, so that a typing
+// error shows on the node.
 func healthOf(annotations map[string]string) health {
 	switch annotations[AnnotationFail] {
 	case "":
@@ -52,7 +53,8 @@ func healthOf(annotations map[string]string) health {
 	}
 }
 
-// script is how a pod behaves; a nil field means the annotation is absent or unusable.
+// script is the behaviour of a pod; a nil field means the annotation is absent or
+// unusable.
 type script struct {
 	complete, fail, stop *time.Duration
 }

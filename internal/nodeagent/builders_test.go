@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// t0 is where the clock of a synctest bubble starts.
+// t0 is the start of the clock of a synctest bubble.
 var t0 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // list makes a resource list from name, quantity pairs.
@@ -49,7 +49,7 @@ func deleting(pod *corev1.Pod, since time.Time, grace int64) *corev1.Pod {
 	return pod
 }
 
-// testNode is a managed node with these allocatable resources besides 110 pods.
+// testNode is a managed node with these allocatable resources and 110 pods.
 func testNode(t *testing.T, name string, pairs ...string) *corev1.Node {
 	t.Helper()
 	node, err := NodeSpec{}.Node(0)

@@ -8,7 +8,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// demand is what one pod takes from its node: cpu in thousandths of a core, everything else in units of one.
+// demand is the resources that one pod uses on its node: cpu in thousandths of a core,
+// everything else in units of one.
 type demand struct {
 	amounts map[corev1.ResourceName]int64
 	ports   []hostPort
@@ -25,8 +26,8 @@ func (p hostPort) conflicts(other hostPort) bool {
 	return p.port == other.port && p.protocol == other.protocol && (p.ip == other.ip || p.ip == "" || other.ip == "")
 }
 
-// demandOf sums up a pod the way scheduler and kubelet do, overhead and init containers included. Resources that
-// are zero or that a ResourceClaim provides are left out.
+// demandOf sums up a pod as scheduler and kubelet do, overhead and init containers
+// included. Resources that are zero or that a ResourceClaim provides are left out.
 func demandOf(pod *corev1.Pod) demand {
 	d := demand{amounts: map[corev1.ResourceName]int64{}}
 	claimed := map[string]bool{}
@@ -69,7 +70,8 @@ func hostPorts(c corev1.Container) []hostPort {
 	return out
 }
 
-// restartable says whether an init container is a sidecar, which runs as long as the pod does.
+// restartable tells whether an init container is a sidecar, which runs as long as the pod
+// does.
 func restartable(c corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
@@ -104,7 +106,8 @@ func (u *usage) remove(d demand) {
 	}
 }
 
-// inOrder returns the resource names of a demand in the order a kubelet checks them.
+// inOrder returns the resource names of a demand in the order in which a kubelet checks
+// them.
 func (d demand) inOrder() []corev1.ResourceName {
 	first := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 	var out []corev1.ResourceName

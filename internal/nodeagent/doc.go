@@ -1,20 +1,22 @@
 // Package nodeagent simulates Kubernetes nodes: one process is the kubelet of every node
-// with the label local.paddock.io/node=simulated. There are no containers; everything
-// else that a scheduler and the controllers can see is done the way a kubelet does it.
+// with the label local.paddock.io/node=simulated. There are no containers; all else that
+// a scheduler and the controllers can see is as with a kubelet.
 //
 // # What a simulated node does
 //
 //   - It reports itself Ready and renews its lease. Creating a Node object with the label, with kubectl or
 //     from Go, adds a node while the agent runs; deleting the object removes it. A node without
 //     allocatable resources gets those of DefaultNodeSpec.
-//   - It admits or refuses every pod bound to it (see admission.go). A pod that does not fit beside the
-//     unfinished pods already admitted, terminating ones included, ends in phase Failed with the kubelet's
-//     reason: OutOfcpu, OutOfmemory, OutOfpods, OutOf<resource>, NodeAffinity, NodePorts, TaintToleration.
-//     The node is never overcommitted in silence: refusals are counted by reason (see Stats).
-//     One difference: a pod that requests an extended resource the node does not have is refused, where
-//     a kubelet lets it pass; resources that a ResourceClaim backs are left out of the sum.
-//   - An admitted pod is Running and, once its readiness gates are true, Ready at once; init containers
-//     have completed.
+//   - It admits or rejects every pod bound to it (see admission.go). A pod that does not
+//     fit beside the unfinished pods already admitted, terminating ones included, ends in
+//     phase Failed with the kubelet's reason: OutOfcpu, OutOfmemory, OutOfpods,
+//     OutOf<resource>, NodeAffinity, NodePorts, TaintToleration. The node is never
+//     overcommitted silently: rejections are counted by reason (see Stats). One
+//     difference: a pod that requests an extended resource that the node does not have is
+//     rejected, where a kubelet accepts it; resources that a ResourceClaim backs are left
+//     out of the sum.
+//   - An admitted pod is Running and, once its readiness gates are true, Ready at once;
+//     init containers have completed.
 //   - A deleted pod stays, with its resources, for its whole grace period, as if its process ignored SIGTERM.
 //     Then it goes to phase Failed and is deleted.
 //
@@ -24,8 +26,9 @@
 //	local.paddock.io/fail-after       the pod ends Failed this long after its start
 //	local.paddock.io/stop-after       a deleted pod is gone after this time, if that is less than its grace period
 //
-// A pod without them runs until it is deleted, whatever owns it. A finished pod is not restarted, whatever
-// its restartPolicy says. A value that is no duration is logged and ignored.
+// A pod without them runs until it is deleted, whatever its owner. A finished pod is not
+// restarted, whatever its restartPolicy. A value that is no duration is logged and
+// ignored.
 //
 // # Annotation on nodes
 //
@@ -33,17 +36,19 @@
 //	local.paddock.io/fail: silent     nothing is reported any more, as after a power failure; the node lifecycle
 //	                                  controller declares the node Unknown when its grace period is over
 //
-// On a failed node no pod is started, finished or removed. Taking the annotation off brings the node
-// back: it reports Ready and catches up with its pods.
+// On a failed node no pod is started, finished or removed. Without the annotation the
+// node recovers: it reports Ready and catches up with its pods.
 //
 // # Restarts
 //
-// The agent keeps no files. Which pods were admitted is read from their status (a start time in a phase that
-// is not terminal), so a restarted agent never refuses a pod that runs.
+// The agent keeps no files. The admitted pods are recognised by their status (a start
+// time in a phase that is not terminal), so a restarted agent never rejects a running
+// pod.
 //
 // # Guided tour
 //
-// plan.go says what has to happen next to one pod, admission.go whether a pod may start, podstatus.go and
-// nodestatus.go what is written; all four are pure. ledger.go keeps, under one mutex, what every node has
-// admitted. agent.go, pods.go, nodes.go and leases.go connect that to an API server.
+// plan.go decides the next step of one pod, admission.go whether a pod may start,
+// podstatus.go and nodestatus.go compute the written statuses; all four are pure.
+// ledger.go keeps, under one mutex, the admitted pods of every node. agent.go, pods.go,
+// nodes.go and leases.go connect that to an API server.
 package nodeagent

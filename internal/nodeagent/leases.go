@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leaseKeeper renews the leases of all nodes: one write per node and quarter of the lease duration, without
-// reading, as it remembers what it wrote last.
+// leaseKeeper renews the leases of all nodes: one write per node and quarter of the lease
+// duration, without reading, because it remembers its last write.
 type leaseKeeper struct {
 	client   coordinationclient.LeaseInterface
 	duration time.Duration
@@ -65,8 +65,9 @@ func (k *leaseKeeper) drop(node string) {
 	delete(k.kept, node)
 }
 
-// due returns the node's lease if it is to be renewed, and stops renewing it otherwise. Asking under the lock makes
-// sure that a node which has just recovered is either seen here or added again by ensure.
+// due returns the node's lease if it needs renewal, and stops renewing it otherwise. The
+// check under the lock makes sure that a node that has just recovered is either seen here
+// or added again by ensure.
 func (k *leaseKeeper) due(node string) *keptLease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,7 +77,7 @@ func (k *leaseKeeper) due(node string) *keptLease {
 	return k.kept[node]
 }
 
-// run renews what is due until the queue is shut down.
+// run renews the due leases until the queue is shut down.
 func (k *leaseKeeper) run(ctx context.Context) {
 	for {
 		node, quit := k.queue.Get()
@@ -88,7 +89,7 @@ func (k *leaseKeeper) run(ctx context.Context) {
 	}
 }
 
-// turn renews one lease and books the next renewal.
+// turn renews one lease and schedules the next renewal.
 func (k *leaseKeeper) turn(ctx context.Context, node string) {
 	kept := k.due(node)
 	if kept == nil {

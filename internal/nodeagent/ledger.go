@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger knows which pods every node has admitted. It is fed by the watches, in their
-// order, and decides about waiting pods; it calls nothing outside itself. All methods may
-// be called from several goroutines.
+// ledger knows which pods every node has admitted. The watches feed it, in their order;
+// it decides about waiting pods and calls nothing outside itself. All methods may be
+// called from several goroutines.
 type ledger struct {
 	mu    sync.Mutex
 	nodes map[string]*nodeBook
@@ -60,8 +60,9 @@ func (l *ledger) book(node string) *nodeBook {
 	return b
 }
 
-// observe takes in a pod as the API server has it. Pods without a node are ignored. initial says that the pod was
-// there before the agent: its deletion is then dated by the API server, not by now.
+// observe records the current state of a pod. Pods without a node are ignored. initial
+// means that the pod existed before the agent: then the time of its deletion is that of
+// the API server, and not the present.
 func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Time) {
 	if pod.Spec.NodeName == "" {
 		return
@@ -89,7 +90,7 @@ func (l *ledger) observe(pod *corev1.Pod, key string, initial bool, now time.Tim
 	}
 }
 
-// requestedAt is when the deletion was asked for, to the second.
+// requestedAt is when the deletion was requested, to the second.
 func requestedAt(pod *corev1.Pod) time.Time {
 	at := pod.DeletionTimestamp.Time
 	if g := pod.DeletionGracePeriodSeconds; g != nil {
@@ -98,7 +99,7 @@ func requestedAt(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// move changes the standing of a pod and keeps the sums right.
+// move changes the standing of a pod and updates the sums.
 func (l *ledger) move(e *entry, to standing) {
 	b := l.book(e.node)
 	if e.where == admitted && to != admitted {
@@ -131,8 +132,9 @@ func (l *ledger) dropIfEmpty(name string, b *nodeBook) {
 	}
 }
 
-// setNode takes in a node of ours and returns the keys of the pods to look at again: all of the node's if it is
-// new, or if its health or whether it accepts pods changed; else none.
+// setNode records a node of ours and returns the keys of the pods to check again: all of
+// the node's if it is new, or if its health or whether it accepts pods changed; otherwise
+// none.
 func (l *ledger) setNode(node *corev1.Node) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +161,8 @@ func (l *ledger) dropNode(name string) {
 	}
 }
 
-// inOrder returns the pods of a node in the order a kubelet takes them: oldest first, then by UID.
+// inOrder returns the pods of a node in the order in which a kubelet handles them: oldest
+// first, then by UID.
 func (b *nodeBook) inOrder() []*entry {
 	out := make([]*entry, 0, len(b.pods))
 	for _, e := range b.pods {
@@ -171,9 +174,10 @@ func (b *nodeBook) inOrder() []*entry {
 	return out
 }
 
-// settle decides every waiting pod of a node, oldest first. Unless final, it stops at the first pod it would have to
-// refuse and returns false: the caller then reads the node again and settles for good. A node that is failed, unknown or has
-// not reported its resources decides nothing. The second result lists the pods it has just refused.
+// settle decides every waiting pod of a node, oldest first. Unless final, it stops at the
+// first pod that it would have to reject and returns false: the caller then reads the
+// node again and settles for good. A node that is failed, unknown or has not reported its
+// resources decides nothing. The second result lists the pods that it has just rejected.
 func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +208,8 @@ func (l *ledger) settle(node string, final bool) (settled bool, refusals []*entr
 	return true, refusals
 }
 
-// accepting says whether a node decides about pods: it is healthy and has reported what it has to offer.
+// accepting tells whether a node decides about pods: it is healthy and has reported its
+// resources.
 func accepting(node *corev1.Node) bool {
 	return healthOf(node.Annotations) == healthy && len(node.Status.Allocatable) > 0
 }
@@ -218,7 +223,7 @@ func (b *nodeBook) anyWaiting() bool {
 	return false
 }
 
-// verdict returns what is known about a pod.
+// verdict returns what the ledger knows about a pod.
 func (l *ledger) verdict(uid types.UID) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,7 +33,8 @@ func (a *Agent) nodeGone(o any) {
 	}
 }
 
-// reconcileNode reports one node as its annotation asks and sees to it that its lease is renewed.
+// reconcileNode writes the status that a node's annotation requests, and makes sure that
+// its lease is renewed.
 func (a *Agent) reconcileNode(ctx context.Context, name string) error {
 	node, err := a.nodes.Get(name)
 	if apierrors.IsNotFound(err) || (err == nil && !managed(node)) {
@@ -72,7 +73,7 @@ func (a *Agent) completeLabels(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// leaseWanted says whether the node's lease is to be renewed.
+// leaseWanted tells whether the node's lease must be renewed.
 func (a *Agent) leaseWanted(name string) bool {
 	node, err := a.nodes.Get(name)
 	return err == nil && managed(node) && healthOf(node.Annotations) != silent

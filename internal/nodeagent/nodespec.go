@@ -27,8 +27,8 @@ type NodeSpec struct {
 	Zones int
 }
 
-// DefaultNodeSpec returns what an empty NodeSpec stands for: 8 cores, 32 GiB of memory, 200 GiB of ephemeral
-// storage, 110 pods, 3 zones.
+// DefaultNodeSpec returns the values of an empty NodeSpec: 8 cores, 32 GiB of memory, 200
+// GiB of ephemeral storage, 110 pods, 3 zones.
 func DefaultNodeSpec() NodeSpec {
 	return NodeSpec{NamePrefix: "node", CPU: "8", Memory: "32Gi", EphemeralStorage: "200Gi", Pods: 110, Zones: 3}
 }
@@ -77,7 +77,8 @@ func (s NodeSpec) Node(index int) (*corev1.Node, error) {
 	maps.Copy(labels, s.Labels)
 	labels[LabelNode] = LabelNodeValue
 	return &corev1.Node{
-		// The ttl annotation is what the ttl controller would write, saving one update per node.
+		// The ttl annotation is the one that the ttl controller would write; this saves
+		// one update per node.
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": "0"}},
 		Spec:       corev1.NodeSpec{Taints: s.Taints},
 		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},

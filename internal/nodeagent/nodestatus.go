@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nodeReport returns the strategic merge patch that brings a node's status to what its health asks for, or nil
-// when nothing is to be reported.
+// nodeReport returns the strategic merge patch that brings a node's status to its health,
+// or nil if no change is needed.
 func nodeReport(node *corev1.Node, h health, kubeletVersion string, at time.Time) ([]byte, error) {
 	if h == silent {
 		return nil, nil
@@ -51,7 +51,7 @@ func nodeReport(node *corev1.Node, h health, kubeletVersion string, at time.Time
 	return encodeStatus(patch)
 }
 
-// encodeStatus leaves out what is nil: a null in a patch would delete.
+// encodeStatus leaves out nil values, because a null in a patch would delete.
 func encodeStatus(parts map[string]any) ([]byte, error) {
 	kept := map[string]json.RawMessage{}
 	for key, part := range parts {
@@ -66,7 +66,7 @@ func encodeStatus(parts map[string]any) ([]byte, error) {
 	return json.Marshal(map[string]any{"status": kept})
 }
 
-// staleConditions returns the conditions that differ from what the health asks for.
+// staleConditions returns the conditions that differ from the health.
 func staleConditions(node *corev1.Node, h health, now metav1.Time) []corev1.NodeCondition {
 	ready := corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the simulated node is ready",

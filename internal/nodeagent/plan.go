@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// standing is where a pod is with its node.
+// standing is the state of a pod on its node.
 type standing int
 
 const (
@@ -14,13 +14,13 @@ const (
 	waiting standing = iota
 	// admitted: the pod holds resources of the node.
 	admitted
-	// refused: the node has said no; the status may not be written yet.
+	// refused: the node has rejected the pod; the status may not be written yet.
 	refused
 	// ended: the API server knows a terminal phase.
 	ended
 )
 
-// action is what has to be written for a pod.
+// action is the write that a pod needs.
 type action int
 
 const (
@@ -36,14 +36,16 @@ const (
 	doRemove
 )
 
-// step is what to do with a pod now and, if wait is positive, when to look at it again.
+// step is the action for a pod now and, if wait is positive, the time until the next
+// check.
 type step struct {
 	do   action
 	wait time.Duration
 }
 
-// nextStep decides what happens to a pod on a healthy node. deletedAt is when the agent learned of the deletion; it is zero
-// for a pod that is not being deleted, and where the agent was not told of that yet.
+// nextStep decides what happens to a pod on a healthy node. deletedAt is when the agent
+// learned of the deletion; it is zero for a pod that is not being deleted, and for one of
+// which the agent has not seen the deletion yet.
 func nextStep(pod *corev1.Pod, where standing, s script, deletedAt, now time.Time) step {
 	if pod.DeletionTimestamp != nil {
 		return deletionStep(pod, where, s, deletedAt, now)
@@ -75,7 +77,7 @@ func deletionStep(pod *corev1.Pod, where standing, s script, deletedAt, now time
 		return step{do: doTerminate}
 	}
 	if deletedAt.IsZero() {
-		return step{} // the lister has it before the agent is told, which then comes again
+		return step{} // the lister has it before the agent's handler is called, which then schedules the pod again
 	}
 	if wait := stopTime(pod, s, deletedAt).Sub(now); wait > 0 {
 		return step{wait: wait}
@@ -126,7 +128,7 @@ func terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// started says whether the status shows that a node has admitted the pod.
+// started tells whether the status shows that a node has admitted the pod.
 func started(pod *corev1.Pod) bool {
 	return pod.Status.StartTime != nil && !terminal(pod)
 }
@@ -140,7 +142,8 @@ func conditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return false
 }
 
-// gatesOpen says whether all readiness gates of the pod are true; other controllers set those conditions.
+// gatesOpen tells whether all readiness gates of the pod are true; other controllers set
+// those conditions.
 func gatesOpen(pod *corev1.Pod) bool {
 	for _, g := range pod.Spec.ReadinessGates {
 		if !conditionTrue(pod, g.ConditionType) {

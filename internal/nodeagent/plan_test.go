@@ -82,8 +82,8 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// TestDeletionBeforeItIsToldOf: the lister knows of a deletion before the agent's handler
-// is called, and until then it is unknown how long the pod has had.
+// TestDeletionBeforeItIsToldOf: the lister shows a deletion before the agent's handler is
+// called, and until then it is unknown how much of its grace period the pod has had.
 func TestDeletionBeforeItIsToldOf(t *testing.T) {
 	now := time.Unix(1000, 0)
 	pod := deleting(running(testPod("p", "n"), now.Add(-time.Minute)), now, 30)

@@ -73,8 +73,8 @@ func (a *Agent) reconcilePod(ctx context.Context, key string) error {
 	return a.perform(ctx, pod, v, next.do)
 }
 
-// settle lets a node decide about its waiting pods. Before it refuses one it reads the node again, as its resources or
-// labels may just have changed.
+// settle makes a node decide about its waiting pods. Before it rejects one it reads the
+// node again, because its resources or labels may just have changed.
 func (a *Agent) settle(ctx context.Context, node string) error {
 	settled, _ := a.ledger.settle(node, false)
 	if settled {
@@ -82,7 +82,7 @@ func (a *Agent) settle(ctx context.Context, node string) error {
 	}
 	fresh, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // the watch will say so, too
+		return nil // the watch will show the change, too
 	}
 	if err != nil {
 		return fmt.Errorf("read node %s: %w", node, err)
@@ -142,7 +142,8 @@ func lastStatus(pod *corev1.Pod, v verdict, now time.Time) corev1.PodStatus {
 	}
 }
 
-// write patches the status of exactly this pod. That the pod is gone, or another one has its name, is no error.
+// write patches the status of exactly this pod. A pod that is gone or replaced by another
+// one of its name is no error.
 func (a *Agent) write(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
 	data, err := statusPatch(pod.UID, status)
 	if err != nil {

@@ -106,7 +106,7 @@ func neverStartedStatus() corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodFailed}
 }
 
-// rejectedStatus is the status of a pod that its node refuses.
+// rejectedStatus is the status of a pod that its node rejects.
 func rejectedStatus(r rejection, at time.Time) corev1.PodStatus {
 	now := metav1.NewTime(at)
 	return corev1.PodStatus{

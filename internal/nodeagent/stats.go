@@ -9,27 +9,29 @@ import (
 	"sync"
 )
 
-// Stats is what the agent has seen and done since it started.
+// Stats is the counters of the agent since it started.
 type Stats struct {
 	// Nodes is the number of managed nodes, FailedNodes how many of them fail by annotation.
 	Nodes       int `json:"nodes"`
 	FailedNodes int `json:"failedNodes"`
 	// OvercommittedNodes counts nodes with admitted pods that exceed their allocatable
-	// resources. The agent never admits such a pod; only shrinking a node leads here.
+	// resources. The agent never admits such a pod; this happens only when a node
+	// shrinks.
 	OvercommittedNodes int `json:"overcommittedNodes"`
 	// Waiting, Admitted, Refused and Ended count the existing pods on managed nodes.
 	Waiting  int `json:"waiting"`
 	Admitted int `json:"admitted"`
 	Refused  int `json:"refused"`
 	Ended    int `json:"ended"`
-	// Rejections counts refused pods by reason ("OutOfcpu") since the start of the agent.
+	// Rejections counts rejected pods by reason ("OutOfcpu") since the start of the
+	// agent.
 	Rejections map[string]int64 `json:"rejections"`
 	// Removed counts the deletions completed, Errors the failed API calls (all are repeated).
 	Removed int64 `json:"removed"`
 	Errors  int64 `json:"errors"`
 }
 
-// Rejected returns the number of refused pods over all reasons.
+// Rejected returns the number of rejected pods over all reasons.
 func (s Stats) Rejected() int64 {
 	var sum int64
 	for _, n := range s.Rejections {

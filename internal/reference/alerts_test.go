@@ -12,8 +12,8 @@ var (
 	answer = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 )
 
-// unanswered lists alerts for which the page does not say what to do, and those of
-// the page that are none.
+// unanswered lists alerts for which the page does not say what to do, and names on the
+// page that are no alerts.
 func unanswered(rules, page string) []string {
 	names := func(found [][]string) (out []string) {
 		for _, f := range found {

@@ -14,7 +14,7 @@ import (
 type Arguments struct {
 	// Plugin is its name in a KubeSchedulerConfiguration.
 	Plugin string
-	// About is what the comment of the type says.
+	// About is the comment of the type.
 	About string
 	// Fields are in the order of the type.
 	Fields []Field
@@ -24,8 +24,8 @@ type Arguments struct {
 type Field struct {
 	// Name is the key, Type its kind in words.
 	Name, Type string
-	// Default and Bounds are the sentences of the comment that begin with these
-	// words; Bounds is empty where there are none.
+	// Default and Bounds are the sentences of the comment that begin with these words;
+	// Bounds is empty without such a sentence.
 	Default, Bounds string
 	// Meaning is the rest of the comment.
 	Meaning string
@@ -133,7 +133,7 @@ func readField(f *ast.Field, words map[string]bool) (Field, error) {
 	return out, nil
 }
 
-// kindOf says in words what a field may hold.
+// kindOf returns in words the values that a field may hold.
 func kindOf(t ast.Expr, words map[string]bool) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
@@ -162,7 +162,7 @@ func prose(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(strings.Join(kept, " ")), " ")
 }
 
-// sentences cuts a text behind each full stop that a capital follows.
+// sentences splits a text after each full stop that is followed by a capital.
 func sentences(text string) []string {
 	var out []string
 	start := 0
@@ -175,8 +175,8 @@ func sentences(text string) []string {
 	return append(out, text[start:])
 }
 
-// about takes the name of the Go field off the front of its comment, where it is
-// the subject of a sentence, and gives the key in its place elsewhere.
+// about removes the name of the Go field from the front of its comment, where it is the
+// subject of a sentence, and replaces it by the key elsewhere.
 func about(text, field, key string) string {
 	for _, verb := range []string{" is ", " are "} {
 		if rest, ok := strings.CutPrefix(text, field+verb); ok {

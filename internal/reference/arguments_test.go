@@ -15,7 +15,7 @@ import (
 	configv1 "github.com/paddock-scheduler/paddock/apis/config/v1"
 )
 
-// defaulted are the arguments as they are where nothing is said.
+// defaulted are the arguments with their defaults.
 func defaulted(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	sort, preemption, reservation := &configv1.QueueSortArgs{}, &configv1.QueuePreemptionArgs{}, &configv1.NodeReservationArgs{}
@@ -37,7 +37,7 @@ func defaulted(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// written is how a comment writes a value.
+// written is the form in which a comment writes a value.
 func written(value any) string {
 	switch v := value.(type) {
 	case nil, []any:
@@ -51,7 +51,7 @@ func written(value any) string {
 	return fmt.Sprint(value)
 }
 
-// first is the default that a comment says, without what it says about it.
+// first is the default in a comment, without the remarks on it.
 func first(text string) string {
 	value, _, _ := strings.Cut(text, ", which means")
 	value, _, _ = strings.Cut(value, ", ")
@@ -100,7 +100,7 @@ func TestDefaultsAreThoseOfTheCode(t *testing.T) {
 	if len(arguments) != 3 || known < 20 {
 		t.Errorf("only %d arguments of %d plugins were read", known, len(arguments))
 	}
-	// That it would see one.
+	// The check finds a planted difference.
 	arguments[0].Fields[3].Default = "65"
 	if got := wrongDefaults(arguments, real); len(got) != 1 {
 		t.Errorf("a wrong default gives %q", got)

@@ -12,8 +12,8 @@ import (
 	manifests "github.com/paddock-scheduler/paddock/manifests/config"
 )
 
-// misprinted lists the arguments of Coscheduling of which a page does not have the
-// row, that is name, type, default and what is shipped.
+// misprinted lists the arguments of Coscheduling without the right row on a page: name,
+// type, default and shipped value.
 func misprinted(t *testing.T, page string) []string {
 	t.Helper()
 	var args coschedulingv1.CoschedulingArgs
@@ -67,7 +67,7 @@ func TestArgumentsOfCoscheduling(t *testing.T) {
 	for _, wrong := range misprinted(t, page) {
 		t.Errorf("the page lacks %s", wrong)
 	}
-	// That it would see one.
+	// The check finds a planted difference.
 	if wrong := misprinted(t, strings.Replace(page, "| 10 | 0 |", "| 10 | 10 |", 1)); len(wrong) != 1 {
 		t.Errorf("a wrong row goes unnoticed: %q", wrong)
 	}

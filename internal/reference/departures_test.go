@@ -13,14 +13,15 @@ import (
 // A decision begins with its number and a sentence in bold.
 var decision = regexp.MustCompile(`(?m)^(\d+)\. \*\*(.*)$`)
 
-// An entry begins with its number. It is a decision, or "See N" where N has it now.
+// An entry begins with its number. It is a decision, or "See N" if decision N replaced
+// it.
 var (
 	entry = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
 	moved = regexp.MustCompile(`^See (\d+)\.$`)
 )
 
-// misnumbered lists numbers that do not rise, titles that occur twice, and entries
-// that are neither a decision nor lead to one.
+// misnumbered lists numbers that do not rise, titles that occur twice, and entries that
+// are neither a decision nor lead to one.
 func misnumbered(decisions string) []string {
 	var out []string
 	titles, decided, last := map[string]string{}, map[string]bool{}, 0
@@ -64,8 +65,8 @@ var marks = []struct{ row, words string }{
 // rowOf finds the name in a row that is marked.
 var rowOf = regexp.MustCompile(`(?m)^\| ([^|]*) † \| `)
 
-// unlisted lists rulings marked † in laws and decisions that speak of YuniKorn which the
-// migration page does not have, and what only the page has.
+// unlisted lists rulings marked † in laws and decisions about YuniKorn that the migration
+// page does not have, and entries that only the page has.
 func unlisted(laws, decisions, page string) []string {
 	var out []string
 	listed := map[string]bool{}
@@ -82,7 +83,7 @@ func unlisted(laws, decisions, page string) []string {
 			out = append(out, m.row+" †")
 		}
 	}
-	// The first one in laws says what the mark means.
+	// The first one in laws explains the mark.
 	if marked := strings.Count(laws, "†") - 1; marked != named {
 		out = append(out, "a name for every ruling marked †")
 	}

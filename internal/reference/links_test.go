@@ -14,8 +14,8 @@ var (
 	unsaid  = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// anchors are what a link can name behind # in a page: headings in lower case,
-// without signs, with hyphens for spaces.
+// anchors are the link targets behind # in a page: headings in lower case, without
+// punctuation, with hyphens for spaces.
 func anchors(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, found := range heading.FindAllStringSubmatch(text, -1) {
@@ -24,7 +24,7 @@ func anchors(text string) map[string]bool {
 	return out
 }
 
-// broken lists links of a page that lead nowhere; pages have the texts by path.
+// broken lists links of a page without a target; pages have the texts by path.
 func broken(path string, pages map[string]string, exists func(string) bool) []string {
 	var out []string
 	for _, found := range link.FindAllStringSubmatch(pages[path], -1) {

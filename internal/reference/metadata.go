@@ -14,8 +14,8 @@ type Mark struct {
 	Meaning  string
 }
 
-// Marks are all labels and annotations that the scheduler and the admission
-// policies read. Of those that say the same the first wins.
+// Marks are all labels and annotations that the scheduler and the admission policies
+// read. Of several with the same meaning the first wins.
 func Marks() []Mark {
 	const domain = "yunikorn.apache.org/"
 	marks := []Mark{

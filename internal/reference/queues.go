@@ -4,25 +4,25 @@ package reference
 type Section struct {
 	// Title names it; About is one paragraph, or empty.
 	Title, About string
-	// Frame is a document with "%s" in the place of what is in the mapping, and
-	// Needs are keys, as YAML, without which it is no good.
+	// Frame is a document with "%s" in place of the content of the mapping, and Needs are
+	// keys, as YAML, without which it is invalid.
 	Frame string
 	Needs []string
-	// Keys are all that the parser knows there, in the order of the page.
+	// Keys are all keys that the parser knows there, in the order of the page.
 	Keys []Key
 }
 
 // Key is one key of queues.yaml, or one property of a queue.
 type Key struct {
 	Name, Type string
-	// Default is what holds without the key.
+	// Default is the value without the key.
 	Default string
-	// Meaning says what it is for; units where there are any.
+	// Meaning is the meaning of the key, with its unit if it has one.
 	Meaning string
-	// Example is the key with a value, as YAML in one line, maybe with other keys
-	// that it needs behind it. Of a property it is a value other than the default.
+	// Example is the key with a value, as YAML in one line, maybe followed by other keys
+	// that it needs. For a property it is a value other than the default.
 	Example string
-	// Ignored is true where YuniKorn knows the key and here it has no effect.
+	// Ignored is true if YuniKorn knows the key and it has no effect here.
 	Ignored bool
 }
 
@@ -93,7 +93,7 @@ func Sections() []Section {
 	return append(out, furtherSections()...)
 }
 
-// furtherSections are those of which little has an effect.
+// furtherSections are sections with few effective keys.
 func furtherSections() []Section {
 	return []Section{
 		{Title: "Preemption of a partition", Frame: "partitions: [{queues: [{name: a}], preemption: {%s}}]", Keys: []Key{
@@ -138,8 +138,8 @@ func queueKeys() []Key {
 	}
 }
 
-// Properties are the properties of a queue. The default of a property gives the
-// same as leaving it out.
+// Properties are the properties of a queue. The default of a property has the same effect
+// as leaving it out.
 func Properties() []Key {
 	return []Key{
 		{"application.sort.policy", "word", "fifo", "Of a leaf. `fifo`: the application that came first goes first. `fair`: the one with the smallest dominant share. `stateaware` of old files is read as fifo, with a warning.", "fair", false},

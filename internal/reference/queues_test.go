@@ -26,7 +26,7 @@ import (
 
 var knownKeys = regexp.MustCompile(`is not a known key: use (.*)`)
 
-// parsed are the keys that the parser itself says it knows in a section.
+// parsed are the keys that the parser itself reports for a section.
 func parsed(t *testing.T, s Section) []string {
 	t.Helper()
 	_, err := config.Parse(fmt.Appendf(nil, s.Frame, "zzz: 1"))
@@ -69,13 +69,13 @@ func TestSectionsHaveTheKeysOfTheParser(t *testing.T) {
 			t.Errorf("%s: %s", s.Title, wrong)
 		}
 	}
-	// That it would see both kinds.
+	// The check finds planted differences of both kinds.
 	if got := missing([]string{"a", "b"}, []string{"b", "c"}); len(got) != 2 {
 		t.Errorf("one too many and one missing give %q", got)
 	}
 }
 
-// warned is what the parser warns of; it fails if the document is refused.
+// warned is the warnings of the parser; it fails if the document is refused.
 func warned(document string) ([]config.Problem, error) {
 	spec, err := config.Parse([]byte(document))
 	if err != nil {
@@ -96,8 +96,8 @@ func content(s Section, k Key) string {
 	return strings.Join(parts, ", ")
 }
 
-// judged tells whether the mark of a key is right: ignored ones give a warning,
-// others none.
+// judged tells whether the mark of a key is right: ignored keys give a warning, others
+// none.
 func judged(s Section, k Key) error {
 	if k.Example == "" {
 		return nil
@@ -123,7 +123,7 @@ func TestIgnoredKeysAreMarked(t *testing.T) {
 			if k.Example != "" && !strings.HasPrefix(k.Example, k.Name+":") {
 				t.Errorf("%s: %s has example %q", s.Title, k.Name, k.Example)
 			}
-			k.Ignored = !k.Ignored // and that it would see a wrong mark
+			k.Ignored = !k.Ignored // the check finds a wrong mark
 			if err := judged(s, k); err == nil && k.Example != "" {
 				t.Errorf("%s: %s: a wrong mark goes unseen", s.Title, k.Name)
 			}

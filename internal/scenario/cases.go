@@ -14,13 +14,13 @@ import (
 type Case struct {
 	// Name is unique: the file, and the number of the plan in it.
 	Name string
-	// World is what there is when the plan is made; it is not shared.
+	// World is the state when the plan is made; it is not shared.
 	World *World
 	// Ask is the asker.
 	Ask Ask
 	// Strict is argument strictGuarantee.
 	Strict bool
-	// Want is what the file says.
+	// Want is the outcome in the file.
 	Want Outcome
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// line is what a line says of a node, pod, asker or budget.
+// line is the content of a line about a node, pod, asker or budget.
 type line struct {
 	Pod
 	flags   []string
@@ -81,7 +81,7 @@ func (x *line) flag(name string) bool {
 	return i >= 0
 }
 
-// add takes a line into the story.
+// add adds the content of a line to the scenario.
 func (s *Story) add(kind string, words []string) error {
 	x, err := s.read(words)
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Outcome is what was decided about an asker, as far as one can see it from
-// outside.
+// Outcome is the decision about an asker, as far as it is visible from outside.
 type Outcome struct {
 	Asker string
 	Kind  victims.Outcome
-	// Node is where the asker is to run; empty when refused.
+	// Node is where the asker must run; empty when refused.
 	Node string
 	// Victims are names, sorted.
 	Victims []string
-	// Rule is why it was refused; empty otherwise, and where no rule stopped it.
+	// Rule is why it was refused; empty otherwise, and if no rule refused it.
 	Rule victims.Rule
 }
 
-// String is one line.
+// String returns one line.
 func (o Outcome) String() string {
 	switch o.Kind {
 	case victims.Refuse:
@@ -33,7 +32,7 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s preempts %s on %s", o.Asker, strings.Join(o.Victims, ", "), o.Node)
 }
 
-// OutcomeOf reduces a decision to what can be seen of it.
+// OutcomeOf reduces a decision to its visible part.
 func OutcomeOf(d *victims.Decision) Outcome {
 	o := Outcome{Asker: d.Ask.Name, Kind: d.Outcome, Node: d.Node, Rule: d.Stopped}
 	for _, v := range d.Victims {
@@ -43,7 +42,7 @@ func OutcomeOf(d *victims.Decision) Outcome {
 	return o
 }
 
-// Print prints a decision as the files have it.
+// Print prints a decision in the format of the files.
 func Print(d *victims.Decision) string {
 	var b strings.Builder
 	switch d.Outcome {
@@ -84,7 +83,7 @@ func change(c victims.Change) string {
 	return fmt.Sprintf("%s %s %s, guaranteed %s", c.Queue, c.Type, amounts, resources.Format(c.Type, c.Guaranteed))
 }
 
-// ReadOutcome reads what Print printed.
+// ReadOutcome reads the output of Print.
 func ReadOutcome(asker, text string) (Outcome, error) {
 	o := Outcome{Asker: asker}
 	first, rest, _ := strings.Cut(text, "\n")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// page says which story shows what; root is where its names begin.
+// page says which scenario shows what; root is the directory of its names.
 const page, root = "../../docs/cases.md", "../.."
 
 // pageNames are the names on the page that can go stale.

@@ -9,21 +9,21 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Place is what a pod wants of its node beside room; the zero value is nothing.
+// Place is the requirements of a pod on its node beside room; the zero value is none.
 type Place struct {
 	// Port is a port of the node that it uses alone; 0 for none.
 	Port int32
-	// Group is the group that it is in; empty for none.
+	// Group is its group; empty for none.
 	Group string
-	// Apart is the group of which no pod may be on the node, Beside one of which a
-	// pod has to be there; empty for none.
+	// Apart is the group of which no pod may be on the node, Beside one of which a pod
+	// must be there; empty for none.
 	Apart, Beside string
 	// Spread is the group of which the node may have at most one pod more than any
 	// other; empty for none.
 	Spread string
 }
 
-// read takes a word of a line. It is an error if it is about something else.
+// read takes a word of a line. It returns an error for any other word.
 func (p *Place) read(key, value string) error {
 	switch key {
 	case "port":
@@ -44,14 +44,13 @@ func (p *Place) read(key, value string) error {
 	return nil
 }
 
-// Places tells whether some pod wants more of a node than room.
+// Places tells whether some pod has requirements on a node beside room.
 func (w *World) Places(a *Ask) bool {
 	return a.Place != Place{} || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Place != Place{} })
 }
 
-// Fit is what filters say of an asker on a node, amounts aside, once the named
-// pods are gone from it, and those that are leaving. Pods that wait for a held
-// node are not looked at.
+// Fit is the filters' answer for an asker on a node, amounts aside, without the named
+// pods and the leaving pods of the node. Pods that wait for a held node are ignored.
 func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 	stays := func(p *Pod) bool {
 		return p.Protection != victims.Leaving && (p.Node != node || !slices.Contains(without, p.Name))
@@ -71,7 +70,7 @@ func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 	case slices.ContainsFunc(w.Pods, inTheWay):
 		return victims.Fails
 	case a.Beside != "" && members(a.Beside, node) == 0:
-		return victims.Never // no pod that leaves brings it there
+		return victims.Never // no leaving pod brings it there
 	case a.Spread == "":
 		return victims.Passes
 	}

@@ -42,7 +42,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// What one case has, the commands that follow do not change.
+// The commands that follow do not change the world of a case.
 func TestCasesAreCutOut(t *testing.T) {
 	for _, c := range Cases(t, stories) {
 		switch c.Name {

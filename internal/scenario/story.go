@@ -12,25 +12,25 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Decide decides about an asker in a world, and says what is to be printed.
-// With strict, argument strictGuarantee is set. The world must not be changed.
+// Decide decides about an asker in a world, and returns the text to print. With strict,
+// argument strictGuarantee is set. The world must not be changed.
 type Decide func(w *World, a Ask, strict bool) (Outcome, string, error)
 
-// Story is a file that is being told: the world as it is after the commands so
-// far. It is for one goroutine.
+// Story is the state of a file that is being read: the world after the commands so far.
+// It is for one goroutine.
 type Story struct {
 	World
 	decide  Decide
 	asks    map[string]Ask // could be planned
 	left    map[string]Pod // by name
 	last    Outcome
-	started int // pods that started while the story is told
+	started int // pods that started during the scenario
 }
 
-// Tell begins a story in which decide decides.
+// Tell begins a scenario in which decide decides.
 func Tell(decide Decide) *Story { return &Story{decide: decide} }
 
-// Command follows one command of a file and returns what it prints.
+// Command follows one command of a file and returns its output.
 func (s *Story) Command(d *datadriven.TestData) (string, error) {
 	var args []string
 	for _, a := range d.CmdArgs {

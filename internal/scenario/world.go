@@ -11,13 +11,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Types are the resource types of all stories.
+// Types are the resource types of all scenarios.
 func Types() []string { return []string{resources.CPU, resources.Memory, "gpu", resources.Pods} }
 
-// Amounts are quantities by type, in base units; what is not named is 0.
+// Amounts are quantities by type, in base units; a type that is not named is 0.
 type Amounts map[string]resources.Amount
 
-// World is what there is at one moment of a story. Names are unique by kind.
+// World is the state at one moment of a scenario. Names are unique by kind.
 type World struct {
 	// Root is the tree of queues.
 	Root    *config.Queue
@@ -25,11 +25,11 @@ type World struct {
 	Budgets []Budget
 	// Pods are those with a node.
 	Pods []Pod
-	// Waiting are askers that have a plan or a hold, other than the one that asks.
+	// Waiting are askers with a plan or a hold, other than the one that asks.
 	Waiting []Waiting
 }
 
-// Node is a node with what pods may use of it.
+// Node is a node with the resources that pods may use.
 type Node struct {
 	Name        string
 	Allocatable Amounts
@@ -45,8 +45,8 @@ type Budget struct {
 type Pod struct {
 	Ask
 	Node string
-	// Age is how old it is; below 0 for pods that started while the story is told,
-	// the later the lower.
+	// Age is its age; below 0 for pods that started during the scenario, the later the
+	// lower.
 	Age        time.Duration
 	OptedOut   bool
 	Originator bool
@@ -58,11 +58,11 @@ type Pod struct {
 // Ask is a pod that needs room.
 type Ask struct {
 	Name string
-	// Queue is the path of its leaf; empty for a pod that is in none.
+	// Queue is the path of its leaf; empty for a pod in no queue.
 	Queue string
 	// App is the path of the queue unless OwnApp.
 	App string
-	// OwnApp is true where the story names the application.
+	// OwnApp is true if the scenario names the application.
 	OwnApp bool
 	// Request has pods: 1 as well.
 	Request  Amounts
@@ -109,7 +109,7 @@ func (w *World) Queues() func(yield func(q *config.Queue, depth int) bool) {
 	}
 }
 
-// clone copies what changes while the story goes on.
+// clone copies the parts that change during the scenario.
 func (w *World) clone() *World {
 	return &World{
 		Root: w.Root, Nodes: slices.Clone(w.Nodes), Budgets: slices.Clone(w.Budgets),
@@ -117,7 +117,8 @@ func (w *World) clone() *World {
 	}
 }
 
-// usage tells what the queues use of what they guarantee or limit, one a line.
+// usage returns the usage of the queues in the types that they guarantee or limit, one a
+// line.
 func (w *World) usage() string {
 	var b strings.Builder
 	for q := range w.Queues() {
@@ -139,7 +140,7 @@ func (w *World) usage() string {
 	return b.String()
 }
 
-// Used is what the pods in a queue and below use, but for leaving ones.
+// Used is the usage of the pods in a queue and below, without leaving ones.
 func (w *World) Used(path string) Amounts {
 	sum := Amounts{}
 	for i := range w.Pods {

@@ -18,7 +18,7 @@ import (
 // Module is the path of the module that holds the programs.
 const Module = "github.com/paddock-scheduler/paddock"
 
-// Options say what to build.
+// Options configure a build.
 type Options struct {
 	// Root is the directory of go.mod; see FindRoot.
 	Root string
@@ -32,9 +32,10 @@ type Options struct {
 	Report func(Progress)
 }
 
-// Progress is how far a build is.
+// Progress is the progress of a build.
 type Progress struct {
-	// Done and Total count packages to compile. Total is 0 when nothing but linking, or nothing at all, is left.
+	// Done and Total count packages to compile. Total is 0 when only linking, or nothing
+	// at all, is left.
 	Done, Total int
 	// Package was started last; empty before the first.
 	Package string
@@ -42,7 +43,8 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-// Build compiles and links. The error contains what the compiler said. When the context ends, so does the go command.
+// Build compiles and links. The error contains the compiler's messages. When the context
+// ends, so does the go command.
 func Build(ctx context.Context, o Options) error {
 	if o.Report == nil {
 		o.Report = func(Progress) {}
@@ -75,7 +77,7 @@ func Build(ctx context.Context, o Options) error {
 // cached is the reason the go command gives for a package that needs no compiling.
 const cached = "not installed but available in build cache"
 
-// staleCount asks how many packages are to be compiled.
+// staleCount returns the number of packages that have to be compiled.
 func (o Options) staleCount(ctx context.Context) (int, error) {
 	count := 0
 	args := []string{"list", "-deps", "-ldflags", o.LDFlags, "-f", "{{if .Stale}}stale {{.StaleReason}}{{end}}"}
@@ -92,11 +94,12 @@ func (o Options) staleCount(ctx context.Context) (int, error) {
 	return count, nil
 }
 
-// run runs the go command and gives every line of its output to take; the lines that take refuses are returned.
+// run runs the go command and passes every line of its output to take; the lines that
+// take refuses are returned.
 func (o Options) run(ctx context.Context, args []string, take func(string) bool) (rest []string, err error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = o.Root
-	// One set of flags everywhere: they are part of the key of the compile cache.
+	// One set of flags everywhere, because they are part of the key of the compile cache.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -112,7 +115,8 @@ func (o Options) run(ctx context.Context, args []string, take func(string) bool)
 		return nil, fmt.Errorf("start go: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		// Compilers are children of the go command: end the whole group. The read below then ends.
+		// Compilers are children of the go command, so the whole group is ended. The read
+		// below then ends.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	})
 	defer stop()

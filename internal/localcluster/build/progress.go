@@ -22,7 +22,7 @@ func newCounter(began time.Time, report func(Progress)) *counter {
 	return &counter{began: began, report: report}
 }
 
-// begin notes how many packages there are to compile.
+// begin sets the number of packages to compile.
 func (c *counter) begin(total int) { c.change(func(p *Progress) { p.Total = total }) }
 
 // line takes one line of "go build -v". It returns false for a line that is no import path.
@@ -65,7 +65,8 @@ func (c *counter) tick(interval time.Duration) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// isImportPath tells what "go build -v" prints for a package from the messages of compiler and linker.
+// isImportPath distinguishes the package lines of "go build -v" from the messages of
+// compiler and linker.
 func isImportPath(line string) bool {
 	return line != "" && !strings.ContainsAny(line, " \t:#()\"") && !strings.HasPrefix(line, "/") && !strings.HasPrefix(line, ".")
 }

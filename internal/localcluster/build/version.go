@@ -10,8 +10,8 @@ import (
 // kubernetesLine is the requirement of Kubernetes in go.mod.
 var kubernetesLine = regexp.MustCompile(`(?m)^\s*(?:require\s+)?k8s\.io/kubernetes (v(\d+)\.(\d+)\.\S+)`)
 
-// LDFlags returns the linker flags that stamp the version of Kubernetes that go.mod in root requires; without
-// them the servers call themselves v0.0.0.
+// LDFlags returns the linker flags that stamp the version of Kubernetes that go.mod in
+// root requires; without them the servers report v0.0.0.
 func LDFlags(root string) (string, error) {
 	file := filepath.Join(root, "go.mod")
 	data, err := os.ReadFile(file)

@@ -58,7 +58,8 @@ func TestSampleQueuesAreValid(t *testing.T) {
 	}
 }
 
-// The samples must fit one node of the default size, whatever the number of nodes, and must be recognisable.
+// The samples must fit one node of the default size, for any number of nodes, and must be
+// recognisable.
 func TestSampleWorkloads(t *testing.T) {
 	objects := readSamples(t)
 	workloads, err := Workloads(objects)
@@ -223,7 +224,8 @@ func TestApplyNamesTheObject(t *testing.T) {
 	}
 }
 
-// samplePod is a pod of a sample workload; without a node it says why.
+// samplePod is a pod of a sample workload; without a node it has a condition that says
+// why.
 func samplePod(namespace, name, node string, labels map[string]string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node}}
 	if node == "" {

@@ -15,14 +15,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AnnotationExpectPlaced on an object that makes pods says how many of them are to be placed; absent means all.
+// AnnotationExpectPlaced on an object that makes pods says how many of them must be
+// placed; absent means all.
 const AnnotationExpectPlaced = "local.paddock.io/expect-placed"
 
 // Workload is an object of the samples that makes pods, or is one.
 type Workload struct {
 	// Kind, Namespace and Name are those of the object.
 	Kind, Namespace, Name string
-	// Pods is how many pods it makes, Placed how many of them are to get a node.
+	// Pods is how many pods it makes, Placed how many of them must get a node.
 	Pods, Placed int
 	selector     labels.Selector // nil: the pod with this name
 }
@@ -86,16 +87,17 @@ func nestedStrings(o *unstructured.Unstructured, path ...string) map[string]stri
 	return m
 }
 
-// Placement is how far the pods of one workload are.
+// Placement is the progress of the pods of one workload.
 type Placement struct {
 	Workload
 	// Made counts the pods that exist, OnNode those that have a node, finished ones included.
 	Made, OnNode int
-	// Reason is why some pod has no node, as the scheduler says; empty if it does not say.
+	// Reason is why some pod has no node, by the scheduler's condition; empty without
+	// one.
 	Reason string
 }
 
-// Done says whether enough pods have a node.
+// Done tells whether enough pods have a node.
 func (p Placement) Done() bool { return p.OnNode >= p.Placed }
 
 // NotPlacedError lists the workloads with pods that were not placed in time.
@@ -114,8 +116,8 @@ func (e *NotPlacedError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// AwaitPlaced looks at the pods twice per second until all workloads are done. report is called after every look. After
-// patience it gives up with a *NotPlacedError.
+// AwaitPlaced polls the pods twice per second until all workloads are done. It calls
+// report after every poll. After patience it gives up with a *NotPlacedError.
 func AwaitPlaced(ctx context.Context, client kubernetes.Interface, workloads []Workload, patience time.Duration, report func([]Placement)) error {
 	end := time.Now().Add(patience)
 	for {

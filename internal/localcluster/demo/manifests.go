@@ -24,14 +24,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The label that everything applied by this package bears.
+// The label of all objects that this package applies.
 const (
 	OwnerLabel = "app.kubernetes.io/managed-by"
 	OwnerValue = "paddock-local-cluster"
 )
 
-// Read returns the objects of all *.yaml files in a directory tree, by file name and then as they stand in the file.
-// The error names the file.
+// Read returns the objects of all *.yaml files in a directory tree, by file name and then
+// in the order of the file. The error names the file.
 func Read(files fs.FS) ([]*unstructured.Unstructured, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -78,7 +78,7 @@ func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Applier creates objects and removes again what it created.
+// Applier creates objects and removes those that it created.
 type Applier struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
@@ -98,9 +98,9 @@ func NewApplier(config *rest.Config) (*Applier, error) {
 	return &Applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}, nil
 }
 
-// Apply creates the objects in this order. One that exists is left as it is; those with
-// another origin are returned as "Kind namespace/name". Apply waits a little for the
-// service account that pods in a new namespace need.
+// Apply creates the objects in this order. An object that exists is left as it is;
+// existing objects of another origin are returned as "Kind namespace/name". Apply waits a
+// little for the service account that pods in a new namespace need.
 func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructured) (foreign []string, err error) {
 	for _, o := range objects {
 		ours, err := a.create(ctx, o.DeepCopy())
@@ -116,7 +116,7 @@ func (a *Applier) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	return foreign, nil
 }
 
-// create makes one object and says whether it is ours, made now or by an earlier run.
+// create makes one object and tells whether it is ours, made now or by an earlier run.
 func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (ours bool, err error) {
 	client, err := a.resource(o)
 	if err != nil {
@@ -150,8 +150,8 @@ func (a *Applier) create(ctx context.Context, o *unstructured.Unstructured) (our
 	return there.GetLabels()[OwnerLabel] == OwnerValue, nil
 }
 
-// Remove deletes, in reverse order, what Apply created, and what is missing already is no error. What a namespace
-// contains goes with it, a little later.
+// Remove deletes, in reverse order, the objects that Apply created; a missing one is no
+// error. The contents of a deleted namespace disappear a little later.
 func (a *Applier) Remove(ctx context.Context) error {
 	var errs []error
 	background := metav1.DeletePropagationBackground

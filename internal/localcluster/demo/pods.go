@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// SamplePods returns all pods of the namespaces that the samples made, by namespace and name.
+// SamplePods returns all pods of the samples' namespaces, by namespace and name.
 func SamplePods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod, error) {
 	namespaces, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: OwnerLabel + "=" + OwnerValue})
 	if err != nil {
@@ -39,7 +39,8 @@ func SamplePods(ctx context.Context, client kubernetes.Interface) ([]corev1.Pod,
 	return out, nil
 }
 
-// PrintPods writes a table, one line per pod in the order given, with the reason of those that have no node.
+// PrintPods writes a table, one line per pod in the order given, with the reason of pods
+// without a node.
 func PrintPods(w io.Writer, pods []corev1.Pod) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "NAMESPACE\tNAME\tPHASE\tNODE\tWHY IT WAITS")
@@ -53,9 +54,10 @@ func PrintPods(w io.Writer, pods []corev1.Pod) error {
 	return nil
 }
 
-// Waits says on one line why a pod has no node: what the queues say (condition
-// paddock.io/Admitted), or the scheduler (PodScheduled) when they let it through or do
-// not know it. It is empty for a pod that has a node, and when there is no condition yet.
+// Waits returns in one line why a pod has no node: by the queues (condition
+// paddock.io/Admitted), or by the scheduler (PodScheduled) if the queues admitted the pod
+// or do not know it. It is empty for a pod that has a node, and when there is no
+// condition yet.
 func Waits(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" {
 		return ""

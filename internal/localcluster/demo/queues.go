@@ -17,7 +17,8 @@ import (
 // QueuesPath is where the scheduler's REST API serves the queues.
 const QueuesPath = "/ws/v1/partition/default/queues"
 
-// Amounts are resources by name: vcore in thousandths of a core, memory and storage in bytes, everything else counted.
+// Amounts are resources by name: vcore in thousandths of a core, memory and storage in
+// bytes, all others in units.
 type Amounts map[string]int64
 
 // Queue is a queue as the REST API shows it; fields that are not printed are left out.
@@ -83,8 +84,8 @@ func (q *Queue) print(w io.Writer, depth int) {
 	}
 }
 
-// String returns "2.5 cpu, 4Gi, 3 pods": cores, memory, then the rest by name. Zero amounts are left out; nothing at all
-// is "-".
+// String returns "2.5 cpu, 4Gi, 3 pods": cores, memory, then the rest by name. Zero
+// amounts are left out; without any amount it is "-".
 func (a Amounts) String() string {
 	var parts []string
 	for _, name := range a.order() {

@@ -1,5 +1,6 @@
-// Smoke starts a control plane with simulated nodes and checks by hand-made pods that they behave: no scheduler is
-// involved. It prints what it checks, with times and memory, and fails at the first surprise.
+// Smoke starts a control plane with simulated nodes and checks with hand-made pods that
+// the nodes work: no scheduler is involved. It prints its checks, with times and memory,
+// and fails at the first mismatch.
 //
 //	go build -o bin/ ./cmd/localplane && go run ./internal/localcluster/smoke --dir /some/empty/dir --nodes 20
 package main
@@ -93,7 +94,7 @@ func run(ctx context.Context, dir, binary string, nodes, pods int, lease time.Du
 	return nil
 }
 
-// memory prints the resident memory of every component, where /proc tells.
+// memory prints the resident memory of every component, if there is a /proc.
 func (s smoke) memory() {
 	for _, name := range []string{localcluster.Etcd, localcluster.APIServer, localcluster.ControllerManager, localcluster.Nodes} {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Process(name).PID()))
@@ -123,7 +124,7 @@ func (s smoke) create(ctx context.Context, p *corev1.Pod) error {
 	return err
 }
 
-// until polls, for at most two minutes, and says what it was waiting for when it gives up.
+// until polls, for at most two minutes, and names its condition when it gives up.
 func until(ctx context.Context, what string, check func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("waited in vain: %s", what))
 	defer cancel()

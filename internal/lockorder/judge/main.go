@@ -1,9 +1,9 @@
-// Judge compares the orders of locks that programs have seen with those that are
-// declared, and prints them.
+// Judge compares the lock orders that programs have seen with the declared ones, and
+// prints them.
 //
 //	judge OUT
 //
-// reads OUT/seen, to which programs have added, and OUT/locks, which the program in
+// reads OUT/seen, to which programs have appended, and OUT/locks, which the program in
 // overlay has written.
 package main
 

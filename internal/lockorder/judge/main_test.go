@@ -10,7 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/lockorder"
 )
 
-// TestRun judges all that is declared, and plants less, more, and nothing.
+// TestRun judges exactly the declared orders, and plants fewer, more, and none.
 func TestRun(t *testing.T) {
 	for _, test := range []struct {
 		name  string

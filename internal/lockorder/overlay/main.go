@@ -1,11 +1,10 @@
-// Overlay writes copies of the files of packages in which the locks watch in which
-// order they are taken, and a file for go's flag -overlay that puts them in place of
-// the originals.
+// Overlay writes copies of the files of packages with locks that record their order, and
+// a file for go's flag -overlay that puts the copies in place of the originals.
 //
 //	overlay OUT DIR...
 //
-// writes OUT/overlay.json for all packages in and below the directories, and the names
-// of their locks to OUT/locks. It fails where it meets a lock that it cannot have watch.
+// writes OUT/overlay.json for all packages in and below the directories, and the names of
+// their locks to OUT/locks. It fails for a lock that it cannot replace.
 package main
 
 import (
@@ -51,7 +50,7 @@ func run(out string, dirs []string) error {
 		os.WriteFile(filepath.Join(out, "locks"), []byte(strings.Join(o.locks, "\n")+"\n"), 0o600))
 }
 
-// overlay is what takes the place of which file, and the locks in all of them.
+// overlay is the replacement of each file, and the locks in all of them.
 type overlay struct {
 	out     string
 	replace map[string]string

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// TestRewrite: what is known watches, and what is not is refused. A lock that stays as it
-// is would not be seen.
+// TestRewrite: locks in known forms are replaced, and those in unknown forms are refused.
+// A lock that is not replaced would not be seen.
 func TestRewrite(t *testing.T) {
 	for _, test := range []struct {
 		name, source string
-		want         string // is in what comes of it, or what the error says
+		want         string // part of the result, or of the error
 		refused      bool
 	}{
 		{"a field", "type a struct {\n\tn int\n\tmu sync.Mutex // guards n\n}", "mu lockorder.Mutex[lockOf_a_mu] // guards n", false},
@@ -55,7 +55,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestOtherNames: locks are found by the name of their package.
+// TestOtherNames: locks are found by any import name of their package.
 func TestOtherNames(t *testing.T) {
 	for source, wrong := range map[string]string{
 		"package p\n\nimport locks \"sync\"\n\nvar mu locks.Mutex\n": "under another name",
@@ -70,8 +70,8 @@ func TestOtherNames(t *testing.T) {
 
 var mutex = regexp.MustCompile(`\bsync\.(RW)?Mutex\b`)
 
-// TestAllLocksWatch counts the locks of the scheduler's packages in its own way, and
-// wants as many that watch.
+// TestAllLocksWatch counts the locks of the scheduler's packages in another way, and
+// expects as many replaced ones.
 func TestAllLocksWatch(t *testing.T) {
 	t.Chdir("../../..")
 	out, want := t.TempDir(), 0
@@ -118,7 +118,7 @@ func TestAllLocksWatch(t *testing.T) {
 	}
 }
 
-// TestOneNameForTwo: two locks of one name would be taken for one.
+// TestOneNameForTwo: two locks with one name would be taken for one.
 func TestOneNameForTwo(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one/p", "other/p"} {
@@ -140,8 +140,8 @@ func TestOneNameForTwo(t *testing.T) {
 	}
 }
 
-// TestInversionIsFound runs a program that takes two locks in different orders: as it is,
-// and with locks that watch.
+// TestInversionIsFound runs a program that takes two locks in different orders:
+// unchanged, and with locks that record their order.
 func TestInversionIsFound(t *testing.T) {
 	const program = "./testdata/inversion"
 	out := t.TempDir()

@@ -13,9 +13,9 @@ import (
 
 const lockorder = "github.com/paddock-scheduler/paddock/internal/lockorder"
 
-// rewrite returns a file with watching fields and variables in the place of sync.Mutex
-// and sync.RWMutex, and their names within their package; nil where there are none. It is
-// an error if one is there in a form that is not known.
+// rewrite returns a file with recording fields and variables in place of sync.Mutex and
+// sync.RWMutex, and their names within their package; nil without any. A lock in an
+// unknown form is an error.
 func rewrite(path string, source []byte) (watching []byte, locks []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
@@ -58,7 +58,7 @@ func rewrite(path string, source []byte) (watching []byte, locks []string, err e
 	return watching, locks, err
 }
 
-// rewriter collects what takes the place of what.
+// rewriter collects the replacements.
 type rewriter struct {
 	at    map[token.Pos]string
 	names []string
@@ -77,7 +77,7 @@ func (r *rewriter) declaration(spec ast.Spec) {
 	}
 }
 
-// lock notes that a type is to watch, if it is that of one lock.
+// lock marks a type to be replaced, if it is that of one lock.
 func (r *rewriter) lock(names []*ast.Ident, of ast.Expr, prefix string) {
 	if s, ok := of.(*ast.SelectorExpr); ok && isLock(s) && len(names) == 1 {
 		name := prefix + names[0].Name
@@ -91,7 +91,7 @@ func isLock(s *ast.SelectorExpr) bool {
 	return ok && pkg.Name == "sync" && (s.Sel.Name == "Mutex" || s.Sel.Name == "RWMutex")
 }
 
-// complete returns an error where a lock would not watch.
+// complete returns an error for a lock that would not be replaced.
 func (r *rewriter) complete(set *token.FileSet, file *ast.File) (err error) {
 	for _, spec := range file.Imports {
 		if spec.Path.Value == `"sync"` && spec.Name != nil {

@@ -1,19 +1,18 @@
-// Package stage puts the world of a story on a cluster: queues as a
-// configuration, pods, nodes and budgets as Kubernetes objects. It is what the
-// drivers share that tell the stories of package scenario to a real scheduler.
+// Package stage turns the world of a scenario into objects of a cluster: queues as a
+// configuration, pods, nodes and budgets as Kubernetes objects. The drivers that run the
+// scenarios of package scenario with a real scheduler share it.
 //
-// Not everything that a story says can be said with objects on every cluster;
-// [Unplayable] tells what cannot, so that a driver leaves out exactly that
-// and nothing more.
+// Not every fact of a scenario can be expressed with objects on every cluster;
+// [Unplayable] lists those that cannot, so that a driver leaves out exactly these.
 //
-// Stories say some things in short. On the stage:
+// Scenarios abbreviate some facts. On the stage:
 //
-//   - every pod is an application of its own unless the story names one, or the
-//     oldest pod of a queue would be an originator;
-//   - an originator has a companion: a pod of its application that it owns and that no
-//     node takes and that does not preempt;
+//   - every pod is an application of its own unless the scenario names one, because
+//     otherwise the oldest pod of a queue would be an originator;
+//   - an originator has a companion: a pod of its application that it owns, that fits no
+//     node and that does not preempt;
 //   - gpu is example.com/gpu;
-//   - what a pod wants of its node beside room is a host port, a required term of
-//     (anti-)affinity, or a constraint DoNotSchedule with a skew of 1, and the
-//     domain is always the node.
+//   - the requirements of a pod on its node beside room are a host port, a required term
+//     of (anti-)affinity, or a constraint DoNotSchedule with a skew of 1, and the domain
+//     is always the node.
 package stage

@@ -14,10 +14,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Outcome is what was decided about an asker, read from what happened to pods since it
-// came. Every pod that was removed counts as a victim. Where nothing happened, its
-// condition PodScheduled says the node on which it waits for leaving pods, or the rule by
-// which it is refused.
+// Outcome is the decision about an asker, read from the changes of pods since its
+// creation. Every pod that was removed counts as a victim. Without such a change, its
+// condition PodScheduled names the node on which it waits for leaving pods, or the rule
+// by which it is refused.
 func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 	out := scenario.Outcome{Asker: asker, Kind: victims.Refuse}
 	for _, event := range seen {
@@ -52,7 +52,7 @@ func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 	return out
 }
 
-// rules are those that stop an asker, and what sentences say then.
+// rules are those that refuse an asker, and the sentences that name them.
 var rules = []struct {
 	rule victims.Rule
 	says string
@@ -71,7 +71,7 @@ var rules = []struct {
 	{victims.RuleNotNeeded, string(victims.RuleNotNeeded)},
 }
 
-// lastSaid is what condition PodScheduled of a pod said last.
+// lastSaid is the last message of condition PodScheduled of a pod.
 func lastSaid(asker string, seen []watch.Event) string {
 	said := ""
 	for _, event := range seen {
@@ -99,9 +99,9 @@ func refusedBy(said string) victims.Rule {
 	return first
 }
 
-// Complaints are what is wrong with how pods were made to leave: each has to be
-// in the claim of the asker before anything is done to it, and to be told, by
-// condition DisruptionTarget, before it is removed.
+// Complaints are faults in the eviction of pods: each victim must be in the claim of the
+// asker before anything is done to it, and must have condition DisruptionTarget before it
+// is removed.
 func Complaints(asker string, seen []watch.Event) []string {
 	var out []string
 	claimed := map[types.UID]bool{}
@@ -120,7 +120,7 @@ func Complaints(asker string, seen []watch.Event) []string {
 	return out
 }
 
-// victimsOf are those that the claim of a pod names.
+// victimsOf are the pods that the claim of a pod names.
 func victimsOf(asker *corev1.Pod) []types.UID {
 	held := Condition(asker, reservations.HeldCondition)
 	if held == nil {
@@ -156,7 +156,7 @@ func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodConditi
 	return nil
 }
 
-// Claim is the condition by which a waiting pod of a story holds its node.
+// Claim is the condition by which a waiting pod of a scenario holds its node.
 func Claim(c reservations.Claim) corev1.PodCondition {
 	return corev1.PodCondition{Type: reservations.HeldCondition, Status: corev1.ConditionTrue, Reason: "Held", Message: c.Message()}
 }

@@ -78,7 +78,7 @@ func TestWhatHappenedIsRead(t *testing.T) {
 	}
 }
 
-// Every rule is read from the sentence that people get.
+// Every rule is recognised by the sentence that users see.
 func TestRulesAreReadFromSentences(t *testing.T) {
 	for _, r := range rules {
 		d := victims.Decision{Ask: &victims.Ask{Name: "asker"}, Outcome: victims.Refuse, Stopped: r.rule}

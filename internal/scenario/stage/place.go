@@ -10,7 +10,7 @@ import (
 // groupLabel has the group of a pod.
 const groupLabel = "group.example.com"
 
-// place makes a pod want what the story says, beside room.
+// place gives a pod the scenario's requirements beside room.
 func (s *Stage) place(pod *corev1.Pod, p scenario.Place) {
 	if p.Port != 0 {
 		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: p.Port, HostPort: p.Port, Protocol: corev1.ProtocolTCP}}
@@ -34,7 +34,7 @@ func (s *Stage) place(pod *corev1.Pod, p scenario.Place) {
 	}
 }
 
-// onNode are the pods of a group on a node.
+// onNode returns the pods of a group on a node.
 func (s *Stage) onNode(group string) []corev1.PodAffinityTerm {
 	return []corev1.PodAffinityTerm{{LabelSelector: s.group(group), TopologyKey: corev1.LabelHostname}}
 }

@@ -15,9 +15,9 @@ import (
 // Tree is the queues of a world, as package config reads them.
 type Tree map[string]any
 
-// Queues returns the tree of a world under the name of its root on the stage.
-// Every leaf has the delay. It is an error if root itself has settings and is
-// not root on the stage: they would mean something there.
+// Queues returns the tree of a world under the name of its root on the stage. Every leaf
+// has the delay. It is an error if root itself has settings and is not root on the stage,
+// because the settings would have an effect there.
 func Queues(w *scenario.World, name string, delay time.Duration) (Tree, error) {
 	root := w.Root
 	if len(quotas(root)) > 0 || len(root.Properties) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Stage says how the worlds of a driver become objects.
+// Stage describes how the worlds of a driver become objects.
 type Stage struct {
 	// Namespace has the pods and budgets.
 	Namespace string
@@ -27,12 +27,12 @@ type Stage struct {
 	Labels map[string]string
 	// Below is the queue that stands for root, as a path; empty means root itself.
 	Below string
-	// NodeName is the name of the object of a node; nil means the story's.
+	// NodeName returns the name of the object of a node; nil means the scenario's name.
 	NodeName func(node string) string
 	// Selector is the node selector of all pods.
 	Selector map[string]string
-	// Class is the name of a PriorityClass; nil means that pods say their priority
-	// themselves.
+	// Class returns the name of a PriorityClass; nil means that pods have their priority
+	// in the spec.
 	Class func(priority int32, never bool) string
 	// Scheduler and Other are the profile with queues and one without.
 	Scheduler, Other string
@@ -41,16 +41,16 @@ type Stage struct {
 // allowPreemption is the annotation by which pods opt out.
 const allowPreemption = placement.Domain + "allow-preemption"
 
-// gpu is what the stories' type of that name is on the stage.
+// gpu is the stage's resource for the scenarios' type of that name.
 const gpu = "example.com/gpu"
 
-// Name is the name of the object of a pod or budget: stories use characters that
-// objects may not have.
+// Name returns the name of the object of a pod or budget: scenarios use characters that
+// object names may not have.
 func (s *Stage) Name(name string) string {
 	return s.Prefix + strings.NewReplacer("'", "-again", "_", "-").Replace(name)
 }
 
-// Node is the name of the object of a node.
+// Node returns the name of the object of a node.
 func (s *Stage) Node(name string) string {
 	if s.NodeName == nil {
 		return name
@@ -58,7 +58,7 @@ func (s *Stage) Node(name string) string {
 	return s.NodeName(name)
 }
 
-// queue is a path of the story on the stage.
+// queue returns the stage's path of a scenario's queue.
 func (s *Stage) queue(path string) string {
 	if s.Below == "" {
 		return path
@@ -66,7 +66,7 @@ func (s *Stage) queue(path string) string {
 	return s.Below + strings.TrimPrefix(path, "root")
 }
 
-// Pod is a running pod of the story; it has no status, UID or age yet.
+// Pod returns a running pod of the scenario; it has no status, UID or age yet.
 func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 	pod := s.pod(&p.Ask)
 	pod.Spec.NodeName = s.Node(p.Node)
@@ -86,10 +86,10 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 	return pod
 }
 
-// Asker is a pod of the story without a node.
+// Asker returns a pod of the scenario without a node.
 func (s *Stage) Asker(a *scenario.Ask) *corev1.Pod { return s.pod(a) }
 
-// Companion makes a pod an originator, of which there is the object.
+// Companion makes a pod an originator, given its object.
 func (s *Stage) Companion(p *scenario.Pod, owner *corev1.Pod) *corev1.Pod {
 	a := p.Ask
 	a.Request, a.Never, a.Place = nil, true, scenario.Place{}
@@ -125,7 +125,7 @@ func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 	}
 	needs := &pod.Spec.Containers[0].Resources
 	delete(needs.Requests, corev1.ResourcePods)
-	if n, ok := needs.Requests[gpu]; ok { // limits and requests of such types are one
+	if n, ok := needs.Requests[gpu]; ok { // limits and requests of such types must be equal
 		needs.Limits = corev1.ResourceList{gpu: n}
 	}
 	if s.Class != nil {
@@ -140,7 +140,7 @@ func (s *Stage) pod(a *scenario.Ask) *corev1.Pod {
 	return pod
 }
 
-// ResourceList is an amount of the story as quantities.
+// ResourceList returns an amount of the scenario as quantities.
 func ResourceList(a scenario.Amounts) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, amount := range a {
@@ -156,7 +156,7 @@ func ResourceList(a scenario.Amounts) corev1.ResourceList {
 	return list
 }
 
-// typeName is a resource type of the story on the stage.
+// typeName returns the stage's name of a resource type of the scenario.
 func typeName(name string) string {
 	if name == "gpu" {
 		return gpu
@@ -164,7 +164,7 @@ func typeName(name string) string {
 	return name
 }
 
-// NodeObject is a node of the story that is ready.
+// NodeObject returns a node of the scenario that is ready.
 func (s *Stage) NodeObject(n *scenario.Node) *corev1.Node {
 	labels := map[string]string{corev1.LabelHostname: s.Node(n.Name)}
 	maps.Copy(labels, s.Labels)
@@ -178,8 +178,8 @@ const budgetPrefix = "budget.example.com/"
 
 func (s *Stage) budgetLabel(name string) string { return budgetPrefix + s.Name(name) }
 
-// Budget is a budget of the story with the status that a controller would give
-// it. It allows no more disruptions than it covers pods.
+// Budget returns a budget of the scenario with the status that a controller would give
+// it. It allows at most as many disruptions as it covers pods.
 func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
 	covered := int64(0)
 	for i := range w.Pods {
@@ -202,8 +202,9 @@ func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisru
 	}
 }
 
-// Want is what a case says, with the names of objects. A pod that is over the max of its
-// own leaf is refused by no law: its quota holds it, and there is no plan.
+// Want returns the outcome of a case with the names of objects. A pod that is over the
+// max of its own leaf is refused by no law: its quota keeps it waiting, and there is no
+// plan.
 func (s *Stage) Want(c *scenario.Case) scenario.Outcome {
 	want := c.Want
 	if OverOwnMax(c) {

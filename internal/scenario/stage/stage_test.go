@@ -11,7 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// The configuration of every world is read back as the tree of the story.
+// The configuration of every world is read back as the tree of the scenario.
 func TestQueuesAreReadBack(t *testing.T) {
 	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
 		tree, err := Queues(c.World, "root", 7*time.Second)
@@ -48,8 +48,7 @@ func TestQueuesAreReadBack(t *testing.T) {
 	}
 }
 
-// No node of a story has more pods than it can take: the cluster would refuse
-// them.
+// No node of a scenario has more pods than fit, because the cluster would reject them.
 func TestNodesAreNotOvercommitted(t *testing.T) {
 	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
 		for _, n := range c.World.Nodes {
@@ -70,7 +69,7 @@ func TestNodesAreNotOvercommitted(t *testing.T) {
 	}
 }
 
-// What the quota of a leaf decides is nothing that a story should be about.
+// No scenario may depend on the quota of a leaf.
 func TestOverOwnMax(t *testing.T) {
 	var over []string
 	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {

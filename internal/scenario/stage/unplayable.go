@@ -7,18 +7,17 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// Fact is something that a story says and that not every cluster can be made to
-// show.
+// Fact is a fact of a scenario that not every cluster can show.
 type Fact string
 
 // The facts.
 const (
 	// TwoQueues: an application is in the queue of its first pod.
 	TwoQueues Fact = "an application in two queues"
-	// Binding: the request to bind a pod is under way while another pod asks.
+	// Binding: the bind request of a pod is in flight while another pod asks.
 	Binding Fact = "a pod in its binding"
-	// PlanWithoutNode: there is no moment at which a scheduler has a plan for an
-	// asker and has not held a node for it.
+	// PlanWithoutNode: a scheduler never has a plan for an asker without a hold of a node
+	// for it.
 	PlanWithoutNode Fact = "a plan without a node"
 	// Strict is an argument of the whole scheduler.
 	Strict Fact = "strictGuarantee"
@@ -26,7 +25,7 @@ const (
 	Daemon Fact = "a pod of a DaemonSet"
 )
 
-// Facts are those in a case that a driver has to care about, sorted.
+// Facts are those in a case that matter to a driver, sorted.
 func Facts(c *scenario.Case) []Fact {
 	var facts []Fact
 	if c.Strict {
@@ -55,8 +54,8 @@ func Facts(c *scenario.Case) []Fact {
 	return slices.Compact(facts)
 }
 
-// Unplayable lists the cases with the facts that keep them off a stage that can
-// show only some, one a line, in the order of the cases. It returns the others.
+// Unplayable lists the cases with facts that a stage cannot show, one a line, in the
+// order of the cases. It returns the other cases.
 func Unplayable(cases []scenario.Case, can ...Fact) (playable []scenario.Case, unplayable []string) {
 	for _, c := range cases {
 		facts := slices.DeleteFunc(Facts(&c), func(f Fact) bool { return slices.Contains(can, f) })

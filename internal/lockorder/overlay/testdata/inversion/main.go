@@ -1,5 +1,5 @@
 // Inversion takes two locks in different orders, one after the other, so that no
-// goroutine ever waits. It says what is wrong, if its locks watch.
+// goroutine ever waits. It prints what is wrong, if its locks record their order.
 package main
 
 import (
