@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// announceEvery is how often the announcer looks for something to write.
+	// announceEvery is how often the announcer checks for events to write.
 	announceEvery = 500 * time.Millisecond
-	// announceAtOnce bounds the events between two looks: 20 a second.
+	// announceAtOnce limits the events per check; it results in 20 per second.
 	announceAtOnce = 10
 )
 
 // announcer writes events on objects other than pods, while this process leads.
-// What there is to say before that, such as a mistake that was there at the
-// start, is kept and said then, once, unless it was settled in between.
+// Announcements from before that, such as a mistake that existed at the start, are kept
+// and written then, once, unless they were settled in between.
 type announcer struct {
-	recorder clientevents.EventRecorder // nil for one that says nothing
+	recorder clientevents.EventRecorder // nil: write no events
 	leading  func() bool
-	led      bool // at the last look
+	led      bool // at the last check
 
 	mu      sync.Mutex // guards the rest
 	last    map[types.UID]*announcement
-	waiting []*announcement // in the order in which they came up
+	waiting []*announcement // in the order in which they were made
 }
 
 // announcement is what is wrong with an object.
@@ -42,7 +42,7 @@ type announcement struct {
 	about  object
 	why    reasons.Reason
 	action string
-	over   bool // something else is wrong by now, or nothing
+	over   bool // it no longer applies
 }
 
 // object is what an event can be about.
@@ -55,7 +55,7 @@ func newAnnouncer(recorder clientevents.EventRecorder, leading func() bool) *ann
 	return &announcer{recorder: recorder, leading: leading, last: map[types.UID]*announcement{}}
 }
 
-// say has a warning written about an object, unless it is the last one that was.
+// say queues a warning about an object, unless it equals the last one.
 func (a *announcer) say(about object, why reasons.Reason, action string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *announcer) say(about object, why reasons.Reason, action string) {
 	a.compact()
 }
 
-// settle says that nothing is wrong with an object any more.
+// settle records that nothing is wrong with an object any more.
 func (a *announcer) settle(about object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,15 +82,15 @@ func (a *announcer) settle(about object) {
 	}
 }
 
-// compact keeps what waits from growing on a standby: of each object at most one
-// announcement is not over.
+// compact limits the length of waiting on a standby: at most one announcement per object
+// is not over.
 func (a *announcer) compact() {
 	if len(a.waiting) > 100+2*len(a.last) {
 		a.waiting = slices.DeleteFunc(a.waiting, func(w *announcement) bool { return w.over })
 	}
 }
 
-// run writes what there is to write until the context ends.
+// run writes events until the context ends.
 func (a *announcer) run(ctx context.Context, clock clock.WithTicker) {
 	ticker := clock.NewTicker(announceEvery)
 	defer ticker.Stop()
@@ -104,8 +104,9 @@ func (a *announcer) run(ctx context.Context, clock clock.WithTicker) {
 	}
 }
 
-// look writes what waits. It does so from the second look on at which this
-// process leads: without leader election it leads before the scheduler takes events.
+// look writes the waiting announcements. It starts at the second check at which this
+// process leads, because without leader election the process leads before the scheduler
+// accepts events.
 func (a *announcer) look() {
 	led, leads := a.led, a.leading()
 	a.led = leads
@@ -119,7 +120,7 @@ func (a *announcer) look() {
 	}
 }
 
-// take returns at most limit announcements that are to be made.
+// take returns at most limit announcements that are not over.
 func (a *announcer) take(limit int) []*announcement {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,8 +133,7 @@ func (a *announcer) take(limit int) []*announcement {
 	return out
 }
 
-// namespace has an event written on a namespace with annotations that cannot be
-// understood.
+// namespace queues an event about a namespace with invalid annotations.
 func (a *announcer) namespace(ns *corev1.Namespace, wrong []error) {
 	if len(wrong) == 0 {
 		a.settle(ns)

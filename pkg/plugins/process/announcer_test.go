@@ -18,7 +18,7 @@ func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
-// stage is an announcer and what it wrote.
+// stage is an announcer and the events that it wrote.
 type stage struct {
 	*announcer
 	leads  bool
@@ -57,7 +57,7 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		do   func()
-		want []string // more
+		want []string // new events
 	}{
 		{"before it leads", wrong(a, "1"), nil},
 		{"another, before it leads", wrong(b, "1", "2"), nil},
@@ -86,7 +86,7 @@ func TestAnnouncerSaysEachThingOnce(t *testing.T) {
 	}
 }
 
-// cmpEmpty takes no list and an empty one as equal.
+// cmpEmpty treats nil and an empty list as equal.
 var cmpEmpty = cmp.Transformer("empty", func(s []string) string { return strings.Join(s, "\n") })
 
 func TestAnnouncerIsBounded(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAnnouncerIsBounded(t *testing.T) {
 	for i := range 25 {
 		s.namespace(namespace(fmt.Sprint("n", i)), []error{errors.New("bad")})
 	}
-	for i := range 1000 { // a standby that sees much change
+	for i := range 1000 { // a standby that receives many changes
 		s.namespace(namespace("busy"), []error{fmt.Errorf("bad %d", i)})
 	}
 	if n := len(s.waiting); n > 200 {
@@ -113,7 +113,7 @@ func TestAnnouncerWithoutARecorder(t *testing.T) {
 	a := newAnnouncer(nil, func() bool { return true })
 	a.namespace(namespace("a"), []error{errors.New("bad")})
 	a.look()
-	a.look() // and no panic
+	a.look() // must not panic
 	if len(a.waiting) > 0 {
 		t.Errorf("%d announcements wait for ever", len(a.waiting))
 	}

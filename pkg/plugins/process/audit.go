@@ -12,13 +12,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// auditors look whether the scheduler does what it says.
+// auditors verify that the scheduler does what it reports.
 type auditors struct {
 	books *audit.Books
 	drift *audit.Drift
 }
 
-// audit makes them. The caller starts drift.
+// audit makes the auditors. The caller starts drift.
 func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.Inventory, decided *record.Record, logger klog.Logger) auditors {
 	logger = logger.WithName("audit")
 	decided.Missing(metrics.StepsLost)
@@ -34,8 +34,8 @@ func (p *Process) audit(s *store.Store, w *informer.Watcher, books *inventory.In
 	return auditors{&audit.Books{Inventory: books, Owners: s.OwnersUse}, drift}
 }
 
-// checks are what the health check runs. None holds the lock of the store for longer
-// than a reader of pages does.
+// checks are run by the health check. None holds the lock of the store for longer than a
+// reader of pages does.
 func (a auditors) checks() []rest.Check {
 	return []rest.Check{
 		{Name: "Books", Description: "every queue, user and group is charged with the sum of its pods", Run: a.books.Check},

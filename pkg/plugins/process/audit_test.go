@@ -29,7 +29,7 @@ partitions:
     - {name: b, resources: {guaranteed: {vcore: 1}}}
 `
 
-// TestAFindingOfTheAuditors reaches the health check: the store loses a pod.
+// TestAFindingOfTheAuditors: after the store loses a pod, the health check reports it.
 func TestAFindingOfTheAuditors(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(takesBack), nodeOf("n1", "4"))
 	args := plugintest.Args()
@@ -68,10 +68,11 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// checkPatience is how long the next check, or the one after it, is waited for.
+// checkPatience is the maximal wait for the next check or the one after it.
 const checkPatience = 2 * time.Minute
 
-// wantChecks waits until the health check finds what begins like this, and nothing else.
+// wantChecks waits until the health check reports one finding with the given prefix, and
+// no other.
 func wantChecks(t *testing.T, address string, want ...string) {
 	t.Helper()
 	plugintest.Within(t, checkPatience, func() error {

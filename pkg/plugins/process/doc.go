@@ -1,18 +1,18 @@
-// Package process holds what all plugins of all profiles of one scheduler share:
-// the queue store, what feeds it, and the goroutines around it.
+// Package process contains what all plugins of all profiles of one scheduler share: the
+// queue store, the sources of its input, and the goroutines around it.
 //
 // Upstream makes an instance of every plugin for every profile, in no particular order,
-// and each instance gets the same informer factory. So the factory is the key: [For]
-// returns the same Process to every plugin of one scheduler, and another one to the
+// and each instance gets the same informer factory. The factory is therefore the key:
+// [For] returns the same Process to every plugin of one scheduler, and another one to the
 // plugins of another scheduler in the same program (tests run many). QueueSort has the
-// settings of the store in its arguments and calls [Process.Configure]; the others find
-// the store there when their first pod comes.
+// settings of the store in its arguments and calls [Process.Configure]. The other plugins
+// find the store there when their first pod arrives.
 //
 //	informers ─► store ─► wake ─► pump ─► handle.Activate
 //	ConfigMaps ─► config.Parse ─► store.Configure
 //	store ─► reports ─► events.Reporter ─► condition and event of the pod
-//	nodes, holds ─► nominations ─► nominations that are taken back
-//	what is wrong with a ConfigMap or a namespace ─► announcer ─► its event
+//	nodes, holds ─► nominations ─► nominations that are cleared
+//	an invalid ConfigMap or namespace ─► announcer ─► its event
 //
 // The goroutines end with the context that the plugins were made with.
 package process

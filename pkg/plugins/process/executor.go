@@ -16,10 +16,11 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 )
 
-// execute starts what carries out the store's decisions about holds. The caller holds p.mu.
+// execute starts the executor of the store's decisions about holds. The caller holds
+// p.mu.
 func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
-		return // a framework without an API server, as tests make it
+		return // a framework without an API server, as in tests
 	}
 	executor := &evict.Executor{
 		Store: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
@@ -37,7 +38,7 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, logg
 		select {
 		case <-done:
 			executor.TakeBack(ctx)
-		case <-ctx.Done(): // a call hangs, and the lease is to be released
+		case <-ctx.Done(): // a call hangs, and the lease must be released
 		}
 	}
 	go func() {
@@ -46,9 +47,10 @@ func (p *Process) execute(ctx context.Context, h fwk.Handle, s evict.Store, logg
 	}()
 }
 
-// Drain ends the executors of all schedulers of this program and takes back the taints
-// of held nodes. It is for a program that was told to end and leads still. It returns
-// when the context ends, also where a call hangs: the next leader takes back what is left.
+// Drain ends the executors of all schedulers of this program and removes the taints of
+// held nodes. Call it when a program that still leads was told to end. It returns when
+// the context ends, even if a call hangs: the next leader removes the taints that are
+// left.
 func Drain(ctx context.Context) {
 	processesMu.Lock()
 	all := slices.Collect(maps.Values(processes))
@@ -63,8 +65,9 @@ func Drain(ctx context.Context) {
 	}
 }
 
-// taintPolicy says whether held nodes are tainted. Auto is for a scheduler beside
-// the cluster's own: one that has the profile of that one itself is alone.
+// taintPolicy returns whether held nodes are tainted. Auto taints only beside the
+// cluster's own scheduler: a process that has the profile default-scheduler itself is the
+// only scheduler.
 func (p *Process) taintPolicy() evict.TaintPolicy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,9 +83,9 @@ func (p *Process) taintPolicy() evict.TaintPolicy {
 	return evict.TaintIfAllowed
 }
 
-// InPermit lists the pods that a Permit plugin holds back: they have no container
-// yet, and may be victims as upstream's preemption has it. Waiting pods are common
-// to all profiles of a scheduler.
+// InPermit lists the pods that a Permit plugin delays. They have no container yet, and
+// may be victims as in upstream's preemption. All profiles of a scheduler share the
+// waiting pods.
 func InPermit(h fwk.Handle) []types.UID {
 	var uids []types.UID
 	h.IterateOverWaitingPods(func(w fwk.WaitingPod) {
@@ -93,11 +96,11 @@ func InPermit(h fwk.Handle) []types.UID {
 	return uids
 }
 
-// waits tells whether a plugin has still to allow the pod. If not it is about to leave
-// Permit, though it is listed there.
+// waits reports whether a plugin has not allowed the pod yet. If all have, the pod is
+// about to leave Permit, although it is still listed there.
 func waits(w fwk.WaitingPod) bool { return len(w.GetPendingPlugins()) > 0 }
 
-// reject turns away a pod that waits for a Permit plugin. It is false where the pod does
+// reject rejects a pod that waits for a Permit plugin. It returns false if the pod does
 // not wait, or may have been allowed at the same moment: the first verdict counts.
 func reject(h fwk.Handle, uid types.UID, message string) bool {
 	w := h.GetWaitingPod(uid)

@@ -22,7 +22,8 @@ func (h hangs) TakeWork() []store.Work {
 	return nil
 }
 
-// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain.
+// TestTheEndDoesNotWaitForACallThatHangs: the lease is released after the drain, although
+// a call hangs.
 func TestTheEndDoesNotWaitForACallThatHangs(t *testing.T) {
 	before := witness
 	called, answer := make(chan struct{}, 1), make(chan struct{})

@@ -19,7 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
-// follower makes the store follow the configuration and tells about it: log,
+// follower applies configurations to the store and reports the result: a log line, a
 // metric, and an event on the ConfigMap.
 type follower struct {
 	store     *store.Store
@@ -31,8 +31,8 @@ type follower struct {
 	mu         sync.Mutex        // guards the rest, Store.Hold, and closing loaded
 	read       bool              // a configuration was read, valid or not
 	unreadable map[string]string // name of a ConfigMap -> why it could not be read
-	about      *corev1.ConfigMap // what was complained of; nil for none
-	known      web.Configuration // what the pages say
+	about      *corev1.ConfigMap // what the last event is about; nil for none
+	known      web.Configuration // what the pages show
 }
 
 func newFollower(s *store.Store, a *announcer, p *Process, logger klog.Logger) *follower {
@@ -68,7 +68,7 @@ func (f *follower) Loaded(spec *config.Spec, source string) {
 	}
 }
 
-// Failed keeps the configuration before and says why.
+// Failed keeps the previous configuration and reports the error.
 func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	metrics.ConfigFailed()
 	f.failed(err, source)
@@ -84,7 +84,7 @@ func (f *follower) Failed(err error, source string, about *corev1.ConfigMap) {
 	f.complain(about, reasons.New(reasons.ConfigurationInvalid, "%s: %v", kept, err))
 }
 
-// Unreadable tells pods that wait for the first configuration what it waits for.
+// Unreadable sets the reason of pods that wait for the first configuration.
 func (f *follower) Unreadable(err error, namespace, configMap string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +92,7 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 		return
 	}
 	f.fail(err, "the ConfigMaps in namespace "+namespace)
-	// The ConfigMaps fail by turns; people are to hear one and the same.
+	// The ConfigMaps fail alternately; the reason must include both to stay the same.
 	f.unreadable[configMap] = err.Error()
 	var why []string
 	for _, name := range slices.Sorted(maps.Keys(f.unreadable)) {
@@ -102,14 +102,14 @@ func (f *follower) Unreadable(err error, namespace, configMap string) {
 		namespace, events.Note(strings.Join(why, "; "))))
 }
 
-// configuration is what became of the configurations that were read.
+// configuration returns the state of the configurations that were read.
 func (f *follower) configuration() web.Configuration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.known
 }
 
-// check is what the health check says of the configuration.
+// check returns what the health check reports about the configuration.
 func (f *follower) check() rest.Check {
 	return rest.Check{
 		Name: "Configuration", Description: "the queue configuration that was read last is in force",
@@ -122,7 +122,8 @@ func (f *follower) check() rest.Check {
 	}
 }
 
-// corrected notes that a valid configuration was read, which may be the one before.
+// corrected records that a valid configuration was read, which may equal the previous
+// one.
 func (f *follower) corrected(source string, changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +140,7 @@ func (f *follower) corrected(source string, changed bool) {
 	}
 }
 
-// failed notes that one could not be used.
+// failed records that a configuration could not be used.
 func (f *follower) failed(err error, source string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +153,7 @@ func (f *follower) fail(err error, source string) {
 	f.known.Version++
 }
 
-// inForce tells whether there was a valid configuration since the start.
+// inForce reports whether there was a valid configuration since the start.
 func (f *follower) inForce() bool {
 	select {
 	case <-f.loaded:
@@ -162,8 +163,8 @@ func (f *follower) inForce() bool {
 	}
 }
 
-// complain has an event written on the ConfigMap. What was said of another one
-// is settled by it; nil is for a file, or for no complaint.
+// complain queues an event about the ConfigMap and settles the event about another one.
+// Nil stands for a file, or for no complaint.
 func (f *follower) complain(about *corev1.ConfigMap, why reasons.Reason) {
 	f.mu.Lock()
 	before := f.about

@@ -29,9 +29,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
-// FuzzFollower gives a process any two ConfigMaps at its start, and again when a valid
-// configuration is in force: what is refused changes nothing, and people are told what is
-// wrong with it; anything else is in force.
+// FuzzFollower passes a process two arbitrary ConfigMaps at its start, and again while a
+// valid configuration is in force. An invalid document changes nothing and the error is
+// reported; a valid one is put into force.
 func FuzzFollower(f *testing.F) {
 	metrics.Register()
 	for _, s := range followerSeeds(f) {
@@ -44,7 +44,7 @@ func FuzzFollower(f *testing.F) {
 	})
 }
 
-// fuzzed is what the two ConfigMaps have.
+// fuzzed is the content of the two ConfigMaps.
 type fuzzed struct {
 	group    string // service.policyGroup of the defaults; empty for none
 	defaults string // queues.yaml of the defaults
@@ -53,7 +53,8 @@ type fuzzed struct {
 	packed   []byte
 }
 
-// followerSeeds are valid documents, small and large, and one of each kind that is not.
+// followerSeeds are valid documents, small and large, and one invalid document of each
+// kind.
 func followerSeeds(t testing.TB) []fuzzed {
 	large := "partitions:\n- name: default\n  placementrules: [{name: provided}, {name: tag, value: namespace, create: true}]\n  queues:\n  - name: root\n    submitacl: '*'\n    queues:\n"
 	for i := range 20 {
@@ -90,7 +91,7 @@ func gzipped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// configMaps are the defaults and the other one.
+// configMaps returns the defaults and the other ConfigMap.
 func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
 	defaults = plugintest.Queues(z.defaults)
 	defaults.Name, defaults.UID = config.DefaultsConfigMap, "defaults"
@@ -110,8 +111,9 @@ func (z *fuzzed) configMaps() (defaults, configs *corev1.ConfigMap) {
 	return defaults, configs
 }
 
-// live has a process follow the ConfigMaps while they come and go, one at a time, and
-// says what it did wrong. Plant makes of the follower what is told of the documents.
+// live runs a process that follows the ConfigMaps while they are created and deleted, one
+// at a time, and returns its errors. Plant may replace the follower by a handler with a
+// bug.
 func (z *fuzzed) live(t *testing.T, plant func(*follower) informer.ConfigHandler) []string {
 	defaults, configs := z.configMaps()
 	valid, absent := plugintest.Queues(plugintest.Document("{vcore: 1}")), &corev1.ConfigMap{}
@@ -134,29 +136,29 @@ func (z *fuzzed) live(t *testing.T, plant func(*follower) informer.ConfigHandler
 	return wrong
 }
 
-// life is a process as far as it follows two ConfigMaps, with a pod that runs and one
-// that waits.
+// life is the part of a process that follows two ConfigMaps, with one running and one
+// waiting pod.
 type life struct {
 	*follower
 	source *informer.ConfigMaps
 	clock  *clocktesting.FakeClock
-	events []string // the objects and notes of all that were written
+	events []string // the objects and notes of all events
 	shown  shown
 	parsed map[string]parsed // by document
 	had    bool              // there was a valid document
 }
 
-// parsed is what a document means, or why it cannot be used.
+// parsed is the parsed document, or why it cannot be used.
 type parsed struct {
 	spec *config.Spec
 	err  error
 }
 
-// shown is what there is to see of a configuration.
+// shown is the visible state of a configuration.
 type shown struct {
 	spec    *config.Spec
 	queues  *queues.Snapshot
-	changed int // pods, applications and nodes that readers see differently
+	changed int // pods, applications and nodes that changed for readers
 	events  int
 	waits   reasons.Reason // why the second pod waits
 	pages   web.Configuration
@@ -184,12 +186,12 @@ func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
 	return l
 }
 
-// Eventf makes the life a recorder of events.
+// Eventf makes life a recorder of events.
 func (l *life) Eventf(regarding, _ runtime.Object, _, _, _, note string, args ...any) {
 	l.events = append(l.events, regarding.(*corev1.ConfigMap).Name+": "+fmt.Sprintf(note, args...))
 }
 
-// read has the process read the ConfigMaps, and do what is to be done then.
+// read makes the process read the ConfigMaps and do the resulting work.
 func (l *life) read(defaults, configs *corev1.ConfigMap) {
 	l.clock.Step(time.Second)
 	l.source.Read(defaults, configs)
@@ -200,7 +202,7 @@ func (l *life) read(defaults, configs *corev1.ConfigMap) {
 	l.look()
 }
 
-// look sees what there is to see.
+// look returns the visible state.
 func (l *life) look() {
 	l.shown = shown{
 		spec: l.store.Spec(), queues: l.store.Snapshot(), events: len(l.events), waits: l.store.Explain("uid-waits"),
@@ -213,7 +215,7 @@ func (l *life) look() {
 	}
 }
 
-// judge says what is wrong with what is seen of the ConfigMaps.
+// judge returns what is wrong with the visible state, given the ConfigMaps.
 func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong []string) {
 	spec, err := l.meaning(defaults, configs)
 	switch {
@@ -230,7 +232,7 @@ func (l *life) judge(before shown, defaults, configs *corev1.ConfigMap) (wrong [
 	return wrong
 }
 
-// meaning is what the ConfigMaps mean, or why they cannot be used.
+// meaning parses the ConfigMaps, or returns why they cannot be used.
 func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error) {
 	document, options, err := config.FromConfigMaps(config.Source{Data: defaults.Data, BinaryData: defaults.BinaryData},
 		config.Source{Data: configs.Data, BinaryData: configs.BinaryData})
@@ -249,7 +251,7 @@ func (l *life) meaning(defaults, configs *corev1.ConfigMap) (*config.Spec, error
 	return known.spec, known.err
 }
 
-// refused says what is wrong where a document cannot be used.
+// refused checks the state after an invalid document.
 func (l *life) refused(before shown, err error, about string) (wrong []string) {
 	now := l.shown
 	if now.spec != before.spec || now.queues != before.queues || now.changed > 0 || now.inForce != before.inForce ||
@@ -279,14 +281,14 @@ func (l *life) refused(before shown, err error, about string) (wrong []string) {
 	return wrong
 }
 
-// firstOf is the beginning of what an error says first.
+// firstOf returns the beginning of an error text.
 func firstOf(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	first = strings.ToValidUTF8(first, "\uFFFD")
 	return strings.TrimRight(strings.ToValidUTF8(first[:min(len(first), 200)], ""), ". ")
 }
 
-// accepted says what is wrong where a document can be used.
+// accepted checks the state after a valid document.
 func (l *life) accepted(before shown, spec *config.Spec) (wrong []string) {
 	now := l.shown
 	switch {
@@ -308,7 +310,7 @@ func (l *life) accepted(before shown, spec *config.Spec) (wrong []string) {
 	return wrong
 }
 
-// missing is the first configured queue that is not there; empty for none.
+// missing returns the first configured queue that does not exist; empty for none.
 func missing(in *queues.Snapshot, q *config.Queue) string {
 	if found, ok := in.Find(q.Path); !ok || !found.Managed {
 		return q.Path
@@ -323,7 +325,7 @@ func missing(in *queues.Snapshot, q *config.Queue) string {
 
 func unchanged(f *follower) informer.ConfigHandler { return f }
 
-// planted is told of documents in place of a follower.
+// planted receives documents in place of a follower.
 type planted struct {
 	*follower
 	loaded func(*config.Spec, string)
@@ -335,14 +337,14 @@ func (p *planted) Failed(err error, source string, about *corev1.ConfigMap) {
 	p.failed(err, source, about)
 }
 
-// TestWrongFollowersAreFound plants followers that do with a document what none may.
+// TestWrongFollowersAreFound plants followers with forbidden behaviour.
 func TestWrongFollowersAreFound(t *testing.T) {
 	metrics.Register()
 	other := spec(t, "other")
 	for _, test := range []struct {
 		name  string
 		plant func(p *planted, f *follower)
-		want  string // in each finding; empty for none
+		want  string // contained in each finding; empty for no finding
 	}{
 		{"as it is", func(*planted, *follower) {}, ""},
 		{"puts something else into force", func(p *planted, f *follower) {

@@ -87,7 +87,7 @@ func TestInvalidConfigurationLaterKeepsTheOneBefore(t *testing.T) {
 	})
 }
 
-// scripted is a follower on its own, to be told things in any order.
+// scripted is a follower alone, for calls in any order.
 type scripted struct {
 	*follower
 	handle *plugintest.Handle
@@ -104,7 +104,7 @@ func newScripted(t *testing.T) *scripted {
 	return s
 }
 
-// events are those written up to now, as time goes by.
+// events returns the events written so far, after some time has passed.
 func (s *scripted) events() []string {
 	s.announcer.look()
 	s.announcer.look()
@@ -164,7 +164,7 @@ func TestFollowerTellsOfChanges(t *testing.T) {
 
 func TestFollowerWithDefaultsOnly(t *testing.T) {
 	s := newScripted(t)
-	s.Loaded(config.Default(), "nothing") // the same as the store has, and yet the first
+	s.Loaded(config.Default(), "nothing") // equal to the store's, but the first one read
 	if !isClosed(s.loaded) || strings.Count(s.handle.Log(), "in force") != 1 {
 		t.Errorf("not in force:\n%s", s.handle.Log())
 	}
@@ -208,7 +208,8 @@ func TestFollowerWritesEventsOnlyWhileItLeads(t *testing.T) {
 	told("with one in force")
 }
 
-// TestRepairedBeforeItLeads: it is not reported.
+// TestRepairedBeforeItLeads: a mistake that was repaired before the process leads is not
+// reported.
 func TestRepairedBeforeItLeads(t *testing.T) {
 	s := newScripted(t)
 	s.Failed(errors.New("bad"), "x", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "map", UID: "u"}})
@@ -219,7 +220,7 @@ func TestRepairedBeforeItLeads(t *testing.T) {
 	}
 }
 
-// TestInvalidAtTheStartOfALeader has a gate that opens when all has long been read.
+// TestInvalidAtTheStartOfALeader has a gate that opens long after everything was read.
 func TestInvalidAtTheStartOfALeader(t *testing.T) {
 	gate := leader.NewGate()
 	broken := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: "uid-team", Annotations: map[string]string{
@@ -247,8 +248,8 @@ func TestInvalidAtTheStartOfALeader(t *testing.T) {
 	}
 }
 
-// TestConfigMapsThatCannotBeRead: pods are told which permission is missing,
-// until it is there.
+// TestConfigMapsThatCannotBeRead: the reason of waiting pods names the missing permission
+// until it is granted.
 func TestConfigMapsThatCannotBeRead(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 1))
 	var permitted atomic.Bool
@@ -279,7 +280,7 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	const head = "ConfigurationUnreadable: the ConfigMaps in namespace ns cannot be read: "
 	s.Unreadable(errors.New("no b"), "ns", "b")
 	why(head + "no b")
-	for range 3 { // by turns
+	for range 3 { // alternately
 		s.Unreadable(errors.New("no a"), "ns", "a")
 		why(head + "no a; no b")
 		s.Unreadable(errors.New("no b"), "ns", "b")
@@ -287,7 +288,7 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	}
 	s.Failed(errors.New("bad"), "x", nil)
 	why("ConfigurationInvalid: x cannot be used: bad")
-	s.Unreadable(errors.New("no a"), "ns", "a") // what was read is worth more
+	s.Unreadable(errors.New("no a"), "ns", "a") // a configuration that was read takes precedence
 	why("ConfigurationInvalid: x cannot be used: bad")
 	s.Loaded(spec(t, "one"), "x")
 	s.Unreadable(errors.New("no a"), "ns", "a")
@@ -315,7 +316,8 @@ func TestFollowerHoldsAndLetsGo(t *testing.T) {
 	}
 }
 
-// TestFollowerInTheHealthCheck: the check fails while what was read last is not in force.
+// TestFollowerInTheHealthCheck: the check fails while the configuration read last is not
+// in force.
 func TestFollowerInTheHealthCheck(t *testing.T) {
 	h := plugintest.New(t)
 	p := configured(t, h, plugintest.Args())

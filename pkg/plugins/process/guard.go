@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// verdictKept is how long the API server's answers about a reader count.
+	// verdictKept is how long the API server's answers about a reader are cached.
 	verdictKept = 10 * time.Second
-	// reviewTimeout is how long it may take for one.
+	// reviewTimeout is the time-out of one answer.
 	reviewTimeout = 5 * time.Second
 )
 
-// pathPrefix is put before the path of a request when the API server is asked about
-// it: paths below /api are open to every account there is, by system:discovery.
+// pathPrefix is put before the path of a request in the review by the API server, because
+// system:discovery opens paths below /api to every account.
 const pathPrefix = "/paddock"
 
 // guard asks the API server for the user of a bearer token and whether that user may
@@ -42,9 +42,8 @@ type guard struct {
 	authorizer    authorizer.Authorizer
 }
 
-// newGuard makes a guard with a client of its own: questions about readers must not
-// take from the rate at which the scheduler may bind pods. The API server has until
-// the timeout to answer each.
+// newGuard makes a guard with a client of its own, so that reviews do not reduce the rate
+// at which the scheduler may bind pods. The timeout limits each answer of the API server.
 func newGuard(config *clientrest.Config, timeout time.Duration) (rest.Guard, error) {
 	config = clientrest.AddUserAgent(clientrest.CopyConfig(config), "rest")
 	config.QPS, config.Burst, config.Timeout = 20, 40, timeout
@@ -66,16 +65,17 @@ func newGuard(config *clientrest.Config, timeout time.Duration) (rest.Guard, err
 }
 
 // tokens asks the API server for the user of a token. Upstream's client returns the same
-// kind of error for a rejected token and for an API server that cannot be reached. Here
-// only a rejected token is rest.ErrUnknown, so that users do not look for a better token
-// in an outage.
+// kind of error for a rejected token and for an unreachable API server. Here only a
+// rejected token is rest.ErrUnknown, so that users do not look for a better token during
+// an outage.
 type tokens struct {
 	reviews authenticationclient.TokenReviewInterface
 	backoff wait.Backoff
-	timeout time.Duration // of one question with all that is tried again
+	timeout time.Duration // of one review with all retries
 }
 
-// AuthenticateToken serves authenticator.Token. A no without a reason is no error.
+// AuthenticateToken implements authenticator.Token. A rejection without a reason is not
+// an error.
 func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
@@ -101,11 +101,11 @@ func (t *tokens) AuthenticateToken(ctx context.Context, token string) (*authenti
 	return &authenticator.Response{User: &user.DefaultInfo{Name: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra}}, true, nil
 }
 
-// certain makes a no without a reason rest.ErrUnknown. It is outside of the cache,
-// which keeps a no and no errors.
+// certain turns a rejection without a reason into rest.ErrUnknown. It wraps the cache,
+// which stores rejections but not errors.
 type certain struct{ authenticator.Token }
 
-// AuthenticateToken serves authenticator.Token.
+// AuthenticateToken implements authenticator.Token.
 func (c certain) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
 	who, known, err := c.Token.AuthenticateToken(ctx, token)
 	if !known && err == nil {
@@ -114,7 +114,8 @@ func (c certain) AuthenticateToken(ctx context.Context, token string) (*authenti
 	return who, known, err
 }
 
-// Admit serves pkg/rest. Nothing there changes anything, so every method is a get.
+// Admit implements the Guard of pkg/rest. The interface changes nothing, so every method
+// is a get.
 func (g *guard) Admit(r *http.Request) error {
 	who, known, err := g.authenticator.AuthenticateRequest(r)
 	switch {

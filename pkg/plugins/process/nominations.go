@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// nominationsEvery is how often nominations are compared with holds. One that is
-	// wrong twice running is taken back.
+	// nominationsEvery is how often nominations are compared with holds. A nomination
+	// that is wrong at two successive checks is cleared.
 	nominationsEvery = 5 * time.Second
-	// nominationTimeout bounds the call that does so.
+	// nominationTimeout limits the call that clears it.
 	nominationTimeout = 5 * time.Second
 )
 
-// nominations looks for pods that are nominated to a node and do not hold it. The
-// scheduler's filters count them there as if they ran. One that has cycles loses its
-// nomination in the next; but one whose queue is full has none, and would keep the
-// room of others for ever.
+// nominations finds pods that are nominated to a node and do not hold it. The scheduler's
+// filters count them on the node as if they ran. A pod with scheduling cycles loses its
+// nomination in the next cycle. A pod of a full queue has no cycle, and would block
+// capacity for other pods forever.
 //
-// With the end of a hold the executor takes the nomination back (pkg/evict). What is
-// left for here are the moments in between: the scheduler remembers a nomination at
-// the end of the cycle that made it, and has it written only then, when the hold may
-// be over; the write of either may fail; and a process may die after one of them.
+// At the end of a hold the executor clears the nomination (pkg/evict). This check covers
+// the remaining cases. The scheduler stores a nomination at the end of the cycle that
+// made it, and writes it only then, when the hold may already be over. Either write may
+// fail. A process may end after one of them.
 type nominations struct {
 	process *Process
 	handle  fwk.Handle
@@ -46,7 +46,7 @@ type nominations struct {
 	nodes   corelisters.NodeLister
 	logger  klog.Logger
 
-	astray map[nomination]bool // at the last look
+	astray map[nomination]bool // at the last check
 }
 
 // nomination is a pod that is nominated to a node.
@@ -56,10 +56,10 @@ type nomination struct {
 	uid             types.UID
 }
 
-// tidy starts looking.
+// tidy starts the checks.
 func (p *Process) tidy(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	if h.ClientSet() == nil {
-		return // a framework without an API server, as tests make it
+		return // a framework without an API server, as in tests
 	}
 	core := h.SharedInformerFactory().Core().V1()
 	n := &nominations{
@@ -82,7 +82,8 @@ func (n *nominations) run(ctx context.Context) {
 	}
 }
 
-// look takes back what was astray at the last look already, while this process leads.
+// look clears the nominations that were astray at the last check, too, while this process
+// leads.
 func (n *nominations) look(ctx context.Context) {
 	before := n.astray
 	n.astray = nil
@@ -108,7 +109,7 @@ func (n *nominations) look(ctx context.Context) {
 	}
 }
 
-// list returns what is astray now.
+// list returns the nominations that are astray now.
 func (n *nominations) list() map[nomination]bool {
 	nodes, err := n.nodes.List(labels.Everything())
 	if err != nil {
@@ -125,9 +126,10 @@ func (n *nominations) list() map[nomination]bool {
 	return found
 }
 
-// isAstray tells whether a pod is nominated to a node that it does not hold, although
-// only its hold can have nominated it. A pod that is in its cycle is not astray: the
-// cycle decides. A hold begins before the nomination, so holds are read after that.
+// isAstray reports whether a pod is nominated to a node that it does not hold, although
+// only its hold can have nominated it. A pod in its scheduling cycle is not astray,
+// because the cycle decides. A hold begins before the nomination, so holds are read after
+// nominations.
 func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	profile := pod.Spec.SchedulerName
 	if !n.process.Managed(profile) && !(n.process.peer(profile) && n.process.RequiredNode(pod) != "") {
@@ -137,8 +139,8 @@ func (n *nominations) isAstray(pod *corev1.Pod, node string) bool {
 	return !held || h.Node != node
 }
 
-// takeBack ends a nomination. Where it is written in the status, it is removed there; the
-// scheduler sees that, forgets it and tries the pods again that it kept off. Else it is
+// takeBack clears a nomination. If it is written in the status, it is removed there; the
+// scheduler sees that, drops it, and retries the pods that it blocked. Otherwise it is
 // removed from the scheduler's memory, which causes no retry.
 func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool) {
 	n.logger.V(2).Info("Room is kept for a pod that does not hold the node", "pod", klog.KRef(at.namespace, at.name), "node", at.node)
@@ -153,7 +155,7 @@ func (n *nominations) takeBack(ctx context.Context, at nomination) (unheard bool
 	return true
 }
 
-// write takes a nomination back where it is written.
+// write clears a nomination in the status.
 func (n *nominations) write(ctx context.Context, at nomination) error {
 	if !n.process.Leader.Leading() {
 		return errors.New("this process does not lead")
@@ -165,8 +167,8 @@ func (n *nominations) write(ctx context.Context, at nomination) error {
 	return err
 }
 
-// inviteAll retries all pods without a node: no event says that there is room, and it is
-// not known which pods it was kept from.
+// inviteAll retries all pods without a node: no event reports the free capacity, and it
+// is not known which pods the nomination blocked.
 func (n *nominations) inviteAll() {
 	pods, err := n.pods.List(labels.Everything())
 	if err != nil {

@@ -2,18 +2,18 @@ package process
 
 import "github.com/paddock-scheduler/paddock/pkg/queues/store"
 
-// podGroups are the profiles that start PodGroups as a whole, and what has to be
-// done once for the first of them that is managed.
+// podGroups are the profiles that start PodGroups as a whole, and what must be done once
+// for the first managed one.
 type podGroups struct {
 	profiles []string
 	follow   func(*store.Store)
 	done     bool
 }
 
-// FollowPodGroups notes that a profile starts PodGroups as a whole. If it is managed
-// the store is told that their label means something, and follow is called, once for
-// all profiles, to tell it of PodGroups. Plugins are made in any order: follow may
-// be called before FollowPodGroups returns or later.
+// FollowPodGroups records that a profile starts PodGroups as a whole. If the profile is
+// managed, the store is told to use the PodGroup label, and follow is called, once for
+// all profiles, to pass it PodGroups. Plugins are made in any order: follow may be called
+// before FollowPodGroups returns or later.
 func (p *Process) FollowPodGroups(profile string, follow func(*store.Store)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,8 +22,7 @@ func (p *Process) FollowPodGroups(profile string, follow func(*store.Store)) {
 	p.applyPodGroups()
 }
 
-// applyPodGroups does so once it is known which profiles are managed. The caller
-// holds p.mu.
+// applyPodGroups does this once the managed profiles are known. The caller holds p.mu.
 func (p *Process) applyPodGroups() {
 	s := p.Store()
 	if s == nil || p.podGroups.done {
@@ -39,8 +38,8 @@ func (p *Process) applyPodGroups() {
 	}
 }
 
-// applyToStore tells a new store what plugins have said before it was made. The
-// caller holds p.mu.
+// applyToStore passes a new store what plugins set before it was made. The caller holds
+// p.mu.
 func (p *Process) applyToStore() {
 	p.applyPreemption()
 	p.applyPodGroups()

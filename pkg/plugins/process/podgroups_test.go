@@ -14,7 +14,7 @@ func TestFollowPodGroups(t *testing.T) {
 	const before, after = "before the store is made", "after it"
 	for _, test := range []struct {
 		name     string
-		profiles map[string][]string // when which of them say so
+		profiles map[string][]string // by time, the profiles that start PodGroups
 		followed int
 	}{
 		{"nobody says so", nil, 0},

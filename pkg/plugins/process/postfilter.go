@@ -19,25 +19,26 @@ import (
 const gangPlugin = "Coscheduling"
 
 // PostFilters knows the plugins that follow one of ours at PostFilter. The scheduler
-// joins the sentences of all of them, and the error of one takes the place of all. So a
-// plugin ends the list where none that follows has anything to do for the pod.
+// joins the messages of all of them, and an error of one replaces all messages. So our
+// plugin ends the list if none of the following plugins has anything to do for the pod.
 type PostFilters struct {
 	handle fwk.Handle
 	plugin string
 
 	once sync.Once
-	// behind are the names of those that follow, known whether they could be listed.
+	// behind are the names of the following plugins. known is true if they could be
+	// listed.
 	behind []string
 	known  bool
 }
 
-// PostFiltersOf are those of the profile of a handle behind the plugin.
+// PostFiltersOf returns the PostFilters for the plugin in the profile of a handle.
 func PostFiltersOf(h fwk.Handle, plugin string) *PostFilters {
 	return &PostFilters{handle: h, plugin: plugin}
 }
 
-// End is the status with which a plugin refuses a pod of a queue: it ends the list if
-// that says all.
+// End returns the status with which a plugin rejects a pod of a queue. The status ends
+// the list if no following plugin has anything to do.
 func (f *PostFilters) End(state fwk.CycleState, pod *corev1.Pod, status *fwk.Status) *fwk.Status {
 	f.once.Do(f.list)
 	if status.Code() != fwk.Unschedulable || !f.known {
@@ -68,9 +69,9 @@ func (f *PostFilters) list() {
 	}
 }
 
-// mayDeallocate tells whether DynamicResources may give claims of the pod back. Where it
-// left nothing in the cycle's state its PreFilter did not run: another plugin refused the
-// pod before it. Then it answers with an error.
+// mayDeallocate reports whether DynamicResources may deallocate claims of the pod. If it
+// left nothing in the cycle's state, its PreFilter did not run, because another plugin
+// rejected the pod before. It then returns an error.
 func mayDeallocate(state fwk.CycleState, pod *corev1.Pod) bool {
 	if _, err := state.Read(names.DynamicResources); err != nil {
 		return false
@@ -78,8 +79,8 @@ func mayDeallocate(state fwk.CycleState, pod *corev1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0 || utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) && mayBeDevices(pod)
 }
 
-// mayBeDevices tells whether the pod requests extended resources, of which claims may be
-// made. Whether a DeviceClass has one of them only DynamicResources knows.
+// mayBeDevices reports whether the pod requests extended resources for which claims may
+// be made. Only DynamicResources knows whether a DeviceClass has one of them.
 func mayBeDevices(pod *corev1.Pod) bool {
 	for name, amount := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
 		if !amount.IsZero() && schedutil.IsDRAExtendedResourceName(name) {

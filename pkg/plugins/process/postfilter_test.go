@@ -16,7 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// listing is a handle that tells its profile's plugins at PostFilter.
+// listing is a handle that lists its profile's plugins at PostFilter.
 type listing struct {
 	fwk.Handle
 	names []string
@@ -34,7 +34,8 @@ type prefiltered struct{}
 
 func (p prefiltered) Clone() fwk.StateData { return p }
 
-// TestWhoEndsPostFilter: only where none of the plugins behind ours has anything to do.
+// TestWhoEndsPostFilter: our plugin ends the list only if no following plugin has
+// anything to do.
 func TestWhoEndsPostFilter(t *testing.T) {
 	claims, member, plain := plugintest.Pod("claims", 1), plugintest.Pod("member", 1), plugintest.Pod("plain", 1)
 	claims.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
@@ -45,7 +46,7 @@ func TestWhoEndsPostFilter(t *testing.T) {
 		name    string
 		list    []string
 		pod     *corev1.Pod
-		refused bool // before DynamicResources had its PreFilter
+		refused bool // before the PreFilter of DynamicResources
 		ends    bool
 	}{
 		{"no claims", shipped, plain, false, true},

@@ -16,8 +16,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-// ConfigurePreemption takes the arguments of QueuePreemption. Pace and laws are
-// those of the whole cluster, so every instance must bring the same ones.
+// ConfigurePreemption sets the arguments of QueuePreemption. They apply to the whole
+// cluster, so every instance must pass the same ones.
 func (p *Process) ConfigurePreemption(args *config.QueuePreemptionArgs) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -29,7 +29,7 @@ func (p *Process) ConfigurePreemption(args *config.QueuePreemptionArgs) error {
 	return nil
 }
 
-// ConfigureReservation takes the arguments of NodeReservation, the same from
+// ConfigureReservation sets the arguments of NodeReservation, which must be the same for
 // every instance.
 func (p *Process) ConfigureReservation(args *config.NodeReservationArgs) error {
 	p.mu.Lock()
@@ -42,18 +42,18 @@ func (p *Process) ConfigureReservation(args *config.NodeReservationArgs) error {
 	return nil
 }
 
-// MakesRoom notes that a profile has QueuePreemption: its DaemonSet pods may have
-// room made for them though it is not managed, and its pods may go for such.
+// MakesRoom records that a profile has QueuePreemption. Its DaemonSet pods may preempt
+// even if the profile is not managed, and its pods may be preempted for DaemonSet pods.
 func (p *Process) MakesRoom(profile string) { p.peers.Store(profile, true) }
 
-// peer tells whether a profile has QueuePreemption.
+// peer reports whether a profile has QueuePreemption.
 func (p *Process) peer(profile string) bool {
 	_, ok := p.peers.Load(profile)
 	return ok
 }
 
-// applyPreemption tells the store what is known of the arguments; plugins are
-// made in any order. The caller holds p.mu.
+// applyPreemption passes the store the known arguments, because plugins are made in any
+// order. The caller holds p.mu.
 func (p *Process) applyPreemption() {
 	s := p.Store()
 	if s == nil {
@@ -86,18 +86,18 @@ func requiredParams(a *config.NodeReservationArgs) required.Params {
 	return p
 }
 
-// turnedAway remembers, for each held node, pods that its hold kept off. When the hold
-// ends and the room was not used, only this brings them back; there is no other event.
+// turnedAway records, for each held node, the pods that its hold kept off. If the hold
+// ends and its capacity was not used, no other event requeues them.
 type turnedAway struct {
 	mu sync.Mutex // guards of
 	of map[string]map[types.UID]*corev1.Pod
 }
 
-// mostTurnedAway bounds the pods remembered for one node: if more would fit,
-// events of the first ones that start bring back the others.
+// mostTurnedAway limits the pods recorded for one node: if more would fit, the events of
+// the first ones that start requeue the others.
 const mostTurnedAway = 1000
 
-// TurnedAway notes that a pod was kept off a held node.
+// TurnedAway records that a pod was kept off a held node.
 func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
 	p.away.mu.Lock()
 	defer p.away.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *Process) TurnedAway(node string, pod *corev1.Pod) {
 	}
 }
 
-// take returns the pods kept off the nodes, and forgets them.
+// take returns the pods kept off the nodes, and drops them.
 func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *turnedAway) take(nodes []string) map[string]*corev1.Pod {
 	return pods
 }
 
-// invite retries pods that were kept off a node by a hold that ended.
+// invite retries the pods that were kept off a node by a hold that ended.
 func (p *Process) invite(h fwk.Handle, nodes []string, logger klog.Logger) {
 	if len(nodes) == 0 {
 		return

@@ -47,7 +47,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	if err := p.ConfigureReservation(&config.NodeReservationArgs{}); err == nil || !strings.Contains(err.Error(), "NodeReservation differ between profiles") {
 		t.Errorf("other ones: %v", err)
 	}
-	// Plugins are made in any order: what was told before the store is there counts.
+	// Plugins are made in any order: what was set before the store exists counts.
 	if err := p.Configure(h.Context(), h, plugintest.Args()); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// OfferPreviews has previews served by REST from now on.
+// OfferPreviews makes REST serve previews from now on.
 func (p *Process) OfferPreviews(previewer rest.Previewer) { p.previewer.Store(&previewer) }
 
-// offered is what makes previews; nil for no previews.
+// offered returns the maker of previews; nil for none.
 func (p *Process) offered() rest.Previewer {
 	if stored := p.previewer.Load(); stored != nil {
 		return *stored
@@ -17,7 +17,7 @@ func (p *Process) offered() rest.Previewer {
 	return nil
 }
 
-// PriorityClass is as that of the Watcher.
+// PriorityClass does the same as that of the Watcher.
 func (p *Process) PriorityClass(name string) (class *schedulingv1.PriorityClass, readable bool) {
 	if w := p.watcher.Load(); w != nil {
 		return w.PriorityClass(name)

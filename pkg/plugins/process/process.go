@@ -34,15 +34,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// configFileInterval is how often a configuration file is looked at.
+// configFileInterval is how often a configuration file is read.
 const configFileInterval = 2 * time.Second
 
-// leaderGate says whether this program may write to the cluster. It is set
-// before the first plugin is made.
+// leaderGate reports whether this program may write to the cluster. It is set before the
+// first plugin is made.
 var leaderGate = leader.Always()
 
-// SetLeader tells how the program knows that it leads. Call it before the
-// scheduler is made; without it the program always leads.
+// SetLeader sets how the program knows that it leads. Call it before the scheduler is
+// made. Without it the program always leads.
 func SetLeader(gate *leader.Gate) { leaderGate = gate }
 
 var (
@@ -56,26 +56,26 @@ type Process struct {
 	record  atomic.Pointer[record.Record]
 	managed atomic.Pointer[map[string]bool]
 	watcher atomic.Pointer[informer.Watcher]
-	// previewer makes previews of pods, once there is one.
+	// previewer makes previews of pods, once it is set.
 	previewer atomic.Pointer[rest.Previewer]
 	Clock     clock.WithTicker
 	Leader    *leader.Gate
 	taints    *evict.Taints // nil before Configure
 
-	seen      chan struct{} // closed once the store was told of all that existed
+	seen      chan struct{} // closed once the store got everything that existed
 	away      turnedAway
 	peers     sync.Map // names of profiles that have QueuePreemption
 	recorders sync.Map // name of a profile -> its clientevents.EventRecorder
 
-	mu          sync.Mutex            // guards the rest, and makes Configure happen once
+	mu          sync.Mutex            // guards the rest, and makes Configure run once
 	args        *config.QueueSortArgs // nil before Configure
 	preemption  *config.QueuePreemptionArgs
 	reservation *config.NodeReservationArgs
 	podGroups   podGroups
-	drain       func(context.Context) // ends the executor; nil where there is none
+	drain       func(context.Context) // ends the executor; nil without one
 }
 
-// For returns the Process of the scheduler that the handle belongs to.
+// For returns the Process of the scheduler of the handle.
 func For(ctx context.Context, h fwk.Handle) *Process {
 	processesMu.Lock()
 	defer processesMu.Unlock()
@@ -94,8 +94,8 @@ func For(ctx context.Context, h fwk.Handle) *Process {
 	return p
 }
 
-// recorder returns the recorder of a profile, so that an event on a pod says
-// which scheduler speaks; any other where the profile has none.
+// recorder returns the recorder of a profile, so that an event on a pod names its
+// scheduler, or other if the profile has none.
 func (p *Process) recorder(profile string, other clientevents.EventRecorder) clientevents.EventRecorder {
 	stored, _ := p.recorders.Load(profile)
 	if r, ok := stored.(clientevents.EventRecorder); ok {
@@ -104,22 +104,22 @@ func (p *Process) recorder(profile string, other clientevents.EventRecorder) cli
 	return other
 }
 
-// ErrNoStore is what a plugin answers when no QueueSort of ours was made.
+// ErrNoStore is the error of a plugin if no QueueSort of ours was made.
 var ErrNoStore = errors.New("plugin QueueSort is not enabled: enable it in every profile, " +
 	"queueSort: {enabled: [{name: QueueSort}], disabled: [{name: \"*\"}]}")
 
 // Store returns the queue store; nil before Configure.
 func (p *Process) Store() *store.Store { return p.store.Load() }
 
-// Managed tells whether pods with the scheduler name belong to queues.
+// Managed reports whether pods with the scheduler name belong to queues.
 func (p *Process) Managed(schedulerName string) bool {
 	m := p.managed.Load()
 	return m != nil && (*m)[schedulerName]
 }
 
-// Configure makes the store and starts what feeds it. Every instance of
-// QueueSort calls it; only the first call does something, the others must bring
-// the same arguments.
+// Configure makes the store and starts the sources of its input. Every instance of
+// QueueSort calls it. Only the first call has an effect; the others must pass the same
+// arguments.
 func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.QueueSortArgs) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,8 +179,9 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	return nil
 }
 
-// watch feeds the store from the informers, which hide the taint of held nodes: the
-// filters of this process go by holds. It must be called before they start.
+// watch feeds the store from the informers, which hide the taint of held nodes, because
+// the filters of this process use the holds. It must be called before the informers
+// start.
 func (p *Process) watch(h fwk.Handle, s informer.Store, o informer.Options) (*informer.Watcher, error) {
 	nodes := h.SharedInformerFactory().Core().V1().Nodes()
 	p.taints = evict.NewTaints(reservations.TaintOwner(o.ManagedProfiles), p.taintPolicy, nodes.Lister())
@@ -198,7 +199,7 @@ func storeOptions(args *config.QueueSortArgs) store.Options {
 	}
 }
 
-// orNone keeps a back-off of 0 from becoming the store's default.
+// orNone prevents a back-off of 0 from becoming the store's default.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -213,8 +214,8 @@ func requestOptions() informer.RequestOptions {
 	}
 }
 
-// RequiredNode is the only node on which a pod of a DaemonSet can run; empty for every
-// other pod, and before Configure.
+// RequiredNode returns the only node on which a pod of a DaemonSet can run. It is empty
+// for every other pod, and before Configure.
 func (p *Process) RequiredNode(pod *corev1.Pod) string {
 	if w := p.watcher.Load(); w != nil {
 		return w.RequiredNode(pod)
@@ -222,7 +223,7 @@ func (p *Process) RequiredNode(pod *corev1.Pod) string {
 	return ""
 }
 
-// Requests says how requests of pods are read.
+// Requests returns how requests of pods are read.
 func (p *Process) Requests() informer.RequestOptions { return requestOptions() }
 
 type runner interface{ Run(ctx context.Context) }
@@ -234,7 +235,7 @@ func configSource(args *config.QueueSortArgs, h fwk.Handle, f *follower, logger 
 	return informer.NewConfigMaps(h.ClientSet(), args.EffectiveConfigNamespace(os.Getenv), f, logger)
 }
 
-// measure starts what is on the scheduler's /metrics.
+// measure starts the metrics on the scheduler's /metrics.
 func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decided *record.Record) {
 	metrics.Register()
 	metrics.Follow(s, shown)
@@ -243,10 +244,10 @@ func (p *Process) measure(ctx context.Context, s *store.Store, shown int, decide
 	go guarantees.Run(ctx)
 }
 
-// report starts telling people why pods wait.
+// report starts the reports of why pods wait.
 func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	if h.EventRecorder() == nil || h.ClientSet() == nil {
-		return // a framework without an API server, as tests make it
+		return // a framework without an API server, as in tests
 	}
 	reporter := &events.Reporter{
 		Reports: s, Client: h.ClientSet(), Pods: h.SharedInformerFactory().Core().V1().Pods().Lister(),
@@ -256,6 +257,5 @@ func (p *Process) report(ctx context.Context, h fwk.Handle, s *store.Store, logg
 	go reporter.Run(ctx)
 }
 
-// Record returns what was decided about pods for which others were to make room;
-// nil before Configure.
+// Record returns the record of preemption decisions; nil before Configure.
 func (p *Process) Record() *record.Record { return p.record.Load() }

@@ -58,7 +58,7 @@ func waitStarted(t *testing.T, p *Process) {
 	})
 }
 
-// becomes polls until the reason why the pod waits has the code; empty is none.
+// becomes polls until the reason why the pod waits has the code; empty means none.
 func becomes(t *testing.T, s *store.Store, name string, code reasons.Code) reasons.Reason {
 	t.Helper()
 	var why reasons.Reason
@@ -101,7 +101,7 @@ func known(factory informers.SharedInformerFactory) bool {
 
 func TestEverythingEndsWithTheContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
-		// Upstream's handle has one that looks at its context once a second.
+		// Upstream's handle has a goroutine that checks its context once a second.
 		goleak.IgnoreAnyFunction("k8s.io/kubernetes/pkg/scheduler/metrics.(*MetricAsyncRecorder).run"))
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")))
 	args := plugintest.Args()
@@ -199,8 +199,8 @@ func TestPodsAreActivatedInTheirTurn(t *testing.T) {
 	must(t, p.Store().Check())
 }
 
-// TestDeadlinesAreKept lets the lease of a slot end: the pod that was activated is not
-// taken, so it is activated again later.
+// TestDeadlinesAreKept lets the lease of a slot end: the activated pod is not taken, so
+// it is activated again later.
 func TestDeadlinesAreKept(t *testing.T) {
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 600))
 	p := For(h.Context(), h)
@@ -208,7 +208,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	p.Clock = fake
 	must(t, p.Configure(h.Context(), h, plugintest.Args()))
 	h.Start(t)
-	// Steps are small: the start polls by the same clock.
+	// Steps are small, because the start polls by the same clock.
 	steps := 0
 	until := func(activations int) time.Duration {
 		t.Helper()
@@ -285,7 +285,7 @@ func TestRecorderOfTheProfile(t *testing.T) {
 	}
 }
 
-// TestWithoutAPIServer has a handle as upstream's unit tests make it.
+// TestWithoutAPIServer has a handle as in upstream's unit tests.
 func TestWithoutAPIServer(t *testing.T) {
 	h := plugintest.New(t)
 	bare := bareHandle{h}
@@ -330,7 +330,7 @@ func TestStoreOptions(t *testing.T) {
 	}
 }
 
-// isWrite tells whether a request changes something.
+// isWrite reports whether a request changes anything.
 func isWrite(a clienttesting.Action) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, a.GetVerb())
 }

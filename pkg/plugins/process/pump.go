@@ -13,15 +13,15 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// attend starts what keeps the store and the scheduler in step.
+// attend starts the goroutines that synchronize the store and the scheduler.
 func (p *Process) attend(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	go p.pump(ctx, h, s, logger)
 	go p.follow(ctx, s)
 	p.tidy(ctx, h, s, logger)
 }
 
-// pump is the one goroutine that tells the scheduler's queue which pods may
-// enter, and the store what time it is. It holds no lock when it calls either.
+// pump is the only goroutine that passes the scheduler's queue the pods that may enter,
+// and the store the time. It holds no lock when it calls either.
 func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger klog.Logger) {
 	timer := p.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -35,7 +35,7 @@ func (p *Process) pump(ctx context.Context, h fwk.Handle, s *store.Store, logger
 		}
 		if s.Returning() {
 			// The scheduler's queue moves all pods that one event concerns under its
-			// lock. This waits for the lock, so that they are all in the order.
+			// lock. This call waits for the lock, so that they are all in the order.
 			h.Activate(logger, nil)
 		}
 		if refs := s.TakeActivations(); len(refs) > 0 {
@@ -61,8 +61,8 @@ func (p *Process) follow(ctx context.Context, s *store.Store) {
 	}
 }
 
-// podsOf makes of each reference as much of a pod as Activate looks at: its
-// queues know pods by namespace and name, its pods in flight by UID.
+// podsOf converts references to pods with the fields that Activate reads: its queues know
+// pods by namespace and name, its pods in flight by UID.
 func podsOf(refs []store.Ref) map[string]*corev1.Pod {
 	pods := make(map[string]*corev1.Pod, len(refs))
 	for _, r := range refs {
@@ -73,7 +73,7 @@ func podsOf(refs []store.Ref) map[string]*corev1.Pod {
 	return pods
 }
 
-// see notes when the store was told of all that existed.
+// see records when the store got everything that existed.
 func (p *Process) see(ctx context.Context, w *informer.Watcher) {
 	ticker := p.Clock.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -87,12 +87,12 @@ func (p *Process) see(ctx context.Context, w *informer.Watcher) {
 	close(p.seen)
 }
 
-// seePatience is how long a cycle waits for what existed before the process. What
-// the scheduler needs itself has arrived by then, so this is a matter of moments.
+// seePatience is how long a cycle waits for objects from before the process. The objects
+// that the scheduler needs have arrived by then, so the wait is short.
 const seePatience = 10 * time.Second
 
-// AwaitHolds waits until the store knows which nodes are held by what is written
-// on pods. It returns at once when it does.
+// AwaitHolds waits until the store has read from pods which nodes are held. It returns at
+// once if it already has.
 func (p *Process) AwaitHolds(ctx context.Context) {
 	if s := p.Store(); s == nil || s.Ready() {
 		return
@@ -111,7 +111,7 @@ func (p *Process) AwaitHolds(ctx context.Context) {
 	}
 }
 
-// start lets the store begin once it has seen what exists and has its queues.
+// start starts the store once it has seen all that exists and has its queues.
 func (p *Process) start(ctx context.Context, s *store.Store, f *follower, logger klog.Logger) {
 	began := p.Clock.Now()
 	for _, done := range []chan struct{}{f.loaded, p.seen} {

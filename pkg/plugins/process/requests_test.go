@@ -18,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// countedByScheduler is what upstream's scheduler counts on the node of a pod.
+// countedByScheduler returns what upstream's scheduler counts on the node of a pod.
 func countedByScheduler(pod *corev1.Pod) (resources.Vector, error) {
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
@@ -47,8 +47,8 @@ var requested = rapid.Custom(func(t *rapid.T) corev1.ResourceList {
 	return list
 })
 
-// podsOfAllKinds have init containers, sidecars, overhead, pod-level resources,
-// and resizes in all stages.
+// podsOfAllKinds have init containers, sidecars, overhead, pod-level resources, and
+// resizes in all stages.
 var podsOfAllKinds = rapid.Custom(func(t *rapid.T) *corev1.Pod {
 	pod := &corev1.Pod{}
 	maybe := rapid.Bool()
@@ -143,6 +143,6 @@ func setGates(t *testing.T, levels, resize bool) {
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		features.PodLevelResources:                       levels,
 		features.InPlacePodLevelResourcesVerticalScaling: resize,
-		features.NodeDeclaredFeatures:                    resize, // which it depends on
+		features.NodeDeclaredFeatures:                    resize, // required by the gate before
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
-// serveREST starts the REST interface, and what it alone needs; nothing where it has
-// no address.
+// serveREST starts the REST interface, and what only it needs; nothing if it has no
+// address.
 func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s *store.Store, options rest.Options, logger klog.Logger) error {
 	if args.RESTAddress == "" {
 		return nil
@@ -48,29 +48,29 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 	return nil
 }
 
-// nodeLabels returns the labels of nodes as the scheduler's informer has them.
+// nodeLabels returns the labels of nodes in the scheduler's informer.
 func nodeLabels(h fwk.Handle) func(name string) map[string]string {
 	nodes := h.SharedInformerFactory().Core().V1().Nodes().Lister()
 	return func(name string) map[string]string {
 		node, err := nodes.Get(name)
 		if err != nil {
-			return nil // it has just gone
+			return nil // it was deleted meanwhile
 		}
 		return node.Labels
 	}
 }
 
-// certificate is the pair of a certificate and its key as the files have it.
+// certificate is a certificate and its key, as read from the files.
 type certificate struct {
 	content dynamiccertificates.CertKeyContentProvider
 
 	mu        sync.Mutex // guards the rest
-	cert, key []byte     // what pair was made from
+	cert, key []byte     // from which pair was made
 	pair      *tls.Certificate
 }
 
-// servingTLS reads the files, and again whenever they change, until the context
-// ends. A pair that is no good then leaves the one before in force; the log says so.
+// servingTLS reads the files, and again whenever they change, until the context ends. A
+// later invalid pair is logged, and the previous one stays in force.
 func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, error) {
 	content, err := dynamiccertificates.NewDynamicServingContentFromFiles("rest", certFile, keyFile)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestBadCertificatesAreNamed(t *testing.T) {
 	}
 }
 
-// reviewer is an API server that knows two tokens; one may get /ws/v1/queues.
+// reviewer is an API server that knows two tokens, one of which may get /ws/v1/queues.
 type reviewer struct {
 	asked atomic.Int64
 	mute  atomic.Bool
@@ -204,7 +204,8 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 	}
 }
 
-// TestGuardWaitsForNobodyForever: the token is known, and then the API server falls silent.
+// TestGuardWaitsForNobodyForever: the API server knows the token, then stops answering.
+// The guard must not wait forever.
 func TestGuardWaitsForNobodyForever(t *testing.T) {
 	v, over := &reviewer{}, make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +232,8 @@ func TestGuardWaitsForNobodyForever(t *testing.T) {
 	}
 }
 
-// TestReadersAreAskedAboutWithAllThatIsKnown: a role may be bound to a group.
+// TestReadersAreAskedAboutWithAllThatIsKnown: the review includes all that is known of
+// the user, because a role may be bound to a group.
 func TestReadersAreAskedAboutWithAllThatIsKnown(t *testing.T) {
 	var got authorizationv1.SubjectAccessReviewSpec
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ import (
 func TestTaintPolicy(t *testing.T) {
 	for _, c := range []struct {
 		holds    config.HoldTaint
-		profiles []string // beside yunikorn
+		profiles []string // in addition to yunikorn
 		want     evict.TaintPolicy
 	}{
 		{config.HoldTaintAuto, nil, evict.TaintIfAllowed},
@@ -45,8 +45,9 @@ func TestTaintPolicy(t *testing.T) {
 	}
 }
 
-// TestHeldNodesAreTaintedForOthersOnly: the taint is on the node before victims go, and
-// nothing in this process sees it. It goes with the hold, or with the process.
+// TestHeldNodesAreTaintedForOthersOnly: the node is tainted before victims are deleted,
+// and nothing in this process sees the taint. It is removed with the hold, or at the end
+// of the process.
 func TestHeldNodesAreTaintedForOthersOnly(t *testing.T) {
 	for name, end := range map[string]func(*plugintest.Handle, *corev1.Pod){
 		"the asker is gone": func(h *plugintest.Handle, asker *corev1.Pod) { h.Delete(t, asker) },
@@ -93,7 +94,7 @@ func testTaint(t *testing.T, end func(*plugintest.Handle, *corev1.Pod)) {
 	})
 }
 
-// takeBack has the pod preempt another one, and waits until that is gone.
+// takeBack makes the pod preempt another one, and waits until that is gone.
 func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 	t.Helper()
 	s := p.Store()

@@ -6,18 +6,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 )
 
-// Witness stands between a store and the two around it that are not plugins: the
-// watcher, which tells it what there is, and the executor, which does what it
-// decided. A store is its own witness.
+// Witness is an interceptor between a store and its two callers that are not plugins: the
+// watcher, which passes it objects, and the executor, which carries out its decisions. By
+// default a store is its own Witness.
 type Witness interface {
 	informer.Store
 	evict.Store
 }
 
-// witness is made for every store before the store is shared.
+// witness is called for every store before the store is shared.
 var witness = func(s *store.Store) Witness { return s }
 
 // SetWitness puts an interceptor between each store and its callers. It passes calls on,
-// and may record them or change them to show that a mistake is noticed. It is for
+// and may record them, or change them to show that a mistake is noticed. It is for
 // simulations; call it before the scheduler is made.
 func SetWitness(of func(*store.Store) Witness) { witness = of }
