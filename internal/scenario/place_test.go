@@ -35,7 +35,7 @@ func TestFit(t *testing.T) {
 		{Place{Apart: "web"}, "n1", []string{"b", "c"}, victims.Passes},
 		{Place{Apart: "db"}, "n2", nil, victims.Passes},
 		{Place{Group: "db"}, "n1", nil, victims.Passes},
-		{Place{Group: "db"}, "n2", nil, victims.Fails}, // the other does not want it
+		{Place{Group: "db"}, "n2", nil, victims.Fails}, // the other has no such requirement
 		{Place{Group: "db"}, "n2", []string{"e"}, victims.Passes},
 		{Place{Beside: "web"}, "n1", []string{"b"}, victims.Passes},
 		{Place{Beside: "web"}, "n1", []string{"b", "c"}, victims.Never},

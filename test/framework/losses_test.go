@@ -55,7 +55,7 @@ func (c *contested) takeRoom(t *testing.T) {
 }
 
 // pass lets time pass in steps of a tenth of a second, in which deleted pods end. Before
-// that the other scheduler takes their room, if it is told to.
+// that the other scheduler takes their room, if the argument says so.
 func (c *contested) pass(t *testing.T, d time.Duration, taken bool) {
 	for range d / (100 * time.Millisecond) {
 		time.Sleep(100 * time.Millisecond)

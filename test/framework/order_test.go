@@ -223,9 +223,9 @@ func (s scenario) judge(t *testing.T, of claim) (err error) {
 		defer c.end()
 		t.Log(r, "cycles", c.probe.allCycles())
 		err = errors.Join(r.check(of), c.store.Check())
-		// Each pod is tried once and does not fit. After that, for each pod that ends,
-		// one of the three kinds of pods is placed, one more of its kind is tried, and
-		// one of the others.
+		// Each pod is tried once and does not fit. After that, for each pod that ends, a
+		// pod of one of the three kinds is placed, one more of its kind is tried, and one
+		// of the others.
 		if perBind := float64(c.probe.allCycles()-r.waiting) / float64(r.count()); s.most > 0 && perBind > s.most {
 			err = errors.Join(err, fmt.Errorf("%.1f cycles for each pod that ended, want at most %.0f", perBind, s.most))
 		}

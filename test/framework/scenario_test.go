@@ -204,7 +204,7 @@ func (p *play) born(pod *corev1.Pod, name string, age time.Duration) *corev1.Pod
 func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
 	switch as.Protection {
 	case victims.Leaving:
-		long := int64(500) // shorter than reservationTimeout; longer ones count as leaving for no plan
+		long := int64(500) // shorter than reservationTimeout: no plan counts on pods that take longer to leave
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(500 * time.Second)}, &long
 	case victims.DaemonSet:
 		yes := true

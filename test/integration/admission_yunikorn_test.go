@@ -11,7 +11,7 @@ import (
 
 // yunikornInfo is the text that YuniKorn's admission controller writes into annotation
 // user.info of every object that is made: its two fields in this order, as encoding/json
-// writes them, with the groups as the API server told them.
+// writes them, with the groups that the API server sent.
 func yunikornInfo(user string, groups []string) string {
 	text, err := json.Marshal(struct {
 		User   string   `json:"user,omitempty"`
@@ -24,10 +24,10 @@ func yunikornInfo(user string, groups []string) string {
 }
 
 // checkYuniKorn is the table of a cluster in which YuniKorn's admission controller stays.
-// It is a webhook: the request with what it wrote goes on as the request of the account
-// that made it, and the policies see it afterwards. Pods that it makes itself are treated
-// as those of any other account. The user of the table may make pods only under the
-// user's own name.
+// It is a webhook: the request with its changes remains the request of the account that
+// made it, and the policies see it afterwards. Pods that it makes itself are treated as
+// those of any other account. The user of the table may make pods only under the user's
+// own name.
 func (p policed) checkYuniKorn(anybody string) {
 	p.Helper()
 	const (

@@ -58,8 +58,8 @@ func (w write) taints(add bool) bool {
 
 // trap is a write that is intercepted.
 type trap struct {
-	// matches tells whether a write is to be intercepted. Only the nth matching write is;
-	// the first is 1.
+	// matches tells whether a write counts for the trap. Only the nth such write is
+	// intercepted; the first is 1.
 	matches func(write) bool
 	nth     int
 	// forwarded: the API server gets the write, and the scheduler gets no answer.

@@ -67,7 +67,8 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 }
 
 // TestHoldSuperseded checks the effect of a pod that can run only on the held node and
-// may run there: it takes the room, the asker is told, and makes room anew.
+// may run there: it takes the room, and that is reported on the asker; then the asker
+// makes room anew.
 func TestHoldSuperseded(t *testing.T) {
 	h := makeHalf(t, 4*time.Second)
 	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)

@@ -97,8 +97,8 @@ func TestHoldOfDeletedAsker(t *testing.T) {
 
 // TestHoldTimesOut checks a node that was cleared for an asker, which a pod that cannot
 // be preempted keeps off it. The node stays held for the time-out, counted from the end
-// of the last victim, and is then free for all pods; the asker is told why, and no
-// further pod is preempted for it, although its pause is short.
+// of the last victim, and is then free for all pods; the reason is reported on the asker,
+// and no further pod is preempted for it, although its pause is short.
 func TestHoldTimesOut(t *testing.T) {
 	// If the time-out were counted from the claim, it would be over a second after the
 	// victims are gone.

@@ -50,10 +50,10 @@ func (e *env) checkHealth(ctx context.Context) {
 }
 
 // TestKilledWhilePreempting kills the scheduler at every write of a preemption, just
-// before the API server gets it and just after. Whatever was written, the next one goes
-// on from there: not one victim too many, and the asker gets its node. Pods that the
-// claim names and that are not deleted yet opt out of preemption meanwhile, so a new plan
-// would differ: the claim counts.
+// before the API server gets it and just after. The next scheduler continues from
+// whatever was written: it evicts no additional victim, and the asker gets its node. Pods
+// that the claim names and that are not deleted yet opt out of preemption meanwhile, so a
+// new plan would differ: the claim counts.
 func TestKilledWhilePreempting(t *testing.T) {
 	const victims = 3
 	proxy := newAPIProxy(t)

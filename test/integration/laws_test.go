@@ -80,7 +80,8 @@ func (e *env) awaitTold(p *corev1.Pod, text string) {
 }
 
 // TestPreemptionRefused checks that no pod is preempted where a law or a gate forbids it,
-// and that the asker is told which one. Each case has a full node of its own.
+// and that the condition or an event of the asker names it. Each case has a full node of
+// its own.
 func TestPreemptionRefused(t *testing.T) {
 	e := setup(t, lawQueues, preemption("retryInterval", "1s"))
 	e.priorityClass("high", 1000)

@@ -54,8 +54,8 @@ func TestProfilesShareNodes(t *testing.T) {
 	e.expect("d", 10-len(d), 0, "")
 }
 
-// TestNoNodeFits checks that an admitted pod that fits no node is told so by the
-// scheduler itself, does not block others, and runs when it can.
+// TestNoNodeFits checks that an admitted pod that fits no node gets the scheduler's own
+// message, does not block others, and runs when it can.
 func TestNoNodeFits(t *testing.T) {
 	e := setup(t, oneLeaf("100"))
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})

@@ -108,7 +108,7 @@ func TestMaxOfParentAndLeaf(t *testing.T) {
 	e.expectBooks()
 }
 
-// releaseBudget is the time from the release of quota until the next pod is bound.
+// releaseBudget bounds the time from the release of quota until the next pod is bound.
 // releaseSlack is for a machine on which other work takes both cores: the scheduler, the
 // API server and etcd have to run four times in between.
 const (
@@ -152,7 +152,7 @@ func TestReleaseAdmitsNext(t *testing.T) {
 	}
 }
 
-// awaitRunningTold waits until the message of a pod that waited says that it does not
+// awaitRunningTold waits until the condition of a pod that waited says that it does not
 // wait any more.
 func (e *env) awaitRunningTold(name string) *corev1.PodCondition {
 	e.Helper()

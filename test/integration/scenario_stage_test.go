@@ -316,7 +316,7 @@ func (p *playhouse) awaitRunningAll() {
 	})
 }
 
-// sendAway deletes the pods that are to be leaving, which takes them an hour.
+// sendAway deletes the pods that the scenario has leaving, with a long grace period.
 func (p *playhouse) sendAway(c *play) error {
 	for _, x := range c.World.Pods {
 		if x.Protection == victims.Leaving {
@@ -464,7 +464,7 @@ func (p *playhouse) podsByName() map[string]*corev1.Pod {
 }
 
 // clear removes at once what the end of the test would remove piece by piece, unless the
-// objects are to be kept for inspection.
+// run keeps the objects for inspection.
 func (p *playhouse) clear() {
 	p.Helper()
 	if p.Failed() {

@@ -75,7 +75,7 @@ const (
 	end   = "  - {opcode: barrier, namespaces: [" + measuredPods + "]}\n  - {opcode: stopCollectingMetrics}\n"
 )
 
-// story is a case: one operation after the other.
+// story is a case: its operations in order.
 func (w writer) story(name, scheduler string, operations ...string) string {
 	return fmt.Sprintf(`
 - name: %s

@@ -17,8 +17,8 @@ import (
 // of no higher priority. Pods that make room beside it must leave enough for both.
 
 // reserved returns, for each node, the nominated pods of the other profile that precede a
-// pod of some priority. The caller does not hold the lock of the API server, because the
-// scheduler's queue is asked.
+// pod of some priority. The caller does not hold the lock of the API server, because
+// reserved calls the scheduler's queue.
 func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev1.Pod {
 	out := map[string][]*corev1.Pod{}
 	for _, node := range nodes {

@@ -16,8 +16,8 @@ const (
 	TwoQueues Fact = "an application in two queues"
 	// Binding: the bind request of a pod is in flight while another pod asks.
 	Binding Fact = "a pod in its binding"
-	// PlanWithoutNode: a scheduler never has a plan for an asker without a hold of a node
-	// for it.
+	// PlanWithoutNode: a scheduler that has a plan for an asker always holds a node for
+	// it, too.
 	PlanWithoutNode Fact = "a plan without a node"
 	// Strict is an argument of the whole scheduler.
 	Strict Fact = "strictGuarantee"
