@@ -92,8 +92,8 @@ func TestFitsOnRandomWorlds(t *testing.T) {
 	}
 }
 
-// inTheWay is a random world in which the filters reject the asker beside some pods or on
-// some nodes.
+// inTheWay is a random world in which the filters reject the asker on a node with certain
+// pods, or on some nodes.
 func inTheWay(seed uint64) (*model, *filters) {
 	m := generate(seed, 8)
 	m.budgets = append(m.budgets, 0)
@@ -293,7 +293,7 @@ func TestFitsTooOften(t *testing.T) {
 	}
 }
 
-// TestFitsAffinity: a pod that the asker requires beside it is not preempted.
+// TestFitsAffinity: a pod that the asker requires on its node is not preempted.
 func TestFitsAffinity(t *testing.T) {
 	m := pair()
 	f := &filters{stay: map[string]bool{"v1": true}}

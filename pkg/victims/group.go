@@ -15,8 +15,8 @@ import (
 type Group struct {
 	// Name is namespace and name, for people.
 	Name string
-	// Pods is the number of pods that must start beside the asker and that neither have
-	// nor hold a node. Shares are their requests.
+	// Pods is the number of pods that must start together with the asker and that neither
+	// have nor hold a node. Shares are their requests.
 	Pods   int
 	Shares []Share
 	// Free is what all nodes together have free for the group, once leaving pods are gone

@@ -13,7 +13,7 @@ import (
 )
 
 // passing are the codes of texts that are outdated a moment later. Explain reports the
-// current state beside them.
+// current state in addition.
 var passing = map[reasons.Code]bool{reasons.PreemptionDelayed: true, reasons.PreemptionPaced: true}
 
 // nodes returns the number of nodes that the cycle knows.

@@ -347,7 +347,7 @@ func (x *rehearsing) ref() store.Ref {
 	return store.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
 }
 
-// waits says why the pod would wait: the first reason that applies, and beside it the
+// waits says why the pod would wait: the first reason that applies, followed by the
 // others.
 func (x *rehearsing) waits(list ...reasons.Reason) {
 	x.out.Outcome = rest.PreviewWaits

@@ -150,7 +150,7 @@ func (x *Index) BlockedAt(id queues.ID) []*Group {
 	return groups
 }
 
-// HasBlocked tells whether the queue blocks any group.
+// HasBlocked reports whether the queue blocks any group.
 func (x *Index) HasBlocked(id queues.ID) bool { return len(x.nodes[id].blocked) > 0 }
 
 // reshare recomputes all keys.

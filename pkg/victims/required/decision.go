@@ -33,7 +33,7 @@ type Victim struct {
 	// Frees is its usage of the types that are needed, sorted by name.
 	Frees []resources.Entry
 	// ForRoom is true if the other victims do not cover the need. If it is false, the
-	// real filters reject the asker beside the pod.
+	// real filters reject the asker while the pod is there.
 	ForRoom bool
 }
 
