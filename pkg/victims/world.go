@@ -119,12 +119,12 @@ type Params struct {
 type Fit uint8
 
 const (
-	// Fails: they reject, but might accept without other pods.
+	// Fails means that the filters reject, but might accept without other pods.
 	Fails Fit = iota
-	// Passes: the asker can run there.
+	// Passes means that the asker can run there.
 	Passes
-	// Never: they reject whatever pods are preempted. They are not run for the node
-	// again.
+	// Never means that the filters reject whatever pods are preempted. They are not run
+	// for the node again.
 	Never
 )
 

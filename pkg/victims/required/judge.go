@@ -111,7 +111,7 @@ func (j *judge) fits() error {
 	return j.filters(nil)
 }
 
-// hold judges that holding the node is not useless (D1).
+// hold judges that the asker can fit the held node at all (D1).
 func (j *judge) hold() error {
 	var may []*Pod
 	for i := range j.n.Pods {
