@@ -54,7 +54,7 @@ func preempts(t *testing.T, stage string) http.Handler {
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
 	p.pod(store.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
 	p.pod(store.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
-	p.pod(store.Pod{Name: "left", Node: "n2", Deleting: true}, "root.fair", "vcore=1")
+	p.pod(store.Pod{Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
 	for _, name := range []string{"g1", "g2", "g3", "g4"} {
 		p.pod(store.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
 	}

@@ -61,8 +61,20 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
 	s.demand.pods[p.UID], s.demand.stale = p, true
-	if !p.within {
+	switch {
+	case !p.within:
 		s.setDemand(p, s.countDemand(p), now)
+	case !p.app.counted: // it was, while the pod was tried, and the sum may be of that time
+		s.startDemand(p.app, resources.Vector{})
+	}
+}
+
+// startDemand adds a request to the sum and, with the first one, its application.
+func (s *Store) startDemand(a *app, request resources.Vector) {
+	starts := !a.counted && !s.demand.starts[a]
+	s.demand.sum.Add(s.draft, a.leaf, a.owner, request, starts)
+	if starts {
+		s.demand.starts[a] = true
 	}
 }
 
@@ -106,10 +118,7 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 	if v := s.judgeAs(p.app, !starts, p.Request, queues.OnDemand(s.demand.sum)); !v.OK() {
 		return v
 	}
-	s.demand.sum.Add(s.draft, p.app.leaf, p.app.owner, p.Request, starts)
-	if starts {
-		s.demand.starts[p.app] = true
-	}
+	s.startDemand(p.app, p.Request)
 	return queues.Granted
 }
 
