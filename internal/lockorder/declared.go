@@ -43,6 +43,7 @@ var Simulated = []Order{
 var Declared = slices.Concat(Simulated, []Order{
 	{"eventlog.Log.taking", "eventlog.Log.mu"},
 	{"eventlog.Log.taking", "store.Store.mu"},
+	{"informer.daemonSets.mu", "store.Store.mu"},
 })
 
 // Judge returns the differences between the seen orders and the declared ones: undeclared

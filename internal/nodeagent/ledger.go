@@ -238,9 +238,9 @@ func (l *ledger) verdict(uid types.UID) verdict {
 	return verdict{where: e.where, refusal: e.refusal, deletedAt: e.deletedAt, health: healthOf(b.object.Annotations), known: true}
 }
 
-// census counts nodes of ours, pods by standing on them, and nodes with admitted pods
+// waitCounts counts nodes of ours, pods by standing on them, and nodes with admitted pods
 // that exceed their size.
-func (l *ledger) census() (nodes, failed, overcommit int, pods map[standing]int) {
+func (l *ledger) waitCounts() (nodes, failed, overcommit int, pods map[standing]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pods = map[standing]int{}

@@ -67,7 +67,7 @@ func (c *counters) count(field *int64) {
 func (a *Agent) Stats() Stats {
 	var s Stats
 	var pods map[standing]int
-	s.Nodes, s.FailedNodes, s.OvercommittedNodes, pods = a.ledger.census()
+	s.Nodes, s.FailedNodes, s.OvercommittedNodes, pods = a.ledger.waitCounts()
 	s.Waiting, s.Admitted, s.Refused, s.Ended = pods[waiting], pods[admitted], pods[refused], pods[ended]
 	a.counters.mu.Lock()
 	defer a.counters.mu.Unlock()

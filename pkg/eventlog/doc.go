@@ -1,8 +1,8 @@
 // Package eventlog keeps what happened for readers: the last records in a ring, in
 // YuniKorn's terms (type, change, detail), numbered without a gap from 0.
 //
-// Scheduling must not pay for that. The store notes what it does in a chronicle, a few
-// words each time ([store.Chronicle]). A goroutine here takes the whole chronicle several
+// Scheduling must not pay for that. The store notes what it does in a history, a few
+// words each time ([store.Chronicle]). A goroutine here takes the whole history several
 // times a second, as does a reader that wants the newest records, and makes records from
 // it (records.go, tree.go). No lock of the store is held meanwhile.
 //

@@ -15,16 +15,16 @@ import (
 const (
 	// Size is how many records are kept, as YuniKorn has it: about 10 MB.
 	Size = 100_000
-	// interval is how often the chronicle is taken without a reader.
+	// interval is how often the history is taken without a reader.
 	interval = 200 * time.Millisecond
 	// bufferKept is the largest buffer, in happenings, that is used again.
 	bufferKept = 1 << 13
 )
 
-// Source is where a chronicle comes from; a store. The log is its only consumer.
+// Source is where a history comes from; a store. The log is its only consumer.
 type Source interface {
-	KeepChronicle()
-	TakeChronicle(empty store.Chronicle) store.Chronicle
+	KeepHistory()
+	TakeHistory(empty store.History) store.History
 }
 
 // Log is the last records. Make one with New.
@@ -32,7 +32,7 @@ type Log struct {
 	source Source
 
 	taking sync.Mutex // guards what is used to make records; taken before mu
-	empty  store.Chronicle
+	empty  store.History
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
 	lost   int64            // see Lost
@@ -46,7 +46,7 @@ type Log struct {
 
 // New returns a log of at most size records that follows the source from its start on.
 func New(source Source, size int) *Log {
-	source.KeepChronicle()
+	source.KeepHistory()
 	return &Log{source: source, size: size, changed: make(chan struct{})}
 }
 
@@ -71,7 +71,7 @@ func (l *Log) Run(ctx context.Context, ticker clock.WithTicker, logger klog.Logg
 }
 
 // Lost is how many things that happened have no record, since the start, because they
-// were too many at a time for the chronicle.
+// were too many at a time for the history.
 func (l *Log) Lost() int64 {
 	l.taking.Lock()
 	defer l.taking.Unlock()
@@ -82,7 +82,7 @@ func (l *Log) Lost() int64 {
 func (l *Log) Collect() {
 	l.taking.Lock()
 	defer l.taking.Unlock()
-	j := l.source.TakeChronicle(l.empty)
+	j := l.source.TakeHistory(l.empty)
 	l.made = l.made[:0]
 	begin := 0
 	for _, m := range j.Moments {
@@ -93,7 +93,7 @@ func (l *Log) Collect() {
 	clear(l.made)
 	l.lost += int64(j.Lost)
 	if j.Reset(); cap(j.Happenings) > bufferKept {
-		j, l.made = store.Chronicle{}, nil
+		j, l.made = store.History{}, nil
 	}
 	l.empty = j
 }

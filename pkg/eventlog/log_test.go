@@ -277,13 +277,13 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 // flood is a source that lost something.
 type flood struct{ taken bool }
 
-func (f *flood) KeepChronicle() {}
-func (f *flood) TakeChronicle(empty store.Chronicle) store.Chronicle {
+func (f *flood) KeepHistory() {}
+func (f *flood) TakeHistory(empty store.History) store.History {
 	if f.taken {
 		return empty
 	}
 	f.taken = true
-	return store.Chronicle{Happenings: []store.Happening{{Kind: store.NodeOpened, Node: "n"}}, Moments: []store.Moment{{At: epoch, End: 1}}, Lost: 7}
+	return store.History{Happenings: []store.Happening{{Kind: store.NodeOpened, Node: "n"}}, Moments: []store.Moment{{At: epoch, End: 1}}, Lost: 7}
 }
 
 func TestLongMessagesAreCut(t *testing.T) {

@@ -62,7 +62,7 @@ func (d *disruption) run(ctx context.Context) error {
 		if d.stopped(ctx, nil) {
 			return errNotLeading
 		}
-		if err := d.hopeless(d.Clock.Since(began)); err != nil {
+		if err := d.impossible(d.Clock.Since(began)); err != nil {
 			d.spare(ctx)
 			return err
 		}
@@ -156,8 +156,8 @@ func (d *disruption) pointless() bool {
 	return errors.Is(err, errGone)
 }
 
-// hopeless returns why the plan is given up; nil while it may continue.
-func (d *disruption) hopeless(after time.Duration) error {
+// impossible returns why the plan is given up; nil while it may continue.
+func (d *disruption) impossible(after time.Duration) error {
 	if d.pointless() {
 		return errHalted
 	}

@@ -34,7 +34,7 @@ type Store interface {
 	GiveUp(asker types.UID, why reasons.Reason, now time.Time)
 	// CallOff reports the same for a node-bound asker if no victim was deleted, because
 	// one of them is being bound right now. Its node stays held.
-	CallOff(asker types.UID, why reasons.Reason, now time.Time)
+	AbortPlan(asker types.UID, why reasons.Reason, now time.Time)
 	// KubeletRefused reports the reason why the kubelet had no capacity for an asker that
 	// is gone; empty if it ended in another way. It returns the text for people.
 	KubeletRefused(asker types.UID, reason string, now time.Time) reasons.Reason
@@ -168,7 +168,7 @@ func (e *Executor) disrupt(ctx context.Context, w store.Work) {
 	case errors.Is(err, errBinding) && w.Hold.Required && !d.begun():
 		why := d.failure(err)
 		e.Logger.V(2).Info("The plan is off", "pod", ref(w.Ref), "node", w.Hold.Node, "why", why.Text)
-		e.Store.CallOff(w.UID, why, e.Clock.Now())
+		e.Store.AbortPlan(w.UID, why, e.Clock.Now())
 		e.letOthersOn(ctx, w.Hold.Node, 0)
 	default:
 		e.giveUp(w, d.failure(err))

@@ -128,7 +128,7 @@ func (b *books) found() []string {
 	return slices.Clone(b.refused)
 }
 
-func (b *books) CallOff(asker types.UID, why reasons.Reason, _ time.Time) {
+func (b *books) AbortPlan(asker types.UID, why reasons.Reason, _ time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calledOff = append(b.calledOff, string(asker)+": "+why.Text)

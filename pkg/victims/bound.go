@@ -38,9 +38,9 @@ func (s *search) fillSupply() {
 	}
 }
 
-// hopeless reports whether the groups from i on cannot complete the set, or only to a set
+// impossible reports whether the groups from i on cannot complete the set, or only to a set
 // that is not better than the best.
-func (s *search) hopeless(i int) bool {
+func (s *search) impossible(i int) bool {
 	more := 1
 	for g, left := range s.left {
 		if left > s.supply[i][g] {

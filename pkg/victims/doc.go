@@ -19,12 +19,12 @@
 //	            spare.go reduces a set that the search did not find
 //	key.go      the order of plans
 //	plan.go     all nodes: a first pass over each, then a search where it may help
-//	skim.go     first pass: plans with at most one victim, and nodes to search
+//	first_pass.go     first pass: plans with at most one victim, and nodes to search
 //	choose.go   the choice by the real filters
 //	decision.go the decision
 //	numbers.go  its numbers, law by law, or what stopped the asker
 //	sentence.go its texts for people
-//	slab.go     arena for many small lists
+//	arena.go     arena for many small lists
 //	lawful.go   the second check; room.go, whether enough is freed
 //
 // Why the search may prune: every law about a set only forbids more as the set grows (law

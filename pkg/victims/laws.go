@@ -154,7 +154,7 @@ func (st *stance) firstLook(leaf queues.ID) *outlook {
 }
 
 func (st *stance) newOutlook(r *route) *outlook {
-	o := st.slabs.outlooks.one()
+	o := st.arenas.outlooks.one()
 	o.route = r
 	switch {
 	case r.barred != mayGo:
@@ -181,7 +181,7 @@ func (st *stance) newOutlook(r *route) *outlook {
 			break
 		}
 	}
-	o.room, o.tight = st.slabs.amounts.list(len(st.world.Types)), st.slabs.flags.list(len(st.world.Types))
+	o.room, o.tight = st.arenas.amounts.list(len(st.world.Types)), st.arenas.flags.list(len(st.world.Types))
 	for t := range o.room {
 		o.room[t] = unbounded
 		for _, a := range r.counts {
@@ -289,7 +289,7 @@ func (st *stance) take(a *account) []int64 {
 	if st.takable[a.index] != nil {
 		return st.takable[a.index]
 	}
-	out := st.slabs.amounts.list(len(st.world.Types))
+	out := st.arenas.amounts.list(len(st.world.Types))
 	for t := range out {
 		out[t] = unbounded
 		switch {

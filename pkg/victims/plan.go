@@ -51,7 +51,7 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), byName)
 	}
 	for {
-		pl.skim()
+		pl.firstPass()
 		pl.digLater()
 		d, decided := pl.choose()
 		switch {

@@ -53,10 +53,10 @@ func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares 
 	var wrong atomic.Bool
 	var work sync.WaitGroup
 	var mu sync.Mutex
-	all := census{}
+	all := waitCounts{}
 	for range runtime.GOMAXPROCS(0) {
 		work.Go(func() {
-			mine := census{}
+			mine := waitCounts{}
 			for !wrong.Load() {
 				seed := first + next.Add(1) - 1
 				if seed >= first+worlds {
@@ -81,10 +81,10 @@ func againstOracle(t *testing.T, worlds, first uint64, kind kindOfWorld, shares 
 	t.Log(all)
 }
 
-// census counts kinds of worlds, to notice a generator that makes worlds without variety.
-type census map[string]uint64
+// waitCounts counts kinds of worlds, to notice a generator that makes worlds without variety.
+type waitCounts map[string]uint64
 
-func (c census) count(o *oracle, best choice, found bool) {
+func (c waitCounts) count(o *oracle, best choice, found bool) {
 	switch {
 	case !found:
 		c["refused"]++
@@ -108,7 +108,7 @@ func (c census) count(o *oracle, best choice, found bool) {
 	}
 }
 
-func (c census) add(d census) {
+func (c waitCounts) add(d waitCounts) {
 	for what, n := range d {
 		c[what] += n
 	}
@@ -125,7 +125,7 @@ var everyDay = map[string]uint64{
 
 // require fails unless there was at least the given share, in thousandths, of each kind
 // of world.
-func (c census) require(t *testing.T, worlds uint64, shares map[string]uint64) {
+func (c waitCounts) require(t *testing.T, worlds uint64, shares map[string]uint64) {
 	t.Helper()
 	for what, least := range shares {
 		if c[what]*1000 < least*worlds {

@@ -73,7 +73,7 @@ func (s *scene) route(leaf queues.ID) *route {
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
 func (s *scene) newRoute(leaf queues.ID) *route {
-	r := s.slabs.routes.one()
+	r := s.arenas.routes.one()
 	r.leaf = s.world.Queues.Queue(leaf)
 	switch {
 	case r.leaf == nil:
@@ -99,7 +99,7 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 	for d := r.lca; d >= 0; d-- {
 		s.way = append(s.way, s.path[d])
 	}
-	r.counts = s.slabs.ways.list(len(s.way))
+	r.counts = s.arenas.ways.list(len(s.way))
 	copy(r.counts, s.way)
 	r.side = r.counts[:side:side]
 	r.lift, r.below = l, l

@@ -33,18 +33,18 @@ type scene struct {
 	// higher is the pod that law 6 protects by the smallest difference of priority.
 	higher *Victim
 
-	way   []*account // scratch
-	slabs slabs
+	way    []*account // scratch
+	arenas arenas
 }
 
-// slabs is the arena for the lists of the scene and its stances.
-type slabs struct {
-	amounts  slab[int64]
-	flags    slab[bool]
-	accounts slab[account]
-	ways     slab[*account]
-	routes   slab[route]
-	outlooks slab[outlook]
+// arenas is the arena for the lists of the scene and its stances.
+type arenas struct {
+	amounts  arena[int64]
+	flags    arena[bool]
+	accounts arena[account]
+	ways     arena[*account]
+	routes   arena[route]
+	outlooks arena[outlook]
 }
 
 // goal is an amount of a type that must be freed.
@@ -149,8 +149,8 @@ func (s *scene) account(q *queues.Queue) *account {
 		return a
 	}
 	n := len(s.world.Types)
-	amounts, flags := &s.slabs.amounts, &s.slabs.flags
-	a := s.slabs.accounts.one()
+	amounts, flags := &s.arenas.amounts, &s.arenas.flags
+	a := s.arenas.accounts.one()
 	*a = account{
 		queue: q, index: len(s.accounts), depth: -1,
 		used: amounts.list(n), expected: amounts.list(n), has: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),

@@ -200,7 +200,7 @@ func (s *search) from(i int) {
 		s.weigh()
 		return
 	}
-	if i == len(s.groups) || s.hopeless(i) {
+	if i == len(s.groups) || s.impossible(i) {
 		return
 	}
 	if s.visits++; s.visits > s.most {

@@ -26,8 +26,8 @@ type sight struct {
 	gone bool
 }
 
-// chronicle is the history of the pods of a namespace, recorded by one tail.
-type chronicle struct {
+// history is the history of the pods of a namespace, recorded by one tail.
+type history struct {
 	env  *env
 	tail *tail
 	mu   sync.Mutex
@@ -37,9 +37,9 @@ type chronicle struct {
 
 // keepChronicle records the changes of the pods of the test from now on. It is called
 // before the first pod.
-func (e *env) keepChronicle() *chronicle {
+func (e *env) keepChronicle() *history {
 	e.Helper()
-	c := &chronicle{env: e, sights: map[types.UID][]sight{}}
+	c := &history{env: e, sights: map[types.UID][]sight{}}
 	c.tail = e.follow(e.listAll(), func(event watch.Event) {
 		p := event.Object.(*corev1.Pod)
 		c.mu.Lock()
@@ -50,14 +50,14 @@ func (e *env) keepChronicle() *chronicle {
 }
 
 // of returns the states of one pod.
-func (c *chronicle) of(uid types.UID) []sight {
+func (c *history) of(uid types.UID) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.sights[uid])
 }
 
 // first returns the first state of a pod that fulfils a condition; nil if there was none.
-func (c *chronicle) first(uid types.UID, check func(sight) bool) *sight {
+func (c *history) first(uid types.UID, check func(sight) bool) *sight {
 	for _, s := range c.of(uid) {
 		if check(s) {
 			return &s
@@ -67,7 +67,7 @@ func (c *chronicle) first(uid types.UID, check func(sight) bool) *sight {
 }
 
 // boundAt tells where and when a pod was bound; a zero time if it was not.
-func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
+func (c *history) boundAt(uid types.UID) (node string, at time.Time) {
 	if s := c.first(uid, func(s sight) bool { return s.pod.Spec.NodeName != "" }); s != nil {
 		return s.pod.Spec.NodeName, s.at
 	}
@@ -76,7 +76,7 @@ func (c *chronicle) boundAt(uid types.UID) (node string, at time.Time) {
 
 // boundByNow returns the pods of a group that were bound up to now, including deleted
 // ones, in the state in which that was first seen.
-func (c *chronicle) boundByNow(of string) []sight {
+func (c *history) boundByNow(of string) []sight {
 	c.env.Helper()
 	c.tail.catchUp(c.env.Context(), c.env)
 	c.mu.Lock()
@@ -94,7 +94,7 @@ func (c *chronicle) boundByNow(of string) []sight {
 
 // evicted returns the pods of some groups that were evicted after they were bound, in the
 // state and the order in which that was first seen.
-func (c *chronicle) evicted(groups ...string) []sight {
+func (c *history) evicted(groups ...string) []sight {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []sight
@@ -109,7 +109,7 @@ func (c *chronicle) evicted(groups ...string) []sight {
 }
 
 // lastOf returns the last state of a pod.
-func (c *chronicle) lastOf(uid types.UID) *corev1.Pod {
+func (c *history) lastOf(uid types.UID) *corev1.Pod {
 	sights := c.of(uid)
 	if len(sights) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (c *chronicle) lastOf(uid types.UID) *corev1.Pod {
 }
 
 // statuses returns the successive values of a condition of a pod.
-func (c *chronicle) statuses(uid types.UID, kind corev1.PodConditionType) []corev1.PodCondition {
+func (c *history) statuses(uid types.UID, kind corev1.PodConditionType) []corev1.PodCondition {
 	var out []corev1.PodCondition
 	for _, s := range c.of(uid) {
 		now := conditionOf(s.pod, kind)
@@ -130,7 +130,7 @@ func (c *chronicle) statuses(uid types.UID, kind corev1.PodConditionType) []core
 }
 
 // claim returns the claim in an asker's condition, and when it was first seen.
-func (c *chronicle) claim(uid types.UID) (claim reservations.Claim, at time.Time) {
+func (c *history) claim(uid types.UID) (claim reservations.Claim, at time.Time) {
 	c.env.Helper()
 	s := c.first(uid, func(s sight) bool { return conditionIs(s.pod, held, corev1.ConditionTrue) })
 	if s == nil {
@@ -143,7 +143,7 @@ func (c *chronicle) claim(uid types.UID) (claim reservations.Claim, at time.Time
 
 // expectEvicted waits until so many pods of a group are evicted, and fails at once if
 // there are more.
-func (c *chronicle) expectEvicted(of string, n int) []sight {
+func (c *history) expectEvicted(of string, n int) []sight {
 	e := c.env
 	e.Helper()
 	eventually(e, patience, fmt.Sprintf("%d pods of group %s are evicted", n, of), func() (bool, string) {
@@ -158,7 +158,7 @@ func (c *chronicle) expectEvicted(of string, n int) []sight {
 
 // expectNoMore checks for a while that n pods of some groups together are evicted, and
 // once more when all changes of that time were seen.
-func (c *chronicle) expectNoMore(period time.Duration, n int, groups ...string) {
+func (c *history) expectNoMore(period time.Duration, n int, groups ...string) {
 	e := c.env
 	e.Helper()
 	what := fmt.Sprintf("of %s %d pods are evicted", strings.Join(groups, ", "), n)
@@ -172,7 +172,7 @@ func (c *chronicle) expectNoMore(period time.Duration, n int, groups ...string) 
 }
 
 // evictedByNow is evicted, up to now.
-func (c *chronicle) evictedByNow(groups ...string) []sight {
+func (c *history) evictedByNow(groups ...string) []sight {
 	c.env.Helper()
 	c.tail.catchUp(c.env.Context(), c.env)
 	return c.evicted(groups...)
@@ -221,7 +221,7 @@ func (e *env) awaitNote(p metav1.Object, texts ...string) corev1.Event {
 }
 
 // checkVictim checks the condition and events of an evicted pod.
-func (c *chronicle) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
+func (c *history) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueue string) {
 	e := c.env
 	e.Helper()
 	if last := c.lastOf(v.pod.UID); !conditionIs(last, corev1.DisruptionTarget, corev1.ConditionTrue) {
@@ -232,7 +232,7 @@ func (c *chronicle) checkVictim(v sight, asker *corev1.Pod, askQueue, victimQueu
 }
 
 // awaitPlaced waits until an asker is bound and its hold has ended.
-func (c *chronicle) awaitPlaced(asker *corev1.Pod) *corev1.Pod {
+func (c *history) awaitPlaced(asker *corev1.Pod) *corev1.Pod {
 	c.env.Helper()
 	return c.env.awaitPod(asker, "is bound and holds no node", func(p *corev1.Pod) bool {
 		return p.Spec.NodeName != "" && conditionIs(p, held, corev1.ConditionFalse)

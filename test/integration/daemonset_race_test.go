@@ -20,7 +20,7 @@ const raceNodes = 10
 // race is one round of races.
 type race struct {
 	*env
-	c     *chronicle
+	c     *history
 	round int
 	nodes []string
 }

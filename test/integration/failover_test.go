@@ -82,7 +82,7 @@ func spread(rounds []takeover, of func(takeover) time.Duration) string {
 }
 
 // failover is one round. The killed replica is the standby afterwards.
-func (p *pair) failover(c *chronicle, name string, m moment, victims int) takeover {
+func (p *pair) failover(c *history, name string, m moment, victims int) takeover {
 	leader, standby := p.leader, p.standby
 	leader.Helper()
 	standby.fill(name+"-victim", victims+1, inQueue("root.borrows"), stopsAfter(m.stops))
@@ -115,7 +115,7 @@ func (p *pair) failover(c *chronicle, name string, m moment, victims int) takeov
 }
 
 // checkEvictions checks what both replicas did to the pods of a round.
-func (p *pair) checkEvictions(c *chronicle, name string, asker *corev1.Pod, began time.Time) {
+func (p *pair) checkEvictions(c *history, name string, asker *corev1.Pod, began time.Time) {
 	e := p.standby.env
 	e.Helper()
 	claim, _ := c.claim(asker.UID)

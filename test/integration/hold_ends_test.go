@@ -18,7 +18,7 @@ import (
 // gone and one that is still terminating.
 type half struct {
 	*env
-	c           *chronicle
+	c           *history
 	node        string
 	asker, slow *corev1.Pod
 }

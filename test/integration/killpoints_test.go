@@ -93,7 +93,7 @@ func TestKilledWhilePreempting(t *testing.T) {
 
 // killAt fills the node, creates an asker, kills the scheduler at a write, and checks
 // what the next one does.
-func (e *env) killAt(c *chronicle, name string, proxy *apiProxy, at trap, n int) {
+func (e *env) killAt(c *history, name string, proxy *apiProxy, at trap, n int) {
 	e.Helper()
 	e.fill(name+"-victim", n+1, inQueue("root.borrows"), stopsAfter(300*time.Millisecond))
 	sprung := proxy.set(at)

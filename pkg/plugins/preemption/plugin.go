@@ -145,7 +145,7 @@ func (pl *Plugin) postFilter(ctx context.Context, state fwk.CycleState, pod *cor
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if by := putOff(statuses); by != "" {
-		pl.process.Store().PutOff(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
+		pl.process.Store().Defer(pod.UID, reasons.New(reasons.BackingOff, "plugin %s refused to try the pod", by), pl.process.Clock.Now())
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	_, err := state.Read(stateKey)

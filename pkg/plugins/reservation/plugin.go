@@ -136,7 +136,7 @@ func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, 
 	}
 	// The pod may have held the node when the filters ran; now other holders are next.
 	if status := pl.heldForOthers(s, pod, node); !status.IsSuccess() {
-		s.PutOff(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
+		s.Defer(pod.UID, reasons.New(reasons.NodeHeld, "node %s is held for others", node), pl.process.Clock.Now())
 		return status
 	}
 	if v := s.Assume(pod.UID, node, pl.process.Clock.Now()); !v.OK() {

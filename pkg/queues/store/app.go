@@ -29,15 +29,15 @@ func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.que
 // app is an application: the pods with one application ID in one queue. It is charged to
 // the user of its first pod, and stays in that pod's queue as long as it has pods.
 type app struct {
-	name      appName
-	aliases   []appName // other names under which it is in Store.apps
-	leaf      queues.ID
-	owner     queues.Owner
-	groups    []string // of the user, from the first pod
-	submitted time.Time
-	ordered   *order.App
-	standing  *standing
-	twins     map[twinsKey]*twins // nil until one of its pods found no node
+	name             appName
+	aliases          []appName // other names under which it is in Store.apps
+	leaf             queues.ID
+	owner            queues.Owner
+	groups           []string // of the user, from the first pod
+	submitted        time.Time
+	ordered          *order.App
+	standing         *standing
+	equivalenceClass map[classKey]*equivalenceClass // nil until one of its pods found no node
 
 	living ranking.Heap[*seniority] // its pods that are not being deleted, oldest first
 	owned  map[types.UID]int        // number of its pods that a pod owns
@@ -59,7 +59,7 @@ type app struct {
 	marked          int
 	accepted, began time.Time
 	mostUsed        resources.Vector
-	told            *AppName // its name in events (chronicle.go)
+	told            *AppName // its name in events (history.go)
 	// warned is set once a warning that its gang is ignored was issued.
 	warned bool
 }
@@ -87,7 +87,7 @@ func (s *Store) join(a *app, p *pod) {
 func (s *Store) leave(p *pod, now time.Time) {
 	a := p.app
 	s.live(p, false)
-	s.census.untally(p)
+	s.waitCounts.untally(p)
 	if p.asked {
 		s.notePod(AskGone, p)
 	}
@@ -111,7 +111,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
 	if len(s.leaves[a.leaf]) == 0 {
 		delete(s.leaves, a.leaf)
-		delete(s.census.leaves, a.leaf)
+		delete(s.waitCounts.leaves, a.leaf)
 		s.noteEmpty(a.leaf, now)
 	}
 	s.release(a.leaf)
@@ -169,7 +169,7 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	a := &app{
 		name: name, leaf: leaf, groups: groups, submitted: submitted,
 		owner:  queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
-		living: ranking.New(elderFirst), standing: s.census.of(leaf),
+		living: ranking.New(elderFirst), standing: s.waitCounts.of(leaf),
 	}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps[name] = append(s.apps[name], a)

@@ -30,7 +30,7 @@ import (
 // A pod with a hold is not armed.
 type asking struct {
 	due   ranking.Heap[*entry]
-	order annex
+	order deferred
 	// current is the pod in the current cycle; nil for none.
 	current *pod
 	// watching are the pods that a change of a queue or node may help; stirred are the
@@ -41,15 +41,15 @@ type asking struct {
 	// refusal may rest on their old state. Nil while no plan is made.
 	during map[named]struct{}
 	// settled is when stirred was last processed.
-	settled time.Time
-	toil    toil
+	settled    time.Time
+	planBudget planBudget
 }
 
 func newAsking() asking {
 	return asking{
-		due: ranking.New(sooner), order: newAnnex((*queues.Queue).Expected, (*queues.Queue).Has),
+		due: ranking.New(sooner), order: newDeferred((*queues.Queue).Expected, (*queues.Queue).Has),
 		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
-		toil: toil{perNode: perNode, turns: fewTurns},
+		planBudget: planBudget{perNode: perNode, turns: fewTurns},
 	}
 }
 
@@ -82,9 +82,9 @@ type asks struct {
 	// awaits is the pod's node, if a change of it may help; sawNode is the node's
 	// generation at the last decision. hopeless: the pod would not fit the node even
 	// without all possible victims.
-	awaits   *node
-	sawNode  uint64
-	hopeless bool
+	awaits     *node
+	sawNode    uint64
+	impossible bool
 	// called: a pod of no queue was let through since it holds its node.
 	called bool
 }
@@ -94,7 +94,7 @@ func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outsid
 // empty tells whether the preemptor state has nothing worth keeping.
 func (a *asks) empty() bool {
 	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || !a.losses.placedAt.IsZero() || a.over
-	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.hopeless || a.called
+	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.impossible || a.called
 	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
 		!a.toldAt.IsZero() || !a.decidedAt.IsZero()
 	return a.due.at == ranking.Outside && !tried && !watched && !decided
@@ -154,8 +154,8 @@ func (s *Store) later(now time.Time) time.Time {
 // tickAsking puts due pods into the order. If the delays of very many pods end at once,
 // the next Tick goes on; it is due at once.
 func (s *Store) tickAsking(now time.Time) {
-	s.asking.toil.rest(now)
-	room := s.asking.toil.room(s.asking.order.index.Eligible())
+	s.asking.planBudget.rest(now)
+	room := s.asking.planBudget.room(s.asking.order.index.Eligible())
 	for range mostLooks {
 		e, ok := s.asking.due.First()
 		if !ok || e.when.After(now) || room == 0 {
@@ -177,7 +177,7 @@ const mostLooks = 1000
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	from, _ := s.planFrom(p)
 	again := latest(s.delayEnd(p), latest(p.asks.retryAt, from))
-	if t := p.twins; t != nil {
+	if t := p.equivalenceClass; t != nil {
 		again = latest(again, t.retryAt)
 	}
 	switch {
@@ -214,7 +214,7 @@ func (s *Store) stuck(p *pod) bool {
 	case parked, cooling:
 		return true
 	case waiting:
-		if p.heldByTwin() {
+		if p.heldByClass() {
 			return true
 		}
 		v := p.ask.Group().Verdict()
@@ -247,7 +247,7 @@ func (s *Store) mayAsk(p *pod) bool {
 // askingDue is when Tick next has work for the preemption queue; zero for never.
 func (s *Store) askingDue() time.Time {
 	first, ok := s.asking.due.First()
-	switch t := &s.asking.toil; {
+	switch t := &s.asking.planBudget; {
 	case !t.tired && ok:
 		return first.when
 	case !t.tired, s.asking.current != nil: // goes on when the current cycle is over
@@ -264,8 +264,8 @@ func (s *Store) askingDue() time.Time {
 // no other pod is being tried.
 func (s *Store) fillAsking(now time.Time) {
 	s.settleStirred(now)
-	s.asking.toil.rest(now)
-	for s.started && !s.standby && s.asking.current == nil && !s.asking.toil.until(now).After(now) {
+	s.asking.planBudget.rest(now)
+	for s.started && !s.standby && s.asking.current == nil && !s.asking.planBudget.until(now).After(now) {
 		ask, ok := s.asking.order.index.Next()
 		if !ok {
 			return

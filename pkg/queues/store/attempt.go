@@ -43,7 +43,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, v.Reason
 	}
 	if p.state == admitted && !p.apart() {
-		s.joinTwins(p, kind)
+		s.joinClass(p, kind)
 	}
 	if why := s.mayPlan(p, now); !why.None() {
 		s.say(p, why.Code, now)
@@ -116,7 +116,7 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	if at := s.pace.until(1, s.preemption, now); at.After(now) {
 		return s.full(), at
 	}
-	if at := s.asking.toil.until(now); at.After(now) {
+	if at := s.asking.planBudget.until(now); at.After(now) {
 		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
 	}
 	return reasons.Reason{}, time.Time{}
@@ -131,7 +131,7 @@ func notOwed(leaf *queues.Queue) reasons.Reason {
 // equivalence class, failed.
 func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 	at, why = p.asks.triedAt, p.asks.refused
-	if t := p.twins; t != nil && t.triedAt.After(at) {
+	if t := p.equivalenceClass; t != nil && t.triedAt.After(at) {
 		at, why = t.triedAt, t.refused
 	}
 	return at, why
@@ -215,11 +215,11 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		retry = atMostEvery
 	}
 	p.asks.refused, p.asks.retryAt = why, now.Add(retry)
-	if t := p.twins; t != nil {
+	if t := p.equivalenceClass; t != nil {
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
 	s.arm(p, p.asks.retryAt)
-	s.asking.toil.spend(len(s.scenery.nodes), d.FitsCalls, now)
+	s.asking.planBudget.spend(len(s.planningSnapshot.nodes), d.FitsCalls, now)
 	s.watch(p, watched)
 	s.stirMissed(p)
 	return why

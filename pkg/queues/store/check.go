@@ -32,14 +32,14 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
 	errs = append(errs, s.keys.check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
-	errs = append(errs, s.checkTwins()...)
+	errs = append(errs, s.checkClasses()...)
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkTogether()...)
 	errs = append(errs, s.nodeBound.check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
-	errs = append(errs, s.checkCensus()...)
+	errs = append(errs, s.checkWaitCounts()...)
 	errs = append(errs, s.budgets.check(s.guardedPods())...)
 	errs = append(errs, s.checkCapacity(), s.checkRefusals(), s.resourceTypes.check(s.pods))
 	if err := s.index.Check(); err != nil {
@@ -66,7 +66,7 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("listed as leaving: %v", s.leaving[p.UID] == p)
 	case p.gang != nil && (p.state != unplaced || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
-	case p.kept && (p.state != parked || p.mates == nil || p.twins != nil):
+	case p.kept && (p.state != parked || p.mates == nil || p.equivalenceClass != nil):
 		return errors.New("is kept for others of its PodGroup")
 	case (p.state == waiting) != (p.ask != nil):
 		return fmt.Errorf("is in the order: %v", p.ask != nil)

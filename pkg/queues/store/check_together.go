@@ -7,12 +7,12 @@ import (
 
 // found is the state of a group as computed from its pods.
 type found struct {
-	in       [bound + 1]int
-	kept     int
-	holding  int
-	members  int
-	admitted int // without those that hold a node
-	twins    int // members of equivalence classes
+	in               [bound + 1]int
+	kept             int
+	holding          int
+	members          int
+	admitted         int // without those that hold a node
+	equivalenceClass int // members of equivalence classes
 }
 
 // checkTogether verifies the counts of groups, and that every kept group has an event
@@ -54,8 +54,8 @@ func (c *found) count(p *pod) {
 	if p.state == admitted && !p.asks.holds {
 		c.admitted++
 	}
-	if p.twins != nil {
-		c.twins++
+	if p.equivalenceClass != nil {
+		c.equivalenceClass++
 	}
 }
 
@@ -70,8 +70,8 @@ func (s *Store) checkGroup(g *podGroup, c *found) error {
 		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
 	case !s.started || s.returning || touched: // a check of it is due
 		return nil
-	case !g.complete() && c.twins > 0:
-		return fmt.Errorf("it is not complete, and %d pods are twins of others", c.twins)
+	case !g.complete() && c.equivalenceClass > 0:
+		return fmt.Errorf("it is not complete, and %d pods are twins of others", c.equivalenceClass)
 	case g.kept > 0 && g.able() && !refused && !line && g.in[waiting] == 0:
 		return errors.New("it can start, and nothing brings its pods back")
 	case !g.able() && c.admitted > 0:

@@ -184,7 +184,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 			w.Nodes = append(w.Nodes, s.viewOf(n, p.UID))
 		}
 	}
-	w.Types = s.scenery.types
+	w.Types = s.planningSnapshot.types
 	err := victims.Lawful(w, d, victims.Params{StrictGuarantee: s.preemption.StrictGuarantee})
 	if n := s.nodes[h.Node]; err == nil && n != nil {
 		err = s.needed(p, n, left)

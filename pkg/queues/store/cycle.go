@@ -163,10 +163,10 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.withdraw(p)
 	s.keys.remove(uid)
 	s.window.failure()
-	s.joinTwins(p, kind)
+	s.joinClass(p, kind)
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
-	s.twinFailed(p)
+	s.classFailed(p)
 	if p.asks.due.at == ranking.Outside {
 		s.arm(p, p.asks.retryAt)
 	}
@@ -183,9 +183,9 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	}
 }
 
-// PutOff says that another plugin refused to try the pod now. The store does not know
+// Defer says that another plugin refused to try the pod now. The store does not know
 // which event that plugin waits for, so the pod backs off and comes back by itself.
-func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
+func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
@@ -198,7 +198,7 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 	}
 	s.withdraw(p)
 	s.keys.remove(uid)
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
 	s.keepAsking(p)
@@ -210,7 +210,7 @@ func (s *Store) PutOff(uid types.UID, why reasons.Reason, now time.Time) {
 func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict {
 	s.mu.Lock()
 	defer func() {
-		s.rouse(now)
+		s.recheckLater(now)
 		s.unfilled, s.unfilledAt = true, now
 		s.unlockUnfilled(now)
 	}()
@@ -240,7 +240,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
-	if s.overtaken(p, now) || s.letAhead(p, node, now) {
+	if s.passedOver(p, now) || s.letAhead(p, node, now) {
 		s.keys.remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
@@ -253,7 +253,7 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 	if p.state != admitted {
 		s.withdraw(p)
 	}
-	s.twinPlaced(p)
+	s.classPlaced(p)
 	s.toAllocated(p, assumed, node)
 	if p.RequiredNode != "" {
 		s.supersede(p.on, now)
@@ -341,7 +341,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		}
 		return p.reason
 	case waiting:
-		if p.heldByTwin() {
+		if p.heldByClass() {
 			return p.stopped() // its cycle found no node, and since then a pod of its class found none
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {

@@ -124,7 +124,7 @@ func (s *Store) SetStandby(standby bool, now time.Time) {
 // lease is how long an admitted pod keeps its slot without progress. It is shorter for a
 // pod that failed before, because others wait for its result.
 func (s *Store) lease(p *pod) time.Duration {
-	if p.twins != nil {
+	if p.equivalenceClass != nil {
 		return s.options.SlotLease / 10
 	}
 	return s.options.SlotLease

@@ -54,7 +54,7 @@
 // Some pods are tried as a group:
 //
 //   - Equivalence classes: when one pod finds no node, equal pods that found none before
-//     leave the order until an event may help one of them (twins.go).
+//     leave the order until an event may help one of them (equivalence_class.go).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (gang.go).
 //   - PodGroups: the members are admitted together, and parked until then (podgroup.go).
@@ -84,7 +84,7 @@
 //   - the dirty set: what changed, fetched in small portions (register.go, package
 //     inventory);
 //   - the decisions on preemptors (journal.go, package record);
-//   - the history of events (chronicle.go, package eventlog).
+//   - the history of events (history.go, package eventlog).
 //
 // # Locks
 //

@@ -106,7 +106,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.leaveAllocated(p)
 	}
 	s.disarm(p)
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	s.leaveDemand(p)
 	if p.state != unplaced {
 		if !p.state.allocated() {
@@ -119,7 +119,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	delete(s.pods, p.UID)
 	s.resourceTypes.forget(p)
 	delete(s.unplaced, p.UID)
-	s.census.untally(p)
+	s.waitCounts.untally(p)
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
 	s.register.forgetPod(p)
@@ -188,7 +188,7 @@ func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 	case elsewhere:
 		s.notePod(Allocated, p)
 	case !more.IsZero():
-		s.chronicle.note(Happening{Kind: Resized, App: p.app.told, Amount: more})
+		s.history.note(Happening{Kind: Resized, App: p.app.told, Amount: more})
 	}
 	moved := elsewhere || !more.IsZero()
 	if moved {
@@ -247,16 +247,16 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 		return
 	}
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-	if p.state == admitted && p.outgrown == nil && !event.Request.Covers(p.Request) {
+	if p.state == admitted && p.assumedRequest == nil && !event.Request.Covers(p.Request) {
 		before := p.Request
-		p.outgrown = &before
+		p.assumedRequest = &before
 	}
 	if p.state != unplaced {
 		s.unplace(p, now)
 	}
 	s.takeOver(p, event)
 	s.changed(p)
-	p.reason, p.asks.hopeless = reasons.Reason{}, false
+	p.reason, p.asks.impossible = reasons.Reason{}, false
 	s.tally(p)
 	s.joinMates(p)
 	s.enlist(p, now)
@@ -280,7 +280,7 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.disarm(p)
 	s.weighAs(p, weight{})
 	s.charge(p.app, charge{pending: minus(p.held)})
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.leave(p, now)
 	s.enter(p, unplaced)

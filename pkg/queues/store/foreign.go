@@ -79,7 +79,7 @@ func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
 	}
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
 		s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-		p.asks.hopeless = false
+		p.asks.impossible = false
 		s.rest(p, now)
 	}
 	s.renewForeign(p, event)

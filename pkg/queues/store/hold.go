@@ -49,7 +49,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	p.asks.missed, p.asks.began = 0, s.arrivals
 	s.setHolds(p, true)
 	s.park(p)
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	s.weigh(p)
 	s.touchName(h.Node)
 	p.reason = makingRoom(&h)

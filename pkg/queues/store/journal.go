@@ -120,7 +120,7 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 		}
 	}
 	if step.Decision != nil || step.Required != nil {
-		step.Types = s.scenery.types
+		step.Types = s.planningSnapshot.types
 	}
 	if step.Hold.Asker == "" {
 		step.Hold, _ = s.holds.Of(p.UID)

@@ -92,8 +92,8 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 
 // had is the request that the scheduler's cache may have for an assumed pod.
 func (p *pod) had() resources.Vector {
-	if p.outgrown != nil {
-		return *p.outgrown
+	if p.assumedRequest != nil {
+		return *p.assumedRequest
 	}
 	return p.uses
 }
@@ -101,7 +101,7 @@ func (p *pod) had() resources.Vector {
 // confirmed checks whether an assumed pod runs as it was assumed.
 func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
 	had := p.had()
-	p.outgrown = nil
+	p.assumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {
 		s.lose(LostPod{UID: p.UID, Node: p.Node, Request: had.Add(p.Uncounted), When: now})
 	}

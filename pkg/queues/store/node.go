@@ -27,8 +27,8 @@ type node struct {
 	generation uint64
 	// askers are preemptors to check again when the node changes, because it is the only
 	// node they can run on. roused is true while such a check is due.
-	askers map[types.UID]*pod
-	roused bool
+	askers    map[types.UID]*pod
+	toRecheck bool
 	// For readers: whether the node was published, and its index in register.nodes.
 	shown  bool
 	marked int
@@ -49,9 +49,9 @@ func (s *Store) nodeOf(name string) *node {
 func (s *Store) touch(n *node) {
 	s.stirNode(n.name)
 	n.generation++
-	if len(n.askers) > 0 && !n.roused {
-		n.roused = true
-		s.roused = append(s.roused, n)
+	if len(n.askers) > 0 && !n.toRecheck {
+		n.toRecheck = true
+		s.toRecheck = append(s.toRecheck, n)
 	}
 	if !n.stale {
 		n.stale = true
@@ -148,7 +148,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 			kind = NodeOpened
 			s.nodeBound.renew(name, now)
 		}
-		s.chronicle.note(Happening{Kind: kind, Node: name})
+		s.history.note(Happening{Kind: kind, Node: name})
 	}
 	n.cordoned = !schedulable
 	s.register.changedNode(n)

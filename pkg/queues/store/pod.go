@@ -241,8 +241,8 @@ func (p *pod) askKey() order.AskKey {
 // askKind separates asks with equal requests: by equivalence class (twins), and by
 // whether the pod requests something that does not count.
 func (p *pod) askKind() string {
-	if p.twins != nil {
-		return p.twins.name()
+	if p.equivalenceClass != nil {
+		return p.equivalenceClass.name()
 	}
 	return p.apartKind()
 }
@@ -301,7 +301,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 	p.app.slots++
 	s.count(p.app)
 	s.window.taken++
-	p.hopes, p.entered = s.probing.hopes, false
+	p.hopes, p.entered = s.classLimit.hopes, false
 	s.setDeadline(p, now.Add(s.lease(p)))
 	s.seq++
 	s.keys.add(p.UID, Key{
@@ -355,7 +355,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 		p.slot = resources.Vector{}
 	}
 	s.keys.remove(p.UID)
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.disarm(p)
 	s.enter(p, to)

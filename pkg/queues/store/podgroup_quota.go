@@ -44,19 +44,19 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 			break
 		}
 		if i+1 < len(g.shares) {
-			s.lend(x, 1)
+			s.withTentativeUsage(x, 1)
 			lent++
 		}
 	}
 	for _, x := range g.shares[:lent] {
-		s.lend(x, -1)
+		s.withTentativeUsage(x, -1)
 	}
 	return v
 }
 
-// lend charges a share as admitted, or takes that back, for the time of one quota check.
+// withTentativeUsage charges a share as admitted, or takes that back, for the time of one quota check.
 // The orders and readers are not updated.
-func (s *Store) lend(x share, sign int) {
+func (s *Store) withTentativeUsage(x share, sign int) {
 	request, running := x.request, 0
 	if !x.app.counted {
 		running = sign

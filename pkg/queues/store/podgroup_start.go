@@ -15,7 +15,7 @@ import (
 // keep takes a waiting pod out of the order until its group can start.
 func (s *Store) keep(p *pod) {
 	s.leaveOrder(p)
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	p.reason = reasons.Reason{}
 	s.enterAs(p, parked, true)
 }
@@ -206,7 +206,7 @@ func (s *Store) wakeTogether(now time.Time) {
 }
 
 func (s *Store) wakeGroup(g *podGroup) {
-	s.partTwins(g)
+	s.partClasses(g)
 	if refused := !g.refusal.OK(); refused && g.able() && s.stillRefused(g) {
 		return
 	}
@@ -220,18 +220,18 @@ func (s *Store) wakeGroup(g *podGroup) {
 	}
 }
 
-// partTwins takes the members of an incomplete group out of their equivalence classes,
+// partClasses takes the members of an incomplete group out of their equivalence classes,
 // because such members are tried with their group and not with a class.
-func (s *Store) partTwins(g *podGroup) {
+func (s *Store) partClasses(g *podGroup) {
 	if g.complete() {
 		return
 	}
-	for _, m := range g.sorted(func(p *pod) bool { return p.twins != nil }) {
+	for _, m := range g.sorted(func(p *pod) bool { return p.equivalenceClass != nil }) {
 		inOrder := m.state == waiting
 		if inOrder {
 			s.leaveOrder(m)
 		}
-		s.leaveTwins(m)
+		s.leaveClass(m)
 		if inOrder {
 			s.toWaiting(m)
 		}

@@ -162,7 +162,7 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	p := t.pod
 	code := s.code(p)
-	if p.beyond.None() && (p.state == parked && !p.kept || p.heldByTwin()) || code == reasons.SchedulingGated {
+	if p.beyond.None() && (p.state == parked && !p.kept || p.heldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
 	if p.state.allocated() {
@@ -218,7 +218,7 @@ func (s *Store) code(p *pod) reasons.Code {
 		}
 		return p.reason.Code
 	case waiting:
-		if p.heldByTwin() {
+		if p.heldByClass() {
 			return p.stopped().Code
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {

@@ -22,7 +22,7 @@ func (s *Store) causeOf(p *pod) cause {
 		}
 		return causeOfSentence(p.reason.Text)
 	case waiting:
-		if p.heldByTwin() { // it has no group in the order, and no report
+		if p.heldByClass() { // it has no group in the order, and no report
 			return causeOfSentence("")
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {

@@ -69,7 +69,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
 		s.setInPermit(p, inPermit)
-		p.asks.hopeless = p.asks.hopeless && p.asks.sawNode == n.generation
+		p.asks.impossible = p.asks.impossible && p.asks.sawNode == n.generation
 		p.asks.sawNode = n.generation
 	}
 	if why := s.mayRequire(p, now); !why.None() {
@@ -99,7 +99,7 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 		}
 		return why
 	}
-	if p.asks.hopeless {
+	if p.asks.impossible {
 		s.awaitNode(p, n)
 		return p.asks.refused
 	}
@@ -114,14 +114,14 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	if h, ok := s.holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
-	node.Types = s.scenery.types // amounts may have added types
+	node.Types = s.planningSnapshot.types // amounts may have added types
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 }
 
 // requiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
 func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
-	view := &required.Node{Name: n.name, Allocatable: s.scenery.amounts(n.allocatable)}
+	view := &required.Node{Name: n.name, Allocatable: s.planningSnapshot.amounts(n.allocatable)}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
 	for _, other := range n.sortedPods() {
 		v := s.podView(other)
@@ -137,7 +137,7 @@ func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 	var before []Ref
 	for _, h := range s.holdersBefore(p) {
 		before = append(before, Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
-		view.Before = append(view.Before, s.scenery.amounts(h.Request))
+		view.Before = append(view.Before, s.planningSnapshot.amounts(h.Request))
 	}
 	return view, before
 }
@@ -195,15 +195,15 @@ func (s *Store) leaveNode(p *pod) {
 	}
 }
 
-// rouse lets preemptors through when their node changed, at most once a second.
-func (s *Store) rouse(now time.Time) {
-	for _, n := range s.roused {
-		n.roused = false
+// recheckLater lets preemptors through when their node changed, at most once a second.
+func (s *Store) recheckLater(now time.Time) {
+	for _, n := range s.toRecheck {
+		n.toRecheck = false
 		for _, p := range sortedByUID(n.askers) {
 			s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
 		}
 	}
-	s.roused = s.roused[:0]
+	s.toRecheck = s.toRecheck[:0]
 }
 
 func sortedByUID(pods map[types.UID]*pod) []*pod {

@@ -39,10 +39,10 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	return out, reasons.Reason{}
 }
 
-// CallOff says that no victim was deleted for a preemptor that requires its node, because
+// AbortPlan says that no victim was deleted for a preemptor that requires its node, because
 // a victim is being bound and cannot be deleted now. The node stays held, and another
 // decision is made a second after the last one.
-func (s *Store) CallOff(asker types.UID, why reasons.Reason, now time.Time) {
+func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[asker]

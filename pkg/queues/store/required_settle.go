@@ -74,7 +74,7 @@ func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Rea
 			s.rest(p, p.asks.retryAt)
 		}
 	}
-	p.asks.hopeless = d.Stopped == victims.RuleTooLittle // the filters' answer may change at any time, amounts do not
+	p.asks.impossible = d.Stopped == victims.RuleTooLittle // the filters' answer may change at any time, amounts do not
 	return why
 }
 

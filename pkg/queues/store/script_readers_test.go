@@ -12,13 +12,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// readers follow the store of a script by its chronicle, register and journal. After each
+// readers follow the store of a script by its history, register and journal. After each
 // command they compare the derived state with the store.
 type readers struct {
-	chronicle reader
-	copy      *copyOf
-	journal   chapter
-	started   bool
+	history reader
+	copy    *copyOf
+	journal chapter
+	started bool
 
 	// Planted bugs.
 	before func(*Store)
@@ -26,7 +26,7 @@ type readers struct {
 }
 
 func newReaders(s *Store) *readers {
-	s.KeepChronicle()
+	s.KeepHistory()
 	s.OpenJournal()
 	return &readers{copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}}}
 }
@@ -45,14 +45,14 @@ func (r *readers) read(s *Store) error {
 	if err := r.journal.follow(s, steps); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if !r.started { // what existed before Start is not in the chronicle
+	if !r.started { // what existed before Start is not in the history
 		if r.started = s.Started(); r.started {
-			s.TakeChronicle(Chronicle{})
-			r.chronicle.story = storyOf(s)
+			s.TakeHistory(History{})
+			r.history.story = storyOf(s)
 		}
 		return nil
 	}
-	return r.chronicle.read(s)
+	return r.history.read(s)
 }
 
 // expectNotice plants a bug in what readers get, and requires that a script detects it.

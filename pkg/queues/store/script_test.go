@@ -489,7 +489,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 	case "node-refuses":
 		st.NodeRefuses(p.UID, "n1", "1 node(s) had untolerated taint", s.now)
 	case "put-off":
-		st.PutOff(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
+		st.Defer(p.UID, reasons.New(reasons.BackingOff, "a plugin refused to try the pod"), s.now)
 	case "failed-plan":
 		return s.plan(p)
 	case "failed-there":
@@ -505,7 +505,7 @@ func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
 	case "ended-otherwise":
 		return st.KubeletRefused(p.UID, "", s.now).String()
 	case "call-off":
-		st.CallOff(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
+		st.AbortPlan(p.UID, reasons.New(reasons.HoldGivenUp, "a pod is being bound"), s.now)
 	case "explain":
 		return yes("let through or not known", st.Explain(p.UID))
 	case "bind":

@@ -104,8 +104,8 @@ func (s *Store) settleStirred(now time.Time) {
 			s.unwatch(p)
 			p.sweeping().end()
 			soonest := p.asks.triedAt.Add(atMostEvery)
-			if p.twins != nil {
-				p.twins.retryAt = soonest
+			if p.equivalenceClass != nil {
+				p.equivalenceClass.retryAt = soonest
 			}
 			from, _ := s.planFrom(p)
 			p.asks.retryAt = latest(soonest, from)

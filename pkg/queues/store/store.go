@@ -67,7 +67,7 @@ type Store struct {
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
-	lane       annex     // backing-off pods that may be tried before their back-off ends
+	lane       deferred  // backing-off pods that may be tried before their back-off ends
 	returning  bool      // pods are coming back, and the order is not complete
 	unfilled   bool      // the window may have room, which TakeActivations fills
 	unfilledAt time.Time // when returning or unfilled was last set
@@ -82,10 +82,10 @@ type Store struct {
 	namespaces map[string]namespace
 	nodes      map[string]*node
 	stale      []*node // changed for plans since the last planning snapshot
-	roused     []*node // changed nodes with preemptors to recheck
+	toRecheck  []*node // changed nodes with preemptors to recheck
 	capacity   capacity
 	window     window
-	probing    probing
+	classLimit classLimit
 	deadlines  ranking.Heap[*pod]
 	told       time.Time // the next deadline as last returned to the caller
 	emptied    map[queues.ID]time.Time
@@ -98,16 +98,16 @@ type Store struct {
 	heldAnew   bool                              // holds changed since
 	// early has the holds that are written on pods, until Start adopts them. Other
 	// profiles schedule before Start and keep off these nodes. Nil after Start.
-	early         *reservations.Ledger
-	due           time.Time // when the first of holds times out
-	dueAnew       bool      // due must be computed again
-	scenery       scenery
-	resourceTypes resourceTypes
-	asking        asking
-	pace          pace
-	work          work
-	optedOut      map[string]bool // PriorityClasses that opt their pods out of preemption
-	budgets       disruptions
+	early            *reservations.Ledger
+	due              time.Time // when the first of holds times out
+	dueAnew          bool      // due must be computed again
+	planningSnapshot planningSnapshot
+	resourceTypes    resourceTypes
+	asking           asking
+	pace             pace
+	work             work
+	optedOut         map[string]bool // PriorityClasses that opt their pods out of preemption
+	budgets          disruptions
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.
 	waitingInPermit map[types.UID]bool
@@ -122,14 +122,14 @@ type Store struct {
 	nodeBound nodeBound
 	lost      lost
 
-	activate  []Ref
-	reports   reports
-	register  register
-	journal   journal
-	chronicle chronicle
-	census    census
-	demand    demand
-	seq       uint64
+	activate   []Ref
+	reports    reports
+	register   register
+	journal    journal
+	history    history
+	waitCounts waitCounts
+	demand     demand
+	seq        uint64
 }
 
 // Ref identifies a pod to the caller.
@@ -149,7 +149,7 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
-		lane:       newAnnex((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
+		lane:       newDeferred((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
 		shared:     newShared(),
 		apps:       map[appName][]*app{},
@@ -161,7 +161,7 @@ func New(spec *config.Spec, options Options) *Store {
 		namespaces: map[string]namespace{},
 		nodes:      map[string]*node{},
 		window:     newWindow(options.Window, options.MaxWindow),
-		probing:    probing{limit: 1},
+		classLimit: classLimit{limit: 1},
 		deadlines:  ranking.New(earlier),
 		emptied:    map[queues.ID]time.Time{},
 		reconsider: map[queues.ID]struct{}{},
@@ -175,7 +175,7 @@ func New(spec *config.Spec, options Options) *Store {
 		budgets:    newDisruptions(),
 		owned:      map[types.UID]int{},
 		reports:    newReports(),
-		census:     newCensus(),
+		waitCounts: newWaitCounts(),
 		demand:     newDemand(),
 
 		resourceTypes: newResourceTypes(),
@@ -242,7 +242,7 @@ func (s *Store) Start(now time.Time) {
 	s.recallAll(now)
 	s.vacated = append(s.vacated, s.early.Nodes()...) // nodes of holds that were not adopted are free again
 	s.early, s.heldAnew = nil, true
-	s.chronicle.begin()
+	s.history.begin()
 	s.ready.Store(true)
 }
 
@@ -276,7 +276,7 @@ func (s *Store) Started() bool {
 // releases the lock, and wakes the goroutine that takes activations if there is work for
 // it.
 func (s *Store) unlock(now time.Time) {
-	s.rouse(now)
+	s.recheckLater(now)
 	s.fill(now)
 	s.unlockUnfilled(now)
 }

@@ -15,8 +15,8 @@ type sweep []string // sorted
 
 // sweeping returns the sweep of a pod, shared by its equivalence class.
 func (p *pod) sweeping() *sweep {
-	if p.twins != nil {
-		return &p.twins.sweep
+	if p.equivalenceClass != nil {
+		return &p.equivalenceClass.sweep
 	}
 	return &p.asks.sweep
 }

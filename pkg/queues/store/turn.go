@@ -22,18 +22,18 @@ type turn struct {
 	slot resources.Vector // its admitted charge
 	// outgrown is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.
-	outgrown *resources.Vector
+	assumedRequest *resources.Vector
 
-	twins    *twins         // its equivalence class; set once it found no node
-	hopes    uint64         // probing.hopes when it was admitted
-	reason   reasons.Reason // why it is unplaced, or was parked
-	within   bool           // it is part of the demand; see demand.go
-	beyond   reasons.Reason // the quota that keeps it out of the demand
-	erred    bool           // its cycle ended with an error
-	notUntil time.Time      // end of its back-off
-	treeGen  uint64         // generation of the queue tree it was assumed on
-	late     *Pod           // the latest event while it is assumed
-	tallied  tallied        // its contribution to the census
+	equivalenceClass *equivalenceClass // its equivalence class; set once it found no node
+	hopes            uint64            // probing.hopes when it was admitted
+	reason           reasons.Reason    // why it is unplaced, or was parked
+	within           bool              // it is part of the demand; see demand.go
+	beyond           reasons.Reason    // the quota that keeps it out of the demand
+	erred            bool              // its cycle ended with an error
+	notUntil         time.Time         // end of its back-off
+	treeGen          uint64            // generation of the queue tree it was assumed on
+	late             *Pod              // the latest event while it is assumed
+	tallied          tallied           // its contribution to the counts
 
 	deadline time.Time // end of its lease or back-off
 	at       int       // index in Store.deadlines
@@ -46,8 +46,8 @@ func (t *turn) Place() *int { return &t.at }
 
 // over tells whether a running pod no longer needs its own turn.
 func (t *turn) over() bool {
-	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.twins != nil || t.at != ranking.Outside
-	return !waits && t.outgrown == nil && t.late == nil && !t.tallied.in
+	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.equivalenceClass != nil || t.at != ranking.Outside
+	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.in
 }
 
 // prospect is the expected change of a pod: its weight and its preemptor. It is

@@ -74,14 +74,14 @@ func (s *Store) waitFor(out []reasons.Code, leaves []*queues.Queue, now time.Tim
 }
 
 func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
-	st := s.census.leaves[q.ID]
+	st := s.waitCounts.leaves[q.ID]
 	if st == nil {
 		return ""
 	}
 	eligible := s.index.EligibleAt(q.ID)
 	inOrder := min(eligible, st.in[waiting]) + st.in[admitted]
-	byTwins := max(0, st.in[waiting]-eligible-s.index.RefusedOf(q.ID))
-	stuck := st.in[parked] + st.in[cooling] + byTwins + min(s.index.OverMaxAbove(q.ID), st.in[waiting])
+	byClass := max(0, st.in[waiting]-eligible-s.index.RefusedOf(q.ID))
+	stuck := st.in[parked] + st.in[cooling] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[waiting])
 	asked := s.asking.current != nil && s.asking.current.app != nil && s.asking.current.app.leaf == q.ID
 	recent := !now.After(st.said.until)
 	switch {

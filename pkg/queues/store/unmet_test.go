@@ -71,11 +71,11 @@ func TestWaitsForAQueueThatIsGone(t *testing.T) {
 // TestCensusIsChecked plants errors in the counts.
 func TestCensusIsChecked(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
-		"a pod counted twice":      func(s *Store) { s.census.add(s.pods["p"].tallied, 1) },
-		"a pod not counted":        func(s *Store) { s.census.untally(s.pods["p"]) },
+		"a pod counted twice":      func(s *Store) { s.waitCounts.add(s.pods["p"].tallied, 1) },
+		"a pod not counted":        func(s *Store) { s.waitCounts.untally(s.pods["p"]) },
 		"another state":            func(s *Store) { s.pods["p"].tallied.state = cooling },
-		"a queue without pods":     func(s *Store) { s.census.of(77) },
-		"a reason that nobody has": func(s *Store) { s.census.unplaced[reasons.InOrder]++ },
+		"a queue without pods":     func(s *Store) { s.waitCounts.of(77) },
+		"a reason that nobody has": func(s *Store) { s.waitCounts.unplaced[reasons.InOrder]++ },
 	} {
 		s := stuckPod(t)
 		if err := s.Check(); err != nil {

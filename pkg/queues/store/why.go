@@ -34,7 +34,7 @@ func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 			out = append(out, reasons.Reason{})
 			continue
 		}
-		if p.state != waiting || p.heldByTwin() {
+		if p.state != waiting || p.heldByClass() {
 			out = append(out, s.explain(p))
 			continue
 		}

@@ -67,7 +67,7 @@ func (s *Store) fillInOrder(now time.Time) {
 			return
 		}
 		p := s.pods[types.UID(ask.UID())]
-		if s.probing.full(p) {
+		if s.classLimit.full(p) {
 			return
 		}
 		if v := s.judge(p.app, p.Request, queues.OnCommitted); !v.OK() {

@@ -20,7 +20,7 @@ func Plan(n *Node, ask *Ask, p Params) Decision {
 	case ask.Never:
 		d.Outcome, d.Stopped = victims.Refuse, victims.RuleNeverPreempt
 	default:
-		if rule := pl.hopeless(); rule != "" {
+		if rule := pl.impossible(); rule != "" {
 			d.Outcome, d.Stopped = NoHold, rule
 			break
 		}
@@ -47,9 +47,9 @@ func (pl *planner) unhindered() bool {
 	return true
 }
 
-// hopeless returns why the asker would not fit even without all candidates (D1); empty if
+// impossible returns why the asker would not fit even without all candidates (D1); empty if
 // it would. It is already known that no victims are not enough.
-func (pl *planner) hopeless() victims.Rule {
+func (pl *planner) impossible() victims.Rule {
 	freed := make(victims.Amounts, len(pl.need))
 	for i := range pl.candidates {
 		pl.add(freed, &pl.candidates[i], 1)

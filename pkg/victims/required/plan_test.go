@@ -15,7 +15,7 @@ func TestPlanAgainstOracle(t *testing.T) { againstOracle(t, 20_000, 8, 1) }
 
 func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 	t.Helper()
-	seen := census{}
+	seen := waitCounts{}
 	for seed := first; seed < first+worlds; seed++ {
 		m := generate(seed, pods)
 		o := newOracle(m)
@@ -28,10 +28,10 @@ func againstOracle(t *testing.T, worlds uint64, pods int, first uint64) {
 	seen.require(t, worlds)
 }
 
-// census counts kinds of nodes, to notice a generator that makes nodes without variety.
-type census map[string]uint64
+// waitCounts counts kinds of nodes, to notice a generator that makes nodes without variety.
+type waitCounts map[string]uint64
 
-func (c census) count(o *oracle, v verdict) {
+func (c waitCounts) count(o *oracle, v verdict) {
 	what := fmt.Sprint(v.outcome)
 	if v.stopped != "" {
 		what += ": " + string(v.stopped)
@@ -45,7 +45,7 @@ func (c census) count(o *oracle, v verdict) {
 	c[what]++
 }
 
-func (c census) require(t *testing.T, worlds uint64) {
+func (c waitCounts) require(t *testing.T, worlds uint64) {
 	t.Helper()
 	for what, perMille := range map[string]uint64{
 		"fits": 20, "hold": 10, "no hold: " + string(victims.RuleTooLittle): 20, "no hold: " + string(victims.RuleFilters): 20,

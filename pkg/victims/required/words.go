@@ -34,7 +34,7 @@ func (d Decision) Sentence() string {
 				d.Node, d.refusing(), d.excluded())
 		}
 		return fmt.Sprintf("node %s is not held: %s, %s%s; move other pods away, raise the pod's priority, or keep its DaemonSet off the node (D1)",
-			d.Node, d.short(), d.hopeless(), d.excluded())
+			d.Node, d.short(), d.impossible(), d.excluded())
 	}
 	switch d.Stopped {
 	case victims.RuleExtender:
@@ -106,8 +106,8 @@ func rejections(list []victims.Rejection) string {
 // String names the selection and what it rejected.
 func (t Trial) String() string { return fmt.Sprintf("%s (%s)", t.Selection, rejections(t.Rejected)) }
 
-// hopeless says that all pods that may be preempted are not enough.
-func (d Decision) hopeless() string {
+// impossible says that all pods that may be preempted are not enough.
+func (d Decision) impossible() string {
 	switch d.Candidates {
 	case 0:
 		return "and no pod may go"

@@ -11,9 +11,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// scenery is the planning snapshot, kept from one plan to the next: a node is rebuilt
+// planningSnapshot is the planning snapshot, kept from one plan to the next: a node is rebuilt
 // only if it changed.
-type scenery struct {
+type planningSnapshot struct {
 	types  []string
 	typeOf map[string]int
 	// nodes are sorted by name; immutable once a plan has them.
@@ -21,7 +21,7 @@ type scenery struct {
 }
 
 // amounts converts a vector to the types of the snapshot, adding unknown types.
-func (w *scenery) amounts(v resources.Vector) victims.Amounts {
+func (w *planningSnapshot) amounts(v resources.Vector) victims.Amounts {
 	out := make(victims.Amounts, 0, len(w.types))
 	for name, amount := range v.All() {
 		t, known := w.typeOf[name]
@@ -45,8 +45,8 @@ func (w *scenery) amounts(v resources.Vector) victims.Amounts {
 func (s *Store) planningWorld() *victims.World {
 	s.renew()
 	return &victims.World{
-		Types: s.scenery.types, Queues: s.current(),
-		Nodes: s.scenery.nodes, Budgets: s.disruptionsLeft(true),
+		Types: s.planningSnapshot.types, Queues: s.current(),
+		Nodes: s.planningSnapshot.nodes, Budgets: s.disruptionsLeft(true),
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *Store) renew() {
 	}
 	// In the order of names, because the first node with a type decides the type's index.
 	slices.SortFunc(s.stale, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	nodes := slices.Clone(s.scenery.nodes)
+	nodes := slices.Clone(s.planningSnapshot.nodes)
 	for _, n := range s.stale {
 		n.stale = false
 		at, listed := slices.BinarySearchFunc(nodes, n.name, func(v *victims.Node, name string) int { return cmp.Compare(v.Name, name) })
@@ -73,7 +73,7 @@ func (s *Store) renew() {
 		nodes[at] = s.viewOf(n, "")
 	}
 	s.stale = s.stale[:0]
-	s.scenery.nodes = nodes
+	s.planningSnapshot.nodes = nodes
 }
 
 // viewOf returns a node as a plan for a preemptor sees it.
@@ -82,13 +82,13 @@ func (s *Store) viewOf(n *node, asker types.UID) *victims.Node {
 	for _, p := range n.sortedPods() {
 		pods = append(pods, s.podView(p))
 	}
-	return victims.NewNode(n.name, s.scenery.amounts(n.allocatable), s.scenery.amounts(s.free(n, asker)), pods)
+	return victims.NewNode(n.name, s.planningSnapshot.amounts(n.allocatable), s.planningSnapshot.amounts(s.free(n, asker)), pods)
 }
 
 func (s *Store) podView(p *pod) *victims.Pod {
 	v := &victims.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
-		Request: s.scenery.amounts(p.uses), Priority: p.Priority, Created: p.Created,
+		Request: s.planningSnapshot.amounts(p.uses), Priority: p.Priority, Created: p.Created,
 		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Slow: s.preemption.grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
 	}
 	if p.app != nil {
@@ -101,7 +101,7 @@ func (s *Store) podView(p *pod) *victims.Pod {
 func (s *Store) askOf(p *pod) *victims.Ask {
 	ask := &victims.Ask{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
-		Request: s.scenery.amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
+		Request: s.planningSnapshot.amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
 	}
 	if p.app != nil {
 		ask.Leaf, ask.App = p.app.leaf, p.app.name.String()

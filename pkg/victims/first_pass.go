@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// skim passes over every node once. It finds plans with at most one victim, and a lower
+// firstPass passes over every node once. It finds plans with at most one victim, and a lower
 // bound of the harm of larger sets.
-func (pl *planner) skim() {
+func (pl *planner) firstPass() {
 	for i, n := range pl.nodes {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // nodes without victims differ by name only

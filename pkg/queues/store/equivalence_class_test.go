@@ -14,18 +14,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// twinStore is a store with pods that all found no node. Their names are queue and number
+// classStore is a store with pods that all found no node. Their names are queue and number
 // ("a1"), and the first names are the oldest.
-type twinStore struct {
+type classStore struct {
 	*Store
 	t   *testing.T
 	now time.Time
 }
 
-func newTwinStore(t *testing.T, pods ...string) *twinStore {
+func newClassStore(t *testing.T, pods ...string) *classStore {
 	t.Helper()
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
-	s := &twinStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s := &classStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
 	s.Start(s.now)
 	for i, name := range pods {
 		s.add(name, i)
@@ -35,7 +35,7 @@ func newTwinStore(t *testing.T, pods ...string) *twinStore {
 	return s
 }
 
-func (s *twinStore) add(name string, age int) {
+func (s *classStore) add(name string, age int) {
 	s.Upsert(Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(age) * time.Second),
 		Labels:  map[string]string{placement.KeyQueue: "root." + name[:1], placement.KeyApplicationID: "app-" + name[:1]},
@@ -45,7 +45,7 @@ func (s *twinStore) add(name string, age int) {
 }
 
 // fail ends cycles of pods without a node; the kind is the queue's name.
-func (s *twinStore) fail(names ...string) {
+func (s *classStore) fail(names ...string) {
 	for _, name := range names {
 		s.Failed(types.UID(name), "kind "+name[:1], reasons.Brief(reasons.NoNodeFits), s.now)
 	}
@@ -53,7 +53,7 @@ func (s *twinStore) fail(names ...string) {
 }
 
 // event makes the scheduler bring back those of the pods that it has.
-func (s *twinStore) event(names ...string) {
+func (s *classStore) event(names ...string) {
 	for _, name := range names {
 		if s.pods[types.UID(name)].state == parked {
 			s.Gate(types.UID(name), s.now)
@@ -62,7 +62,7 @@ func (s *twinStore) event(names ...string) {
 	s.TakeActivations()
 }
 
-func (s *twinStore) assume(name string) {
+func (s *classStore) assume(name string) {
 	s.t.Helper()
 	if v := s.Assume(types.UID(name), "n1", s.now); !v.OK() {
 		s.t.Errorf("%s is refused: %s", name, v.Reason)
@@ -71,7 +71,7 @@ func (s *twinStore) assume(name string) {
 }
 
 // is fails the test unless exactly the named pods are in the state.
-func (s *twinStore) is(want state, names ...string) {
+func (s *classStore) is(want state, names ...string) {
 	s.t.Helper()
 	if err := s.Check(); err != nil {
 		s.t.Fatal(err)
@@ -88,7 +88,7 @@ func (s *twinStore) is(want state, names ...string) {
 }
 
 func TestTwinsAreTriedOneByOneUntilOneFails(t *testing.T) {
-	s := newTwinStore(t, "a1", "a2", "a3", "a4", "a5", "a6")
+	s := newClassStore(t, "a1", "a2", "a3", "a4", "a5", "a6")
 	s.is(parked, "a1", "a2", "a3", "a4", "a5", "a6")
 	s.event("a4", "a1", "a6", "a2", "a3", "a5")
 	s.is(admitted, "a1")
@@ -113,7 +113,7 @@ func TestTwinsAreTriedOneByOneUntilOneFails(t *testing.T) {
 }
 
 func TestPodIsTriedOnceWhateverItsTwinsWereTold(t *testing.T) {
-	s := newTwinStore(t, "a1", "a2")
+	s := newClassStore(t, "a1", "a2")
 	s.event("a1")
 	s.fail("a1")
 	s.is(parked, "a1", "a2")
@@ -125,7 +125,7 @@ func TestPodIsTriedOnceWhateverItsTwinsWereTold(t *testing.T) {
 }
 
 func TestTwinsOfOthersAreNotHeld(t *testing.T) {
-	s := newTwinStore(t, "a1", "a2", "b1", "b2")
+	s := newClassStore(t, "a1", "a2", "b1", "b2")
 	s.event("a1", "a2", "b1", "b2")
 	s.is(admitted, "a1")
 	s.fail("a1")
@@ -136,14 +136,14 @@ func TestTwinsOfOthersAreNotHeld(t *testing.T) {
 }
 
 func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
-	for name, end := range map[string]func(s *twinStore){
-		"deleted": func(s *twinStore) { s.Delete("a1", s.now) },
-		"bound by somebody": func(s *twinStore) {
+	for name, end := range map[string]func(s *classStore){
+		"deleted": func(s *classStore) { s.Delete("a1", s.now) },
+		"bound by somebody": func(s *classStore) {
 			p := *s.pods["a1"].Pod
 			p.Node = "n1"
 			s.Upsert(p, s.now)
 		},
-		"another pod now": func(s *twinStore) {
+		"another pod now": func(s *classStore) {
 			p := *s.pods["a1"].Pod
 			p.Request = queuestest.Vector("vcore=2 pods=1")
 			s.Upsert(p, s.now)
@@ -151,7 +151,7 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTwinStore(t, "a1", "a2")
+			s := newClassStore(t, "a1", "a2")
 			s.event("a1", "a2")
 			s.fail("a1")
 			s.is(waiting, "a2")
@@ -165,7 +165,7 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 // b1 finds room that became free during its cycle. The same event brings back a1, which
 // is before b1.
 func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
-	s := newTwinStore(t, "a1", "b1")
+	s := newClassStore(t, "a1", "b1")
 	s.event("a1", "b1")
 	s.fail("a1")
 	s.is(admitted, "b1")
@@ -184,7 +184,7 @@ func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
 
 // b1 is admitted after a1 came back, so a1 had its turn.
 func TestPodIsNotOvertakenTwice(t *testing.T) {
-	s := newTwinStore(t, "a1", "b1")
+	s := newClassStore(t, "a1", "b1")
 	s.event("a1", "b1")
 	s.fail("a1")
 	s.event("a1")
@@ -199,7 +199,7 @@ func TestPodIsNotOvertakenTwice(t *testing.T) {
 
 // A pod that failed before and makes no progress holds up others only for a short time.
 func TestLeaseOfPodThatFailedBefore(t *testing.T) {
-	s := newTwinStore(t, "a1", "b1")
+	s := newClassStore(t, "a1", "b1")
 	s.options.MaxBackoff = 10 * time.Second
 	s.event("a1", "b1")
 	s.is(admitted, "a1")
@@ -211,7 +211,7 @@ func TestLeaseOfPodThatFailedBefore(t *testing.T) {
 // The scheduler puts back a pod after a cycle that ended with an error. The store only
 // sees that the gate is asked again.
 func TestSecondGateEndsTheSlot(t *testing.T) {
-	s := newTwinStore(t, "a1", "b1")
+	s := newClassStore(t, "a1", "b1")
 	s.event("a1", "b1")
 	if why := s.Gate("a1", s.now); !why.None() {
 		t.Fatalf("a1 is held: %v", why)
@@ -227,7 +227,7 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 }
 
 // front is the pod that the scheduler takes next; nil if there is none.
-func (s *twinStore) front() *pod {
+func (s *classStore) front() *pod {
 	var first *pod
 	for _, p := range s.deadlines.Items() {
 		x, _ := s.Key(p.UID)
@@ -249,7 +249,7 @@ func TestCyclesOnFullCluster(t *testing.T) {
 		pods = append(pods, fmt.Sprintf("%c%03d", "ab"[i%2], i))
 	}
 	spec := queuestest.MustTree(t, "root\n  a guaranteed.vcore=4\n  b guaranteed.vcore=2")
-	s := &twinStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
+	s := &classStore{New(spec, Options{InitialBackoff: -1, MaxBackoff: -1}), t, epoch}
 	s.Start(s.now)
 	for i, name := range pods {
 		s.add(name, i)
@@ -297,20 +297,20 @@ func TestCyclesOnFullCluster(t *testing.T) {
 func TestCheckFindsDisorderOfTwins(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		disturb func(s *twinStore)
+		disturb func(s *classStore)
 		want    string
 	}{
-		{"a member too many", func(s *twinStore) { s.pods["a1"].twins.members++ }, "3 counted"},
-		{"a parked one too many", func(s *twinStore) { s.pods["a1"].twins.parked++ }, "3 of them parked"},
-		{"twins nobody can bring back", func(s *twinStore) {
+		{"a member too many", func(s *classStore) { s.pods["a1"].equivalenceClass.members++ }, "3 counted"},
+		{"a parked one too many", func(s *classStore) { s.pods["a1"].equivalenceClass.parked++ }, "3 of them parked"},
+		{"twins nobody can bring back", func(s *classStore) {
 			s.event("a1", "a2")
-			s.setFailed(s.pods["a1"].twins, true)
+			s.setFailed(s.pods["a1"].equivalenceClass, true)
 		}, "the scheduler has none of them"},
-		{"a probe too many", func(s *twinStore) { s.probing.taken++ }, "probing: 1 pods counted"},
-		{"twins the application does not know", func(s *twinStore) { clear(s.pods["a1"].app.twins) }, "twins of ns/app-a"},
+		{"a probe too many", func(s *classStore) { s.classLimit.taken++ }, "probing: 1 pods counted"},
+		{"twins the application does not know", func(s *classStore) { clear(s.pods["a1"].app.equivalenceClass) }, "twins of ns/app-a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newTwinStore(t, "a1", "a2")
+			s := newClassStore(t, "a1", "a2")
 			c.disturb(s)
 			if err := s.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want something with %q", err, c.want)
@@ -322,7 +322,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 // A pod with a report, as from an earlier process, may come to wait because its class
 // failed. Then the report is taken back, because the scheduler itself reports such pods.
 func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
-	s := newTwinStore(t, "a1", "a2")
+	s := newClassStore(t, "a1", "a2")
 	event := *s.pods["a2"].Pod
 	event.UID, event.Name, event.Told = "a3", "a3", reasons.InOrder
 	s.Upsert(event, s.now)

@@ -9,9 +9,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// census counts the pending pods of queues, so that a count does not have to visit all
+// waitCounts counts the pending pods of queues, so that a count does not have to visit all
 // pods. It is updated when a pod changes its state, or is given or refused a queue.
-type census struct {
+type waitCounts struct {
 	total    [bound + 1]int       // by state; without pods that have a node
 	unplaced map[reasons.Code]int // pods without a queue, by reason
 	leaves   map[queues.ID]*standing
@@ -25,7 +25,7 @@ type standing struct {
 	said said
 }
 
-// tallied is the contribution of one pod to the census.
+// tallied is the contribution of one pod to the counts.
 type tallied struct {
 	state    state
 	code     reasons.Code // reason of a pod without a queue
@@ -33,12 +33,12 @@ type tallied struct {
 	in       bool
 }
 
-func newCensus() census {
-	return census{unplaced: map[reasons.Code]int{}, leaves: map[queues.ID]*standing{}}
+func newWaitCounts() waitCounts {
+	return waitCounts{unplaced: map[reasons.Code]int{}, leaves: map[queues.ID]*standing{}}
 }
 
 // of returns the standing of a leaf that has applications or is about to have some.
-func (c *census) of(leaf queues.ID) *standing {
+func (c *waitCounts) of(leaf queues.ID) *standing {
 	if c.leaves[leaf] == nil {
 		c.leaves[leaf] = &standing{}
 	}
@@ -51,9 +51,9 @@ func (s *Store) tally(p *pod) {
 	if now == p.tallied {
 		return
 	}
-	s.census.untally(p)
+	s.waitCounts.untally(p)
 	p.tallied = now
-	s.census.add(now, 1)
+	s.waitCounts.add(now, 1)
 }
 
 // tallyOf returns the contribution that a pod should have.
@@ -72,14 +72,14 @@ func tallyOf(p *pod) tallied {
 }
 
 // untally removes the contribution of a pod.
-func (c *census) untally(p *pod) {
+func (c *waitCounts) untally(p *pod) {
 	if p.tallied.in {
 		c.add(p.tallied, -1)
 		p.tallied = tallied{}
 	}
 }
 
-func (c *census) add(t tallied, n int) {
+func (c *waitCounts) add(t tallied, n int) {
 	if !t.in {
 		return
 	}
@@ -107,29 +107,29 @@ func (s *Store) Gated() map[reasons.Code]int {
 			out[code] += n
 		}
 	}
-	for code, n := range s.census.unplaced {
+	for code, n := range s.waitCounts.unplaced {
 		if code == "" { // before Start
 			code = s.notStarted().Code
 		}
 		add(code, n)
 	}
-	byTwins := s.census.total[waiting] - s.index.Eligible()
+	byClass := s.waitCounts.total[waiting] - s.index.Eligible()
 	for code, n := range s.index.Refused() {
 		add(code, n)
-		byTwins -= n
+		byClass -= n
 	}
 	for _, g := range s.together.groups {
 		add(g.code(), g.kept)
 	}
-	add(reasons.NoNodeFits, byTwins)
+	add(reasons.NoNodeFits, byClass)
 	add(reasons.InOrder, s.index.Eligible())
-	add(reasons.BackingOff, s.census.total[cooling])
+	add(reasons.BackingOff, s.waitCounts.total[cooling])
 	return out
 }
 
-// checkCensus verifies the census against all pods.
-func (s *Store) checkCensus() []error {
-	want := newCensus()
+// checkWaitCounts verifies the counts against all pods.
+func (s *Store) checkWaitCounts() []error {
+	want := newWaitCounts()
 	var errs []error
 	for _, p := range s.pods {
 		t := tallyOf(p)
@@ -141,10 +141,10 @@ func (s *Store) checkCensus() []error {
 		}
 		want.add(t, 1)
 	}
-	if want.total != s.census.total || !maps.Equal(want.unplaced, s.census.unplaced) {
-		errs = append(errs, fmt.Errorf("census: counted %v and %v, found %v and %v", s.census.total, s.census.unplaced, want.total, want.unplaced))
+	if want.total != s.waitCounts.total || !maps.Equal(want.unplaced, s.waitCounts.unplaced) {
+		errs = append(errs, fmt.Errorf("census: counted %v and %v, found %v and %v", s.waitCounts.total, s.waitCounts.unplaced, want.total, want.unplaced))
 	}
-	for leaf, st := range s.census.leaves {
+	for leaf, st := range s.waitCounts.leaves {
 		if st.in != want.of(leaf).in {
 			errs = append(errs, fmt.Errorf("census of queue %d: counted %v, found %v", leaf, st.in, want.of(leaf).in))
 		}
@@ -152,7 +152,7 @@ func (s *Store) checkCensus() []error {
 			errs = append(errs, fmt.Errorf("census of queue %d, which has no applications", leaf))
 		}
 	}
-	if len(want.leaves) > len(s.census.leaves) {
+	if len(want.leaves) > len(s.waitCounts.leaves) {
 		errs = append(errs, errors.New("census: a queue is missing"))
 	}
 	return errs

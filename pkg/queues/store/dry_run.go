@@ -70,15 +70,15 @@ const patientRehearsals = 5
 // Rehearse returns what would happen to a pod. It changes nothing.
 func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
 	for range patientRehearsals {
-		if r := s.rehearse(event, now); r != nil {
+		if r := s.dryRun(event, now); r != nil {
 			return r
 		}
 	}
 	return &Rehearsal{Unplaced: reasons.New(reasons.ConfigurationChanged, "queues come and go at the moment; try again")}
 }
 
-// rehearse makes one try; nil if the queue tree changed during it.
-func (s *Store) rehearse(event Pod, now time.Time) *Rehearsal {
+// dryRun makes one try; nil if the queue tree changed during it.
+func (s *Store) dryRun(event Pod, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
 	event.normalize()
 	event.Created = now
@@ -226,7 +226,7 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 // rehearseWorld takes the snapshot of the nodes, some at a time; false if the queue tree
 // changed.
 func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
-	var own scenery // separate, so that the snapshot of real plans does not change
+	var own planningSnapshot // separate, so that the snapshot of real plans does not change
 	var nodes []*victims.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
@@ -254,7 +254,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 		r.Ask = s.askOf(p)
 		if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
 			node, before := s.requiredView(n, p)
-			node.Types = s.scenery.types
+			node.Types = s.planningSnapshot.types
 			ask := &required.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
 			r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 		}
@@ -264,11 +264,11 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 }
 
 // onStage runs f with another planning snapshot than that of real plans.
-func (s *Store) onStage(other *scenery, f func()) {
-	kept := s.scenery
-	s.scenery = *other
+func (s *Store) onStage(other *planningSnapshot, f func()) {
+	kept := s.planningSnapshot
+	s.planningSnapshot = *other
 	f()
-	*other, s.scenery = s.scenery, kept
+	*other, s.planningSnapshot = s.planningSnapshot, kept
 }
 
 func (r *Rehearsal) noteAssumed(n *node) {

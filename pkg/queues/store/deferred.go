@@ -6,9 +6,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// annex is an additional order, of pods that are not in the main order. It is small and
+// deferred is an additional order, of pods that are not in the main order. It is small and
 // mostly empty, so it gets the usage of queues and applications only while it has pods.
-type annex struct {
+type deferred struct {
 	index *order.Index
 	apps  map[*app]*order.App
 	// used is what counts as used in this order; stays is the part of it that no plan
@@ -16,12 +16,12 @@ type annex struct {
 	used, stays func(*queues.Queue) resources.Vector
 }
 
-func newAnnex(used, stays func(*queues.Queue) resources.Vector) annex {
-	return annex{index: order.NewIndex(), apps: map[*app]*order.App{}, used: used, stays: stays}
+func newDeferred(used, stays func(*queues.Queue) resources.Vector) deferred {
+	return deferred{index: order.NewIndex(), apps: map[*app]*order.App{}, used: used, stays: stays}
 }
 
 // push puts a pod into the order.
-func (x *annex) push(s *Store, p *pod) *order.Ask {
+func (x *deferred) push(s *Store, p *pod) *order.Ask {
 	in := x.apps[p.app]
 	if in == nil {
 		in = x.index.NewApp(p.app.leaf, p.app.name.String(), p.app.submitted, s.class(p.app))
@@ -33,7 +33,7 @@ func (x *annex) push(s *Store, p *pod) *order.Ask {
 }
 
 // tell updates the usage of an application and its queues.
-func (x *annex) tell(tree *queues.Draft, a *app) {
+func (x *deferred) tell(tree *queues.Draft, a *app) {
 	if x.index.Eligible() == 0 {
 		return
 	}
@@ -45,16 +45,16 @@ func (x *annex) tell(tree *queues.Draft, a *app) {
 	}
 }
 
-func (x *annex) setSubmitted(a *app) {
+func (x *deferred) setSubmitted(a *app) {
 	if in := x.apps[a]; in != nil {
 		x.index.SetSubmitted(in, a.submitted)
 	}
 }
 
 // forget forgets an application without pods.
-func (x *annex) forget(a *app) { delete(x.apps, a) }
+func (x *deferred) forget(a *app) { delete(x.apps, a) }
 
-func (x *annex) setQueue(q *queues.Queue) {
+func (x *deferred) setQueue(q *queues.Queue) {
 	x.index.SetQueue(q.ID, q.Settings)
 	x.index.SetUsed(q.ID, x.used(q), x.stays(q))
 }

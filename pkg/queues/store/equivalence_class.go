@@ -8,7 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// twins is an equivalence class: the pods of one application that no filter can tell
+// equivalenceClass is an equivalence class: the pods of one application that no filter can tell
 // apart, so a result for one of them holds for all. Without it, each pod that ends would
 // make a full cluster try ten thousand equal pods:
 //
@@ -19,7 +19,7 @@ import (
 //   - The scheduler's queue has the member that failed and watches events for it. When it
 //     brings that member back, an event has happened that may help all members, and they
 //     are in the order again.
-type twins struct {
+type equivalenceClass struct {
 	app     *app
 	request resources.Vector
 	kind    string
@@ -34,25 +34,25 @@ type twins struct {
 	sweep            sweep
 }
 
-// twinsKey identifies an equivalence class within its application.
-type twinsKey struct{ request, kind string }
+// classKey identifies an equivalence class within its application.
+type classKey struct{ request, kind string }
 
-func (t *twins) key() twinsKey { return twinsKey{t.request.Key(), t.kind} }
+func (t *equivalenceClass) key() classKey { return classKey{t.request.Key(), t.kind} }
 
 // name is the kind of the class; "" for none.
-func (t *twins) name() string {
+func (t *equivalenceClass) name() string {
 	if t == nil {
 		return ""
 	}
 	return t.kind
 }
 
-// probing bounds how many pods that found no node before are admitted at a time: one,
+// classLimit bounds how many pods that found no node before are admitted at a time: one,
 // doubled with each one that is placed. Room for them is scarce, and each result can
 // change the order: if the first one finds no node, its class need not be tried, and
 // another queue is next. A window full of them would be tried in vain, or take room out
 // of order.
-type probing struct {
+type classLimit struct {
 	limit, taken int
 	// hopes counts how often a failed class returned to the order.
 	hopes uint64
@@ -60,10 +60,12 @@ type probing struct {
 
 // full tells whether the pod, which is first in the order, has to wait for the results of
 // pods that were tried before. All pods behind it wait, too.
-func (b *probing) full(p *pod) bool { return p.twins != nil && b.taken >= b.limit }
+func (b *classLimit) full(p *pod) bool { return p.equivalenceClass != nil && b.taken >= b.limit }
 
-// heldByTwin tells whether a pod waits because its equivalence class failed.
-func (p *pod) heldByTwin() bool { return p.state == waiting && p.twins != nil && p.twins.failed }
+// heldByClass tells whether a pod waits because its equivalence class failed.
+func (p *pod) heldByClass() bool {
+	return p.state == waiting && p.equivalenceClass != nil && p.equivalenceClass.failed
+}
 
 // enter sets the state of a pod. Every state change goes through it, so that the counts
 // of its class stay right.
@@ -75,11 +77,11 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 	from := p.state
 	s.recountMate(p.mates, p, func() { p.state, p.kept = to, kept })
 	if to == parked || to == cooling {
-		p.outgrown = nil // its cycle is over
+		p.assumedRequest = nil // its cycle is over
 	}
 	s.changed(p)
 	s.tally(p)
-	if t := p.twins; t != nil {
+	if t := p.equivalenceClass; t != nil {
 		s.recount(t, from, -1)
 		s.recount(t, to, 1)
 	}
@@ -87,96 +89,96 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 
 // recount updates the counts of a class when a member enters (n = 1) or leaves (n = -1) a
 // state. A member that leaves parked returns a failed class to the order.
-func (s *Store) recount(t *twins, st state, n int) {
+func (s *Store) recount(t *equivalenceClass, st state, n int) {
 	switch st {
 	case admitted:
-		s.probing.taken += n
+		s.classLimit.taken += n
 	case parked:
 		t.parked += n
 		if n < 0 && t.failed {
-			s.probing.hopes++
+			s.classLimit.hopes++
 			s.setFailed(t, false)
 		}
 	}
 }
 
-func (s *Store) setFailed(t *twins, failed bool) {
+func (s *Store) setFailed(t *equivalenceClass, failed bool) {
 	t.failed = failed
 	s.index.SetClosed(t.app.ordered, t.request, t.kind, failed)
 }
 
-// joinTwins makes a pod a member of its equivalence class.
-func (s *Store) joinTwins(p *pod, kind string) {
-	if p.twins.name() == kind {
+// joinClass makes a pod a member of its equivalence class.
+func (s *Store) joinClass(p *pod, kind string) {
+	if p.equivalenceClass.name() == kind {
 		return
 	}
-	s.leaveTwins(p)
+	s.leaveClass(p)
 	if kind == "" {
 		return
 	}
-	t := &twins{app: p.app, request: p.Request, kind: kind}
-	if known := p.app.twins[t.key()]; known != nil {
+	t := &equivalenceClass{app: p.app, request: p.Request, kind: kind}
+	if known := p.app.equivalenceClass[t.key()]; known != nil {
 		t = known
-	} else if p.app.twins == nil {
-		p.app.twins = map[twinsKey]*twins{}
+	} else if p.app.equivalenceClass == nil {
+		p.app.equivalenceClass = map[classKey]*equivalenceClass{}
 	}
-	p.app.twins[t.key()] = t
-	p.twins = t
+	p.app.equivalenceClass[t.key()] = t
+	p.equivalenceClass = t
 	t.members++
 	s.recount(t, p.state, 1)
 }
 
-// leaveTwins takes a pod out of its class: it is gone, has a node, or changed.
-func (s *Store) leaveTwins(p *pod) {
-	t := p.twins
+// leaveClass takes a pod out of its class: it is gone, has a node, or changed.
+func (s *Store) leaveClass(p *pod) {
+	t := p.equivalenceClass
 	if t == nil {
 		return
 	}
-	p.twins = nil
+	p.equivalenceClass = nil
 	t.members--
 	s.recount(t, p.state, -1)
 	if t.members == 0 {
-		delete(t.app.twins, t.key())
+		delete(t.app.equivalenceClass, t.key())
 	}
 }
 
-// twinFailed notes that a pod, already parked, found no node.
-func (s *Store) twinFailed(p *pod) {
-	if p.twins != nil {
-		s.probing.limit = 1
-		s.setFailed(p.twins, true)
+// classFailed notes that a pod, already parked, found no node.
+func (s *Store) classFailed(p *pod) {
+	if p.equivalenceClass != nil {
+		s.classLimit.limit = 1
+		s.setFailed(p.equivalenceClass, true)
 	}
 }
 
-// twinPlaced notes that a pod found a node.
-func (s *Store) twinPlaced(p *pod) {
-	if p.twins != nil {
-		s.probing.limit = min(2*s.probing.limit, s.options.MaxWindow)
+// classPlaced notes that a pod found a node.
+func (s *Store) classPlaced(p *pod) {
+	if p.equivalenceClass != nil {
+		s.classLimit.limit = min(2*s.classLimit.limit, s.options.MaxWindow)
 	}
 }
 
-// overtaken tells whether an admitted pod that found a node must leave it to others. That
+// passedOver tells whether an admitted pod that found a node must leave it to others. That
 // is so if room is scarce for its application, and pods that found no node returned to
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
-func (s *Store) overtaken(p *pod, now time.Time) bool {
-	if p.state != admitted || p.asks.holds || p.hopes == s.probing.hopes || len(p.app.twins) == 0 || p.twins != nil && p.twins.failed {
+func (s *Store) passedOver(p *pod, now time.Time) bool {
+	if p.state != admitted || p.asks.holds || p.hopes == s.classLimit.hopes || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
 		return false
 	}
 	return s.backInOrder(p, now)
 }
 
-// checkTwins verifies the member counts of classes, the bound of probing, and that the
+// checkClasses verifies the member counts of classes, the bound of probing, and that the
 // scheduler has a member of every failed class and so can bring it back.
-func (s *Store) checkTwins() []error {
+func (s *Store) checkClasses() []error {
 	type count struct{ members, parked int }
-	counts := map[*twins]count{}
+	counts := map[*equivalenceClass]count{}
 	taken := 0
 	for _, p := range s.pods {
-		if p.twins == nil {
+		if p.equivalenceClass == nil {
 			continue
 		}
-		c := counts[p.twins]
+		c := counts[p.equivalenceClass]
 		c.members++
 		switch p.state {
 		case parked:
@@ -184,15 +186,15 @@ func (s *Store) checkTwins() []error {
 		case admitted:
 			taken++
 		}
-		counts[p.twins] = c
+		counts[p.equivalenceClass] = c
 	}
 	var errs []error
-	if taken != s.probing.taken {
-		errs = append(errs, fmt.Errorf("probing: %d pods counted, there are %d", s.probing.taken, taken))
+	if taken != s.classLimit.taken {
+		errs = append(errs, fmt.Errorf("probing: %d pods counted, there are %d", s.classLimit.taken, taken))
 	}
 	for t, c := range counts {
 		switch {
-		case c != count{t.members, t.parked} || t.app.twins[t.key()] != t:
+		case c != count{t.members, t.parked} || t.app.equivalenceClass[t.key()] != t:
 			errs = append(errs, fmt.Errorf("twins of %s: %d counted, %d of them parked; there are %+v", t.app.name, t.members, t.parked, c))
 		case t.failed && t.parked == 0:
 			errs = append(errs, fmt.Errorf("twins of %s: out of the order, and the scheduler has none of them", t.app.name))

@@ -13,10 +13,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-// hopelessStore has preemptors of two queues that are below their guarantee and for which
+// impossibleStore has preemptors of two queues that are below their guarantee and for which
 // no room can be made: the queue that has the room is guaranteed it. One preemptor of
 // root.c, by far the youngest, would get room.
-func hopelessStore(t *testing.T, askers int) *Store {
+func impossibleStore(t *testing.T, askers int) *Store {
 	t.Helper()
 	s := New(queuestest.MustTree(t, `root
   a guaranteed.vcore=1000 props=preemption.delay:1s
@@ -56,8 +56,8 @@ type played struct {
 	placed time.Duration
 }
 
-// playHopeless runs cycles and plans for some time, as often as the store allows.
-func playHopeless(t *testing.T, s *Store, lasts time.Duration) played {
+// playImpossible runs cycles and plans for some time, as often as the store allows.
+func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 	t.Helper()
 	out := played{plans: map[types.UID]int{}}
 	seconds := map[int]int{}
@@ -109,18 +109,18 @@ func TestPlansInVainAreBounded(t *testing.T) {
 	const askers, lasts = 200, 90 * time.Second
 	for _, c := range []struct {
 		name    string
-		change  func(*toil)
+		change  func(*planBudget)
 		noticed bool
 	}{
-		{"as it is", func(*toil) {}, false},
-		{"plans cost nothing", func(x *toil) { x.perNode = 0 }, true},
-		{"nobody takes turns", func(x *toil) { x.turns = 1000 }, true},
+		{"as it is", func(*planBudget) {}, false},
+		{"plans cost nothing", func(x *planBudget) { x.perNode = 0 }, true},
+		{"nobody takes turns", func(x *planBudget) { x.turns = 1000 }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := hopelessStore(t, askers)
-			s.asking.toil.perNode = 100 * time.Millisecond // five plans a second, on two nodes
-			c.change(&s.asking.toil)
-			got := playHopeless(t, s, lasts)
+			s := impossibleStore(t, askers)
+			s.asking.planBudget.perNode = 100 * time.Millisecond // five plans a second, on two nodes
+			c.change(&s.asking.planBudget)
+			got := playImpossible(t, s, lasts)
 			least, all := math.MaxInt, 0
 			for _, n := range got.plans {
 				all += n

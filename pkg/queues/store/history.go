@@ -12,16 +12,16 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The chronicle is the history of events. Users and tools need what happened, in order
+// The history is the history of events. Users and tools need what happened, in order
 // and with times; the current state (register.go) does not have that. A step records an
 // event in a few fields, without text and without lookups, and the end of the change adds
-// one time for all its events. One reader takes the whole chronicle and gives back the
+// one time for all its events. One reader takes the whole history and gives back the
 // buffers of the last time, so recording does not allocate in the long run. Package
 // eventlog turns it into text.
 
-// chronicleLimit is how many events are kept for the reader, which comes several times a
+// historyLimit is how many events are kept for the reader, which comes several times a
 // second. Events beyond the limit are lost, and counted.
-const chronicleLimit = 1 << 16
+const historyLimit = 1 << 16
 
 // Happened is the kind of an event.
 type Happened uint8
@@ -98,43 +98,43 @@ type Moment struct {
 	End int
 }
 
-// Chronicle is a sequence of events.
-type Chronicle struct {
+// History is a sequence of events.
+type History struct {
 	Moments    []Moment
 	Happenings []Happening
 	// Lost is the number of events lost to the limit.
 	Lost int
 }
 
-// Reset empties a chronicle and keeps its buffers.
-func (j *Chronicle) Reset() {
+// Reset empties a history and keeps its buffers.
+func (j *History) Reset() {
 	clear(j.Moments)
 	clear(j.Happenings)
-	*j = Chronicle{Moments: j.Moments[:0], Happenings: j.Happenings[:0]}
+	*j = History{Moments: j.Moments[:0], Happenings: j.Happenings[:0]}
 }
 
-// chronicle has the events that the reader has not taken yet.
-type chronicle struct {
+// history has the events that the reader has not taken yet.
+type history struct {
 	wanted bool // a reader takes it
 	open   bool // Start has processed what existed before
-	now    Chronicle
+	now    History
 	tree   uint64 // tree generation of the last moment with queues
 	stamp  int    // number of events that have a moment
 }
 
-// KeepChronicle turns the chronicle on, from Start. Call it before Start.
-func (s *Store) KeepChronicle() {
+// KeepHistory turns the history on, from Start. Call it before Start.
+func (s *Store) KeepHistory() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.chronicle.wanted = true
+	s.history.wanted = true
 }
 
-// TakeChronicle returns the events since the last call, and goes on with the buffers of
-// an empty chronicle. It is for one reader.
-func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
+// TakeHistory returns the events since the last call, and goes on with the buffers of
+// an empty history. It is for one reader.
+func (s *Store) TakeHistory(empty History) History {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := &s.chronicle
+	j := &s.history
 	if j.stamp < len(j.now.Happenings) { // some events have no moment yet
 		return empty
 	}
@@ -144,19 +144,19 @@ func (s *Store) TakeChronicle(empty Chronicle) Chronicle {
 }
 
 // note adds an event to the current change.
-func (j *chronicle) note(h Happening) {
+func (j *history) note(h Happening) {
 	switch {
 	case !j.open:
-	case len(j.now.Happenings) >= chronicleLimit:
+	case len(j.now.Happenings) >= historyLimit:
 		j.now.Lost++
 	default:
 		j.now.Happenings = append(j.now.Happenings, h)
 	}
 }
 
-// endMoment ends the current change in the chronicle.
+// endMoment ends the current change in the history.
 func (s *Store) endMoment(now time.Time) {
-	j := &s.chronicle
+	j := &s.history
 	tree := j.open && s.draft.TreeGeneration() != j.tree
 	if !tree && len(j.now.Happenings) == j.stamp {
 		return
@@ -169,11 +169,11 @@ func (s *Store) endMoment(now time.Time) {
 	j.stamp = m.End
 }
 
-// begin opens the chronicle at the end of Start, so objects that existed before cause no
+// begin opens the history at the end of Start, so objects that existed before cause no
 // events. Its first moment has all queues.
-func (j *chronicle) begin() { j.open = j.wanted }
+func (j *history) begin() { j.open = j.wanted }
 
-// rename updates the name of an application in the chronicle.
+// rename updates the name of an application in the history.
 func (s *Store) rename(a *app) {
 	n := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.draft.Queue(a.leaf).Path, User: a.owner.User, Group: a.owner.Group}
 	if a.told == nil || *a.told != n {
@@ -182,17 +182,17 @@ func (s *Store) rename(a *app) {
 }
 
 // noteApp records an event of an application.
-func (s *Store) noteApp(kind Happened, a *app) { s.chronicle.note(Happening{Kind: kind, App: a.told}) }
+func (s *Store) noteApp(kind Happened, a *app) { s.history.note(Happening{Kind: kind, App: a.told}) }
 
 // notePod records an event of a pod of a queue.
 func (s *Store) notePod(kind Happened, p *pod) {
-	s.chronicle.note(Happening{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
+	s.history.note(Happening{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
 }
 
 // noteNode records an event of a node, and the new capacity of the cluster.
 func (s *Store) noteNode(kind Happened, n *node) {
-	s.chronicle.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
-	s.chronicle.note(Happening{Kind: CapacityChanged, Amount: s.capacity.sum})
+	s.history.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
+	s.history.note(Happening{Kind: CapacityChanged, Amount: s.capacity.sum})
 }
 
 // noteForeign records that a foreign pod came to its node or leaves it.
@@ -201,7 +201,7 @@ func (s *Store) noteForeign(kind Happened, p *pod) {
 	if p.Static {
 		h.Text = "static"
 	}
-	s.chronicle.note(h)
+	s.history.note(h)
 }
 
 // noteSaid records what users are told of a pod: that it is preempted, or why it waits.
@@ -210,20 +210,20 @@ func (s *Store) noteSaid(kind Happened, p *pod, text string) {
 	if p.app != nil {
 		h.App = p.app.told
 	}
-	s.chronicle.note(h)
+	s.history.note(h)
 }
 
 // noteHold records that a hold began or ended.
 func (s *Store) noteHold(kind Happened, h *reservations.Hold) {
-	s.chronicle.note(Happening{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
+	s.history.note(Happening{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
 }
 
 // refuse sets the reason why a pod has no queue.
 func (s *Store) refuse(p *pod, why reasons.Reason) {
-	if s.chronicle.open && why.Code != p.reason.Code {
+	if s.history.open && why.Code != p.reason.Code {
 		wanted, _ := placement.Identify(p.placement(), s.options.Placement)
 		name := &AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
-		s.chronicle.note(Happening{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+		s.history.note(Happening{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}
 	p.reason = why
 }

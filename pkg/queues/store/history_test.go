@@ -13,7 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// story is the state that a reader derives from the chronicle.
+// story is the state that a reader derives from the history.
 type story struct {
 	Placed   map[types.UID]string // node of each pod, of a queue or foreign
 	Asked    map[types.UID]bool
@@ -27,7 +27,7 @@ type story struct {
 	used map[string]resources.Vector
 }
 
-func nameInChronicle(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
+func nameInHistory(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + a.Queue }
 
 // storyOf is the actual state.
 func storyOf(s *Store) story {
@@ -46,7 +46,7 @@ func storyOf(s *Store) story {
 	}
 	for _, apps := range s.leaves {
 		for _, a := range apps {
-			name := nameInChronicle(a.told)
+			name := nameInHistory(a.told)
 			out.used[name] = out.used[name].Add(a.used.Allocated)
 			out.Apps[name] = out.used[name].String()
 		}
@@ -73,9 +73,9 @@ func (y *story) tell(h *Happening) error {
 	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *h, h.App) }
 	switch h.Kind {
 	case AppAdded:
-		y.Apps[nameInChronicle(h.App)] = y.used[nameInChronicle(h.App)].String()
+		y.Apps[nameInHistory(h.App)] = y.used[nameInHistory(h.App)].String()
 	case AppRemoved:
-		name := nameInChronicle(h.App)
+		name := nameInHistory(h.App)
 		if _, there := y.Apps[name]; !there || !y.used[name].IsZero() {
 			return wrong("an application goes that was not there, or uses something")
 		}
@@ -129,22 +129,22 @@ func (y *story) tell(h *Happening) error {
 
 func (y *story) use(h *Happening, more resources.Vector) {
 	if h.App != nil {
-		name := nameInChronicle(h.App)
+		name := nameInHistory(h.App)
 		y.used[name] = y.used[name].Add(more)
 		y.Apps[name] = y.used[name].String()
 	}
 }
 
-// reader reads the chronicle of a store.
+// reader reads the history of a store.
 type reader struct {
 	story story
-	spare Chronicle
+	spare History
 	bug   string
 }
 
-// read applies the chronicle and compares the result with the store.
+// read applies the history and compares the result with the store.
 func (r *reader) read(s *Store) error {
-	j := s.TakeChronicle(r.spare)
+	j := s.TakeHistory(r.spare)
 	if r.bug != "" {
 		j.Happenings = slices.Clone(j.Happenings)
 		for i := range j.Happenings {
@@ -191,7 +191,7 @@ var planted = map[string]Happened{
 
 func TestChronicleWithPlantedBugs(t *testing.T) {
 	for _, bug := range slices.Sorted(maps.Keys(planted)) {
-		t.Run(bug, func(t *testing.T) { expectNotice(t, func(r *readers) { r.chronicle.bug = bug }) })
+		t.Run(bug, func(t *testing.T) { expectNotice(t, func(r *readers) { r.history.bug = bug }) })
 	}
 }
 
@@ -204,23 +204,23 @@ func oneByOne(s *Store, n int) {
 	}
 }
 
-// TestNobodyTakesTheChronicle: the chronicle is off unless turned on, and bounded without
+// TestNobodyTakesTheChronicle: the history is off unless turned on, and bounded without
 // a reader.
 func TestNobodyTakesTheChronicle(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.Start(epoch)
 	oneByOne(s, 10)
-	if j := s.TakeChronicle(Chronicle{}); len(j.Happenings)+len(j.Moments)+j.Lost > 0 {
+	if j := s.TakeHistory(History{}); len(j.Happenings)+len(j.Moments)+j.Lost > 0 {
 		t.Errorf("kept though nobody wanted it: %+v", j)
 	}
 	s = New(config.Default(), Options{})
-	s.KeepChronicle()
+	s.KeepHistory()
 	oneByOne(s, 10)
 	s.Start(epoch)
-	oneByOne(s, chronicleLimit/2+5)
-	j := s.TakeChronicle(Chronicle{})
-	if len(j.Happenings) != chronicleLimit || j.Lost != 10 || j.Moments[len(j.Moments)-1].End != chronicleLimit {
-		t.Errorf("%d happenings in %d moments, %d lost; want %d, and 10 lost", len(j.Happenings), len(j.Moments), j.Lost, chronicleLimit)
+	oneByOne(s, historyLimit/2+5)
+	j := s.TakeHistory(History{})
+	if len(j.Happenings) != historyLimit || j.Lost != 10 || j.Moments[len(j.Moments)-1].End != historyLimit {
+		t.Errorf("%d happenings in %d moments, %d lost; want %d, and 10 lost", len(j.Happenings), len(j.Moments), j.Lost, historyLimit)
 	}
 	if j.Reset(); len(j.Moments)+len(j.Happenings)+j.Lost > 0 || cap(j.Happenings) == 0 {
 		t.Errorf("after Reset: %d, %d, %d", len(j.Moments), len(j.Happenings), j.Lost)
@@ -230,15 +230,15 @@ func TestNobodyTakesTheChronicle(t *testing.T) {
 // TestNotingAllocatesNothing: events allocate nothing once there are buffers.
 func TestNotingAllocatesNothing(t *testing.T) {
 	s := New(config.Default(), Options{})
-	s.KeepChronicle()
+	s.KeepHistory()
 	s.Start(epoch)
-	spare := Chronicle{}
+	spare := History{}
 	got := testing.AllocsPerRun(100, func() {
 		for range 100 {
-			s.chronicle.note(Happening{Kind: Allocated, Pod: "u", Node: "n"})
+			s.history.note(Happening{Kind: Allocated, Pod: "u", Node: "n"})
 			s.endMoment(epoch)
 		}
-		taken := s.TakeChronicle(spare)
+		taken := s.TakeHistory(spare)
 		taken.Reset()
 		spare = taken
 	})

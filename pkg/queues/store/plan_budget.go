@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// toil bounds the cost of plans that fail. A plan visits every node in the scheduling
+// planBudget bounds the cost of plans that fail. A plan visits every node in the scheduling
 // goroutine, so thousands of preemptors that no law allows to preempt would leave no time
 // for other pods. Failed plans are paid per node, from an account that refills with time;
 // a plan that makes room is free.
@@ -22,7 +22,7 @@ import (
 // others.
 //
 // Assumption: time does not go back by more than the account holds.
-type toil struct {
+type planBudget struct {
 	// perNode is the price of a visited node; turns is how many pods take turns at a
 	// time.
 	perNode time.Duration
@@ -47,19 +47,19 @@ const (
 )
 
 // spend pays for a failed plan and its filter calls.
-func (t *toil) spend(nodes, filterCalls int, now time.Time) {
+func (t *planBudget) spend(nodes, filterCalls int, now time.Time) {
 	looks := nodes + filterCalls*looksPerCall
 	t.paid = latest(t.paid, now.Add(-credit)).Add(time.Duration(looks) * t.perNode)
 	t.tired = t.tired || t.paid.After(now)
 }
 
 // rest updates tired for the current time.
-func (t *toil) rest(now time.Time) {
+func (t *planBudget) rest(now time.Time) {
 	t.tired = t.tired && t.paid.After(now.Add(-credit))
 }
 
 // until is when a plan may be made: now, unless the account is overdrawn.
-func (t *toil) until(now time.Time) time.Time {
+func (t *planBudget) until(now time.Time) time.Time {
 	if !t.tired {
 		return now
 	}
@@ -67,7 +67,7 @@ func (t *toil) until(now time.Time) time.Time {
 }
 
 // room is how many pods may join the order of asking, given how many are in it.
-func (t *toil) room(waiting int) int {
+func (t *planBudget) room(waiting int) int {
 	switch {
 	case !t.tired:
 		return math.MaxInt
