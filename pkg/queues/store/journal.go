@@ -21,23 +21,23 @@ const mostSteps = 10_000
 type StepKind uint8
 
 const (
-	// StepRefused: the decision is to do nothing.
+	// StepRefused is a decision to do nothing.
 	StepRefused StepKind = iota
-	// StepHeld: the decision is to hold a node for the preemptor, or to keep holding it.
+	// StepHeld is a decision to hold a node for the preemptor, or to keep holding it.
 	StepHeld
-	// StepTakenUp: a hold that is written on the preemptor was adopted.
+	// StepTakenUp is the adoption of a hold that is written on the preemptor.
 	StepTakenUp
-	// StepCommitted: the decision was checked again, right before its victims are
-	// deleted.
+	// StepCommitted is a second check of the decision that passed, right before its
+	// victims are deleted.
 	StepCommitted
-	// StepCalledOff: the check failed and no victim is deleted; the node stays held.
+	// StepCalledOff is a check that failed: no victim is deleted, and the node stays held.
 	StepCalledOff
-	// StepDisrupted: all victims are being deleted.
+	// StepDisrupted is the deletion of all victims.
 	StepDisrupted
-	// StepLost: other pods took the room of a hold that goes on, or of one that is over
-	// and was used.
+	// StepLost is that other pods took the room of a hold that goes on, or of one that
+	// is over and was used.
 	StepLost
-	// StepEnded: the hold is over.
+	// StepEnded is the end of a hold.
 	StepEnded
 )
 

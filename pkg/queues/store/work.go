@@ -15,17 +15,18 @@ import (
 type WorkKind uint8
 
 const (
-	// WorkDisrupt: write the claim on the preemptor, commit, then delete the victims.
+	// WorkDisrupt is to write the claim on the preemptor, commit, then delete the victims.
 	WorkDisrupt WorkKind = iota
-	// WorkRecord: write the claim again, because the hold is clear now and the preemptor
+	// WorkRecord is to write the claim again, because the hold is clear now and the preemptor
 	// is not bound yet.
 	WorkRecord
-	// WorkRelease: remove the claim and report why; the hold has ended.
+	// WorkRelease is to remove the claim of a hold that has ended, and to report why.
 	WorkRelease
-	// WorkTell: report why no victim is deleted for the preemptor now (D8). It is a
+	// WorkTell is to report why no victim is deleted for the preemptor now (D8). It is a
 	// repetition, or has a Reason because the room that was made was lost.
 	WorkTell
-	// WorkInquire: find out how a preemptor that is gone ended, and call KubeletRefused.
+	// WorkInquire is to find out how a preemptor that is gone ended, and to call
+	// KubeletRefused.
 	WorkInquire
 )
 
