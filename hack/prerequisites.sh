@@ -10,7 +10,7 @@ fail() { printf 'make test: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null; }
 
 # A compiler without the headers of the C library is of no use to cgo.
-compiles() { printf '#include <stdlib.h>\n' | "${CC:-gcc}" -E - >/dev/null 2>&1; }
+compiles() { "${CC:-gcc}" -E - <<<'#include <stdlib.h>' >/dev/null 2>&1; }
 
 # The names are those of test/browser.
 browses() { has "${CHROMIUM:-chromium}" || { [[ -z ${CHROMIUM:-} ]] && { has chromium-browser || has google-chrome; }; }; }
