@@ -15,6 +15,9 @@ type Hold struct {
 	Asker           types.UID
 	Namespace, Name string
 	Node            string
+	// Group is the PodGroup of the asker, as NAMESPACE/NAME; empty for none. It is not part
+	// of the claim.
+	Group string
 	// Request is what the asker will use on the node.
 	Request resources.Vector
 	// Priority and Created are those of the asker. They order required-node holders.

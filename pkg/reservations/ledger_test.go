@@ -166,6 +166,24 @@ func TestMayUse(t *testing.T) {
 	}
 }
 
+func TestMembersOfAGroupUseTheRoomBesideEachOther(t *testing.T) {
+	l := NewLedger()
+	mate := hold("a", "n1", "v")
+	mate.Group = "ns/g"
+	place(t, l, mate, hold("b", "n2", "v"))
+	for _, c := range []struct {
+		node, group string
+		ok          bool
+	}{{"n1", "ns/g", true}, {"n1", "ns/h", false}, {"n1", "", false}, {"n2", "ns/g", false}} {
+		if got := l.MayUseInGroup(c.node, "x", c.group, false); got.OK != c.ok {
+			t.Errorf("node %s, group %q: ok %v", c.node, c.group, got.OK)
+		}
+	}
+	if of := l.View().OfGroup("ns/g"); len(of) != 1 || of[0].Asker != "a" {
+		t.Errorf("holds of the group: %v", of)
+	}
+}
+
 func TestEndNodeEndsAllItsHolds(t *testing.T) {
 	l := NewLedger()
 	place(t, l, hold("a", "n1", "v"), hold("b", "n1"), hold("c", "n2", "v"))

@@ -36,6 +36,13 @@ type Pass struct {
 //   - an ordinary holder waits for every required-node holder of its node,
 //   - all other pods may not use a held node.
 func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
+	return v.MayUseInGroup(node, pod, "", required)
+}
+
+// MayUseInGroup reports the same for a member of a PodGroup. Ordinary holds of other
+// members do not block it: they start together, and the plan of the holder counted the
+// members that had a place.
+func (v *View) MayUseInGroup(node string, pod types.UID, group string, required bool) Pass {
 	own := v.of(pod)
 	if own != nil && own.Node != node && own.Binding() {
 		return Pass{Holder: own.copy()}
@@ -45,6 +52,7 @@ func (v *View) MayUse(node string, pod types.UID, required bool) Pass {
 		switch {
 		case h.Asker == pod:
 			return Pass{OK: true} // no holder is before it
+		case group != "" && h.Group == group && !h.Required:
 		case h.Required, !required && !here:
 			return Pass{Holder: h.copy()}
 		case required:
@@ -97,6 +105,14 @@ func (v *View) Of(asker types.UID) (Hold, bool) {
 		return h.copy(), true
 	}
 	return Hold{}, false
+}
+
+// OfGroup returns the holds of the members of a PodGroup; none for an empty name.
+func (v *View) OfGroup(group string) []Hold {
+	if group == "" || v.size == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(v.All(), func(h Hold) bool { return h.Group != group })
 }
 
 // Beside returns the other askers that hold the same node as an asker, in serving order.

@@ -54,7 +54,7 @@ func TestRaceForADaemonSetsRoom(t *testing.T) {
 func (r *race) run() (late int) {
 	r.Helper()
 	r.ok(r.onAll("quick", inQueue("root.fills")))
-	r.ok(r.onAll("slow", inQueue("root.fills"), stopsAfter(time.Hour)))
+	r.ok(r.onAll("slow", inQueue("root.fills"), stopsAfter(5*time.Minute)))
 	r.expect(r.group("quick"), raceNodes, 0, "")
 	r.expect(r.group("slow"), raceNodes, 0, "")
 	r.ok(r.onAll("early", r.racer()...))

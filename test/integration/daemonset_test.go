@@ -293,7 +293,7 @@ func TestDaemonSetHoldsEnd(t *testing.T) {
 	e.awaitTold(late, "is held for pod "+e.ns+"/"+second.Name)
 	e.ok(suite.client.AppsV1().DaemonSets(e.ns).Delete(t.Context(), "agent", inBackground()))
 	e.expectNone("agent")
-	e.awaitEnded(second, reservations.Deleted)
+	e.awaitEnded(second, reservations.GivenUp) // without its DaemonSet it is an ordinary pod until it is deleted
 	e.awaitRunning(small)
 	e.awaitRunning(late)
 

@@ -100,9 +100,9 @@ func TestBackOffIsExplained(t *testing.T) {
 }
 
 // TestSupersededHoldIsExplained asks about a pod that lost the room made for it, and
-// makes room again. The victims take an hour to stop.
+// makes room again. The victims take five minutes to stop.
 func TestSupersededHoldIsExplained(t *testing.T) {
-	h := makeHalf(t, time.Hour, stopsAfter(time.Hour))
+	h := makeHalf(t, 5*time.Minute, stopsAfter(5*time.Minute))
 	h.createDaemonSet("agent", inQueue("root.other"), toleratesHolds)
 	h.expect("agent", 1, 0, "")
 	h.endAtOnce(h.slow)

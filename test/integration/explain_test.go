@@ -156,9 +156,9 @@ func TestEveryReasonIsExplained(t *testing.T) {
 func TestExplanations(t *testing.T) {
 	e := setup(t, explainQueues)
 	e.useNodes(1, localcluster.NodeSpec{CPU: "6"})
-	victim := e.createPod(e.pod("victim", "victim", inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(time.Hour)))
+	victim := e.createPod(e.pod("victim", "victim", inQueue("root.borrows"), requests("cpu", "2"), stopsAfter(5*time.Minute)))
 	e.awaitRunning(victim)
-	leaves := e.createPod(e.pod("leaves", "leaves", inQueue("root.borrows"), requests("cpu", "500m"), stopsAfter(time.Hour)))
+	leaves := e.createPod(e.pod("leaves", "leaves", inQueue("root.borrows"), requests("cpu", "500m"), stopsAfter(5*time.Minute)))
 	e.awaitRunning(leaves)
 	for _, p := range []*corev1.Pod{
 		e.pod("bobs", "bobs", inQueue("root.limited"), ofUser("bob"), requests("cpu", "100m")),

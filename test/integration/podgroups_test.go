@@ -270,7 +270,7 @@ func (e *env) podGroupBeyondGuarantee() {
 func (e *env) podGroupOutlivesScheduler() {
 	e.Helper()
 	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	e.create("victim", 2, inQueue("root.others"), stopsAfter(time.Hour))
+	e.create("victim", 2, inQueue("root.others"), stopsAfter(5*time.Minute))
 	e.expect("victim", 2, 0, "")
 	c := e.keepChronicle()
 	e.createPodGroup("outlives", 3)

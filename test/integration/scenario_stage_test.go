@@ -349,7 +349,7 @@ func (p *playhouse) awaitKnown() {
 	want := int64(0)
 	for _, c := range p.plays {
 		for i := range c.World.Pods {
-			if c.World.Pods[i].Protection != victims.Foreign {
+			if x := c.World.Pods[i].Protection; x != victims.Foreign && x != victims.Static { // static pods are foreign, too
 				want++
 			}
 		}

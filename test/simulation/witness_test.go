@@ -257,7 +257,7 @@ func (w *witness) mirror() []mirrored {
 
 // checkReserve finds a pod that was given a node that is held for others.
 func (w *witness) checkReserve(holds *reservations.View, pod *corev1.Pod, node string) {
-	if pass := holds.MayUse(node, pod.UID, owners.RequiredNode(pod) == node); !pass.OK {
+	if pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), owners.RequiredNode(pod) == node); !pass.OK {
 		w.in.sim.fault("%s places %s on node %s; that is held for %s on %s", w.in.name, pod.Name, node, pass.Holder.Name, pass.Holder.Node)
 	}
 }

@@ -116,7 +116,10 @@ func (pl *Plugin) makeWay(s *store.Store, pod *corev1.Pod) {
 		}
 		return
 	}
-	for _, h := range holds.Beside(pod.UID) {
+	for _, h := range append(holds.Beside(pod.UID), holds.OfGroup(store.GroupOf(pod.Namespace, pod.Labels))...) {
+		if h.Asker == pod.UID {
+			continue
+		}
 		pl.handle.DeleteNominatedPodIfExists(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, UID: h.Asker},
 		})

@@ -100,7 +100,7 @@ func (pl *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *corev1.
 
 func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	requires := pl.process.RequiredNode(pod) == node
-	pass := holds.MayUse(node, pod.UID, requires)
+	pass := holds.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), requires)
 	if !pass.OK && state != nil {
 		if _, err := state.Read(PlanningKey); err == nil {
 			if requires {
@@ -118,7 +118,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 			"the pod waits for node %s, which is held for it", h.Node).String())
 	}
 	pl.process.TurnedAway(h.Node, pod)
-	if now := pl.process.Store().Holds(); now != holds && now.MayUse(node, pod.UID, requires).OK {
+	if now := pl.process.Store().Holds(); now != holds && now.MayUseInGroup(node, pod.UID, store.GroupOf(pod.Namespace, pod.Labels), requires).OK {
 		return nil // the hold ended before the wait was recorded: no event would requeue the pod
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reasons.New(reasons.NodeHeld,

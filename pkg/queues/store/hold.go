@@ -35,7 +35,7 @@ const (
 // placeHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
-	h.Request, h.Priority, h.Created = p.Request, p.Priority, p.Created
+	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.group()
 	h.Victims = append(s.awaited(&h), s.awaitedOfQueues(p)...)
 	if err := s.holds.Place(h); err != nil {
 		return err

@@ -283,10 +283,27 @@ func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
 				p.mates.name, node, m.Name, m.reason.Text)
 		}
 	}
-	if pass := s.holds.MayUse(node, p.UID, p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+	if pass := s.holds.MayUseInGroup(node, p.UID, p.group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
 		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")
+}
+
+// GroupOf returns the PodGroup that a pod names by its labels, as holds have it; empty for
+// none.
+func GroupOf(namespace string, labels map[string]string) string {
+	if name := labels[PodGroupLabel]; name != "" {
+		return groupName{namespace, name}.String()
+	}
+	return ""
+}
+
+// group is the name of the pod's PodGroup in holds; empty for none.
+func (p *pod) group() string {
+	if p.mates == nil {
+		return ""
+	}
+	return p.mates.name.String()
 }
 
 // withoutPlace returns the first member, by name, that found no node; nil for none.
