@@ -90,6 +90,7 @@ func BenchmarkCycle(b *testing.B) {
 		infos[i] = &framework.QueuedPodInfo{PodInfo: info, Timestamp: pods[i].CreationTimestamp.Time}
 	}
 	node := framework.NewNodeInfo()
+	node.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 	ctx := h.Context()
 	b.ReportAllocs()
 	b.StopTimer()
