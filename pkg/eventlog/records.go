@@ -1,7 +1,7 @@
 package eventlog
 
 import (
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // moment makes the records of one change. Queues come before what happens in them,

@@ -16,9 +16,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // books is a store as the executor sees it. Like the real one, it queues a release when a

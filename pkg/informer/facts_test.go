@@ -23,7 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // recorder is a store that records its calls, one line each: foreign pods, whether nodes

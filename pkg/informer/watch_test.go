@@ -24,8 +24,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const profile = "yunikorn"

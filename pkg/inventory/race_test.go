@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // TestManyReadersOneWriter is for the race detector, and for views that go

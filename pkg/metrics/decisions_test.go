@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/component-base/metrics/testutil"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )

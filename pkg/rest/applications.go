@@ -8,8 +8,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The states of applications, as far as there are such here: an application is

@@ -11,8 +11,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The cluster of the benchmarks: 5,000 queues, 1,000 nodes and 20,000 pods of

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Explainer says what is known of a pod; a store.

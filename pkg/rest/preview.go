@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Previewer says what would become of a pod, and does nothing.

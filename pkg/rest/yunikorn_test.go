@@ -8,7 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // TestNamesAreDecodedOnceMore: YuniKorn's clients encode names twice. A name counts as it

@@ -34,7 +34,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // managed is the profile for pods in queues, other the profile for all other pods.

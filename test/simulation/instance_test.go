@@ -26,7 +26,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The lease settings as shipped.

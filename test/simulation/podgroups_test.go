@@ -16,10 +16,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // PodGroups: a quarter of the histories have some, and members of them.

@@ -17,7 +17,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // miscounting is upstream's plugin, which does not count pods that other processes bound.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/util"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Name is the name of the plugin in a scheduler configuration.

@@ -15,8 +15,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 func args() *config.QueuePreemptionArgs {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 var manifestOf = regexp.MustCompile(`(?s)\n(?:preview|outcome)\n(.*?)\n----\n`)

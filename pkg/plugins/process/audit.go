@@ -7,9 +7,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // auditors verify that the scheduler does what it reports.

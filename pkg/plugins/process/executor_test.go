@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // hangs is a store that does not answer the executor.

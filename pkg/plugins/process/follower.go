@@ -13,9 +13,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 

@@ -23,9 +23,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 

@@ -24,8 +24,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const brokenDocument = "partitions: [{name: default, queues: [{name: root, queues: [{name: 'a b'}]}]}]"

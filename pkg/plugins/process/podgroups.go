@@ -1,6 +1,6 @@
 package process
 
-import "github.com/paddock-scheduler/paddock/pkg/queues/store"
+import "github.com/paddock-scheduler/paddock/pkg/store"
 
 // podGroups are the profiles that start PodGroups as a whole, and what must be done once
 // for the first managed one.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // TestFollowPodGroups: plugins are made in any order, and only a managed profile

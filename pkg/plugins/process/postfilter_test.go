@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // listing is a handle that lists its profile's plugins at PostFilter.

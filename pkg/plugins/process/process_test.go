@@ -20,8 +20,8 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 func must(t *testing.T, err error) {

@@ -10,7 +10,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // attend starts the goroutines that synchronize the store and the scheduler.

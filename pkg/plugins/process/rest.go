@@ -15,8 +15,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // serveREST starts the REST interface, and what only it needs; nothing if it has no

@@ -3,7 +3,7 @@ package process
 import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Witness is an interceptor between a store and its two callers that are not plugins: the

@@ -11,8 +11,8 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Name is the name of the plugin in a scheduler configuration.

@@ -19,7 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const (

@@ -17,10 +17,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // standby makes the schedulers of a test standbys: they read what is written on pods and

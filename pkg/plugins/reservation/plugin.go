@@ -12,9 +12,9 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
-	"github.com/paddock-scheduler/paddock/pkg/queues/store"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Name is the name of the plugin in a scheduler configuration.

@@ -3,8 +3,8 @@ package order
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 

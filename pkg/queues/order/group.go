@@ -1,8 +1,8 @@
 package order
 
 import (
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 

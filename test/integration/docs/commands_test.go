@@ -393,7 +393,7 @@ func TestWrongCommandsAreFound(t *testing.T) {
 		"kubectl paddock qeues",
 		"helm install paddock manifests/graph -n yunikorn",
 		"make everything",
-		"go test ./pkg/queues/stores",
+		"go test ./pkg/stores",
 		"go test ./pkg/reasons -run TestOfNothing",
 		"go run ./test/conformity",
 		"kubectl create rolebinding spark --clusterrole",

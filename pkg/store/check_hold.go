@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 

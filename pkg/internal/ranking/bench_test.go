@@ -3,7 +3,7 @@ package ranking_test
 import (
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 )
 
 // The first of 5,000 items is taken out and another one comes that is last but a few.

@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 

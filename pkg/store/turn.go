@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/queues/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
