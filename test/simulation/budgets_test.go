@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -155,6 +156,22 @@ type claimed struct {
 	victims []types.UID
 }
 
+// share is what plans take of a budget, in pods that its status counts as healthy.
+type share struct {
+	allowed int // by the status
+	taken   int // by the plan that is judged
+	chosen  int // by earlier plans in force, and not deleted yet
+	gone    int // deleted by earlier plans
+	since   int // healthy pods that the budget covers and the status does not count
+}
+
+// beyond is how many pods the plan takes beyond what the budget allows. A pod that the
+// budget covers since its status stands in for one that is gone: both change what is
+// healthy, and what is healthy beyond the desired number may be disrupted.
+func (s share) beyond() int {
+	return min(s.taken, max(0, s.taken+s.chosen+max(0, s.gone-s.since)-s.allowed))
+}
+
 // judgeBudgets finds a plan that takes more pods of a budget than the budget allows
 // beside the earlier plans in force, and does not report it. It judges by the status that
 // the process knew when the cycle of the asker began, if the budget still has that
@@ -181,16 +198,19 @@ func (w *witness) judgeBudgets(item *store.Work) {
 		budget := o.(*policyv1.PodDisruptionBudget)
 		version, _ := strconv.ParseInt(budget.ResourceVersion, 10, 64)
 		counted := s.guard.healthy[budget.ResourceVersion]
-		taken, before := 0, 0
+		of := share{allowed: int(budget.Status.DisruptionsAllowed), since: w.coveredSince(budget, counted)}
 		for uid := range counted {
+			gone, ours := earlier[uid]
 			switch {
 			case slices.Contains(plan.victims, uid):
-				taken++
-			case earlier[uid]:
-				before++
+				of.taken++
+			case gone:
+				of.gone++
+			case ours:
+				of.chosen++
 			}
 		}
-		if taken == 0 {
+		if of.taken == 0 {
 			continue
 		}
 		if version > knew || budget.Status.ObservedGeneration != budget.Generation {
@@ -198,16 +218,29 @@ func (w *witness) judgeBudgets(item *store.Work) {
 			continue
 		}
 		s.count(guarded)
-		beyond := min(taken, max(0, before+taken-int(budget.Status.DisruptionsAllowed)))
-		if int64(beyond) > d.Violations {
-			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, and the plan says that it violates %d",
-				w.in.name, taken, item.Name, budget.Namespace, budget.Name, budget.Status.DisruptionsAllowed, before, d.Violations)
+		if int64(of.beyond()) > d.Violations {
+			s.fault("%s takes %d pods for %s of budget %s/%s, which allows %d; earlier plans take %d of it, %d more have come, and the plan says that it violates %d",
+				w.in.name, of.taken, item.Name, budget.Namespace, budget.Name, of.allowed, of.chosen+of.gone, of.since, d.Violations)
 		}
 	}
 }
 
-// onTheirWay are the victims of earlier plans that are in force or have deleted them. The
-// callers hold both locks.
+// coveredSince counts the healthy pods, as the process knows them, that a budget covers
+// and that its status does not count. Pods that are being deleted are included, because
+// the plan may be older than the deletion. The caller holds mu.
+func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map[types.UID]bool) int {
+	n := 0
+	for uid, p := range w.pods {
+		_, disrupted := budget.Status.DisruptedPods[p.Name]
+		if p.Namespace == budget.Namespace && p.Labels["tier"] == budget.Spec.Selector.MatchLabels["tier"] && p.Health == store.Ready && !counted[uid] && !disrupted {
+			n++
+		}
+	}
+	return n
+}
+
+// onTheirWay are the victims of earlier plans that are in force or have deleted them, each
+// with whether it is deleted. The callers hold both locks.
 func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
 	out := map[types.UID]bool{}
 	there := map[types.UID]*corev1.Pod{}
@@ -226,9 +259,31 @@ func (w *witness) onTheirWay(plan *claimed) map[types.UID]bool {
 			_, due := w.due[uid]
 			gone := pod == nil || pod.DeletionTimestamp != nil
 			if inForce && slices.Contains(h.Chosen, uid) || due && gone {
-				out[uid] = true
+				out[uid] = gone
 			}
 		}
 	}
 	return out
+}
+
+// TestShareOfBudget shows what a plan may take of a budget.
+func TestShareOfBudget(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		share
+		beyond int
+	}{
+		{"within", share{allowed: 2, taken: 2}, 0},
+		{"beyond", share{allowed: 1, taken: 3}, 2},
+		{"an earlier plan takes it", share{allowed: 1, taken: 1, chosen: 1}, 1},
+		{"an earlier plan took it", share{allowed: 1, taken: 1, gone: 1}, 1},
+		{"a pod has come for the one that is gone", share{allowed: 1, taken: 1, gone: 1, since: 1}, 0},
+		{"a pod has come, and the status allows no more", share{allowed: 1, taken: 2, since: 3}, 1},
+		{"a pod has come, and the chosen one is still counted", share{allowed: 1, taken: 1, chosen: 1, since: 1}, 1},
+		{"no more than the plan takes", share{allowed: 0, taken: 1, chosen: 4}, 1},
+	} {
+		if got := c.share.beyond(); got != c.beyond {
+			t.Errorf("%s: %d beyond the budget, want %d", c.what, got, c.beyond)
+		}
+	}
 }

@@ -73,6 +73,7 @@ const (
 	bugHurried      = "room is made again at once for who lost it"
 	bugIdle         = "a node is held for a pod that others need not make room for"
 	bugGroupAlone   = "that pods are of a PodGroup is not noticed"
+	bugLavish       = "disruption budgets are taken for larger ones"
 	bugMeekThere    = "some pods of DaemonSets are taken for such that preempt nobody"
 )
 
@@ -127,6 +128,7 @@ var bugs = []struct{ name, complaint string }{
 	{bugTaintStays, "has a taint that keeps others off, and no hold wants it"},
 	{bugHurried, "after it lost its room, which is less than the retry interval"},
 	{bugIdle, "and no pod was chosen to go for it"},
+	{bugLavish, "of budget .* which allows"},
 	{bugMeekThere, "nobody asks for pod .*: others could be made to go for it: "},
 }
 
