@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -69,7 +71,7 @@ func (previews) Preview(_ context.Context, manifest []byte) (*rest.Preview, erro
 // pod adds a pod to the store.
 func (s *session) pod(t *testing.T, d *datadriven.TestData) {
 	name := d.CmdArgs[0].Key
-	p := store.Pod{
+	p := objects.Pod{
 		UID: types.UID("uid-" + name), Namespace: "team", Name: name, Created: now,
 		Labels:  map[string]string{placement.KeyQueue: d.CmdArgs[1].Key, placement.KeyApplicationID: name},
 		Request: queuestest.Vector(d.Input + " pods=1"),

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -52,14 +54,14 @@ func preempts(t *testing.T, stage string) http.Handler {
 	decided := record.New(p, record.Options{})
 	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
-	p.pod(store.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
-	p.pod(store.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
-	p.pod(store.Pod{Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
+	p.pod(objects.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")
+	p.pod(objects.Pod{Name: "ds", RequiredNode: "n2"}, "root.fair", "vcore=1")
+	p.pod(objects.Pod{Name: "left", Node: "n2", Deleting: true}, "root.greedy", "vcore=1")
 	for _, name := range []string{"g1", "g2", "g3", "g4"} {
-		p.pod(store.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
+		p.pod(objects.Pod{Name: name, Node: "n1"}, "root.greedy", "vcore=1")
 	}
-	p.pod(store.Pod{Name: "big"}, "root.fair", "vcore=9")
-	p.pod(store.Pod{Name: "a"}, "root.fair", "vcore=2")
+	p.pod(objects.Pod{Name: "big"}, "root.fair", "vcore=9")
+	p.pod(objects.Pod{Name: "a"}, "root.fair", "vcore=2")
 	p.pass(2 * time.Second)
 	p.plan("big")
 	p.pass(20 * time.Second)
@@ -97,7 +99,7 @@ func (p *preempting) makeRoom(stage string) {
 	}
 	if todo >= 4 {
 		p.pass(time.Second)
-		p.pod(store.Pod{Name: "a", Node: "n1"}, "root.fair", "vcore=2")
+		p.pod(objects.Pod{Name: "a", Node: "n1"}, "root.fair", "vcore=2")
 	}
 }
 
@@ -106,7 +108,7 @@ func (p *preempting) pass(d time.Duration) {
 	p.Tick(p.now)
 }
 
-func (p *preempting) pod(pod store.Pod, queue, request string) {
+func (p *preempting) pod(pod objects.Pod, queue, request string) {
 	pod.UID, pod.Namespace, pod.Created = types.UID("uid-"+pod.Name), "ns", p.now
 	pod.Labels = map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: queue}
 	pod.Request = queuestest.Vector(request + " pods=1")

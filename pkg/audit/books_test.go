@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -21,7 +23,7 @@ func office(t *testing.T) *store.Store {
 	s := store.New(queuestest.MustTree(t, "root limit=*;max.vcore=90\n  a\n  b"), store.Options{})
 	s.Start(began)
 	for i := range 9 {
-		p := store.Pod{
+		p := objects.Pod{
 			UID: types.UID(fmt.Sprint(i)), Namespace: "ns", Name: fmt.Sprint("p", i), Created: began, Request: queuestest.Vector("vcore=1 pods=1"),
 			Labels: map[string]string{placement.KeyQueue: []string{"root.a", "root.b"}[i%2], placement.KeyApplicationID: fmt.Sprint("app", i%4)},
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Kind is what differs.
@@ -54,7 +55,7 @@ type Truth interface {
 	Pods() ([]*corev1.Pod, error)
 	Nodes() ([]*corev1.Node, error)
 	// Read is a pod as the store is told of it; false for one it is not told of.
-	Read(pod *corev1.Pod) (store.Pod, bool)
+	Read(pod *corev1.Pod) (objects.Pod, bool)
 	// Allocatable is what the store is told of a node.
 	Allocatable(node *corev1.Node) resources.Vector
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +67,7 @@ func (l *land) Nodes() ([]*corev1.Node, error) {
 	return out, l.fails
 }
 
-func (l *land) Read(pod *corev1.Pod) (store.Pod, bool) {
+func (l *land) Read(pod *corev1.Pod) (objects.Pod, bool) {
 	l.reads.Add(1)
 	return options.Translate(pod), pod.Spec.NodeName != "" || options.Managed(pod)
 }

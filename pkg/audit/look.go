@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -105,7 +107,7 @@ func (d *Drift) spare(pods map[types.UID]*corev1.Pod) (before map[types.UID]*cor
 // sameAs tells whether the store has a pod, nil for none, as it is listed, and notes what
 // differs.
 func (l *look) sameAs(record *store.PodRecord, listed *corev1.Pod) bool {
-	var said *store.Pod
+	var said *objects.Pod
 	if pod, told := l.drift.Truth.Read(listed); told {
 		said = &pod
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,7 @@ func (r *Reporter) tellDemand(ctx context.Context, pod *corev1.Pod, report store
 		return nil
 	}
 	reason, message := corev1.PodReasonUnschedulable, report.Reason.Text
-	if report.Demand == store.DemandBeyond {
+	if report.Demand == objects.DemandBeyond {
 		reason, message = DemandReason(report.Reason)
 	}
 	for _, c := range pod.Status.Conditions { // the message of the cycle says more than the one here

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +18,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-func demandOf(name string, said store.DemandSaid, why reasons.Reason) store.Report {
+func demandOf(name string, said objects.DemandSaid, why reasons.Reason) store.Report {
 	r := reportOf(name, why)
 	r.Demand = said
 	return r
@@ -27,12 +29,12 @@ func TestTellDemandWritesTheReasonOfPodScheduled(t *testing.T) {
 	before := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes", LastTransitionTime: since}
 	for _, c := range []struct {
 		name            string
-		said            store.DemandSaid
+		said            objects.DemandSaid
 		why             reasons.Reason
 		reason, message string
 	}{
-		{"beyond", store.DemandBeyond, overMax("queue root.a is full"), "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
-		{"wanted again", store.DemandWanted, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), "Unschedulable", "0 of 3 nodes fit"},
+		{"beyond", objects.DemandBeyond, overMax("queue root.a is full"), "SchedulingGated", "no node is asked for: queue root.a is full. " + remedy},
+		{"wanted again", objects.DemandWanted, reasons.New(reasons.NoNodeFits, "0 of 3 nodes fit"), "Unschedulable", "0 of 3 nodes fit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestTellDemandKeepsTheMessageOfTheCycle(t *testing.T) {
 		d := newDesk(t, newPod("p", corev1.PodCondition{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "0/3 nodes; no node is asked for: OverMax",
 		}))
-		if err := d.Tell(t.Context(), demandOf("p", store.DemandBeyond, overMax("queue root.a is full"))); err != nil {
+		if err := d.Tell(t.Context(), demandOf("p", objects.DemandBeyond, overMax("queue root.a is full"))); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(d.patches()); n != 0 {
@@ -94,7 +96,7 @@ func TestTellDemandLeavesBoundPodsAlone(t *testing.T) {
 			return true, nil, apierrors.NewConflict(corev1.Resource("pods"), "changed", nil)
 		})
 		for _, name := range []string{"bound", "changed"} {
-			if err := d.Tell(t.Context(), demandOf(name, store.DemandBeyond, overMax("full"))); err != nil {
+			if err := d.Tell(t.Context(), demandOf(name, objects.DemandBeyond, overMax("full"))); err != nil {
 				t.Errorf("pod %s: %v", name, err)
 			}
 		}
@@ -116,7 +118,7 @@ func TestDemandDoesNotWaitForOtherWrites(t *testing.T) {
 			if err := d.client.Tracker().Add(p); err != nil {
 				t.Fatal(err)
 			}
-			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, store.DemandBeyond, overMax("full")))
+			d.queue.waiting = append(d.queue.waiting, demandOf(p.Name, objects.DemandBeyond, overMax("full")))
 		}
 		defer d.run(t)()
 		pass(5 * time.Second)

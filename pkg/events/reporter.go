@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +83,7 @@ func (r *Reporter) tell(ctx context.Context) {
 	}
 	for ; len(r.left) > 0 && r.Leading(); r.left = r.left[1:] {
 		report := r.left[0]
-		if report.Demand == store.DemandUnsaid { // autoscalers buy nodes by the rest
+		if report.Demand == objects.DemandUnsaid { // autoscalers buy nodes by the rest
 			if err := r.Limiter.Wait(ctx); err != nil || !r.Leading() {
 				return
 			}
@@ -119,7 +121,7 @@ func (r *Reporter) Tell(ctx context.Context, report store.Report) error {
 		r.event(pod, string(report.Reason.Code), Advice(report.Reason))
 		return nil
 	}
-	if report.Demand != store.DemandUnsaid {
+	if report.Demand != objects.DemandUnsaid {
 		return r.tellDemand(ctx, pod, report)
 	}
 	return r.condition(ctx, pod, conditionOf(report))

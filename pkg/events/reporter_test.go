@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -137,7 +139,7 @@ func newPod(name string, conditions ...corev1.PodCondition) *corev1.Pod {
 }
 
 func reportOf(name string, why reasons.Reason) store.Report {
-	return store.Report{Ref: store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
+	return store.Report{Ref: objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}, Reason: why}
 }
 
 func overMax(text string) reasons.Reason { return reasons.New(reasons.OverMax, "%s", text) }
@@ -407,8 +409,8 @@ func TestReportsOfAStore(t *testing.T) {
 		defer d.run(t)()
 		one := resources.VectorFrom(map[string]resources.Amount{resources.Pods: 1})
 		s.Start(time.Now())
-		s.Upsert(store.Pod{UID: "uid-q", Namespace: "ns", Name: "q", Request: one, Node: "n1"}, time.Now())
-		s.Upsert(store.Pod{UID: "uid-p", Namespace: "ns", Name: "p", Request: one}, time.Now())
+		s.Upsert(objects.Pod{UID: "uid-q", Namespace: "ns", Name: "q", Request: one, Node: "n1"}, time.Now())
+		s.Upsert(objects.Pod{UID: "uid-p", Namespace: "ns", Name: "p", Request: one}, time.Now())
 		pass(5 * time.Second)
 		if c := d.condition(t, "p"); c.Status != corev1.ConditionFalse || c.Reason != "OverMax" || !strings.Contains(c.Message, "root.ns") {
 			t.Errorf("while the queue is full: %+v", c)

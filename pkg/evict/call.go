@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const (
@@ -115,13 +115,13 @@ func final(err error) bool {
 }
 
 // setCondition writes a condition on a pod. It fails with errGone if the pod is gone.
-func (e *Executor) setCondition(ctx context.Context, pod store.Ref, c corev1.PodCondition) error {
+func (e *Executor) setCondition(ctx context.Context, pod objects.Ref, c corev1.PodCondition) error {
 	return e.setStatus(ctx, pod, c, false)
 }
 
 // setStatus writes a condition on a pod and, if wanted, clears its nomination. It fails
 // with errGone if the pod is gone.
-func (e *Executor) setStatus(ctx context.Context, pod store.Ref, c corev1.PodCondition, noNomination bool) error {
+func (e *Executor) setStatus(ctx context.Context, pod objects.Ref, c corev1.PodCondition, noNomination bool) error {
 	status := map[string]any{"conditions": []any{map[string]any{
 		"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
 		"lastTransitionTime": c.LastTransitionTime,
@@ -159,7 +159,7 @@ func (e *Executor) remove(ctx context.Context, v *victim) error {
 // meaning finds out whether a call failed because the pod is gone. If the pod has another
 // UID, a delete returns a conflict, and a patch returns invalid. Both answers have other
 // causes, too, so meaning reads the pod.
-func (e *Executor) meaning(ctx context.Context, pod store.Ref, err error) error {
+func (e *Executor) meaning(ctx context.Context, pod objects.Ref, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return errGone
@@ -180,7 +180,7 @@ func (e *Executor) meaning(ctx context.Context, pod store.Ref, err error) error 
 
 // find returns a pod as it was last seen, or errGone. A pod that was not seen counts as
 // gone, because the store knows pods from the same source.
-func (e *Executor) find(pod store.Ref) (*corev1.Pod, error) {
+func (e *Executor) find(pod objects.Ref) (*corev1.Pod, error) {
 	found, err := e.Pods.Pods(pod.Namespace).Get(pod.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -194,7 +194,7 @@ func (e *Executor) find(pod store.Ref) (*corev1.Pod, error) {
 }
 
 // asker returns an asker. It returns errGone also for an asker that is being deleted.
-func (e *Executor) asker(pod store.Ref) (*corev1.Pod, error) {
+func (e *Executor) asker(pod objects.Ref) (*corev1.Pod, error) {
 	found, err := e.find(pod)
 	if err == nil && found.DeletionTimestamp != nil {
 		return nil, errGone

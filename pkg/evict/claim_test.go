@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -325,16 +327,16 @@ func TestWhatAConflictMeans(t *testing.T) {
 		lost := errors.New("reset")
 		for _, c := range []struct {
 			name   string
-			ref    store.Ref
+			ref    objects.Ref
 			err    error
 			lookup error
 			want   error
 		}{
 			{"the same pod", refOf("a"), conflict, nil, conflict},
-			{"another one", store.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
+			{"another one", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, conflict, nil, errGone},
 			{"nobody", refOf("b"), conflict, nil, errGone},
 			{"nobody knows", refOf("a"), conflict, lost, lost},
-			{"no conflict", store.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
+			{"no conflict", objects.Ref{UID: "other", Namespace: "ns", Name: "a"}, lost, nil, lost},
 		} {
 			o.cluster.fail(on("get", "a", c.lookup))
 			if got := o.meaning(t.Context(), c.ref, c.err); !errors.Is(got, c.want) {

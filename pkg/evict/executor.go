@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -235,4 +237,4 @@ func (e *Executor) tellAsker(w store.Work, going []store.Victim) {
 		e.Note(askerNote(w, going)))
 }
 
-func ref(r store.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }
+func ref(r objects.Ref) klog.ObjectRef { return klog.KRef(r.Namespace, r.Name) }

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2/ktesting"
@@ -184,8 +186,8 @@ func release(w store.Work, ended reservations.End, why reasons.Reason) store.Wor
 	return w
 }
 
-func refOf(name string) store.Ref {
-	return store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
+func refOf(name string) objects.Ref {
+	return objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
 }
 
 // disruptFor returns the work for a hold of node n1 with chosen victims.

@@ -5,14 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // TranslateBudget returns what the store needs to know of a PodDisruptionBudget. It
 // covers the same pods as in upstream's preemption: none if its selector is absent, empty
 // or invalid. Its status also counts pods without labels, if the selector matches them.
-func TranslateBudget(pdb *policyv1.PodDisruptionBudget) store.Budget {
-	b := store.Budget{
+func TranslateBudget(pdb *policyv1.PodDisruptionBudget) objects.Budget {
+	b := objects.Budget{
 		Namespace: pdb.Namespace, Name: pdb.Name,
 		Generation: pdb.Generation, Observed: pdb.Status.ObservedGeneration,
 		Matches: matches(pdb.Spec.Selector),

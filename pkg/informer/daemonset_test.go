@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +22,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
-
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // heard records the last version of each pod that the store got; deleted pods are
@@ -29,10 +29,10 @@ import (
 type heard struct {
 	*recorder
 
-	pods map[types.UID]store.Pod // guarded by recorder.mu
+	pods map[types.UID]objects.Pod // guarded by recorder.mu
 }
 
-func (r *heard) Upsert(pod store.Pod, now time.Time) {
+func (r *heard) Upsert(pod objects.Pod, now time.Time) {
 	r.mu.Lock()
 	r.pods[pod.UID] = pod
 	r.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *heard) says(uid types.UID) string {
 func daemonScene(t *testing.T, client *fake.Clientset, change func(*Options)) (*scene, *heard) {
 	t.Helper()
 	s := newScene(t, client)
-	r := &heard{recorder: s.store, pods: map[types.UID]store.Pod{}}
+	r := &heard{recorder: s.store, pods: map[types.UID]objects.Pod{}}
 	logger, log := logged(t)
 	o := Options{
 		ManagedProfiles: []string{profile}, Peer: func(name string) bool { return name == "peer" },

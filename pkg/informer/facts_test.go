@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -83,7 +85,7 @@ func (r *recorder) silent(t *testing.T) {
 	}
 }
 
-func (r *recorder) Upsert(pod store.Pod, now time.Time) {
+func (r *recorder) Upsert(pod objects.Pod, now time.Time) {
 	if pod.Foreign {
 		r.say("foreign %s on %q deleting=%v", pod.UID, pod.Node, pod.Deleting)
 	}
@@ -112,7 +114,7 @@ func (r *recorder) DeletePriorityClass(name string, now time.Time) {
 	r.Store.DeletePriorityClass(name, now)
 }
 
-func (r *recorder) UpsertBudget(b store.Budget, now time.Time) {
+func (r *recorder) UpsertBudget(b objects.Budget, now time.Time) {
 	covers := b.Matches != nil && b.Matches(map[string]string{"app": "web"})
 	r.say("budget %s/%s allows %d, covers web: %v", b.Namespace, b.Name, b.Allowed, covers)
 	r.Store.UpsertBudget(b, now)
@@ -454,14 +456,14 @@ func TestTranslateHealth(t *testing.T) {
 	}
 	for _, c := range []struct {
 		status corev1.PodStatus
-		want   store.Health
+		want   objects.Health
 	}{
-		{corev1.PodStatus{}, store.NotStarted},
-		{corev1.PodStatus{Phase: corev1.PodPending, Conditions: ready(corev1.ConditionFalse)}, store.NotStarted},
-		{corev1.PodStatus{Phase: corev1.PodRunning}, store.Unready},
-		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionFalse)}, store.Unready},
-		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionUnknown)}, store.Unready},
-		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionTrue)}, store.Ready},
+		{corev1.PodStatus{}, objects.NotStarted},
+		{corev1.PodStatus{Phase: corev1.PodPending, Conditions: ready(corev1.ConditionFalse)}, objects.NotStarted},
+		{corev1.PodStatus{Phase: corev1.PodRunning}, objects.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionFalse)}, objects.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionUnknown)}, objects.Unready},
+		{corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready(corev1.ConditionTrue)}, objects.Ready},
 	} {
 		if got := Translate(&corev1.Pod{Status: c.status}, RequestOptions{}).Health; got != c.want {
 			t.Errorf("%+v: got %v, want %v", c.status, got, c.want)

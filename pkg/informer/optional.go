@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	schedulinginformers "k8s.io/client-go/informers/scheduling/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // optional is an informer of objects that the role of the scheduler may not permit to
@@ -68,7 +68,7 @@ func watchPriorityClasses(client kubernetes.Interface, handler cache.ResourceEve
 }
 
 func (w *Watcher) priorityClass(_, class *schedulingv1.PriorityClass) {
-	optOut := optOutOf(class.Annotations[AllowPreemption]) == store.OptOutYes
+	optOut := optOutOf(class.Annotations[AllowPreemption]) == objects.OptOutYes
 	w.store.UpsertPriorityClass(class.Name, optOut, w.options.Clock.Now())
 }
 

@@ -3,9 +3,9 @@ package informer
 import (
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // OriginatorAnnotation is the annotation of a pod that says whether it is an originator
@@ -36,20 +36,20 @@ const Coordinator = "jobset.sigs.k8s.io/coordinator"
 
 // originator returns the value of the pod's annotation, otherwise whether its role makes
 // it one. As with AllowPreemption, words other than "true" and "false" are ignored.
-func originator(pod *corev1.Pod) store.Originator {
+func originator(pod *corev1.Pod) objects.Originator {
 	switch pod.Annotations[OriginatorAnnotation] {
 	case "true":
-		return store.OriginatorYes
+		return objects.OriginatorYes
 	case "false":
-		return store.OriginatorNo
+		return objects.OriginatorNo
 	}
 	for i := range Roles {
 		if pod.Labels[Roles[i].Label] == Roles[i].Value {
-			return store.OriginatorByRole
+			return objects.OriginatorByRole
 		}
 	}
 	if host, _, _ := strings.Cut(pod.Labels[Coordinator], "."); host != "" && host == pod.Spec.Hostname {
-		return store.OriginatorByRole
+		return objects.OriginatorByRole
 	}
-	return store.OriginatorUnsaid
+	return objects.OriginatorUnsaid
 }

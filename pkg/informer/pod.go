@@ -4,16 +4,17 @@ import (
 	"math"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Translate returns what the store needs to know of a pod. Options.Translate adds whether
 // it is foreign, static or of a DaemonSet, which depends on more than the pod.
-func Translate(pod *corev1.Pod, o RequestOptions) store.Pod {
-	p := store.Pod{
+func Translate(pod *corev1.Pod, o RequestOptions) objects.Pod {
+	p := objects.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
 		Labels: pod.Labels, Annotations: pod.Annotations,
 		Request:       Requests(pod, o),
@@ -64,33 +65,33 @@ func seconds(s *int64) time.Duration {
 }
 
 // health is what upstream's eviction and its disruption controller read of a pod.
-func health(pod *corev1.Pod) store.Health {
+func health(pod *corev1.Pod) objects.Health {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return store.Ready
+			return objects.Ready
 		}
 	}
 	if pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "" {
-		return store.NotStarted
+		return objects.NotStarted
 	}
-	return store.Unready
+	return objects.Unready
 }
 
 // demandSaid is what a reason of condition PodScheduled means to cluster autoscalers. The
 // API server writes SchedulingGated for a pod with scheduling gates, and package events
 // for a pod that exceeds a quota.
-func demandSaid(reason string, gated bool) store.DemandSaid {
+func demandSaid(reason string, gated bool) objects.DemandSaid {
 	switch {
 	case reason == corev1.PodReasonUnschedulable:
-		return store.DemandWanted
+		return objects.DemandWanted
 	case reason == corev1.PodReasonSchedulingGated && !gated:
-		return store.DemandBeyond
+		return objects.DemandBeyond
 	}
-	return store.DemandUnsaid
+	return objects.DemandUnsaid
 }
 
 // Translate returns what the store needs to know of a pod, foreign or not.
-func (o *Options) Translate(pod *corev1.Pod) store.Pod {
+func (o *Options) Translate(pod *corev1.Pod) objects.Pod {
 	p := Translate(pod, o.Requests)
 	if p.Foreign, p.Peer = !o.Managed(pod), o.peer(pod); p.Foreign {
 		p.Scheduler = pod.Spec.SchedulerName

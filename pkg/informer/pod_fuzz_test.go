@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -79,7 +81,7 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := store.Pod{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
+	p := objects.Pod{UID: "u", Namespace: "ns", Name: "p", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}, Request: resources.VectorOf(resources.Entry{Name: resources.Pods, Amount: 1})}
 	for name, wrong := range map[string]struct {
 		when   string
 		plant  func(s *store.Store)
@@ -101,14 +103,14 @@ func TestWrongBooksAreNoticed(t *testing.T) {
 	}
 }
 
-func live(t testing.TB, s *store.Store, p store.Pod, annotations map[string]string) {
+func live(t testing.TB, s *store.Store, p objects.Pod, annotations map[string]string) {
 	t.Helper()
 	liveAnd(t, s, p, annotations, func(string) {})
 }
 
 // liveAnd runs a pod through creation, waiting, running, leaving and deletion, and calls
 // a function meanwhile.
-func liveAnd(t testing.TB, s *store.Store, p store.Pod, annotations map[string]string, beside func(when string)) {
+func liveAnd(t testing.TB, s *store.Store, p objects.Pod, annotations map[string]string, beside func(when string)) {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	right := func(when string) {
@@ -120,7 +122,7 @@ func liveAnd(t testing.TB, s *store.Store, p store.Pod, annotations map[string]s
 		}
 	}
 	s.UpsertNode("n1", resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 8000}, resources.Entry{Name: resources.Pods, Amount: 10}), now)
-	s.Upsert(store.Pod{
+	s.Upsert(objects.Pod{
 		UID: "theirs", Namespace: "theirs", Name: "theirs", Node: "n1", Created: now, Labels: map[string]string{"queue": "root.theirs", "applicationId": "theirs"},
 		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1000}, resources.Entry{Name: resources.Pods, Amount: 1}),
 	}, now)

@@ -3,13 +3,14 @@ package informer
 import (
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // AllowPreemption is the annotation of PriorityClasses, and the annotation and
@@ -18,21 +19,21 @@ const AllowPreemption = placement.Domain + "allow-preemption"
 
 // optOutOf parses a value of AllowPreemption. As in YuniKorn, only the words "false" and
 // "true" count, so that a manifest has the same meaning in both.
-func optOutOf(value string) store.OptOut {
+func optOutOf(value string) objects.OptOut {
 	switch value {
 	case "false":
-		return store.OptOutYes
+		return objects.OptOutYes
 	case "true":
-		return store.OptOutNo
+		return objects.OptOutNo
 	default:
-		return store.OptOutUnsaid
+		return objects.OptOutUnsaid
 	}
 }
 
 // podOptOut returns the value of the pod's annotation, or of its label if the annotation
 // has none.
-func podOptOut(pod *corev1.Pod) store.OptOut {
-	if said := optOutOf(pod.Annotations[AllowPreemption]); said != store.OptOutUnsaid {
+func podOptOut(pod *corev1.Pod) objects.OptOut {
+	if said := optOutOf(pod.Annotations[AllowPreemption]); said != objects.OptOutUnsaid {
 		return said
 	}
 	return optOutOf(pod.Labels[AllowPreemption])

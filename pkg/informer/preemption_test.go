@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 func owner(kind string, uid types.UID, controller *bool) metav1.OwnerReference {
@@ -142,31 +143,31 @@ func TestOptOut(t *testing.T) {
 	const absent = "absent"
 	for _, c := range []struct {
 		annotation, label string
-		want              store.OptOut
+		want              objects.OptOut
 	}{
-		{absent, absent, store.OptOutUnsaid},
-		{"false", absent, store.OptOutYes},
-		{"true", absent, store.OptOutNo},
-		{absent, "false", store.OptOutYes},
-		{absent, "true", store.OptOutNo},
-		{"true", "false", store.OptOutNo},
-		{"false", "true", store.OptOutYes},
+		{absent, absent, objects.OptOutUnsaid},
+		{"false", absent, objects.OptOutYes},
+		{"true", absent, objects.OptOutNo},
+		{absent, "false", objects.OptOutYes},
+		{absent, "true", objects.OptOutNo},
+		{"true", "false", objects.OptOutNo},
+		{"false", "true", objects.OptOutYes},
 		// Only the two words count, as in YuniKorn.
-		{"False", absent, store.OptOutUnsaid},
-		{"FALSE", absent, store.OptOutUnsaid},
-		{"True", absent, store.OptOutUnsaid},
-		{"0", absent, store.OptOutUnsaid},
-		{"1", absent, store.OptOutUnsaid},
-		{"f", absent, store.OptOutUnsaid},
-		{"t", absent, store.OptOutUnsaid},
-		{"no", absent, store.OptOutUnsaid},
-		{" false", absent, store.OptOutUnsaid},
-		{"", absent, store.OptOutUnsaid},
-		{absent, "False", store.OptOutUnsaid},
-		{absent, "", store.OptOutUnsaid},
+		{"False", absent, objects.OptOutUnsaid},
+		{"FALSE", absent, objects.OptOutUnsaid},
+		{"True", absent, objects.OptOutUnsaid},
+		{"0", absent, objects.OptOutUnsaid},
+		{"1", absent, objects.OptOutUnsaid},
+		{"f", absent, objects.OptOutUnsaid},
+		{"t", absent, objects.OptOutUnsaid},
+		{"no", absent, objects.OptOutUnsaid},
+		{" false", absent, objects.OptOutUnsaid},
+		{"", absent, objects.OptOutUnsaid},
+		{absent, "False", objects.OptOutUnsaid},
+		{absent, "", objects.OptOutUnsaid},
 		// An invalid annotation does not hide a valid label.
-		{"maybe", "false", store.OptOutYes},
-		{"", "true", store.OptOutNo},
+		{"maybe", "false", objects.OptOutYes},
+		{"", "true", objects.OptOutNo},
 	} {
 		pod := podOf()
 		pod.Annotations, pod.Labels = map[string]string{"x": "false"}, map[string]string{"y": "true"}
@@ -268,9 +269,9 @@ func TestPreemptionFieldsAreApart(t *testing.T) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonPreemptionByScheduler,
 	})
-	want := store.Pod{
+	want := objects.Pod{
 		UID: "u1", Annotations: pod.Annotations, Request: Requests(pod, RequestOptions{}), Static: true, RequiredNode: "n1",
-		Node: "n1", Foreign: true, Scheduler: "other", Grace: time.Hour, Preempted: true, NeverPreempts: true, Class: "gold", OptOut: store.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
+		Node: "n1", Foreign: true, Scheduler: "other", Grace: time.Hour, Preempted: true, NeverPreempts: true, Class: "gold", OptOut: objects.OptOutYes, Owners: []types.UID{"driver"}, Controller: "ds", Claim: &c,
 	}
 	if diff := cmp.Diff(want, (&Options{ClaimedOwners: true}).Translate(pod)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

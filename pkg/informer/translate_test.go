@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 func TestTranslate(t *testing.T) {
@@ -21,59 +22,61 @@ func TestTranslate(t *testing.T) {
 		UID: "u1", Namespace: "ns", Name: "p", CreationTimestamp: metav1.NewTime(created),
 		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
 	}
-	want := store.Pod{
+	want := objects.Pod{
 		UID: "u1", Namespace: "ns", Name: "p", Created: created,
 		Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "2"},
 		Request: resources.VectorFrom(map[string]resources.Amount{"vcore": 2000, "pods": 1}),
 	}
 	steps := []struct {
 		name   string
-		change func(*corev1.Pod, *store.Pod)
+		change func(*corev1.Pod, *objects.Pod)
 	}{
-		{"pending", func(*corev1.Pod, *store.Pod) {}},
-		{"priority", func(p *corev1.Pod, w *store.Pod) { p.Spec.Priority, w.Priority = ptr.To[int32](-7), -7 }},
-		{"gated", func(p *corev1.Pod, w *store.Pod) {
+		{"pending", func(*corev1.Pod, *objects.Pod) {}},
+		{"priority", func(p *corev1.Pod, w *objects.Pod) { p.Spec.Priority, w.Priority = ptr.To[int32](-7), -7 }},
+		{"gated", func(p *corev1.Pod, w *objects.Pod) {
 			p.Spec.SchedulingGates, w.Gated = []corev1.PodSchedulingGate{{Name: "g"}}, true
 		}},
-		{"gates open", func(p *corev1.Pod, w *store.Pod) {
+		{"gates open", func(p *corev1.Pod, w *objects.Pod) {
 			p.Spec.SchedulingGates, w.Gated = []corev1.PodSchedulingGate{}, false
 		}},
-		{"told", func(p *corev1.Pod, w *store.Pod) {
+		{"told", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"},
 				{Type: reasons.AdmittedCondition, Status: corev1.ConditionFalse, Reason: "OverMax"},
 			}
-			w.Told, w.Demand = reasons.OverMax, store.DemandWanted
+			w.Told, w.Demand = reasons.OverMax, objects.DemandWanted
 		}},
-		{"beyond a quota", func(p *corev1.Pod, w *store.Pod) {
-			p.Status.Conditions[0].Reason, w.Demand = "SchedulingGated", store.DemandBeyond
+		{"beyond a quota", func(p *corev1.Pod, w *objects.Pod) {
+			p.Status.Conditions[0].Reason, w.Demand = "SchedulingGated", objects.DemandBeyond
 		}},
-		{"has a scheduling gate", func(p *corev1.Pod, w *store.Pod) {
+		{"has a scheduling gate", func(p *corev1.Pod, w *objects.Pod) {
 			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}}
-			w.Gated, w.Demand = true, store.DemandUnsaid
+			w.Gated, w.Demand = true, objects.DemandUnsaid
 		}},
-		{"gates open again", func(p *corev1.Pod, w *store.Pod) {
-			p.Spec.SchedulingGates, w.Gated, w.Demand = nil, false, store.DemandBeyond
+		{"gates open again", func(p *corev1.Pod, w *objects.Pod) {
+			p.Spec.SchedulingGates, w.Gated, w.Demand = nil, false, objects.DemandBeyond
 		}},
-		{"taken back", func(p *corev1.Pod, w *store.Pod) {
+		{"taken back", func(p *corev1.Pod, w *objects.Pod) {
 			p.Status.Conditions[1].Status, w.Told = corev1.ConditionTrue, ""
 		}},
-		{"bound", func(p *corev1.Pod, w *store.Pod) { p.Spec.NodeName, w.Node, w.Demand = "n1", "n1", store.DemandUnsaid }},
-		{"bound at a time", func(p *corev1.Pod, w *store.Pod) {
+		{"bound", func(p *corev1.Pod, w *objects.Pod) {
+			p.Spec.NodeName, w.Node, w.Demand = "n1", "n1", objects.DemandUnsaid
+		}},
+		{"bound at a time", func(p *corev1.Pod, w *objects.Pod) {
 			w.Scheduled = created.Add(time.Minute)
 			p.Status.Conditions[0] = corev1.PodCondition{
 				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.Scheduled),
 			}
 		}},
-		{"running is not over", func(p *corev1.Pod, w *store.Pod) {
-			p.Status.Phase, w.Health = corev1.PodRunning, store.Unready
+		{"running is not over", func(p *corev1.Pod, w *objects.Pod) {
+			p.Status.Phase, w.Health = corev1.PodRunning, objects.Unready
 		}},
-		{"deleting", func(p *corev1.Pod, w *store.Pod) {
+		{"deleting", func(p *corev1.Pod, w *objects.Pod) {
 			p.DeletionTimestamp, w.Deleting, w.GoneBy = &metav1.Time{Time: created}, true, created
 		}},
-		{"succeeded", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},
-		{"lost sight of", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodUnknown, false }},
-		{"failed", func(p *corev1.Pod, w *store.Pod) { p.Status.Phase, w.Terminal = corev1.PodFailed, true }},
+		{"succeeded", func(p *corev1.Pod, w *objects.Pod) { p.Status.Phase, w.Terminal = corev1.PodSucceeded, true }},
+		{"lost sight of", func(p *corev1.Pod, w *objects.Pod) { p.Status.Phase, w.Terminal = corev1.PodUnknown, false }},
+		{"failed", func(p *corev1.Pod, w *objects.Pod) { p.Status.Phase, w.Terminal = corev1.PodFailed, true }},
 	}
 	for _, s := range steps {
 		s.change(pod, &want)

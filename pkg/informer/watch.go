@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
@@ -21,12 +23,11 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Store receives the events of a Watcher; a [store.Store] implements it.
 type Store interface {
-	Upsert(pod store.Pod, now time.Time)
+	Upsert(pod objects.Pod, now time.Time)
 	Delete(pod types.UID, now time.Time)
 	Lost(pod types.UID, now time.Time)
 	UpsertNode(name string, allocatable resources.Vector, now time.Time)
@@ -37,7 +38,7 @@ type Store interface {
 	DeleteNamespace(name string, now time.Time)
 	UpsertPriorityClass(name string, optOut bool, now time.Time)
 	DeletePriorityClass(name string, now time.Time)
-	UpsertBudget(b store.Budget, now time.Time)
+	UpsertBudget(b objects.Budget, now time.Time)
 	DeleteBudget(namespace, name string, now time.Time)
 }
 
@@ -165,9 +166,9 @@ func (w *Watcher) Pods() ([]*corev1.Pod, error) { return w.pods.List(labels.Ever
 func (w *Watcher) Nodes() ([]*corev1.Node, error) { return w.nodes.List(labels.Everything()) }
 
 // Read returns a pod as the store gets it; false for a pod that the store does not get.
-func (w *Watcher) Read(pod *corev1.Pod) (store.Pod, bool) {
+func (w *Watcher) Read(pod *corev1.Pod) (objects.Pod, bool) {
 	if !w.matters(pod) {
-		return store.Pod{}, false
+		return objects.Pod{}, false
 	}
 	return w.options.Translate(pod), true
 }

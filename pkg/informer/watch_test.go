@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -199,7 +201,7 @@ func TestWatchIgnoresPodsOfOtherProfiles(t *testing.T) {
 	_, err = pods.Create(ctx, managed("b", "u2", ""), metav1.CreateOptions{})
 	must(t, err)
 	s.uses(t, "0", "pods=1 vcore=1000")
-	must(t, s.store.Recount([]store.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
+	must(t, s.store.Recount([]objects.Pod{Translate(managed("b", "u2", ""), RequestOptions{})}))
 }
 
 // TestWatchSeesAReplacedPod deletes a pod and creates another one of its name while the
@@ -214,7 +216,7 @@ func TestWatchSeesAReplacedPod(t *testing.T) {
 
 	events.Modify(managed("p", "u2", ""))
 	s.uses(t, "0", "pods=1 vcore=1000")
-	must(t, s.store.Recount([]store.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
+	must(t, s.store.Recount([]objects.Pod{Translate(managed("p", "u2", ""), RequestOptions{})}))
 
 	events.Delete(managed("p", "u2", ""))
 	s.uses(t, "0", "0")

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
@@ -28,10 +30,10 @@ func TestFind(t *testing.T) {
 		}
 	}
 	expect("ns", "")
-	s.Upsert(store.Pod{UID: "old", Namespace: "ns", Name: "a", Created: now}, now)
+	s.Upsert(objects.Pod{UID: "old", Namespace: "ns", Name: "a", Created: now}, now)
 	expect("ns", "old")
 	expect("other", "")
-	s.Upsert(store.Pod{UID: "new", Namespace: "ns", Name: "a", Created: now.Add(1)}, now)
+	s.Upsert(objects.Pod{UID: "new", Namespace: "ns", Name: "a", Created: now.Add(1)}, now)
 	expect("ns", "new")
 	s.Delete("old", now)
 	expect("ns", "new")

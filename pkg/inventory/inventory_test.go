@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +32,7 @@ partitions:
 
 // truth is what there is outside: pods and nodes by name.
 type truth struct {
-	pods  map[string]store.Pod
+	pods  map[string]objects.Pod
 	nodes map[string]int
 }
 
@@ -61,8 +63,8 @@ func newStore() *store.Store {
 
 // podOf is pod i: it always has the same application and queue, or none. Two have the
 // same name.
-func podOf(i, n int) store.Pod {
-	return store.Pod{
+func podOf(i, n int) objects.Pod {
+	return objects.Pod{
 		UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i%5), Created: epoch.Add(time.Duration(i/2) * time.Second),
 		Labels:   map[string]string{"applicationId": fmt.Sprint("app", i%3), "queue": []string{"root.a", "root.b", "root.missing"}[i%3]},
 		Request:  resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: resources.Amount(n)}),
@@ -167,7 +169,7 @@ var sameView = cmp.Options{
 // taken before must be what they were.
 func live(ms []move, plant func(*store.Store) Source) error {
 	s := newStore()
-	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	inv := New(plant(s))
 	type kept struct {
 		view *View
@@ -263,7 +265,7 @@ func TestViewShowsPlantedBugs(t *testing.T) {
 
 func TestLookingAgainIsFree(t *testing.T) {
 	s := newStore()
-	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	for i := range 4 {
 		w.do(move{"node", i, 3}, s)
 	}
@@ -305,7 +307,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore()
-			w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+			w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 			for i := range 9 {
 				w.do(move{"pod", i, 1}, s)
 				w.do(move{"bind", i, 1}, s)
@@ -366,7 +368,7 @@ func TestNamesWhoseHashIsTheSame(t *testing.T) {
 // TestTextsAreKeptWhileSomebodyAsks and let go in the second round after that.
 func TestTextsAreKeptWhileSomebodyAsks(t *testing.T) {
 	s := newStore()
-	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	w.do(move{"node", 1, 3}, s)
 	w.do(move{"pod", 0, 1}, s)
 	w.do(move{"bind", 0, 1}, s)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // TestManyReadersOneWriter is for the race detector, and for views that go
@@ -13,7 +13,7 @@ import (
 func TestManyReadersOneWriter(t *testing.T) {
 	s := newStore()
 	inv := New(s)
-	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	for i := range 4 {
 		w.do(move{"node", i, 3}, s)
 	}
@@ -56,7 +56,7 @@ func TestManyReadersOneWriter(t *testing.T) {
 
 func TestInconsistentViewsAreNoticed(t *testing.T) {
 	s := newStore()
-	w := truth{pods: map[string]store.Pod{}, nodes: map[string]int{}}
+	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	w.do(move{"node", 1, 3}, s)
 	w.do(move{"pod", 0, 1}, s)
 	w.do(move{"bind", 0, 1}, s)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -42,7 +44,7 @@ func newStore(tb testing.TB, tree string) *store.Store {
 }
 
 func add(s *store.Store, name, queue, request, node string) {
-	s.Upsert(store.Pod{
+	s.Upsert(objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Node: node,
 		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector(request + " pods=1"),
 	}, now)
@@ -75,7 +77,7 @@ func TestQueuesAndHolds(t *testing.T) {
 	s := newStore(t, busyTree)
 	s.UpsertNode("n1", queuestest.Vector("vcore=1 memory=64 pods=9"), now)
 	add(s, "b1", "root.b", "vcore=1", "n1")
-	s.Upsert(store.Pod{
+	s.Upsert(objects.Pod{
 		UID: "a1", Namespace: "ns", Name: "a1", Created: now, Priority: 9, Labels: map[string]string{"queue": "root.a"},
 		Request: queuestest.Vector("vcore=1 memory=8 pods=1"),
 	}, now)
@@ -177,7 +179,7 @@ func TestGuarantees(t *testing.T) {
 	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), clock.Now())
 	pass(2 * time.Second)
 	pass(3 * time.Second)
-	s.Upsert(store.Pod{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Node: "n1", Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
+	s.Upsert(objects.Pod{UID: "b1", Namespace: "ns", Name: "b1", Created: now, Node: "n1", Labels: map[string]string{"queue": "root.b", "applicationId": "b1"}, Request: queuestest.Vector("vcore=1 pods=1")}, clock.Now())
 	pass(time.Second)
 	want(`paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="InOrder"} 2
 paddock_queue_unmet_guarantee_seconds_total{queue="root.a",reason="PreemptionDelayed"} 4

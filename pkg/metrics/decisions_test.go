@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -20,12 +22,12 @@ func victim(uid string, optedOut, originator bool) victims.Victim {
 // steps is a history: a refusal, a preemption of three pods and an unknown one, committed
 // twice; a hold for a DaemonSet pod that was called off; and what another process does.
 func steps() []store.Step {
-	p, d := store.Ref{UID: "p", Name: "p"}, store.Ref{UID: "d", Name: "d"}
+	p, d := objects.Ref{UID: "p", Name: "p"}, objects.Ref{UID: "d", Name: "d"}
 	hold := reservations.Hold{Asker: "p", Since: now}
 	forDaemon := reservations.Hold{Asker: "d", Since: now, Required: true}
 	going := []store.Victim{
-		{Ref: store.Ref{UID: "1"}, Queue: "root.a"}, {Ref: store.Ref{UID: "2"}, Queue: "root.a"},
-		{Ref: store.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: store.Ref{UID: "4"}},
+		{Ref: objects.Ref{UID: "1"}, Queue: "root.a"}, {Ref: objects.Ref{UID: "2"}, Queue: "root.a"},
+		{Ref: objects.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: objects.Ref{UID: "4"}},
 	}
 	return []store.Step{
 		{Ref: p, Kind: store.StepRefused, Decision: &victims.Decision{Outcome: victims.Refuse, Stopped: victims.Law4, Rejected: []victims.Rejection{{Rule: victims.Law5, Pods: 3}}}},

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -77,7 +79,7 @@ type Pod struct {
 	UID       types.UID `json:"uid"`
 }
 
-func podOf(r store.Ref) Pod { return Pod{Namespace: r.Namespace, Name: r.Name, UID: r.UID} }
+func podOf(r objects.Ref) Pod { return Pod{Namespace: r.Namespace, Name: r.Name, UID: r.UID} }
 
 // Victim is a pod that is to go.
 type Victim struct {

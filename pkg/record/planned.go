@@ -3,6 +3,8 @@ package record
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -13,7 +15,7 @@ import (
 // Planned renders a decision that is not put into force, as if it had been made at a
 // time: of queue preemption or, where that is nil, about the only node a pod can run on.
 // Types are those of its amounts.
-func Planned(asker store.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
+func Planned(asker objects.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
 	step := store.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: store.StepHeld, Decision: d, Required: r}
 	if d != nil && d.Outcome == victims.Refuse {
 		step.Kind, step.Reason = store.StepRefused, store.Refusal(d)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,8 +49,8 @@ func newStory(o Options) *story {
 	return &story{Record: New(j, o), journal: j, now: began}
 }
 
-func refOf(name string) store.Ref {
-	return store.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
+func refOf(name string) objects.Ref {
+	return objects.Ref{UID: types.UID("uid-" + name), Namespace: "ns", Name: name}
 }
 
 // step has something happen a second later.

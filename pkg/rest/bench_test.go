@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // The cluster of the benchmarks: 5,000 queues, 1,000 nodes and 20,000 pods of
@@ -41,7 +42,7 @@ func benchCluster(b *testing.B) *cluster {
 	for i := range benchNodes {
 		name := fmt.Sprint("node-", i)
 		c.node(b, name, "vcore=32 memory=128Gi pods=110 ephemeral-storage=200Gi")
-		c.store.Upsert(store.Pod{
+		c.store.Upsert(objects.Pod{
 			UID: types.UID("agent-" + name), Namespace: "kube-system", Name: "agent-" + name, Node: name, Created: c.now, Foreign: true,
 			Request: amountsOf(b, "vcore=100m memory=64Mi pods=1"), Labels: map[string]string{"app": "agent"},
 		}, c.now)
@@ -53,9 +54,9 @@ func benchCluster(b *testing.B) *cluster {
 	return c
 }
 
-func benchPod(c *cluster, i int, request resources.Vector) store.Pod {
+func benchPod(c *cluster, i int, request resources.Vector) objects.Pod {
 	app := i % benchApps
-	p := store.Pod{
+	p := objects.Pod{
 		UID: types.UID(fmt.Sprintf("8f7feca3-e777-47f6-b869-%012d", i)), Namespace: "team", Name: fmt.Sprint("pod-", i), Created: c.now,
 		Labels: map[string]string{
 			"applicationId": fmt.Sprint("app-", app), "queue": fmt.Sprintf("root.p%d.q%d", app%benchParents, app%benchLeaves),

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -156,7 +157,7 @@ partitions:
 	c.server.CheckHealth()
 	c.node(t, "n1", "vcore=8 pods=20 memory=8Gi")
 	user := map[string]string{placement.KeyUserInfo: `{"user":"dev1","groups":["dev"]}`}
-	add := func(p store.Pod, queue, app string) {
+	add := func(p objects.Pod, queue, app string) {
 		p.Name, p.Namespace, p.Created = string(p.UID), "ns", c.now.Add(-time.Second)
 		p.Labels = map[string]string{"queue": queue, "applicationId": app}
 		p.Request = amountsOf(t, "vcore=4 pods=1")
@@ -165,14 +166,14 @@ partitions:
 		}
 		c.store.Upsert(p, c.now)
 	}
-	add(store.Pod{UID: "over", Node: "n1"}, "root.b", "over")
+	add(objects.Pod{UID: "over", Node: "n1"}, "root.b", "over")
 	c.store.Delete("over", c.now)
-	add(store.Pod{UID: "b1", Node: "n1", Annotations: user}, "root.b", "job")
-	add(store.Pod{UID: "b2", Node: "n1", Annotations: user, Priority: -1}, "root.b", "job")
-	add(store.Pod{UID: "f1", Node: "n1", Foreign: true}, "", "")
-	add(store.Pod{UID: "lost", Annotations: map[string]string{placement.KeyUserInfo: `{"user":"mallory","groups":["x"]}`}}, "root.b", "mal")
-	add(store.Pod{UID: "a1"}, "root.a.x", "svc")
-	add(store.Pod{UID: "a2", RequiredNode: "n1"}, "root.a.x", "svc")
+	add(objects.Pod{UID: "b1", Node: "n1", Annotations: user}, "root.b", "job")
+	add(objects.Pod{UID: "b2", Node: "n1", Annotations: user, Priority: -1}, "root.b", "job")
+	add(objects.Pod{UID: "f1", Node: "n1", Foreign: true}, "", "")
+	add(objects.Pod{UID: "lost", Annotations: map[string]string{placement.KeyUserInfo: `{"user":"mallory","groups":["x"]}`}}, "root.b", "mal")
+	add(objects.Pod{UID: "a1"}, "root.a.x", "svc")
+	add(objects.Pod{UID: "a2", RequiredNode: "n1"}, "root.a.x", "svc")
 	c.step(2 * time.Second)
 	c.store.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
 	c.server.history.count(c.store.Snapshot(), c.now)

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const batchPath = "/ws/v1/events/batch"
@@ -53,7 +54,7 @@ func (c *cluster) foreign(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		c.pods++
-		c.store.Upsert(store.Pod{
+		c.store.Upsert(objects.Pod{
 			UID: types.UID(fmt.Sprint("f", c.pods)), Namespace: "ns", Foreign: true, Node: "n", Request: amountsOf(t, "vcore=1 pods=1"),
 		}, c.now)
 	}

@@ -18,11 +18,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 const nodesPath = "/ws/v1/partition/default/nodes"
@@ -107,7 +107,7 @@ func crowd(t *testing.T, c *cluster) {
 	request := amountsOf(t, "vcore=1m pods=1")
 	long := strings.Repeat("x", 1000)
 	for i := range 10000 {
-		c.store.Upsert(store.Pod{
+		c.store.Upsert(objects.Pod{
 			UID: types.UID(fmt.Sprint("u", i)), Namespace: "ns", Name: fmt.Sprint("p", i), Node: "n", Created: c.now,
 			Labels: map[string]string{"queue": "root.default", "long": long}, Request: request,
 		}, c.now)

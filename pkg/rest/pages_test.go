@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
@@ -39,8 +40,8 @@ func scanPod(t *testing.T, d *datadriven.TestData) podArgs {
 }
 
 // pod is the pod that the arguments describe, made at the given time.
-func (a podArgs) pod(t *testing.T, created, now time.Time) store.Pod {
-	p := store.Pod{
+func (a podArgs) pod(t *testing.T, created, now time.Time) objects.Pod {
+	p := objects.Pod{
 		UID: types.UID("uid-" + a.name), Namespace: "ns", Name: a.name, Created: created, Node: a.node, Priority: int32(a.priority),
 		Labels: map[string]string{}, Annotations: map[string]string{}, RequiredNode: a.required, Foreign: a.foreign, Static: a.static,
 		Deleting: a.deleting, Gated: a.gated,

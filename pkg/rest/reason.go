@@ -4,9 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // Reason is a reason of the table, with the sentence of the case.
@@ -51,7 +52,7 @@ type PodName struct {
 	UID       string `json:"uid,omitempty"`
 }
 
-func podNames(refs []store.Ref) []PodName {
+func podNames(refs []objects.Ref) []PodName {
 	var out []PodName
 	for _, r := range refs {
 		out = append(out, podName(r))
@@ -59,7 +60,7 @@ func podNames(refs []store.Ref) []PodName {
 	return out
 }
 
-func podName(r store.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
+func podName(r objects.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
 
 // timeText is a time as Kubernetes writes it; empty for none.
 func timeText(t time.Time) string {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -100,7 +102,7 @@ func (c *cluster) add(t testing.TB, queue, app, request, node string) {
 	t.Helper()
 	c.pods++
 	name := fmt.Sprint("pod-", c.pods)
-	c.store.Upsert(store.Pod{
+	c.store.Upsert(objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: c.now, Node: node,
 		Labels:  map[string]string{"queue": queue, "applicationId": app},
 		Request: amountsOf(t, request+" pods=1"),

@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // stalled is a reader that never reads: a write to it does not come to an end before
@@ -78,7 +79,7 @@ func heldUp(t *testing.T, handler http.Handler, pages []string, step func(), wai
 // cycle is what the scheduler asks of the store while it places a pod, makes room for
 // one and goes on; all of it takes the store's lock.
 func (c *cluster) cycle(t *testing.T) {
-	pod := store.Pod{
+	pod := objects.Pod{
 		UID: "more", Namespace: "ns", Name: "more", Created: c.now, Request: amountsOf(t, "vcore=1 pods=1"),
 		Labels: map[string]string{"queue": "root.b", "applicationId": "more"},
 	}

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // TestNamesAreDecodedOnceMore: YuniKorn's clients encode names twice. A name counts as it
@@ -17,12 +18,12 @@ func TestNamesAreDecodedOnceMore(t *testing.T) {
 	const valid = "partitions:\n- name: default\n  queues:\n  - name: root\n    submitacl: \"*\"\n    queues:\n" +
 		"    - name: a/b\n      limits: [{groups: [\"dev:ops\"], maxapplications: 3}]\n    - name: \"c#d\"\n"
 	c := newCluster(t, valid)
-	c.store.Upsert(store.Pod{
+	c.store.Upsert(objects.Pod{
 		UID: "u", Namespace: "ns", Name: "p", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
 		Labels:      map[string]string{"queue": "root.a/b", "applicationId": "app"},
 		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a/b","groups":["dev:ops"]}`},
 	}, c.now)
-	c.store.Upsert(store.Pod{
+	c.store.Upsert(objects.Pod{
 		UID: "u2", Namespace: "ns", Name: "p2", Created: c.now, Node: "n1", Request: amountsOf(t, "vcore=1 pods=1"),
 		Labels:      map[string]string{"queue": "root.c#d", "applicationId": "app2"},
 		Annotations: map[string]string{"yunikorn.apache.org/user.info": `{"user":"a%2Fb"}`},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -24,7 +26,7 @@ func (s *Store) adoptAll(now time.Time) {
 }
 
 // foretell records the holds that are written on pods before Start.
-func (s *Store) foretell(event *Pod) {
+func (s *Store) foretell(event *objects.Pod) {
 	if s.early == nil {
 		return
 	}

@@ -37,7 +37,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	rest := room.Sub(p.Request)
 	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
 	var out []*pod
-	wants := func(w *pod) bool { return !w.apart() && w.fits(room) && !w.fits(rest) }
+	wants := func(w *pod) bool { return !w.apart() && fits(w.Pod, room) && !fits(w.Pod, rest) }
 	inOrder := func(g *order.Group) bool {
 		if w := s.pods[types.UID(g.First().UID())]; wants(w) {
 			out = append(out, w)

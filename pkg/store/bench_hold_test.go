@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -21,7 +23,7 @@ func contendedStore(b testing.TB, nodes, podsPerNode, askers int) *Store {
 		Options{Window: 1024, MaxWindow: 1024})
 	s.SetPreemption(PreemptionOptions{RetryInterval: time.Hour, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string, age int) {
-		s.Upsert(Pod{
+		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch.Add(-time.Duration(age) * time.Second),
 			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, age%50)},
 			Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -43,8 +45,8 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 	}
 }
 
-func daemonPod(name string, node int) Pod {
-	return Pod{
+func daemonPod(name string, node int) objects.Pod {
+	return objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, RequiredNode: fmt.Sprintf("n%05d", node),
 		Labels:  map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: "daemon"},
 		Request: queuestest.Vector("vcore=1 memory=1Gi pods=1"),
@@ -52,7 +54,7 @@ func daemonPod(name string, node int) Pod {
 }
 
 // makeRoomFor makes a pod hold its node and its victims leave.
-func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
+func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []Victim {
 	b.Helper()
 	s.Upsert(p, now)
 	s.TakeActivations()
@@ -72,7 +74,7 @@ func makeRoomFor(b testing.TB, s *Store, p Pod, now time.Time) []Victim {
 }
 
 // serve does all steps for a pod, and restores its node.
-func serve(b testing.TB, s *Store, p Pod, now time.Time) {
+func serve(b testing.TB, s *Store, p objects.Pod, now time.Time) {
 	b.Helper()
 	victim := *s.pods[makeRoomFor(b, s, p, now)[0].UID].Pod
 	s.Disrupted(p.UID, now)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -44,21 +46,21 @@ func wide(tb testing.TB) (*config.Spec, []string) {
 
 var request3 = queuestest.Vector("vcore=500m memory=1Gi pods=1")
 
-func benchPod(i int, leaf string) Pod {
+func benchPod(i int, leaf string) objects.Pod {
 	name := fmt.Sprintf("pod%07d", i)
-	return Pod{
+	return objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(i)), Priority: int32(i % 3),
 		Labels: map[string]string{placement.KeyQueue: leaf, placement.KeyApplicationID: "app" + leaf}, Request: request3,
 	}
 }
 
 // benchStore is a started store with pods, pending or running, spread over all leaves.
-func benchStore(b *testing.B, window, pods int, node string) (*Store, []Pod) {
+func benchStore(b *testing.B, window, pods int, node string) (*Store, []objects.Pod) {
 	b.Helper()
 	spec, leaves := wide(b)
 	s := New(spec, Options{Window: window, MaxWindow: window})
 	s.UpsertNode("n1", queuestest.Vector("vcore=100000 memory=400000Gi pods=200000"), epoch)
-	all := make([]Pod, pods)
+	all := make([]objects.Pod, pods)
 	for i := range all {
 		all[i] = benchPod(i, leaves[i*7%len(leaves)])
 		all[i].Node = node
@@ -75,21 +77,21 @@ const batch = 5000
 func BenchmarkEvent(b *testing.B) {
 	type phase struct {
 		name string
-		do   func(s *Store, p *Pod)
+		do   func(s *Store, p *objects.Pod)
 	}
-	bind := func(s *Store, p *Pod) {
+	bind := func(s *Store, p *objects.Pod) {
 		bound := *p
 		bound.Node = "n1"
 		s.Upsert(bound, epoch)
 	}
 	phases := []phase{
-		{"create", func(s *Store, p *Pod) { s.Upsert(*p, epoch) }},
-		{"gate", func(s *Store, p *Pod) { s.Gate(p.UID, epoch) }},
-		{"judge", func(s *Store, p *Pod) { s.Judge(p.UID) }},
-		{"assume", func(s *Store, p *Pod) { s.Assume(p.UID, "n1", epoch) }},
-		{"recheck", func(s *Store, p *Pod) { s.Recheck(p.UID) }},
+		{"create", func(s *Store, p *objects.Pod) { s.Upsert(*p, epoch) }},
+		{"gate", func(s *Store, p *objects.Pod) { s.Gate(p.UID, epoch) }},
+		{"judge", func(s *Store, p *objects.Pod) { s.Judge(p.UID) }},
+		{"assume", func(s *Store, p *objects.Pod) { s.Assume(p.UID, "n1", epoch) }},
+		{"recheck", func(s *Store, p *objects.Pod) { s.Recheck(p.UID) }},
 		{"confirm", bind},
-		{"delete", func(s *Store, p *Pod) { s.Delete(p.UID, epoch) }},
+		{"delete", func(s *Store, p *objects.Pod) { s.Delete(p.UID, epoch) }},
 	}
 	s, _ := benchStore(b, 2*batch, 20_000, "n1")
 	_, leaves := wide(b)
@@ -99,7 +101,7 @@ func BenchmarkEvent(b *testing.B) {
 			b.StopTimer()
 			for done := 0; done < b.N; done += batch {
 				n := min(batch, b.N-done)
-				pods := make([]Pod, n)
+				pods := make([]objects.Pod, n)
 				for j := range pods {
 					pods[j] = benchPod(1_000_000+j, leaves[j*11%len(leaves)])
 				}
@@ -240,7 +242,7 @@ func BenchmarkUnblock(b *testing.B) {
 }
 
 // refsOrRunning returns the name of a running pod.
-func refsOrRunning(s *Store, refs []Ref) string {
+func refsOrRunning(s *Store, refs []objects.Ref) string {
 	if len(refs) > 0 {
 		return string(refs[0].UID)
 	}

@@ -5,21 +5,12 @@ import (
 	"maps"
 	"slices"
 	"time"
-)
 
-// Health is how the disruption budgets that cover a pod count it.
-type Health uint8
-
-// NotStarted is a pod in phase Pending: budgets neither count nor guard it. Unready runs
-// and is not ready: no budget counts it as healthy.
-const (
-	NotStarted Health = iota
-	Unready
-	Ready
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // UpsertBudget sets a PodDisruptionBudget.
-func (s *Store) UpsertBudget(b Budget, now time.Time) {
+func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if s.budgets.upsert(b) {
@@ -75,7 +66,7 @@ func (p *pod) guarded() guarded {
 // budgetPart is how the pod counts in the sums of budgets.
 func (p *pod) budgetPart() part {
 	switch {
-	case p.Health != Ready || p.Deleting:
+	case p.Health != objects.Ready || p.Deleting:
 		return inNoSum
 	case p.chosenBy != "":
 		return isChosen
@@ -105,7 +96,7 @@ func (s *Store) recounted(p *pod, change func()) {
 
 // takeOver takes over an event of a known pod. The pod is marked as changed for plans if
 // budgets count it differently.
-func (s *Store) takeOver(p *pod, event *Pod) {
+func (s *Store) takeOver(p *pod, event *objects.Pod) {
 	health, before := p.Health, []int(nil)
 	if health != event.Health {
 		before = s.budgetsFor(p)

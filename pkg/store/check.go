@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -203,14 +205,14 @@ func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all i
 // Recount compares the store with a complete listing of the managed pods, as the API
 // server has them at a quiet moment. Every listed pod that uses resources must be known
 // with that request and node, and no other pod may be.
-func (s *Store) Recount(listed []Pod) error {
+func (s *Store) Recount(listed []objects.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	seen := make(map[types.UID]bool, len(listed))
 	for i := range listed {
 		l := listed[i]
-		l.normalize()
+		l.Normalize()
 		s.resourceTypes.split(&l)
 		if !l.Terminal && (!l.Deleting || l.Node != "") {
 			seen[l.UID] = true
@@ -227,7 +229,7 @@ func (s *Store) Recount(listed []Pod) error {
 	return errors.Join(errs...)
 }
 
-func (s *Store) compare(l *Pod) error {
+func (s *Store) compare(l *objects.Pod) error {
 	p, known := s.pods[l.UID]
 	switch {
 	case !known:

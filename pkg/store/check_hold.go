@@ -21,7 +21,7 @@ func (s *Store) checkForeign(p *pod) error {
 		return errors.New("is foreign and on the way of pods of queues")
 	case (p.state == bound) != (p.on != nil):
 		return fmt.Errorf("is foreign and on a node: %v", p.on != nil)
-	case p.state != bound && !p.mayAskForeign():
+	case p.state != bound && !mayAskForeign(p.Pod):
 		return errors.New("is foreign, has no node, and may not ask")
 	case (p.state == cooling) != (p.at != ranking.Outside):
 		return fmt.Errorf("has a deadline: %v", p.at != ranking.Outside)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -20,7 +22,7 @@ func busy(t *testing.T) *Store {
 		{"bound", "root.b"}, {"assumed", "root.b"}, {"parked", "root.b"}, {"cooling", "root.b"},
 		{"admitted", "root.b"}, {"waiting", "root.b"}, {"unplaced", "root.nowhere"},
 	} {
-		s.Upsert(Pod{
+		s.Upsert(objects.Pod{
 			UID: types.UID(p.name), Name: p.name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 			Labels: map[string]string{placement.KeyQueue: p.queue, placement.KeyApplicationID: p.name},
 		}, epoch)
@@ -88,8 +90,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 
 // Recount finds every difference from a listing.
 func TestRecountFindsDifferences(t *testing.T) {
-	listing := func(s *Store) []Pod {
-		var listed []Pod
+	listing := func(s *Store) []objects.Pod {
+		var listed []objects.Pod
 		for _, p := range s.sortedPods() {
 			pod := *p.Pod
 			if p.state != bound {
@@ -102,23 +104,29 @@ func TestRecountFindsDifferences(t *testing.T) {
 	s := busy(t)
 	for _, c := range []struct {
 		name   string
-		change func(l []Pod) []Pod
+		change func(l []objects.Pod) []objects.Pod
 		want   string
 	}{
-		{"equal", func(l []Pod) []Pod { return l }, ""},
-		{"completed pods do not count", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Name: "x", Terminal: true}) }, ""},
-		{"pending pods that are deleted do not count", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Name: "x", Deleting: true}) }, ""},
-		{"one more", func(l []Pod) []Pod { return append(l, Pod{UID: "x", Namespace: "ns", Name: "x"}) },
+		{"equal", func(l []objects.Pod) []objects.Pod { return l }, ""},
+		{"completed pods do not count", func(l []objects.Pod) []objects.Pod {
+			return append(l, objects.Pod{UID: "x", Name: "x", Terminal: true})
+		}, ""},
+		{"pending pods that are deleted do not count", func(l []objects.Pod) []objects.Pod {
+			return append(l, objects.Pod{UID: "x", Name: "x", Deleting: true})
+		}, ""},
+		{"one more", func(l []objects.Pod) []objects.Pod {
+			return append(l, objects.Pod{UID: "x", Namespace: "ns", Name: "x"})
+		},
 			"pod ns/x: in the listing and not in the store"},
-		{"one less", func(l []Pod) []Pod { return without(l, "bound") }, "pod ns/bound: in the store (bound) and not in the listing"},
-		{"it runs", func(l []Pod) []Pod { return edit(l, "assumed", func(p *Pod) { p.Node = "n1" }) },
+		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: in the store (bound) and not in the listing"},
+		{"it runs", func(l []objects.Pod) []objects.Pod { return edit(l, "assumed", func(p *objects.Pod) { p.Node = "n1" }) },
 			"pod ns/assumed: runs on n1, the store has it as assumed"},
-		{"it does not run", func(l []Pod) []Pod { return edit(l, "bound", func(p *Pod) { p.Node = "" }) },
+		{"it does not run", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "" }) },
 			"pod ns/bound: has no node, the store has it bound to n1"},
-		{"it runs elsewhere", func(l []Pod) []Pod { return edit(l, "bound", func(p *Pod) { p.Node = "n2" }) },
+		{"it runs elsewhere", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "n2" }) },
 			"pod ns/bound: runs on n2, the store says n1"},
-		{"it uses more", func(l []Pod) []Pod {
-			return edit(l, "bound", func(p *Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
+		{"it uses more", func(l []objects.Pod) []objects.Pod {
+			return edit(l, "bound", func(p *objects.Pod) { p.Request = queuestest.Vector("vcore=2 pods=1") })
 		}, "pod ns/bound: uses pods=1 vcore=2000, the store charges pods=1 vcore=1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,8 +145,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func without(l []Pod, uid types.UID) []Pod {
-	var out []Pod
+func without(l []objects.Pod, uid types.UID) []objects.Pod {
+	var out []objects.Pod
 	for _, p := range l {
 		if p.UID != uid {
 			out = append(out, p)
@@ -147,7 +155,7 @@ func without(l []Pod, uid types.UID) []Pod {
 	return out
 }
 
-func edit(l []Pod, uid types.UID, f func(*Pod)) []Pod {
+func edit(l []objects.Pod, uid types.UID, f func(*objects.Pod)) []objects.Pod {
 	for i := range l {
 		if l[i].UID == uid {
 			f(&l[i])

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -76,7 +78,7 @@ func (s *Store) requeue(p *pod, now time.Time) {
 
 // Ask is what a scheduling cycle needs to know about its pod.
 type Ask struct {
-	Ref
+	objects.Ref
 	Leaf    queues.ID
 	Queue   string // path of the leaf
 	App     string // application ID

@@ -7,24 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-)
-
-// DemandSaid is what the condition PodScheduled of a pod tells cluster autoscalers.
-type DemandSaid uint8
-
-// Unsaid: no node was looked for yet, or something else prevents the pod from running.
-// Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
-// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it.
-const (
-	DemandUnsaid DemandSaid = iota
-	DemandWanted
-	DemandBeyond
 )
 
 // demandEvery is how often the demand is recomputed while things change.
@@ -81,7 +71,7 @@ func (s *Store) startDemand(a *app, request resources.Vector) {
 // heardDemand takes over what PodScheduled of a pending pod says. This process or an
 // earlier one may have written it.
 func (s *Store) heardDemand(p *pod) {
-	if p.Demand == DemandUnsaid || p.RequiredNode != "" || p.state.allocated() {
+	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.state.allocated() {
 		return
 	}
 	if p.app != nil {
@@ -261,7 +251,7 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 		if p == nil || p.state == admitted || p.state.allocated() || p.asks.holds {
 			continue
 		}
-		if want, why := s.demandOf(p); want != DemandUnsaid && want != p.Demand {
+		if want, why := s.demandOf(p); want != objects.DemandUnsaid && want != p.Demand {
 			out = append(out, Report{Ref: p.Ref(), Demand: want, Reason: why})
 		}
 	}
@@ -270,18 +260,18 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 
 // demandOf is what PodScheduled of a waiting pod should say; Unsaid if the scheduler's
 // own condition is right or none is needed.
-func (s *Store) demandOf(p *pod) (DemandSaid, reasons.Reason) {
+func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
 	switch {
-	case p.state == unplaced && p.Demand == DemandWanted && !p.Gated: // no queue takes it, so no node helps
-		return DemandBeyond, p.reason
+	case p.state == unplaced && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
+		return objects.DemandBeyond, p.reason
 	case !p.beyond.None():
-		return DemandBeyond, p.beyond
-	case p.within && p.Demand == DemandBeyond && p.reason.None():
-		return DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
-	case p.within && p.Demand == DemandBeyond:
-		return DemandWanted, p.reason
+		return objects.DemandBeyond, p.beyond
+	case p.within && p.Demand == objects.DemandBeyond && p.reason.None():
+		return objects.DemandWanted, reasons.New(reasons.NoNodeFits, "no node could take the pod")
+	case p.within && p.Demand == objects.DemandBeyond:
+		return objects.DemandWanted, p.reason
 	}
-	return DemandUnsaid, reasons.Reason{}
+	return objects.DemandUnsaid, reasons.Reason{}
 }
 
 // checkDemand verifies that pods within or beyond wait in queues.

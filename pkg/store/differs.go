@@ -1,12 +1,16 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+)
 
 // Differs describes how the record of a pod differs from the API server's pod; empty if
 // they agree. r is nil for a pod that the store does not know; listed is nil for one that
 // the API server does not have. An assumed pod is ahead of the API server; that is not a
 // difference.
-func Differs(r *PodRecord, listed *Pod) string {
+func Differs(r *PodRecord, listed *objects.Pod) string {
 	ended := listed == nil || listed.Terminal || listed.Deleting && listed.Node == ""
 	switch {
 	case r == nil && ended:
@@ -23,7 +27,7 @@ func Differs(r *PodRecord, listed *Pod) string {
 		return ""
 	}
 	l := *listed
-	l.normalize()
+	l.Normalize()
 	switch {
 	case r.Node != l.Node:
 		return fmt.Sprintf("it runs on node %s, the store says %s", l.Node, orNone(r.Node))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
 // disruptions has the PodDisruptionBudgets, and how many disruptions each allows after
@@ -29,7 +31,7 @@ type disruptions struct {
 
 // budget is a PodDisruptionBudget with its pods.
 type budget struct {
-	Budget
+	objects.Budget
 	index int
 	// healthy counts the pods that are ready and not deleted, without those that the
 	// status lists as disrupted. chosen counts the victims among them.
@@ -38,23 +40,6 @@ type budget struct {
 }
 
 type budgetName struct{ namespace, name string }
-
-// Budget is the part of a PodDisruptionBudget that matters for the choice of victims.
-type Budget struct {
-	Namespace, Name string
-	// Generation changes with the spec; 0 for unknown. Observed is the generation that
-	// the status describes.
-	Generation, Observed int64
-	// Matches tells whether the budget covers pods with such labels; nil covers no pod.
-	Matches func(labels map[string]string) bool
-	// Allowed is the number of disruptions that the status allows, Healthy the healthy
-	// pods according to it, and Desired the healthy pods that are required.
-	Allowed, Healthy, Desired int64
-	// AlwaysAllow is unhealthyPodEvictionPolicy AlwaysAllow.
-	AlwaysAllow bool
-	// Disrupted has the names of the disrupted pods that the status already includes.
-	Disrupted map[string]bool
-}
 
 // part is how a pod counts in the sums of budgets.
 type part uint8
@@ -82,7 +67,7 @@ func newDisruptions() disruptions {
 }
 
 // upsert sets a budget, and tells whether it may cover other pods than before.
-func (d *disruptions) upsert(next Budget) bool {
+func (d *disruptions) upsert(next objects.Budget) bool {
 	key := budgetName{next.Namespace, next.Name}
 	b := d.budgets[key]
 	if b == nil {
@@ -180,15 +165,15 @@ func (d *disruptions) recount(pods iter.Seq[guarded]) {
 // As in upstream's eviction, no budget guards a pod that has not started. As in
 // upstream's preemption, no budget covers a pod without labels, and a pod that the status
 // lists as disrupted is already counted.
-func (d *disruptions) over(p guarded, health Health) []int {
-	if len(p.labels) == 0 || health == NotStarted {
+func (d *disruptions) over(p guarded, health objects.Health) []int {
+	if len(p.labels) == 0 || health == objects.NotStarted {
 		return nil
 	}
 	var out []int
 	for _, b := range d.of[p.namespace] {
 		switch {
 		case !b.covers(p.labels) || b.Disrupted[p.name]:
-		case health == Ready:
+		case health == objects.Ready:
 			out = append(out, 2*b.index)
 		default:
 			out = append(out, 2*b.index+1)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"pgregory.net/rapid"
 )
 
@@ -17,19 +19,19 @@ func replica(name string, part part) guarded {
 // TestDisruptionsLeft checks what a budget of three pods, two of which must be healthy,
 // allows while a plan is made and its victim goes.
 func TestDisruptionsLeft(t *testing.T) {
-	counted := Budget{
+	counted := objects.Budget{
 		Namespace: "ns", Name: "db", Generation: 1, Observed: 1, Matches: coversTier, Allowed: 1, Healthy: 3, Desired: 2,
 	}
-	with := func(change func(*Budget)) Budget {
+	with := func(change func(*objects.Budget)) objects.Budget {
 		b := counted
 		change(&b)
 		return b
 	}
-	seen := with(func(b *Budget) { b.Allowed, b.Healthy = 0, 2 })
+	seen := with(func(b *objects.Budget) { b.Allowed, b.Healthy = 0, 2 })
 	three := []part{isHealthy, isHealthy, isHealthy}
 	for _, c := range []struct {
 		name                    string
-		budget                  Budget
+		budget                  objects.Budget
 		pods                    []part
 		ready, unready, without int64 // without plans in force
 	}{
@@ -41,10 +43,10 @@ func TestDisruptionsLeft(t *testing.T) {
 		{"the status has it, the pods lag behind", seen, three, 0, boundless, 0},
 		{"a replacement is ready, the status has both", counted, []part{inNoSum, isHealthy, isHealthy, isHealthy}, 1, boundless, 1},
 		{"a replacement is ready, the status has neither", seen, []part{inNoSum, isHealthy, isHealthy, isHealthy}, 0, boundless, 0},
-		{"the status is of an older spec", with(func(b *Budget) { b.Generation = 2 }), three, 0, boundless, 0},
-		{"too few are healthy", with(func(b *Budget) { b.Allowed, b.Healthy = 0, 1 }), []part{isHealthy}, 0, 0, 0},
-		{"too few are healthy, and AlwaysAllow", with(func(b *Budget) { b.Allowed, b.Healthy, b.AlwaysAllow = 0, 1, true }), []part{isHealthy}, 0, boundless, 0},
-		{"none has to be healthy", with(func(b *Budget) { b.Allowed, b.Desired = 3, 0 }), three, 3, 3, 3},
+		{"the status is of an older spec", with(func(b *objects.Budget) { b.Generation = 2 }), three, 0, boundless, 0},
+		{"too few are healthy", with(func(b *objects.Budget) { b.Allowed, b.Healthy = 0, 1 }), []part{isHealthy}, 0, 0, 0},
+		{"too few are healthy, and AlwaysAllow", with(func(b *objects.Budget) { b.Allowed, b.Healthy, b.AlwaysAllow = 0, 1, true }), []part{isHealthy}, 0, boundless, 0},
+		{"none has to be healthy", with(func(b *objects.Budget) { b.Allowed, b.Desired = 3, 0 }), three, 3, 3, 3},
 	} {
 		d := newDisruptions()
 		d.upsert(c.budget)
@@ -66,7 +68,7 @@ func TestDisruptionsLeft(t *testing.T) {
 func TestDisruptionsOver(t *testing.T) {
 	d := newDisruptions()
 	any := func(map[string]string) bool { return true }
-	for _, b := range []Budget{
+	for _, b := range []objects.Budget{
 		{Namespace: "other", Name: "x", Matches: any}, {Namespace: "ns", Name: "none"}, {Namespace: "ns", Name: "any", Matches: any},
 		{Namespace: "ns", Name: "db", Matches: coversTier}, {Namespace: "ns", Name: "listed", Matches: any, Disrupted: map[string]bool{"a": true}},
 	} {
@@ -75,15 +77,15 @@ func TestDisruptionsOver(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		pod    guarded
-		health Health
+		health objects.Health
 		want   []int
 	}{
-		{"ready", replica("a", isHealthy), Ready, []int{4, 6}},
-		{"not ready", replica("a", inNoSum), Unready, []int{5, 7}},
-		{"not started", replica("a", inNoSum), NotStarted, nil},
-		{"not disrupted", replica("b", isHealthy), Ready, []int{4, 6, 8}},
-		{"other labels", guarded{namespace: "ns", name: "a", labels: map[string]string{"tier": "web"}}, Ready, []int{4}},
-		{"no labels", guarded{namespace: "ns", name: "b"}, Ready, nil},
+		{"ready", replica("a", isHealthy), objects.Ready, []int{4, 6}},
+		{"not ready", replica("a", inNoSum), objects.Unready, []int{5, 7}},
+		{"not started", replica("a", inNoSum), objects.NotStarted, nil},
+		{"not disrupted", replica("b", isHealthy), objects.Ready, []int{4, 6, 8}},
+		{"other labels", guarded{namespace: "ns", name: "a", labels: map[string]string{"tier": "web"}}, objects.Ready, []int{4}},
+		{"no labels", guarded{namespace: "ns", name: "b"}, objects.Ready, nil},
 	} {
 		if got := d.over(c.pod, c.health); !slices.Equal(got, c.want) {
 			t.Errorf("%s: counts against %v, want %v", c.name, got, c.want)
@@ -116,7 +118,7 @@ func TestDisruptionsCount(t *testing.T) {
 				d.count(pods[name], -1)
 				delete(pods, name)
 			case "budget":
-				b := Budget{Namespace: "ns", Name: name, Generation: rapid.Int64Range(0, 2).Draw(t, "generation")}
+				b := objects.Budget{Namespace: "ns", Name: name, Generation: rapid.Int64Range(0, 2).Draw(t, "generation")}
 				if b.Generation != 1 {
 					b.Matches = coversTier
 				}

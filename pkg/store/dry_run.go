@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -68,7 +70,7 @@ const atATime = 8
 const patientRehearsals = 5
 
 // Rehearse returns what would happen to a pod. It changes nothing.
-func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
+func (s *Store) Rehearse(event objects.Pod, now time.Time) *Rehearsal {
 	for range patientRehearsals {
 		if r := s.dryRun(event, now); r != nil {
 			return r
@@ -78,9 +80,9 @@ func (s *Store) Rehearse(event Pod, now time.Time) *Rehearsal {
 }
 
 // dryRun makes one try; nil if the queue tree changed during it.
-func (s *Store) dryRun(event Pod, now time.Time) *Rehearsal {
+func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	event.UID, event.Foreign, event.Peer, event.Claim, event.Told = rehearsed, false, false, nil, ""
-	event.normalize()
+	event.Normalize()
 	event.Created = now
 	r := &Rehearsal{Assumed: map[types.UID]string{}}
 	p := newPod(&event, newShared())
@@ -123,7 +125,7 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	if r.Unplaced = unbearable(p.Pod); !r.Unplaced.None() {
 		return
 	}
-	if r.Identity, r.Unplaced = placement.Identify(p.placement(), s.options.Placement); !r.Unplaced.None() {
+	if r.Identity, r.Unplaced = placement.Identify(placementOf(p.Pod), s.options.Placement); !r.Unplaced.None() {
 		return
 	}
 	r.Placement, r.Unplaced = placement.Place(s.spec.Rules, placement.Request{

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -36,7 +38,7 @@ func newClassStore(t *testing.T, pods ...string) *classStore {
 }
 
 func (s *classStore) add(name string, age int) {
-	s.Upsert(Pod{
+	s.Upsert(objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch.Add(time.Duration(age) * time.Second),
 		Labels:  map[string]string{placement.KeyQueue: "root." + name[:1], placement.KeyApplicationID: "app-" + name[:1]},
 		Request: queuestest.Vector("vcore=1 pods=1"),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -16,17 +18,17 @@ import (
 
 // Upsert handles an event of a managed pod, or of a foreign pod that has a node. It may
 // be called late, again with the same content, and without an earlier call for the pod.
-func (s *Store) Upsert(event Pod, now time.Time) {
+func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	event.normalize()
+	event.Normalize()
 	s.resourceTypes.split(&event)
 	s.foretell(&event)
 	s.mayTryAgain(s.nodeBound.follow(&event, now))
 	s.upsert(&event, now)
 }
 
-func (s *Store) upsert(event *Pod, now time.Time) {
+func (s *Store) upsert(event *objects.Pod, now time.Time) {
 	p, known := s.pods[event.UID]
 	if event.Foreign {
 		s.upsertForeign(p, event, now)
@@ -60,7 +62,7 @@ func (s *Store) upsert(event *Pod, now time.Time) {
 func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.foretell(&Pod{UID: uid})
+	s.foretell(&objects.Pod{UID: uid})
 	s.mayTryAgain(s.nodeBound.forget(uid))
 	if p, known := s.pods[uid]; known {
 		s.drop(p, now)
@@ -68,7 +70,7 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 }
 
 // add adds an unknown pod.
-func (s *Store) add(event *Pod, now time.Time) {
+func (s *Store) add(event *objects.Pod, now time.Time) {
 	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
 	s.resourceTypes.note(p)
@@ -132,7 +134,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 }
 
 // confirm handles an event with the pod on a node.
-func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
+func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 	if p.state.allocated() {
 		if p.state == assumed {
 			s.confirmed(p, event, now)
@@ -172,7 +174,7 @@ func (s *Store) confirm(p *pod, event *Pod, now time.Time) {
 }
 
 // resize applies any change of what an allocated pod uses.
-func (s *Store) resize(p *pod, event *Pod, now time.Time) {
+func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	elsewhere := p.on == nil || p.on.name != event.Node
 	if elsewhere {
 		s.notePod(Released, p)
@@ -200,7 +202,7 @@ func (s *Store) resize(p *pod, event *Pod, now time.Time) {
 
 // looksDifferent tells whether an event changes a running pod for plans. Changes of its
 // usage, and whether it leaves, are handled elsewhere.
-func looksDifferent(before, after *Pod) bool {
+func looksDifferent(before, after *objects.Pod) bool {
 	return before.Priority != after.Priority || before.Static != after.Static || before.RequiredNode != after.RequiredNode || before.MaybeDaemon != after.MaybeDaemon ||
 		before.Class != after.Class || before.OptOut != after.OptOut || !before.Created.Equal(after.Created) ||
 		!maps.Equal(before.Labels, after.Labels)
@@ -208,7 +210,7 @@ func looksDifferent(before, after *Pod) bool {
 
 // renewPod takes over the content of an event. It updates the application if the event
 // changes whether the pod lives, or its owners or originator setting.
-func (s *Store) renewPod(p *pod, event *Pod) {
+func (s *Store) renewPod(p *pod, event *objects.Pod) {
 	same := p.app == nil || p.Deleting == event.Deleting && p.Originator == event.Originator &&
 		p.Created.Equal(event.Created) && slices.Equal(p.Owners, event.Owners)
 	if !same {
@@ -236,7 +238,7 @@ func (s *Store) withdraw(p *pod) {
 }
 
 // change handles an event of a pending pod.
-func (s *Store) change(p *pod, event *Pod, now time.Time) {
+func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 	s.ownAsks(p) // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
 		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
@@ -267,9 +269,9 @@ func (s *Store) change(p *pod, event *Pod, now time.Time) {
 
 // staysPut tells whether a pod has the same application and queue after a change. The
 // hold of such a pod is kept, because pods were deleted for it.
-func (s *Store) staysPut(p *pod, event *Pod) bool {
-	before, _ := placement.Identify(p.placement(), s.options.Placement)
-	after, _ := placement.Identify(event.placement(), s.options.Placement)
+func (s *Store) staysPut(p *pod, event *objects.Pod) bool {
+	before, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
+	after, _ := placement.Identify(placementOf(event), s.options.Placement)
 	return reflect.DeepEqual(before, after)
 }
 

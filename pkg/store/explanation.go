@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -47,7 +49,7 @@ type Explanation struct {
 	// Hold is the hold of the pod; nil for none. Awaited are the pods that it waits for
 	// on that node.
 	Hold    *reservations.Hold
-	Awaited []Ref
+	Awaited []objects.Ref
 	// Retry is the latest time at which a pod that backs off is tried again; zero for
 	// others. Erred is true if its last cycle ended with an error and not because no node
 	// fits.
@@ -56,7 +58,7 @@ type Explanation struct {
 	// Room is about preemption for the pod; nil for a pod that has a node.
 	Room *Room
 	// ChosenBy is the preemptor that chose the pod as a victim; nil for none.
-	ChosenBy *Ref
+	ChosenBy *objects.Ref
 }
 
 // Standing lists the pods that are before a pod.
@@ -64,8 +66,8 @@ type Standing struct {
 	order.Standing
 	// First has the pods of order.Standing.First; Next is the first pod of the whole
 	// order.
-	First []Ref
-	Next  Ref
+	First []objects.Ref
+	Next  objects.Ref
 }
 
 // Room is why no room is made for a pod by preemption.
@@ -119,7 +121,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 // applications.
 func (s *Store) explainPlace(x *Explanation, p *pod) {
 	var why reasons.Reason
-	x.Identity, why = placement.Identify(p.placement(), s.options.Placement)
+	x.Identity, why = placement.Identify(placementOf(p.Pod), s.options.Placement)
 	if !why.None() && p.Node == "" {
 		x.Unplaced = why
 		return
@@ -180,8 +182,8 @@ func (s *Store) standing(p *pod) *Standing {
 }
 
 // refs returns the references of the pods that are known.
-func (s *Store) refs(uids []types.UID) []Ref {
-	var out []Ref
+func (s *Store) refs(uids []types.UID) []objects.Ref {
+	var out []objects.Ref
 	for _, uid := range uids {
 		if p := s.pods[uid]; p != nil {
 			out = append(out, p.Ref())

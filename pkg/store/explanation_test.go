@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -64,7 +66,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{Pod: &Pod{UID: "p"}, turn: newTurn(), prospect: &prospect{}, state: waiting, app: &app{}, asks: &asks{}}
+	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(), prospect: &prospect{}, state: waiting, app: &app{}, asks: &asks{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},
@@ -77,7 +79,7 @@ func TestContradictionsAreFound(t *testing.T) {
 	for name, plant := range map[string]func(x *Explanation){
 		"state": func(x *Explanation) { x.State = "bound" }, "room": func(x *Explanation) { x.Room = nil },
 		"app": func(x *Explanation) { x.App = nil }, "order": func(x *Explanation) { x.Standing = nil },
-		"why": func(x *Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *Explanation) { x.ChosenBy = &Ref{} },
+		"why": func(x *Explanation) { x.Why = reasons.Reason{} }, "chosen": func(x *Explanation) { x.ChosenBy = &objects.Ref{} },
 	} {
 		x := right()
 		if plant(x); len(contradictions(p, x)) == 0 {

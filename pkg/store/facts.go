@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -30,8 +32,8 @@ func (s *Store) DeletePriorityClass(name string, now time.Time) {
 // isOptedOut tells whether a pod should not be preempted (law 1). The pod's own setting
 // overrides its PriorityClass in both directions, unless IgnorePodOptOut is set.
 func (s *Store) isOptedOut(p *pod) bool {
-	if p.OptOut != OptOutUnsaid && !s.preemption.IgnorePodOptOut {
-		return p.OptOut == OptOutYes
+	if p.OptOut != objects.OptOutUnsaid && !s.preemption.IgnorePodOptOut {
+		return p.OptOut == objects.OptOutYes
 	}
 	return s.optedOut[p.Class]
 }

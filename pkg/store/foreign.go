@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -14,13 +16,13 @@ import (
 // of this process (see required.go).
 
 // mayAskForeign tells whether a foreign pod may be a preemptor.
-func (p *Pod) mayAskForeign() bool {
+func mayAskForeign(p *objects.Pod) bool {
 	return p.Peer && p.RequiredNode != "" && p.Node == "" && !p.Deleting && !p.Gated
 }
 
 // upsertForeign handles an event of a foreign pod.
-func (s *Store) upsertForeign(p *pod, event *Pod, now time.Time) {
-	asks := event.mayAskForeign()
+func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
+	asks := mayAskForeign(event)
 	switch {
 	case event.Terminal || event.Node == "" && !asks:
 		if p != nil {
@@ -73,7 +75,7 @@ func (s *Store) moveForeign(p *pod, node string) {
 }
 
 // changeForeign handles an event of a foreign pod that may be a preemptor.
-func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
+func (s *Store) changeForeign(p *pod, event *objects.Pod, now time.Time) {
 	if p.state == bound {
 		return // an old event
 	}
@@ -88,7 +90,7 @@ func (s *Store) changeForeign(p *pod, event *Pod, now time.Time) {
 }
 
 // renewForeign takes over the content of an event and the owners of the pod.
-func (s *Store) renewForeign(p *pod, event *Pod) {
+func (s *Store) renewForeign(p *pod, event *objects.Pod) {
 	s.changed(p)
 	var owners = event.Owners
 	if event.Deleting {

@@ -53,7 +53,7 @@ func (s *Store) takeBack(name appName, now time.Time) {
 	for _, a := range s.apps[name] {
 		for _, e := range a.living.Items() {
 			if m := e.pod; !m.state.allocated() {
-				if id, _ := placement.Identify(m.placement(), s.options.Placement); id.Gang == placement.GangSoft {
+				if id, _ := placement.Identify(placementOf(m.Pod), s.options.Placement); id.Gang == placement.GangSoft {
 					members = append(members, m)
 				}
 			}
@@ -76,7 +76,7 @@ func (s *Store) asksForHard(p *pod) (appName, bool) {
 	if p.Node != "" || p.Annotations[placement.KeyPolicyParameters] == "" {
 		return appName{}, false
 	}
-	id, _ := placement.Identify(p.placement(), s.options.Placement)
+	id, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 	// Pods share such an application by default: no user grouped them.
 	return appName{namespace: p.Namespace, id: id.Application}, id.Gang == placement.GangHard && !id.Shared
 }

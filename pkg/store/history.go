@@ -221,7 +221,7 @@ func (s *Store) noteHold(kind Happened, h *reservations.Hold) {
 // refuse sets the reason why a pod has no queue.
 func (s *Store) refuse(p *pod, why reasons.Reason) {
 	if s.history.open && why.Code != p.reason.Code {
-		wanted, _ := placement.Identify(p.placement(), s.options.Placement)
+		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 		name := &AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
 		s.history.note(Happening{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}

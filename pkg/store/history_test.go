@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -199,7 +201,7 @@ func TestChronicleWithPlantedBugs(t *testing.T) {
 func oneByOne(s *Store, n int) {
 	for i := range n {
 		uid := types.UID(fmt.Sprint("u", i))
-		s.Upsert(Pod{UID: uid, Node: "n", Foreign: true, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
+		s.Upsert(objects.Pod{UID: uid, Node: "n", Foreign: true, Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
 		s.Delete(uid, epoch)
 	}
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
@@ -47,9 +49,9 @@ func (k StepKind) String() string { return stepNames[k] }
 
 // Step is one decision about a preemptor, or an action. Immutable.
 type Step struct {
-	Ref  // the preemptor
-	Kind StepKind
-	At   time.Time
+	objects.Ref // the preemptor
+	Kind        StepKind
+	At          time.Time
 	// Queue is the path of the preemptor's leaf; empty for a pod of no queue.
 	Queue string
 	// Standby is true if another process decides and this one follows.

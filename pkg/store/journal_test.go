@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -18,7 +20,7 @@ import (
 func TestAJournalThatNobodyReads(t *testing.T) {
 	s := New(specification(t, "root\n  a"), Options{})
 	s.Start(epoch)
-	s.Upsert(Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
+	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
 	refuse := func() {
 		s.Decline("p", &victims.Decision{Ask: &victims.Ask{UID: "p"}, Outcome: victims.Refuse}, epoch)
 	}
@@ -155,7 +157,7 @@ func (ch *chapter) begin(s *Step, held bool) error {
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
 	s.OpenJournal()
-	p := &pod{Pod: &Pod{UID: "p"}}
+	p := &pod{Pod: &objects.Pod{UID: "p"}}
 	d := &victims.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

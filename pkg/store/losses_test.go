@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -37,7 +39,7 @@ func newContest(t *testing.T, pods int) *contest {
 
 func (c *contest) upsert(name, queue, node string) {
 	c.Helper()
-	p := Pod{
+	p := objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Node: node,
 		Labels: map[string]string{"queue": queue, "applicationId": name}, Request: queuestest.Vector("vcore=1 pods=1"),
 	}
@@ -143,7 +145,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	number := 0
 	refuse := func(controller, node string, now time.Time) {
 		number++
-		p := newPod(&Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
+		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
 		p.asks.losses.placedAt = now
 		s.suspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)
@@ -151,7 +153,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	inherits := func(controller, node string, now time.Time) bool {
 		number++
 		uid := types.UID(fmt.Sprintf("heir-%d", number))
-		s.Upsert(Pod{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
+		s.Upsert(objects.Pod{UID: uid, Namespace: "ns", Name: string(uid), Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 			Controller: types.UID(controller), RequiredNode: node, Foreign: node != "", Peer: node != ""}, now)
 		if err := s.Check(); err != nil {
 			t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -74,7 +76,7 @@ const lostFor = 5 * time.Minute
 func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.foretell(&Pod{UID: uid})
+	s.foretell(&objects.Pod{UID: uid})
 	p, known := s.pods[uid]
 	if !known {
 		s.lose(LostPod{UID: uid, When: now})
@@ -99,7 +101,7 @@ func (p *pod) had() resources.Vector {
 }
 
 // confirmed checks whether an assumed pod runs as it was assumed.
-func (s *Store) confirmed(p *pod, event *Pod, now time.Time) {
+func (s *Store) confirmed(p *pod, event *objects.Pod, now time.Time) {
 	had := p.had()
 	p.assumedRequest = nil
 	if p.Node != event.Node || !event.Request.Covers(had) {

@@ -41,7 +41,7 @@ func (m *missed) take(uid types.UID) bool {
 // recall brings back a pod that tried to preempt too early. A pod of a queue that is
 // still in its cycle is brought back when that cycle has failed.
 func (s *Store) recall(p *pod, now time.Time) {
-	asks := p.Foreign && p.mayAskForeign() || p.app != nil && p.RequiredNode != "" && p.state == parked
+	asks := p.Foreign && mayAskForeign(p.Pod) || p.app != nil && p.RequiredNode != "" && p.state == parked
 	if s.started && !s.standby && asks && s.missed.take(p.UID) {
 		s.rest(p, now)
 	}

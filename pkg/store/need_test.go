@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -29,7 +31,7 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 			s.Start(now)
 			s.UpsertNode("n1", queuestest.Vector("vcore=7 pods=10"), now)
 			pod := func(name, queue, node, request string) {
-				s.Upsert(Pod{
+				s.Upsert(objects.Pod{
 					UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: now.Add(-time.Minute), Request: queuestest.Vector(request + " pods=1"),
 					Foreign: queue == "", Labels: map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
 				}, now)

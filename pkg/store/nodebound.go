@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -29,7 +31,7 @@ const nodeBoundFor = 10 * time.Second
 
 // NodeBoundPod is a node-bound pod that was not tried yet.
 type NodeBoundPod struct {
-	Ref
+	objects.Ref
 	Request  resources.Vector
 	Priority int32
 	Created  time.Time
@@ -59,7 +61,7 @@ type boundEnd struct {
 }
 
 // follow handles an event of a pod, and tells whether its node has more room for others.
-func (b *nodeBound) follow(p *Pod, now time.Time) (node string, freed bool) {
+func (b *nodeBound) follow(p *objects.Pod, now time.Time) (node string, freed bool) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
 	if !waits {

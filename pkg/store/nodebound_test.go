@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
 
@@ -14,7 +16,7 @@ func TestNodeBoundPodsGoFirst(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 	s.Start(epoch)
 	s.UpsertNode("n1", queuestest.Vector("vcore=4 pods=10"), epoch)
-	daemon := Pod{UID: "d", Namespace: "ns", Name: "d", Created: epoch, Foreign: true, Peer: true, RequiredNode: "n1", Request: queuestest.Vector("vcore=1 pods=1")}
+	daemon := objects.Pod{UID: "d", Namespace: "ns", Name: "d", Created: epoch, Foreign: true, Peer: true, RequiredNode: "n1", Request: queuestest.Vector("vcore=1 pods=1")}
 	check := func(what string, first bool, vacated int) {
 		t.Helper()
 		if got := len(s.NodeBound("n1")) == 1; got != first || s.AnyNodeBound() != first {

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -11,18 +13,6 @@ import (
 // Originators are the pods without which their application cannot run, such as a driver
 // or a master. The living pods of an application are ranked, and those of the first rank
 // present are its originators; see rank.
-
-// Originator is a pod's own setting about being an originator.
-type Originator uint8
-
-// OriginatorYes and OriginatorNo come from an annotation. OriginatorByRole is a pod that
-// a known controller gave the role of a driver or master.
-const (
-	OriginatorUnsaid Originator = iota
-	OriginatorNo
-	OriginatorByRole
-	OriginatorYes
-)
 
 // rank is the rank of a pod among the living pods of its application.
 type rank uint8
@@ -39,11 +29,11 @@ const (
 
 func (p *pod) rank() rank {
 	switch {
-	case p.Originator == OriginatorYes:
+	case p.Originator == objects.OriginatorYes:
 		return bySaying
-	case p.Originator == OriginatorByRole:
+	case p.Originator == objects.OriginatorByRole:
 		return byRole
-	case p.Originator == OriginatorNo:
+	case p.Originator == objects.OriginatorNo:
 		return never
 	case p.app != nil && p.app.owned[p.UID] > 0:
 		return byOwning

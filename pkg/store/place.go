@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -68,7 +70,7 @@ func (s *Store) place(p *pod, now time.Time) {
 }
 
 // unbearable returns why a pod's request cannot be charged; none if it can.
-func unbearable(p *Pod) reasons.Reason {
+func unbearable(p *objects.Pod) reasons.Reason {
 	if why := tooManyTypes(p); !why.None() {
 		return why
 	}
@@ -78,9 +80,9 @@ func unbearable(p *Pod) reasons.Reason {
 // tooLarge returns which part of a request is too large; none if all is fine.
 func tooLarge(request resources.Vector) reasons.Reason {
 	for name, amount := range request.All() {
-		if amount >= maxRequest {
+		if amount >= objects.MaxRequest {
 			return reasons.New(reasons.RequestTooLarge, "the pod requests %s or more of %s",
-				resources.Format(name, maxRequest), name)
+				resources.Format(name, objects.MaxRequest), name)
 		}
 	}
 	return reasons.Reason{}
@@ -89,7 +91,7 @@ func tooLarge(request resources.Vector) reasons.Reason {
 // appFor finds or creates the application of a pod, and its queue if that is missing. It
 // also returns which gang the pod asks for.
 func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
-	id, reason := placement.Identify(p.placement(), s.options.Placement)
+	id, reason := placement.Identify(placementOf(p.Pod), s.options.Placement)
 	if reason.None() && p.Node == "" {
 		reason = s.keepBack(p, id)
 	}

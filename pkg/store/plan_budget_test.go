@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -26,7 +28,7 @@ func impossibleStore(t *testing.T, askers int) *Store {
   lent`), Options{Window: 8, MaxWindow: 8})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node, vcore string, created time.Time) {
-		s.Upsert(Pod{
+		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: created,
 			Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name},
 			Request: queuestest.Vector("pods=1 vcore=" + vcore),

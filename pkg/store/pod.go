@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -10,104 +12,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// OptOut is the pod's own setting about being preempted (law 1).
-type OptOut uint8
-
-// Unsaid: the PriorityClass decides. No: the pod may be preempted. Yes: avoid preempting
-// it.
-const (
-	OptOutUnsaid OptOut = iota
-	OptOutNo
-	OptOutYes
-)
-
-// Pod is the content of a pod event.
-type Pod struct {
-	UID             types.UID
-	Namespace, Name string
-	// Labels and Annotations are read-only, because records of the pod share them.
-	Labels, Annotations map[string]string
-	// Request is what the pod requests, pods: 1 included. Uncounted is set by the store:
-	// the request in resource types that do not count (see resourceTypes). It is not part
-	// of Request.
-	Request, Uncounted resources.Vector
-	Created            time.Time
-	// Scheduled is when the pod was bound; zero if it is not bound or the time is
-	// unknown.
-	Scheduled time.Time
-	// Node is the name of the pod's node, empty while it is pending.
-	Node     string
-	Priority int32
-	// Deleting is true once the pod has a deletion timestamp.
-	Deleting bool
-	// DeletionGrace is the grace period that its deletion gave it; zero before.
-	DeletionGrace time.Duration
-	// Grace is the pod's own terminationGracePeriod.
-	Grace time.Duration
-	// Preempted is true once a scheduler has marked the pod as preempted.
-	Preempted bool
-	// GoneBy is when its grace period ends; zero while it is not deleted.
-	GoneBy time.Time
-	// Terminal is true once the pod succeeded or failed. It then uses nothing.
-	Terminal bool
-	// Health is how the disruption budgets that cover the pod count it.
-	Health Health
-	// Gated is true while the pod has scheduling gates of its own.
-	Gated bool
-	// Foreign is true for a pod of another scheduler. It uses its node and belongs to no
-	// queue.
-	Foreign bool
-	// Peer is true for a foreign pod of a profile of this process that preempts for
-	// DaemonSet pods. Such DaemonSet pods may be preemptors, and all Peer pods may be
-	// their victims (D4).
-	Peer bool
-	// Scheduler is the name of a foreign pod's scheduler.
-	Scheduler string
-	// Static is true for a pod of another scheduler that belongs to its node: a mirror
-	// pod, or one that the node owns.
-	Static bool
-	// NeverPreempts is true for a pod with preemptionPolicy Never.
-	NeverPreempts bool
-	// OptOut is the pod's own setting about being preempted.
-	OptOut OptOut
-	// Originator is the pod's own setting about being an originator of its application.
-	Originator Originator
-	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
-	RequiredNode string
-	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
-	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
-	MaybeDaemon bool
-	// Class is the name of the pod's PriorityClass; empty for none.
-	Class string
-	// Owners are the UIDs of the pods that own it.
-	Owners []types.UID
-	// Controller is the UID of the controller that would replace the pod; empty for none.
-	Controller types.UID
-	// Claim is the node that the pod holds according to its condition; nil for none.
-	Claim *reservations.Claim
-	// Told is the reason last reported to users for the pod's waiting, by this process or
-	// an earlier one, and not withdrawn; empty for none.
-	Told reasons.Code
-	// Demand is what the condition PodScheduled of a pending pod tells autoscalers.
-	Demand DemandSaid
-}
-
-// maxRequest is the largest amount of a type that a pod is charged: 70 TB of memory, or
-// 70 million cores. With larger amounts, sums over all pods of a cluster could overflow
-// int64, and subtraction would not restore them.
-const maxRequest resources.Amount = 1 << 46
-
-// normalize caps the request at what the accounting can hold (maxRequest).
-func (p *Pod) normalize() { p.Request = p.Request.Cap(maxRequest) }
-
-// Ref names the pod.
-func (p *Pod) Ref() Ref { return Ref{UID: p.UID, Namespace: p.Namespace, Name: p.Name} }
-
-func (p *Pod) placement() placement.Pod {
+func placementOf(p *objects.Pod) placement.Pod {
 	return placement.Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID),
 		Labels: p.Labels, Annotations: p.Annotations,
@@ -138,7 +46,7 @@ func (s state) allocated() bool { return s == assumed || s == bound }
 // pending or leaving pods need is in turn, prospect and asks, and pods with none of it
 // point to shared empty values.
 type pod struct {
-	*Pod // the latest event; immutable, because readers share it
+	*objects.Pod // the latest event; immutable, because readers share it
 	*turn
 	*prospect
 	// Node and Deleting may be ahead of the latest event: Node is set when the pod is
@@ -183,10 +91,10 @@ func (f *failures) attempts() int {
 }
 
 // say takes over the content of an event.
-func (p *pod) say(event *Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
+func (p *pod) say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
 
 // newPod returns the record of a pod after its first event.
-func newPod(event *Pod, with shared) *pod {
+func newPod(event *objects.Pod, with shared) *pod {
 	p := &pod{turn: with.turn, prospect: with.prospect, asks: with.asks}
 	p.say(event)
 	p.elder = seniority{pod: p, at: ranking.Outside}

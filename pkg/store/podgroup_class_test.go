@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -23,7 +25,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	s.Start(now)
 	s.UpsertPodGroup("ns", "x", 2, now)
 	add := func(name, group string, cores int) types.UID {
-		s.Upsert(Pod{
+		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Created: now, Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
 			Labels: map[string]string{placement.KeyApplicationID: "app" + group, placement.KeyQueue: "root.a", PodGroupLabel: group},
 		}, now)

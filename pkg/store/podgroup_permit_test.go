@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -37,7 +39,7 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 				if group != "" {
 					labels[PodGroupLabel] = group
 				}
-				s.Upsert(Pod{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
+				s.Upsert(objects.Pod{UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch, Labels: labels, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 				return types.UID(name)
 			}
 			atPermit := []types.UID{add("stranger", "root.b", ""), add("mate", "root.owed", "g")}

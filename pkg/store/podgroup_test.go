@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -31,7 +33,7 @@ type gangStage struct {
 
 // actor is a pod of the test.
 type actor struct {
-	Pod
+	objects.Pod
 	group string
 	cores int
 	at    int  // its node while it waits in Permit or runs; else -1
@@ -58,7 +60,7 @@ func (s *gangStage) add(group, queue string, cores int) {
 	if group != "" {
 		labels[PodGroupLabel] = group
 	}
-	a := &actor{group: group, cores: cores, at: -1, Pod: Pod{
+	a := &actor{group: group, cores: cores, at: -1, Pod: objects.Pod{
 		UID: types.UID(name), Namespace: "ns", Name: name, Created: s.now, Labels: labels,
 		Request: queuestest.Vector(fmt.Sprintf("vcore=%d pods=1", cores)),
 	}}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
@@ -55,7 +57,7 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 }
 
 // grace is the grace period of a pod if it is preempted.
-func (o *PreemptionOptions) grace(p *Pod) time.Duration {
+func (o *PreemptionOptions) grace(p *objects.Pod) time.Duration {
 	if o.MaxVictimGrace > 0 {
 		return min(p.Grace, o.MaxVictimGrace)
 	}

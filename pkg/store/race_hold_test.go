@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -30,7 +32,7 @@ const arenaPods = 24
 
 // pod returns pod i: the first ones are preemptors, the others run in a queue without a
 // guarantee.
-func (a *arena) pod(i int, node string) Pod {
+func (a *arena) pod(i int, node string) objects.Pod {
 	queue := "root.a"
 	if i >= arenaPods/3 {
 		queue = "root.b"
@@ -38,7 +40,7 @@ func (a *arena) pod(i int, node string) Pod {
 	name := fmt.Sprintf("p%02d", i)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Pod{
+	return objects.Pod{
 		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch.Add(-time.Hour), Node: node, Claim: a.claims[types.UID(name)],
 		Labels:  map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: fmt.Sprint(queue, i%5)},
 		Request: queuestest.Vector("vcore=1 pods=1"),

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -94,8 +96,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-func hammered(i, variant int) Pod {
-	return Pod{
+func hammered(i, variant int) objects.Pod {
+	return objects.Pod{
 		UID: types.UID(fmt.Sprintf("u%d", i)), Name: fmt.Sprintf("p%d", i), Namespace: "ns", Created: epoch,
 		Labels: map[string]string{
 			placement.KeyQueue:         []string{"root.a", "root.b", "root.c.d", "root.a.x"}[variant],

@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -12,7 +14,7 @@ import (
 // a cluster, so it shares data with the store.
 type PodRecord struct {
 	// Pod is the latest event; read-only. The other fields may be newer.
-	*Pod
+	*objects.Pod
 	// App is the Serial of its application; 0 for a foreign pod and for one without
 	// a queue. AppID and Queue are that application's.
 	App          uint64
@@ -87,7 +89,7 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 		r.App, r.AppID, r.Queue = p.app.serial, p.app.name.id, s.draft.Queue(p.app.leaf).Path
 		r.Request, r.Originator = p.held, s.originator(p)
 	case !p.Foreign:
-		wanted, _ := placement.Identify(p.placement(), s.options.Placement)
+		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 		r.Wanted = &wanted
 	}
 	return r

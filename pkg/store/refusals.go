@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -46,7 +48,7 @@ type refusalKey struct {
 
 // refusal is a pod that ended soon after it was bound to the node that was held for it.
 type refusal struct {
-	Ref
+	objects.Ref
 	key     refusalKey
 	hold    reservations.Hold
 	queue   string // path of its leaf; empty for none
@@ -110,7 +112,7 @@ func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", r.took, r.Namespace, r.Name, reason)
 	r.losses.set(why, "the pod that is made in its place", pause, now)
 	r.until = r.losses.until
-	p := &pod{Pod: &Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}
+	p := &pod{Pod: &objects.Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}
 	s.enterStep(p, Step{Kind: StepLost, Queue: r.queue, Hold: r.hold, Reason: r.losses.why, Losses: r.losses.count}, now)
 	if heir := s.pods[r.heir]; heir != nil || r.key.controller == "" {
 		s.bequeath(r, heir)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -110,7 +112,7 @@ func TestNobodyReads(t *testing.T) {
 	for i := range 3 * finishedKept {
 		uid := types.UID(fmt.Sprint("u", i))
 		s.UpsertNode(string(uid), resources.Vector{}, epoch)
-		s.Upsert(Pod{UID: uid, Namespace: "ns", Name: "p", Node: string(uid), Labels: map[string]string{"applicationId": string(uid)},
+		s.Upsert(objects.Pod{UID: uid, Namespace: "ns", Name: "p", Node: string(uid), Labels: map[string]string{"applicationId": string(uid)},
 			Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1})}, epoch)
 		s.Delete(uid, epoch)
 		s.DeleteNode(string(uid), epoch)
@@ -129,7 +131,7 @@ func TestTimesOfAnApplication(t *testing.T) {
 	s := New(config.Default(), Options{})
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	s.Start(at(0))
-	p := Pod{
+	p := objects.Pod{
 		UID: "u", Namespace: "ns", Name: "p", Created: at(-5), Labels: map[string]string{"applicationId": "a"},
 		Request: resources.VectorOf(resources.Entry{Name: "pods", Amount: 1}, resources.Entry{Name: "vcore", Amount: 5}),
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -27,13 +29,13 @@ const (
 
 // Report is something to tell users about a pod.
 type Report struct {
-	Ref
+	objects.Ref
 	// Reason is why the pod waits; none if it was let through after a reason had been
 	// reported.
 	Reason reasons.Reason
 	// Demand is set if the condition PodScheduled must say this, with Reason. The report
 	// then has no other content.
-	Demand DemandSaid
+	Demand objects.DemandSaid
 	// Warning is true if the pod does not wait for the reason. It does not take back an
 	// earlier report.
 	Warning bool

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -40,7 +42,7 @@ type RequiredAttempt struct {
 	Node *required.Node
 	// Before are the pods that are served before the preemptor, in the order of
 	// Node.Before.
-	Before []Ref
+	Before []objects.Ref
 	Ask    *required.Ask
 	// Params does not have the filters.
 	Params required.Params
@@ -120,7 +122,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 
 // requiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
+func (s *Store) requiredView(n *node, p *pod) (*required.Node, []objects.Ref) {
 	view := &required.Node{Name: n.name, Allocatable: s.planningSnapshot.amounts(n.allocatable)}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
 	for _, other := range n.sortedPods() {
@@ -134,9 +136,9 @@ func (s *Store) requiredView(n *node, p *pod) (*required.Node, []Ref) {
 		}
 		view.Pods = append(view.Pods, required.Pod{Pod: v, Peer: other.Peer})
 	}
-	var before []Ref
+	var before []objects.Ref
 	for _, h := range s.holdersBefore(p) {
-		before = append(before, Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
+		before = append(before, objects.Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
 		view.Before = append(view.Before, s.planningSnapshot.amounts(h.Request))
 	}
 	return view, before

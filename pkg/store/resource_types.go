@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -49,7 +51,7 @@ func (t *resourceTypes) counts(name string) bool {
 }
 
 // split moves the types that do not count from Request to Uncounted.
-func (t *resourceTypes) split(p *Pod) {
+func (t *resourceTypes) split(p *objects.Pod) {
 	full := p.Request.Add(p.Uncounted)
 	p.Request, p.Uncounted = full, resources.Vector{}
 	for name := range full.All() {
@@ -213,7 +215,7 @@ func (s *Store) splitAgain(p *pod, now time.Time) {
 }
 
 // tooManyTypes returns an error reason if a pod requests too many types; none otherwise.
-func tooManyTypes(p *Pod) reasons.Reason {
+func tooManyTypes(p *objects.Pod) reasons.Reason {
 	if n := p.Request.Len() + p.Uncounted.Len() - 1; n > mostTypes {
 		return reasons.New(reasons.TooManyResourceTypes, "the pod requests %d types of resources, and at most %d are allowed", n, mostTypes)
 	}
@@ -222,7 +224,7 @@ func tooManyTypes(p *Pod) reasons.Reason {
 
 // notOffered returns a reason if a pod requests a type that no node offers; none
 // otherwise. Such a pod gets no plan, because it cannot run on any node.
-func notOffered(p *Pod) reasons.Reason {
+func notOffered(p *objects.Pod) reasons.Reason {
 	for name := range p.Uncounted.All() {
 		return reasons.New(reasons.PreemptionRefused, "no node offers %s, so no pod that goes makes room for this one", name)
 	}
@@ -230,4 +232,6 @@ func notOffered(p *Pod) reasons.Reason {
 }
 
 // fits tells whether there is room for what a pod requests.
-func (p *Pod) fits(room resources.Vector) bool { return p.Uncounted.IsZero() && room.Covers(p.Request) }
+func fits(p *objects.Pod, room resources.Vector) bool {
+	return p.Uncounted.IsZero() && room.Covers(p.Request)
+}

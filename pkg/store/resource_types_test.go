@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -35,13 +37,13 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 	s = New(spec, Options{})
 	s.UpsertNode("n1", queuestest.Vector("vcore=8 memory=8Gi pods=2000"), epoch)
 	s.Start(epoch)
-	pod := func(name, queue string, request resources.Vector) Pod {
-		return Pod{
+	pod := func(name, queue string, request resources.Vector) objects.Pod {
+		return objects.Pod{
 			UID: types.UID(name), Namespace: queue, Name: name, Created: epoch, Request: request,
 			Labels: map[string]string{placement.KeyQueue: "root." + queue, placement.KeyApplicationID: name},
 		}
 	}
-	tried := func(p Pod, kind string) {
+	tried := func(p objects.Pod, kind string) {
 		s.Upsert(p, epoch)
 		for _, ref := range s.TakeActivations() {
 			s.Gate(ref.UID, epoch)

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 )
 
 // scriptBudget reads the budget of a command.
-func scriptBudget(t *testing.T, d *datadriven.TestData) Budget {
-	b := Budget{Namespace: "ns", Generation: 1, Observed: 1}
+func scriptBudget(t *testing.T, d *datadriven.TestData) objects.Budget {
+	b := objects.Budget{Namespace: "ns", Generation: 1, Observed: 1}
 	for i, arg := range d.CmdArgs {
 		value := strings.Join(arg.Vals, ",")
 		number := map[string]*int64{

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -15,7 +17,7 @@ import (
 )
 
 // plan ends a cycle of a pod as PostFilter does.
-func (s *script) plan(p *Pod) string {
+func (s *script) plan(p *objects.Pod) string {
 	_, judged, _ := s.store.Judge(p.UID)
 	if !judged.OK() {
 		s.store.Refused(p.UID, s.now)
@@ -31,7 +33,7 @@ func (s *script) plan(p *Pod) string {
 	return text
 }
 
-func (s *script) planned(p *Pod) (text string, done bool) {
+func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	attempt, why := s.store.Attempt(p.UID, "", nil, s.now)
 	if attempt == nil {
 		return why.String(), false
@@ -58,7 +60,7 @@ func (s *script) fits(node string, _ []*victims.Pod) victims.Fit {
 }
 
 // nodeFor is the node on which a pod is assumed.
-func (s *script) nodeFor(p *Pod) string {
+func (s *script) nodeFor(p *objects.Pod) string {
 	if p.RequiredNode != "" {
 		return p.RequiredNode
 	}
@@ -66,7 +68,7 @@ func (s *script) nodeFor(p *Pod) string {
 }
 
 // settle ends a cycle of a pod that requires a node as PostFilter does.
-func (s *script) settle(p *Pod) string {
+func (s *script) settle(p *objects.Pod) string {
 	_, judged, _ := s.store.Judge(p.UID)
 	if !p.Foreign && !judged.OK() {
 		s.store.Refused(p.UID, s.now)
@@ -82,7 +84,7 @@ func (s *script) settle(p *Pod) string {
 	return text
 }
 
-func (s *script) settled(p *Pod) (text string, held bool, why reasons.Reason) {
+func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Reason) {
 	attempt, why := s.store.AttemptRequired(p.UID, nil, s.now)
 	if attempt == nil {
 		return "no decision: " + why.String(), false, why
@@ -114,7 +116,7 @@ func (s *script) may(node string, names []string) string {
 	return b.String()
 }
 
-func (s *script) commit(p *Pod) string {
+func (s *script) commit(p *objects.Pod) string {
 	going, why := s.store.Commit(p.UID, nil, s.now)
 	if !why.None() {
 		return "off: " + why.String()

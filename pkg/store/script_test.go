@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -120,7 +122,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	store   *Store
 	now     time.Time
-	pods    map[string]*Pod
+	pods    map[string]*objects.Pod
 	unfit   map[string]bool // nodes where the filters refuse
 	meter   *unmet.Meter
 	readers *readers
@@ -153,7 +155,7 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
-	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*Pod{}, meter: unmet.NewMeter()}
+	s := &script{store: New(specification(t, d.Input), o), now: epoch, pods: map[string]*objects.Pod{}, meter: unmet.NewMeter()}
 	s.readers = newReaders(s.store)
 	if follows {
 		s.store.FollowPodGroups()
@@ -314,11 +316,11 @@ func (s *script) namespace(name, input string) string {
 }
 
 // pod changes the settings of a pod in the script.
-func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *Pod {
+func (s *script) pod(t *testing.T, d *datadriven.TestData, words []string) *objects.Pod {
 	name := words[0]
 	p := s.pods[name]
 	if p == nil {
-		p = &Pod{
+		p = &objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Created: epoch,
 			Labels: map[string]string{placement.KeyApplicationID: name}, Request: queuestest.Vector("vcore=1 pods=1"),
 		}
@@ -352,7 +354,7 @@ func clone(m map[string]string) map[string]string {
 	return out
 }
 
-func setPod(p *Pod, word string) bool {
+func setPod(p *objects.Pod, word string) bool {
 	key, value, _ := strings.Cut(word, "=")
 	flag := !strings.HasPrefix(key, "!")
 	switch strings.TrimPrefix(key, "!") {
@@ -376,7 +378,7 @@ func setPod(p *Pod, word string) bool {
 		_, _ = fmt.Sscan(value, &seconds)
 		p.Created = epoch.Add(-time.Duration(seconds) * time.Second)
 	case "node":
-		p.Node, p.Health = value, Ready
+		p.Node, p.Health = value, objects.Ready
 	case "tier":
 		p.Labels["tier"] = value
 	case "grace":
@@ -387,9 +389,9 @@ func setPod(p *Pod, word string) bool {
 	case "preempted":
 		p.Preempted = flag
 	case "unready":
-		p.Health = map[bool]Health{true: Unready, false: Ready}[flag]
+		p.Health = map[bool]objects.Health{true: objects.Unready, false: objects.Ready}[flag]
 	case "not-started":
-		p.Health = NotStarted
+		p.Health = objects.NotStarted
 	case "gated":
 		p.Gated = flag
 	case "told":
@@ -414,11 +416,11 @@ func setPod(p *Pod, word string) bool {
 	case "owner":
 		p.Owners = []types.UID{types.UID(value)}
 	case "originator":
-		p.Originator = map[bool]Originator{true: OriginatorYes, false: OriginatorNo}[flag]
+		p.Originator = map[bool]objects.Originator{true: objects.OriginatorYes, false: objects.OriginatorNo}[flag]
 	case "role":
-		p.Originator = OriginatorByRole
+		p.Originator = objects.OriginatorByRole
 	case "opted-out":
-		p.OptOut = OptOutYes
+		p.OptOut = objects.OptOutYes
 	case "never":
 		p.NeverPreempts = flag
 	case "claim":
@@ -430,7 +432,7 @@ func setPod(p *Pod, word string) bool {
 			}
 		}
 	case "said": // what the condition PodScheduled says
-		p.Demand = map[string]DemandSaid{"wanted": DemandWanted, "beyond": DemandBeyond}[value]
+		p.Demand = map[string]objects.DemandSaid{"wanted": objects.DemandWanted, "beyond": objects.DemandBeyond}[value]
 	case "soft-gang":
 		delete(p.Annotations, placement.KeyPolicyParameters)
 		p.Annotations[placement.KeyTaskGroups] = `[{"name":"g","minMember":1}]`
@@ -448,7 +450,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) str
 	for _, name := range names {
 		p := s.pods[name]
 		if p == nil {
-			p = &Pod{UID: types.UID(name)}
+			p = &objects.Pod{UID: types.UID(name)}
 		}
 		if answer := s.step(t, d, p); answer != "" {
 			fmt.Fprintf(&b, "%s: %s\n", name, answer)
@@ -458,7 +460,7 @@ func (s *script) steps(t *testing.T, d *datadriven.TestData, names []string) str
 }
 
 // step runs one step of the scheduler and returns the answer.
-func (s *script) step(t *testing.T, d *datadriven.TestData, p *Pod) string {
+func (s *script) step(t *testing.T, d *datadriven.TestData, p *objects.Pod) string {
 	st := s.store
 	switch d.Cmd {
 	case "gate":
@@ -537,8 +539,8 @@ func (s *script) reports(words []string) string {
 	}
 	var b strings.Builder
 	for _, r := range s.store.NextReports(s.now, limit) {
-		if r.Demand != DemandUnsaid {
-			fmt.Fprintf(&b, "%s: PodScheduled is %s: %s\n", r.Name, map[DemandSaid]string{DemandWanted: "Unschedulable", DemandBeyond: "SchedulingGated"}[r.Demand], r.Reason)
+		if r.Demand != objects.DemandUnsaid {
+			fmt.Fprintf(&b, "%s: PodScheduled is %s: %s\n", r.Name, map[objects.DemandSaid]string{objects.DemandWanted: "Unschedulable", objects.DemandBeyond: "SchedulingGated"}[r.Demand], r.Reason)
 			s.pods[r.Name].Demand = r.Demand
 			s.store.Upsert(*s.pods[r.Name], s.now) // the written object arrives as an event
 			continue
@@ -628,11 +630,11 @@ func (s *script) limits() string {
 func amounts(v resources.Vector) string { return queuestest.Amounts(v.All()) }
 
 func (s *script) recount() string {
-	var pods []Pod
+	var pods []objects.Pod
 	for _, p := range s.pods {
 		pods = append(pods, *p)
 	}
-	slices.SortFunc(pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(pods, func(a, b objects.Pod) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.store.Recount(pods); err != nil {
 		return err.Error() + "\n"
 	}

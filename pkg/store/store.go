@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -122,7 +124,7 @@ type Store struct {
 	nodeBound nodeBound
 	lost      lost
 
-	activate   []Ref
+	activate   []objects.Ref
 	reports    reports
 	register   register
 	journal    journal
@@ -130,12 +132,6 @@ type Store struct {
 	waitCounts waitCounts
 	demand     demand
 	seq        uint64
-}
-
-// Ref identifies a pod to the caller.
-type Ref struct {
-	UID             types.UID
-	Namespace, Name string
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -215,7 +211,7 @@ func (s *Store) Returning() bool {
 // activates them in the scheduler's queue. It also admits pods that came back, and fills
 // the slots of pods that were assumed, so call it when all pods that one event moved have
 // come back.
-func (s *Store) TakeActivations() []Ref {
+func (s *Store) TakeActivations() []objects.Ref {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.returning || s.unfilled {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -18,7 +20,7 @@ func sweepingStore(t *testing.T, nodes int) *Store {
 	s := New(queuestest.MustTree(t, "root\n  a guaranteed.vcore=10 props=preemption.delay:1s\n  b"), Options{})
 	s.SetPreemption(PreemptionOptions{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: time.Hour})
 	add := func(name, queue, node string) {
-		s.Upsert(Pod{
+		s.Upsert(objects.Pod{
 			UID: types.UID(name), Namespace: "ns", Name: name, Node: node, Created: epoch,
 			Labels:  map[string]string{"queue": queue, "applicationId": queue},
 			Request: queuestest.Vector("vcore=1 pods=1"),

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
@@ -32,7 +34,7 @@ type turn struct {
 	erred            bool              // its cycle ended with an error
 	notUntil         time.Time         // end of its back-off
 	treeGen          uint64            // generation of the queue tree it was assumed on
-	late             *Pod              // the latest event while it is assumed
+	late             *objects.Pod      // the latest event while it is assumed
 	tallied          tallied           // its contribution to the counts
 
 	deadline time.Time // end of its lease or back-off

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -12,12 +14,12 @@ import (
 // way to get there, which state the pod keeps.
 func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
-		live     func(s *Store, p Pod)
+		live     func(s *Store, p objects.Pod)
 		ahead    bool // has its own prospect
 		attempts int
 	}{
-		"it ran before the start": {live: func(s *Store, p Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
-		"it was bound by the scheduler": {live: func(s *Store, p Pod) {
+		"it ran before the start": {live: func(s *Store, p objects.Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
+		"it was bound by the scheduler": {live: func(s *Store, p objects.Pod) {
 			s.Start(epoch)
 			s.Upsert(p, epoch)
 			s.TakeActivations()
@@ -25,7 +27,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}},
-		"it found no node at first": {live: func(s *Store, p Pod) {
+		"it found no node at first": {live: func(s *Store, p objects.Pod) {
 			s.Start(epoch)
 			s.Upsert(p, epoch)
 			s.TakeActivations()
@@ -33,14 +35,14 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}, attempts: 1},
-		"it was somebody else's, and room was to be made for it": {live: func(s *Store, p Pod) {
+		"it was somebody else's, and room was to be made for it": {live: func(s *Store, p objects.Pod) {
 			s.Start(epoch)
 			p.Foreign, p.Peer, p.RequiredNode = true, true, "n1"
 			s.Upsert(p, epoch)
 			p.Node = "n1"
 			s.Upsert(p, epoch)
 		}},
-		"it is about to go": {live: func(s *Store, p Pod) {
+		"it is about to go": {live: func(s *Store, p objects.Pod) {
 			s.Start(epoch)
 			p.Node, p.Deleting = "n1", true
 			s.Upsert(p, epoch)
@@ -49,7 +51,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New(queuestest.MustTree(t, "root\n  a"), Options{})
 			s.UpsertNode("n1", queuestest.Vector("vcore=8 pods=9"), epoch)
-			c.live(s, Pod{
+			c.live(s, objects.Pod{
 				UID: "p", Namespace: "ns", Name: "p", Created: epoch.Add(-time.Hour), Request: queuestest.Vector("vcore=1 pods=1"),
 				Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
 			})
@@ -80,7 +82,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 // its first event showed it running.
 func TestLateEventBeforeTheStart(t *testing.T) {
 	s := New(queuestest.MustTree(t, "root\n  a"), Options{})
-	p := Pod{
+	p := objects.Pod{
 		UID: "p", Namespace: "ns", Name: "p", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 		Labels: map[string]string{"applicationId": "x", "queue": "root.a"}, Node: "n1",
 	}

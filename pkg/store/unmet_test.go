@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -19,7 +21,7 @@ func stuckPod(t *testing.T) *Store {
 	}
 	s := New(spec, Options{InitialBackoff: -1})
 	s.Start(epoch)
-	s.Upsert(Pod{UID: "p", Name: "p", Namespace: "ns", Created: epoch, Labels: map[string]string{"queue": "root.a"}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
+	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Created: epoch, Labels: map[string]string{"queue": "root.a"}, Request: queuestest.Vector("vcore=1 pods=1")}, epoch)
 	s.Failed("p", "", reasons.Brief(reasons.NoNodeFits), epoch)
 	return s
 }

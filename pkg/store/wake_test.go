@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -11,8 +13,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-func askingPod(name string) Pod {
-	return Pod{
+func askingPod(name string) objects.Pod {
+	return objects.Pod{
 		UID: types.UID(name), Name: name, Namespace: "ns", Created: epoch, Request: queuestest.Vector("vcore=1 pods=1"),
 		Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: name},
 	}

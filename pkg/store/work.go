@@ -3,6 +3,8 @@ package store
 import (
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -33,8 +35,8 @@ const (
 // Work is something to write to the cluster about a hold. The store decides, and the
 // executor writes.
 type Work struct {
-	Ref  // the preemptor
-	Kind WorkKind
+	objects.Ref // the preemptor
+	Kind        WorkKind
 	// Hold is the current hold, or as it was when it ended.
 	Hold reservations.Hold
 	// Decision is what led to the hold; nil if it was adopted after a restart.
@@ -49,7 +51,7 @@ type Work struct {
 
 // Victim is a pod to delete for a preemptor.
 type Victim struct {
-	Ref
+	objects.Ref
 	Node string
 	// Queue is the path of its leaf; empty for a pod of no queue.
 	Queue string

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -139,7 +140,7 @@ func (o *oracle) facts(d victims.Decision) error {
 	if int64(d.OptedOut) != c.optedOut || d.Violations != c.violations {
 		return fmt.Errorf("said are %d opted out and %d violations, want %d and %d", d.OptedOut, d.Violations, c.optedOut, c.violations)
 	}
-	planned := record.Planned(store.Ref{}, "", &d, nil, o.types, time.Time{})
+	planned := record.Planned(objects.Ref{}, "", &d, nil, o.types, time.Time{})
 	if broken, judged := planned.Verify(); len(broken) > 0 || judged != (len(set) > 0) {
 		return fmt.Errorf("judged by its own numbers, %t: %q", judged, broken)
 	}

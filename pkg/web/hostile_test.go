@@ -13,12 +13,13 @@ import (
 	texttemplate "text/template"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"golang.org/x/net/html"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 	"github.com/paddock-scheduler/paddock/pkg/web/webtest"
 )
@@ -51,7 +52,7 @@ partitions:
 		older := map[string]time.Duration{"waiting": -time.Second} // then the running pod is no originator
 		w.Node(name, "vcore=4 memory=8Gi pods=20 <script>alert(1)</script>=3")
 		add := func(kind, queue, node string) {
-			w.Add(store.Pod{
+			w.Add(objects.Pod{
 				UID: types.UID(fmt.Sprint("uid-", kind, name)), Namespace: name, Name: name, Node: node, Foreign: kind == "foreign",
 				Created:     w.Now.Add(older[kind]),
 				Labels:      map[string]string{placement.KeyQueue: queue, placement.KeyApplicationID: name, name: name},
@@ -66,12 +67,12 @@ partitions:
 		add("foreign", "", name)
 	}
 	for i := range 3 {
-		w.Add(store.Pod{
+		w.Add(objects.Pod{
 			UID: types.UID(fmt.Sprint("uid-more-", i)), Namespace: nasty[0], Name: nasty[1], Node: nasty[0], Request: w.Amounts("vcore=1 pods=1"),
 			Labels: map[string]string{placement.KeyQueue: "root.a", placement.KeyApplicationID: nasty[2]}, Priority: -1,
 		})
 	}
-	w.Add(store.Pod{
+	w.Add(objects.Pod{
 		UID: "uid-asker", Namespace: nasty[0], Name: nasty[0], Request: w.Amounts("vcore=3 pods=1"),
 		Labels: map[string]string{placement.KeyQueue: "root.b", placement.KeyApplicationID: "<asker>"},
 	})

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
@@ -64,7 +65,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 
 // unaskedThere does the same for a pod of a DaemonSet. Its node may be held for it as
 // long as no pod there can be preempted. The callers hold both locks.
-func (s *simulation) unaskedThere(in *instance, ask *store.Pod) error {
+func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 	w, n := in.witness, s.api.node(ask.RequiredNode)
 	if n == nil || n.Spec.Unschedulable || dirty(n) {
 		return nil

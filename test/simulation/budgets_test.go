@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,7 +234,7 @@ func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map
 	n := 0
 	for uid, p := range w.pods {
 		_, disrupted := budget.Status.DisruptedPods[p.Name]
-		if p.Namespace == budget.Namespace && p.Labels["tier"] == budget.Spec.Selector.MatchLabels["tier"] && p.Health == store.Ready && !counted[uid] && !disrupted {
+		if p.Namespace == budget.Namespace && p.Labels["tier"] == budget.Spec.Selector.MatchLabels["tier"] && p.Health == objects.Ready && !counted[uid] && !disrupted {
 			n++
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,7 +141,7 @@ type planted struct {
 }
 
 // upsertWrongly changes an update of a pod, or drops it.
-func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
+func (w *witness) upsertWrongly(p objects.Pod) (objects.Pod, bool) {
 	first, known := w.first[p.UID]
 	if !known {
 		first = p.Request
@@ -198,7 +200,7 @@ func (w *witness) upsertWrongly(p store.Pod) (store.Pod, bool) {
 }
 
 // deleteWrongly drops the deletion of a pod, or turns it into another call.
-func (w *witness) deleteWrongly(last store.Pod, now time.Time) bool {
+func (w *witness) deleteWrongly(last objects.Pod, now time.Time) bool {
 	w.count++
 	switch w.in.sim.bug {
 	case bugLostDeletion:
@@ -226,7 +228,7 @@ func (w *witness) commitWrongly(asker types.UID, going []store.Victim, hold *res
 		return going
 	}
 	for _, m := range w.mirror() {
-		also := append(slices.Clone(going), store.Victim{Ref: store.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
+		also := append(slices.Clone(going), store.Victim{Ref: objects.Ref{UID: m.UID, Namespace: m.Namespace, Name: m.Name}, Node: m.Node, Note: "why not"})
 		if !m.Deleting && m.UID != going[0].UID && w.temptedBy(&m, asker, also, hold, inPermit) {
 			return also
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -121,7 +123,7 @@ func (in *instance) store() *store.Store { return in.witness.Store }
 
 // recount compares the usage of a process with the pods that exist.
 func (in *instance) recount() error {
-	var listed []store.Pod
+	var listed []objects.Pod
 	for _, pod := range in.api.allPods() {
 		if pod.Spec.SchedulerName == managed {
 			listed = append(listed, informer.Translate(pod, requests))

@@ -3,6 +3,8 @@ package simulation_test
 import (
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
@@ -51,7 +53,7 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 
 // group returns the pods that have to start together with an asker; nil if they are not
 // known. The world already has its nodes.
-func (p *portrait) group(ask *store.Pod, minMember int, w *victims.World) *victims.Group {
+func (p *portrait) group(ask *objects.Pod, minMember int, w *victims.World) *victims.Group {
 	name := ask.Labels[store.PodGroupLabel]
 	if name == "" || minMember == 0 {
 		return nil

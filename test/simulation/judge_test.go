@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -60,7 +62,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
 // which is an asker.
-func (w *witness) startsWith(asker *store.Pod, uid types.UID) bool {
+func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 	pod, waits := w.placed[uid]
 	name := asker.Labels[store.PodGroupLabel]
 	return waits && w.in.sim.settings.groups && name != "" && pod.Namespace == asker.Namespace && pod.Labels[store.PodGroupLabel] == name
@@ -68,7 +70,7 @@ func (w *witness) startsWith(asker *store.Pod, uid types.UID) bool {
 
 // world makes the world that a plan for an asker is judged on. In this world no pod
 // arrives or leaves for the asker itself.
-func (w *witness) world(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
+func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
 	d := victims.Decision{Outcome: victims.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
@@ -112,7 +114,7 @@ type portrait struct {
 
 // leafOf returns the queue of a pod; false if the configuration does not have it, or once
 // did not have it: then the pod may be in another queue.
-func (p *portrait) leafOf(pod *store.Pod) (queues.ID, bool) {
+func (p *portrait) leafOf(pod *objects.Pod) (queues.ID, bool) {
 	path := pod.Labels[placement.KeyQueue]
 	q, ok := p.draft.Find(path)
 	if !ok || !q.Leaf || p.in.sim.removed[path] {
@@ -121,7 +123,7 @@ func (p *portrait) leafOf(pod *store.Pod) (queues.ID, bool) {
 	return q.ID, true
 }
 
-func appOf(p *store.Pod) string { return p.Namespace + "/" + p.Labels[placement.KeyApplicationID] }
+func appOf(p *objects.Pod) string { return p.Namespace + "/" + p.Labels[placement.KeyApplicationID] }
 
 // charge fills in the usage of queues, and the leaving and arriving pods. It returns
 // false if these cannot be known from outside.
@@ -166,7 +168,7 @@ func (p *portrait) charge(asker types.UID) bool {
 func (p *portrait) leaves(m *mirrored) bool { return m.Deleting || p.leaving[m.UID] }
 
 // pendingPod is a pod that is known to have no node.
-func (w *witness) pendingPod(uid types.UID) (store.Pod, bool) {
+func (w *witness) pendingPod(uid types.UID) (objects.Pod, bool) {
 	pod, known := w.pods[uid]
 	_, placed := w.placed[uid]
 	return pod, known && pod.Node == "" && !placed
@@ -232,7 +234,7 @@ func (p *portrait) protection(m *mirrored) victims.Protection {
 // judgeRequired judges the rules for pods that require a node as far as possible without
 // knowing how the victims were chosen: the pod holds its node (D1), it may preempt (D2),
 // the delay has passed (D3), and each victim may be preempted (D4).
-func (w *witness) judgeRequired(ask *store.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
+func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID) error {
 	w.in.sim.count(decided)
 	if hold.Node != ask.RequiredNode {
 		return fmt.Errorf("D1: it requires node %s", ask.RequiredNode)

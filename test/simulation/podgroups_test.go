@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -109,7 +111,7 @@ func (s *simulation) leastMembers(name types.NamespacedName, since int64) (least
 
 // countTogether notes, with each pod that is about to be bound, how many members of its
 // PodGroup have a place; the caller holds mu.
-func (w *witness) countTogether(p *store.Pod) {
+func (w *witness) countTogether(p *objects.Pod) {
 	name := p.Labels[store.PodGroupLabel]
 	if name == "" || p.Foreign || !w.in.sim.settings.groups {
 		return

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
@@ -71,12 +73,12 @@ func (w *witness) waitForRoom() map[types.UID]bool {
 	return waiting
 }
 
-func (w *witness) apart(p *store.Pod) bool {
+func (w *witness) apart(p *objects.Pod) bool {
 	return w.in.sim.settings.groups && p.Labels[store.PodGroupLabel] != ""
 }
 
 // waitsForRoom tells whether the turn of a pod can come without a further event.
-func (w *witness) waitsForRoom(p *store.Pod) bool {
+func (w *witness) waitsForRoom(p *objects.Pod) bool {
 	_, placed := w.placed[p.UID]
 	_, held := w.Holds().Of(p.UID)
 	if p.Node != "" || placed || held || p.Foreign || p.Gated || p.Deleting || p.NeverPreempts || p.RequiredNode != "" || w.apart(p) {
@@ -94,7 +96,7 @@ func (w *witness) waitsForRoom(p *store.Pod) bool {
 // isOwed tells whether a queue of a pod, below the first queue in common with another
 // pod, is under its guarantee in some type: criterion 2 of the order. For a waiting pod
 // the admitted pods of its queues count as usage, because they are served first.
-func (w *witness) isOwed(tree queues.View, p, other *store.Pod, waits bool) bool {
+func (w *witness) isOwed(tree queues.View, p, other *objects.Pod, waits bool) bool {
 	var theirs []string
 	if path, ok := other.Labels[placement.KeyQueue]; ok {
 		theirs = ancestors(path)

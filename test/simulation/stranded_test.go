@@ -4,11 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // A pod for which upstream's preemption makes room is stranded when its last victim is
@@ -86,7 +87,7 @@ func (w *witness) moveOut(pod *corev1.Pod) {
 }
 
 // movesIn records that a pod is seen on a node; the caller holds mu.
-func (w *witness) movesIn(p *store.Pod, now time.Time) {
+func (w *witness) movesIn(p *objects.Pod, now time.Time) {
 	if l, given := w.lodged[p.UID]; given && (l.node != p.Node || !p.Request.Covers(l.request)) {
 		w.gaveBack = now
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,12 +29,12 @@ type witness struct {
 	mu sync.Mutex // taken before the store's lock; guards the fields below
 	// pods is the last update of each pod, nodes of each node, cordoned the unschedulable
 	// nodes.
-	pods     map[types.UID]store.Pod
+	pods     map[types.UID]objects.Pod
 	nodes    map[string]resources.Vector
 	cordoned map[string]bool
 	// placed is the placements by scheduling cycles: pods that have a node and are not
 	// known to be bound, as they were at the placement.
-	placed map[types.UID]store.Pod
+	placed map[types.UID]objects.Pod
 	// since is the time when a cycle last gave a pod its node.
 	since map[types.UID]time.Time
 	// due are the pods that may be deleted: the victims that the store named, by asker. A
@@ -47,8 +49,8 @@ type witness struct {
 	// nothing; zero if that has not happened since strandBeside last looked.
 	gaveBack time.Time
 
-	claimed []claimed               // plans as they were made
-	budgets map[string]store.Budget // as passed to the store
+	claimed []claimed                 // plans as they were made
+	budgets map[string]objects.Budget // as passed to the store
 	// lost is when an asker last lost room for which pods had been deleted.
 	lost map[types.UID]time.Time
 
@@ -61,13 +63,13 @@ var _ process.Witness = &witness{}
 
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{
-		Store: s, in: in, pods: map[types.UID]store.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
-		placed: map[types.UID]store.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, budgets: map[string]store.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
+		Store: s, in: in, pods: map[types.UID]objects.Pod{}, nodes: map[string]resources.Vector{}, cordoned: map[string]bool{},
+		placed: map[types.UID]objects.Pod{}, since: map[types.UID]time.Time{}, due: map[types.UID]types.UID{}, together: map[types.UID]int{}, lodged: map[types.UID]lodging{}, lost: map[types.UID]time.Time{}, budgets: map[string]objects.Budget{}, planted: planted{first: map[types.UID]resources.Vector{}},
 	}
 }
 
 // Upsert passes an update of a pod on.
-func (w *witness) Upsert(p store.Pod, now time.Time) {
+func (w *witness) Upsert(p objects.Pod, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p.Terminal {
@@ -140,7 +142,7 @@ func (w *witness) DeleteNode(name string, now time.Time) {
 }
 
 // UpsertBudget passes an update of a PodDisruptionBudget on.
-func (w *witness) UpsertBudget(b store.Budget, now time.Time) {
+func (w *witness) UpsertBudget(b objects.Budget, now time.Time) {
 	w.in.api.mu.Lock()
 	defer w.in.api.mu.Unlock()
 	w.mu.Lock()
@@ -237,7 +239,7 @@ func (w *witness) forgotten(pod *corev1.Pod) {
 
 // mirrored is a pod as the store must have it.
 type mirrored struct {
-	store.Pod
+	objects.Pod
 	binding bool // it is not known to be bound
 }
 

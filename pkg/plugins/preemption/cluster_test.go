@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -168,7 +170,7 @@ func (c *cluster) cameBack() bool {
 // owners translates pods. DaemonSets are not looked up in these tests.
 var owners = informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
 
-func (c *cluster) translate(p *corev1.Pod) store.Pod {
+func (c *cluster) translate(p *corev1.Pod) objects.Pod {
 	t := owners.Translate(p)
 	t.Foreign = p.Spec.SchedulerName != plugintest.Profile
 	t.Peer = p.Spec.SchedulerName == corev1.DefaultSchedulerName

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -343,8 +345,8 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	}
 }
 
-func (x *rehearsing) ref() store.Ref {
-	return store.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
+func (x *rehearsing) ref() objects.Ref {
+	return objects.Ref{UID: previewUID, Namespace: x.pod.Namespace, Name: x.pod.Name}
 }
 
 // waits says why the pod would wait: the first reason that applies, followed by the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -108,7 +110,7 @@ func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[type
 			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: victims.Binding,
 			Request: pl.amounts(pod, a.Node.Types),
 		}})
-		if i := slices.IndexFunc(a.Before, func(r store.Ref) bool { return r.UID == pod.UID }); i >= 0 {
+		if i := slices.IndexFunc(a.Before, func(r objects.Ref) bool { return r.UID == pod.UID }); i >= 0 {
 			a.Before, a.Node.Before = slices.Delete(a.Before, i, i+1), slices.Delete(a.Node.Before, i, i+1)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -173,7 +175,7 @@ func newLife(t *testing.T, plant func(*follower) informer.ConfigHandler) *life {
 	l.follower = newFollower(store.New(config.Default(), store.Options{}), newAnnouncer(l, p.Leader.Leading), p, klog.Logger{})
 	l.announcer.look() // it leads from now on
 	now := l.clock.Now()
-	pod := store.Pod{UID: "uid-runs", Namespace: "ns", Name: "runs", Created: now, Node: "n", Labels: plugintest.Pod("p", 1).Labels,
+	pod := objects.Pod{UID: "uid-runs", Namespace: "ns", Name: "runs", Created: now, Node: "n", Labels: plugintest.Pod("p", 1).Labels,
 		Request: resources.VectorOf(resources.Entry{Name: resources.CPU, Amount: 1})}
 	l.store.UpsertNode("n", pod.Request, now)
 	l.store.Upsert(pod, now)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -270,7 +272,7 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 
 func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 	s := newScripted(t)
-	s.store.Upsert(store.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
+	s.store.Upsert(objects.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
 	why := func(want string) {
 		t.Helper()
 		if got := s.store.Explain("u").String(); got != want {
@@ -297,7 +299,7 @@ func TestFollowerTellsWhatCannotBeRead(t *testing.T) {
 
 func TestFollowerHoldsAndLetsGo(t *testing.T) {
 	s := newScripted(t)
-	s.store.Upsert(store.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
+	s.store.Upsert(objects.Pod{UID: "u", Namespace: "ns", Name: "p"}, s.clock.Now())
 	explain := func() reasons.Reason { return s.store.Explain("u") }
 	if got := explain().Code; got != reasons.Starting {
 		t.Errorf("at first: %s", got)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -306,7 +308,7 @@ type bareHandle struct{ *plugintest.Handle }
 func (bareHandle) EventRecorder() clientevents.EventRecorder { return nil }
 
 func TestPodsOf(t *testing.T) {
-	got := podsOf([]store.Ref{{UID: "u1", Namespace: "a", Name: "x"}, {UID: "u2", Namespace: "b", Name: "x"}})
+	got := podsOf([]objects.Ref{{UID: "u1", Namespace: "a", Name: "x"}, {UID: "u2", Namespace: "b", Name: "x"}})
 	want := map[string]*corev1.Pod{}
 	for _, uid := range []types.UID{"u1", "u2"} {
 		p := &corev1.Pod{}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
@@ -63,7 +65,7 @@ func (p *Process) follow(ctx context.Context, s *store.Store) {
 
 // podsOf converts references to pods with the fields that Activate reads: its queues know
 // pods by namespace and name, its pods in flight by UID.
-func podsOf(refs []store.Ref) map[string]*corev1.Pod {
+func podsOf(refs []objects.Ref) map[string]*corev1.Pod {
 	pods := make(map[string]*corev1.Pod, len(refs))
 	for _, r := range refs {
 		pods[r.Namespace+"/"+r.Name] = &corev1.Pod{

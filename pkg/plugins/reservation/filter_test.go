@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +22,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
 // standby makes the schedulers of a test standbys: they read what is written on pods and
@@ -92,7 +93,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 }
 
 func (s *scene) known(pods []*corev1.Pod) error {
-	var listing []store.Pod
+	var listing []objects.Pod
 	for _, p := range pods {
 		listing = append(listing, listed(p)...)
 	}

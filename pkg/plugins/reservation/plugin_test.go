@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -246,9 +248,9 @@ func TestRest(t *testing.T) {
 }
 
 // listed is a pod as a list request returns it.
-func listed(pod *corev1.Pod) []store.Pod {
+func listed(pod *corev1.Pod) []objects.Pod {
 	o := informer.Options{ManagedProfiles: []string{plugintest.Profile}, ClaimedOwners: true}
-	return []store.Pod{o.Translate(pod)}
+	return []objects.Pod{o.Translate(pod)}
 }
 
 // TestPermitLooksAtTheHoldsOfNow: a node may become held for another pod before the pod

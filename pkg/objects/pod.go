@@ -1,0 +1,148 @@
+// Package objects has the facts that informers tell the store: pods and disruption
+// budgets, reduced to what queues and preemption need. Values are read-only once they
+// were told, because records share them.
+package objects
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Ref identifies a pod to the caller.
+type Ref struct {
+	UID             types.UID
+	Namespace, Name string
+}
+
+// OptOut is the pod's own setting about being preempted (law 1).
+type OptOut uint8
+
+// Unsaid: the PriorityClass decides. No: the pod may be preempted. Yes: avoid preempting
+// it.
+const (
+	OptOutUnsaid OptOut = iota
+	OptOutNo
+	OptOutYes
+)
+
+// Pod is the content of a pod event.
+type Pod struct {
+	UID             types.UID
+	Namespace, Name string
+	// Labels and Annotations are read-only, because records of the pod share them.
+	Labels, Annotations map[string]string
+	// Request is what the pod requests, pods: 1 included. Uncounted is set by the store:
+	// the request in resource types that do not count (see resourceTypes). It is not part
+	// of Request.
+	Request, Uncounted resources.Vector
+	Created            time.Time
+	// Scheduled is when the pod was bound; zero if it is not bound or the time is
+	// unknown.
+	Scheduled time.Time
+	// Node is the name of the pod's node, empty while it is pending.
+	Node     string
+	Priority int32
+	// Deleting is true once the pod has a deletion timestamp.
+	Deleting bool
+	// DeletionGrace is the grace period that its deletion gave it; zero before.
+	DeletionGrace time.Duration
+	// Grace is the pod's own terminationGracePeriod.
+	Grace time.Duration
+	// Preempted is true once a scheduler has marked the pod as preempted.
+	Preempted bool
+	// GoneBy is when its grace period ends; zero while it is not deleted.
+	GoneBy time.Time
+	// Terminal is true once the pod succeeded or failed. It then uses nothing.
+	Terminal bool
+	// Health is how the disruption budgets that cover the pod count it.
+	Health Health
+	// Gated is true while the pod has scheduling gates of its own.
+	Gated bool
+	// Foreign is true for a pod of another scheduler. It uses its node and belongs to no
+	// queue.
+	Foreign bool
+	// Peer is true for a foreign pod of a profile of this process that preempts for
+	// DaemonSet pods. Such DaemonSet pods may be preemptors, and all Peer pods may be
+	// their victims (D4).
+	Peer bool
+	// Scheduler is the name of a foreign pod's scheduler.
+	Scheduler string
+	// Static is true for a pod of another scheduler that belongs to its node: a mirror
+	// pod, or one that the node owns.
+	Static bool
+	// NeverPreempts is true for a pod with preemptionPolicy Never.
+	NeverPreempts bool
+	// OptOut is the pod's own setting about being preempted.
+	OptOut OptOut
+	// Originator is the pod's own setting about being an originator of its application.
+	Originator Originator
+	// RequiredNode is the only node a DaemonSet pod can run on; empty for others.
+	RequiredNode string
+	// MaybeDaemon is true for a pod that names a DaemonSet as its owner while DaemonSets
+	// cannot be read. It is never a victim, and does not preempt as a DaemonSet pod.
+	MaybeDaemon bool
+	// Class is the name of the pod's PriorityClass; empty for none.
+	Class string
+	// Owners are the UIDs of the pods that own it.
+	Owners []types.UID
+	// Controller is the UID of the controller that would replace the pod; empty for none.
+	Controller types.UID
+	// Claim is the node that the pod holds according to its condition; nil for none.
+	Claim *reservations.Claim
+	// Told is the reason last reported to users for the pod's waiting, by this process or
+	// an earlier one, and not withdrawn; empty for none.
+	Told reasons.Code
+	// Demand is what the condition PodScheduled of a pending pod tells autoscalers.
+	Demand DemandSaid
+}
+
+// MaxRequest is the largest amount of a type that a pod is charged: 70 TB of memory, or
+// 70 million cores. With larger amounts, sums over all pods of a cluster could overflow
+// int64, and subtraction would not restore them.
+const MaxRequest resources.Amount = 1 << 46
+
+// Normalize caps the request at what the accounting can hold (MaxRequest).
+func (p *Pod) Normalize() { p.Request = p.Request.Cap(MaxRequest) }
+
+// Ref names the pod.
+func (p *Pod) Ref() Ref { return Ref{UID: p.UID, Namespace: p.Namespace, Name: p.Name} }
+
+// Originator is a pod's own setting about being an originator.
+type Originator uint8
+
+// OriginatorYes and OriginatorNo come from an annotation. OriginatorByRole is a pod that
+// a known controller gave the role of a driver or master.
+const (
+	OriginatorUnsaid Originator = iota
+	OriginatorNo
+	OriginatorByRole
+	OriginatorYes
+)
+
+// Health is how the disruption budgets that cover a pod count it.
+type Health uint8
+
+// NotStarted is a pod in phase Pending: budgets neither count nor guard it. Unready runs
+// and is not ready: no budget counts it as healthy.
+const (
+	NotStarted Health = iota
+	Unready
+	Ready
+)
+
+// DemandSaid is what the condition PodScheduled of a pod tells cluster autoscalers.
+type DemandSaid uint8
+
+// Unsaid: no node was looked for yet, or something else prevents the pod from running.
+// Wanted: the reason is Unschedulable, by which autoscalers add nodes. Beyond: the reason
+// is SchedulingGated and the pod has no scheduling gate, so this scheduler wrote it.
+const (
+	DemandUnsaid DemandSaid = iota
+	DemandWanted
+	DemandBeyond
+)
