@@ -108,8 +108,10 @@ type QueueSortArgs struct {
 	PodMaxBackoff metav1.Duration
 	// RESTAddress is where the REST interface listens. Empty means nowhere.
 	RESTAddress string
+	// RESTHosts are further names under which clients may ask for it.
+	RESTHosts []string
 	// RESTTLSCertFile and RESTTLSKeyFile are the paths of its certificate and key.
-	// Empty means plain HTTP.
+	// Empty means plain HTTP, or a certificate of its own with Delegated.
 	RESTTLSCertFile, RESTTLSKeyFile string
 	// RESTAuthorization says which clients may read from it.
 	RESTAuthorization RESTAuthorization

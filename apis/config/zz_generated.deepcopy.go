@@ -96,6 +96,11 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 	out.SlotLease = in.SlotLease
 	out.PodInitialBackoff = in.PodInitialBackoff
 	out.PodMaxBackoff = in.PodMaxBackoff
+	if in.RESTHosts != nil {
+		in, out := &in.RESTHosts, &out.RESTHosts
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

@@ -184,6 +184,7 @@ func (c *connection) fetch(ctx context.Context, client *http.Client, method, at 
 	if err != nil {
 		return reply{}, &usageError{err}
 	}
+	request.Header.Set(rest.ClientHeader, "kubectl-paddock")
 	response, err := client.Do(request)
 	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 		return reply{}, fmt.Errorf("no answer within %v (--request-timeout): %w", c.timeout, err)

@@ -82,7 +82,7 @@ func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits))
 	t.Helper()
 	c.server.guard = guard
 	s := servePiped(t, c, limit)
-	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer mine\r\n\r\n")
+	conn := s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer mine\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
 	if err != nil {
 		t.Fatal(err)

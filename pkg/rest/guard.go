@@ -53,6 +53,7 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 		err := guard.Admit(asking(r))
 		switch {
 		case err == nil:
+			admitted(r.Context())
 			handler.ServeHTTP(w, r)
 		case errors.Is(err, ErrUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer")

@@ -123,7 +123,7 @@ func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) h
 	defer server.CloseClientConnections()
 	s := servedAt(c, strings.TrimPrefix(server.URL, "http://"))
 	for range 4 {
-		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		conn := s.dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		_ = conn.SetReadDeadline(time.Now().Add(wait))
 		if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has not begun
 			return err
@@ -250,7 +250,7 @@ func TestSlowRequestsAreCut(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":  "",
 		"a header": "GET / HTTP/1.1\r\nHost:",
-		"a body":   "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\npart",
+		"a body":   "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\npart",
 	} {
 		if !closed(s.dial(t, text)) {
 			t.Errorf("a request that stops after %s is waited for", name)
@@ -276,7 +276,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	servedAt(c, listener.Addr().String()).dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	servedAt(c, listener.Addr().String()).dial(t, "GET "+nodesPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	select {
 	case <-over:
 	case <-time.After(patient):
@@ -287,13 +287,13 @@ func TestSlowReadersAreCut(t *testing.T) {
 func TestLargeRequestsAreRefused(t *testing.T) {
 	s := serveCluster(t, newCluster(t, ""), func(l *limits) { l.bodyBytes = 1000 })
 	for text, want := range map[string]int{
-		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n":                              http.StatusRequestHeaderFieldsTooLarge,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n" + strings.Repeat("#", 1001): http.StatusRequestEntityTooLarge,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("#", 1000): http.StatusOK,
-		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n#ab\r\n0\r\n\r\n":  http.StatusOK,
-		"BREW /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\n\r\n":                                                     http.StatusMethodNotAllowed,
-		"GET /ws/v1/partition/default/queue/" + strings.Repeat("root.", 1000) + "a HTTP/1.1\r\nHost: x\r\n\r\n":     http.StatusNotFound,
-		"GET /ws/v1/partition/default/queue/root%2Fa%00%23/applications HTTP/1.1\r\nHost: x\r\n\r\n":                http.StatusNotFound,
+		"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n":                              http.StatusRequestHeaderFieldsTooLarge,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n" + strings.Repeat("#", 1001): http.StatusRequestEntityTooLarge,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("#", 1000): http.StatusOK,
+		"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n#ab\r\n0\r\n\r\n":  http.StatusOK,
+		"BREW /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                     http.StatusMethodNotAllowed,
+		"GET /ws/v1/partition/default/queue/" + strings.Repeat("root.", 1000) + "a HTTP/1.1\r\nHost: localhost\r\n\r\n":     http.StatusNotFound,
+		"GET /ws/v1/partition/default/queue/root%2Fa%00%23/applications HTTP/1.1\r\nHost: localhost\r\n\r\n":                http.StatusNotFound,
 	} {
 		conn := s.dial(t, text)
 		_ = conn.SetReadDeadline(time.Now().Add(patient))
@@ -309,7 +309,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 	}
 }
 
-const clustersRequest = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
+const clustersRequest = "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 // began is nil once the first byte of an answer is there, and otherwise says what came
 // instead of it.

@@ -37,8 +37,8 @@ func TestAReaderWhoSendsNothingIsCut(t *testing.T) {
 		want       func(l *limits) time.Duration
 	}{
 		{"nothing", "", func(l *limits) time.Duration { return l.headerTime }},
-		{"half a header", "GET /ws/v1/partitions HTTP/1.1\r\nHost: x\r\nAcc", func(l *limits) time.Duration { return l.headerTime }},
-		{"half a body", "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 100\r\n\r\npartitions", func(l *limits) time.Duration { return l.readTime }},
+		{"half a header", "GET /ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\nAcc", func(l *limits) time.Duration { return l.headerTime }},
+		{"half a body", "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 100\r\n\r\npartitions", func(l *limits) time.Duration { return l.readTime }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
 		s := servePiped(t, c, brief)
-		const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"
+		const request = "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\n\r\n"
 		conn := s.dial(t, request)
 		lines := bufio.NewReader(conn)
 		answered := func() {
@@ -92,7 +92,7 @@ func TestSlowSendersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
 		s := servePiped(t, c, brief)
-		const head = "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 14\r\n\r\n"
+		const head = "POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 14\r\n\r\n"
 		answers := make(chan int, 20)
 		send := func(sent string) {
 			conn := s.dial(t, sent)

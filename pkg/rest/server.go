@@ -47,6 +47,8 @@ type Options struct {
 	TLS *tls.Config
 	// Guard decides which users may read; nil for all.
 	Guard Guard
+	// Hosts are the names under which clients may ask, beside IP addresses and localhost.
+	Hosts []string
 	// Clock tells the time; nil for the real one.
 	Clock clock.WithTicker
 	// Configuration says for the pages what became of the configuration; nil for nothing.
@@ -83,6 +85,7 @@ type Server struct {
 	cache       *pageCache
 	tls         *tls.Config
 	guard       Guard
+	hosts       hosts
 	events      *eventlog.Log
 	streams     streams
 	instance    string
@@ -102,7 +105,7 @@ func NewServer(o Options) *Server {
 		inventory: o.Inventory, record: o.Record, explainer: o.Explainer, previewer: o.Previewer, leading: o.Leading, previews: semaphore.NewWeighted(1), validations: semaphore.NewWeighted(1),
 		health: health{checks: o.Checks, clock: o.Clock}, clock: o.Clock,
 		started: o.Clock.Now(), nodeLabels: o.NodeLabels, taint: o.Taint, build: o.Build,
-		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), tls: o.TLS, guard: o.Guard, events: o.Events, instance: string(uuid.NewUUID()),
+		limits: defaultLimits(), inFlight: newInFlight(), cache: newPageCache(o.Clock), tls: o.TLS, guard: o.Guard, hosts: newHosts(o.Hosts), events: o.Events, instance: string(uuid.NewUUID()),
 	}
 	s.pages = web.New(web.Options{
 		Inventory: o.Inventory, Record: o.Record, Clock: o.Clock, StandsBy: s.standsBy,
@@ -117,7 +120,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, http.MethodGet, streamPath, s.marked(http.HandlerFunc(s.eventStream)))
 	mux.Handle("/", s.cache.wrap(s.inFlight.wrap(compressed(s.marked(s.mux())))))
-	return guarded(mux, s.guard)
+	return guarded(answering(mux), s.guard)
 }
 
 // mux routes the requests.
@@ -159,7 +162,7 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 
 // Serve answers requests on the listener until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.Logger) {
-	server := s.limits.server(s.Handler())
+	server := s.limits.server(s.hosts.wrap(s.Handler()))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go s.health.run(ctx)
 	if s.inventory != nil {

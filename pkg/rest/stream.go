@@ -19,6 +19,8 @@ type EventStream struct {
 	// Name is the address of the reader.
 	Name      string
 	CreatedAt time.Time
+
+	known bool // may have a reserved place
 }
 
 // streams are those that are open.
@@ -31,13 +33,16 @@ type streams struct {
 func (s *streams) enter(stream *EventStream, l *limits) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := 0
+	same, unknown := 0, 0
 	for _, other := range s.open {
 		if other.Name == stream.Name {
 			same++
 		}
+		if !other.known {
+			unknown++
+		}
 	}
-	if len(s.open) >= l.streams || same >= l.streamsPerHost {
+	if len(s.open) >= l.streams || same >= l.streamsPerHost || !stream.known && unknown >= l.streams-l.reservedStreams {
 		return false
 	}
 	s.open = append(s.open, stream)
@@ -78,7 +83,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	stream := &EventStream{Name: host, CreatedAt: s.clock.Now()}
+	stream := &EventStream{Name: host, CreatedAt: s.clock.Now(), known: isKnown(r.Context())}
 	if !s.streams.enter(stream, &s.limits) {
 		w.Header().Set("Retry-After", "10")
 		problem(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")

@@ -26,7 +26,7 @@ type streaming struct {
 
 func (s served) stream(t *testing.T, query string) streaming {
 	t.Helper()
-	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")
+	conn := s.dial(t, "GET "+streamPath+query+" HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n")
 	_ = conn.SetReadDeadline(time.Now().Add(patient))
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // it would wait for the end of the stream
 	if err != nil {
@@ -206,7 +206,7 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	c.node(t, "n", "vcore=1 pods=1")
 	s := serveCluster(t, c, func(l *limits) { l.streamTime = 4 * time.Second })
 	for range 10 {
-		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
 	eventually(t, "streams do not begin", func() bool { return len(c.server.streams.list()) == 10 })
 	reads := s.stream(t, "")
@@ -237,7 +237,7 @@ func TestNobodyIsCutWithoutALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
 		s := servePiped(t, c, func(l *limits) { l.streamTime = time.Hour })
-		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		s.dial(t, "GET "+streamPath+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		for range 10 {
 			c.foreign(t, 1000)
 			c.server.events.Collect()

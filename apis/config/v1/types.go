@@ -159,9 +159,20 @@ type QueueSortArgs struct {
 	// +optional
 	RESTAddress *string `json:"restAddress,omitempty"`
 
+	// RESTHosts are the names under which clients may ask for the interface, beside IP
+	// addresses, localhost, yunikorn-service and the host of restAddress: a request for
+	// another name gets 421, because a web page of any site can have its name lead here.
+	// A name without a dot is that of a Service in the namespace of the ConfigMaps, and
+	// stands for NAME.NAMESPACE, NAME.NAMESPACE.svc and NAME.NAMESPACE.svc.cluster.local,
+	// too. Default: none. Bounds: names of DNS, without a port.
+	// +optional
+	RESTHosts []string `json:"restHosts,omitempty"`
+
 	// RESTTLSCertFile is the path of a PEM certificate, with those that signed it:
 	// the interface is HTTPS then. It is read again when it changes. Default: none,
-	// plain HTTP. Bounds: together with restTLSKeyFile or not at all.
+	// plain HTTP; with restAuthorization Delegated HTTPS, with a certificate that the
+	// scheduler signs itself when it starts. Bounds: together with restTLSKeyFile or not
+	// at all.
 	// +optional
 	RESTTLSCertFile *string `json:"restTLSCertFile,omitempty"`
 
@@ -173,8 +184,8 @@ type QueueSortArgs struct {
 	// RESTAuthorization says which clients may read. None: all that reach the address.
 	// Delegated: those that send a bearer token that the API server knows and may "get"
 	// the path, with /paddock before it, as a nonResourceURL; the scheduler then needs
-	// leave to create tokenreviews and subjectaccessreviews, and the interface a
-	// certificate. Default: None. Bounds: None or Delegated.
+	// leave to create tokenreviews and subjectaccessreviews, and the interface is HTTPS.
+	// Default: None. Bounds: None or Delegated.
 	// +optional
 	RESTAuthorization RESTAuthorization `json:"restAuthorization,omitempty"`
 }

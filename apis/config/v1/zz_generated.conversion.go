@@ -179,6 +179,7 @@ func autoConvert_v1_QueueSortArgs_To_config_QueueSortArgs(in *QueueSortArgs, out
 	if err := metav1.Convert_Pointer_string_To_string(&in.RESTAddress, &out.RESTAddress, s); err != nil {
 		return err
 	}
+	out.RESTHosts = *(*[]string)(unsafe.Pointer(&in.RESTHosts))
 	if err := metav1.Convert_Pointer_string_To_string(&in.RESTTLSCertFile, &out.RESTTLSCertFile, s); err != nil {
 		return err
 	}
@@ -227,6 +228,7 @@ func autoConvert_config_QueueSortArgs_To_v1_QueueSortArgs(in *config.QueueSortAr
 	if err := metav1.Convert_string_To_Pointer_string(&in.RESTAddress, &out.RESTAddress, s); err != nil {
 		return err
 	}
+	out.RESTHosts = *(*[]string)(unsafe.Pointer(&in.RESTHosts))
 	if err := metav1.Convert_string_To_Pointer_string(&in.RESTTLSCertFile, &out.RESTTLSCertFile, s); err != nil {
 		return err
 	}

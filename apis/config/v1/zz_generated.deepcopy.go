@@ -174,6 +174,11 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.RESTHosts != nil {
+		in, out := &in.RESTHosts, &out.RESTHosts
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.RESTTLSCertFile != nil {
 		in, out := &in.RESTTLSCertFile, &out.RESTTLSCertFile
 		*out = new(string)

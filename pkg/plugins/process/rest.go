@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -26,10 +28,15 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 		return nil
 	}
 	var err error
-	if args.RESTTLSCertFile != "" {
-		if options.TLS, err = servingTLS(ctx, args.RESTTLSCertFile, args.RESTTLSKeyFile); err != nil {
-			return err
-		}
+	options.Hosts = restHosts(args)
+	switch {
+	case args.RESTTLSCertFile != "":
+		options.TLS, err = servingTLS(ctx, args.RESTTLSCertFile, args.RESTTLSKeyFile)
+	case args.RESTAuthorization == config.RESTAuthorizationDelegated:
+		options.TLS, err = selfSignedTLS(options.Hosts)
+	}
+	if err != nil {
+		return err
 	}
 	if args.RESTAuthorization == config.RESTAuthorizationDelegated {
 		if h.KubeConfig() == nil {
@@ -46,6 +53,37 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 	options.Events = eventlog.New(s, eventlog.Size)
 	go rest.NewServer(options).Serve(ctx, listener, logger)
 	return nil
+}
+
+// restService is the name of the Service that the manifests ship, which YuniKorn's clients
+// look for.
+const restService = "yunikorn-service"
+
+// restHosts returns the names under which clients may ask.
+func restHosts(args *config.QueueSortArgs) []string {
+	names := append([]string{restService}, args.RESTHosts...)
+	if host, _, err := net.SplitHostPort(args.RESTAddress); err == nil && host != "" {
+		names = append(names, host)
+	}
+	return rest.HostNames(names, args.EffectiveConfigNamespace(os.Getenv))
+}
+
+// selfSignedTLS makes a certificate, as kube-scheduler does for its own port, so that tokens
+// are not sent in the clear. The process makes another one each time it starts.
+func selfSignedTLS(names []string) (*tls.Config, error) {
+	cert, key, err := certutil.GenerateSelfSignedCertKey(names[0], []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, append([]string{"localhost"}, names[1:]...))
+	if err != nil {
+		return nil, fmt.Errorf("a certificate for REST: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("a certificate for REST: %w", err)
+	}
+	return restTLS(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }), nil
+}
+
+func restTLS(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"http/1.1"}}
 }
 
 // nodeLabels returns the labels of nodes in the scheduler's informer.
@@ -78,7 +116,7 @@ func servingTLS(ctx context.Context, certFile, keyFile string) (*tls.Config, err
 	}
 	go content.Run(ctx, 1)
 	c := &certificate{content: content}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"http/1.1"}}, nil
+	return restTLS(c.get), nil
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -20,6 +20,7 @@ import (
 	clientrest "k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
@@ -70,6 +71,31 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 	if got := hostOf(t, c); got != "new.example" {
 		t.Errorf("after a bad one: %s", got)
+	}
+}
+
+// TestOwnCertificate: with authorization and without files the certificate is for the names
+// under which clients may ask.
+func TestOwnCertificate(t *testing.T) {
+	t.Setenv(config.PodNamespaceEnv, "queues")
+	names := restHosts(&config.QueueSortArgs{RESTAddress: "paddock.example.com:9080", RESTHosts: []string{"mine"}})
+	c, err := selfSignedTLS(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := c.GetCertificate(&tls.ClientHelloInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"localhost", "127.0.0.1", "::1", "yunikorn-service", "yunikorn-service.queues.svc", "mine.queues.svc.cluster.local", "paddock.example.com",
+	} {
+		if err := pair.Leaf.VerifyHostname(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if pair.Leaf.VerifyHostname("evil.example") == nil || c.MinVersion != tls.VersionTLS12 {
+		t.Error("the certificate is for any name, or TLS for any version")
 	}
 }
 

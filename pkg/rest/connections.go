@@ -1,0 +1,210 @@
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// boundedListener keeps the open connections within the limits. A connection beyond the
+// limit of its address is closed at once. Where all places are taken, the connection that
+// has been without a request for longest gives its place to the new one.
+type boundedListener struct {
+	net.Listener
+	limits limits
+
+	mu     sync.Mutex // guards the rest, and the fields of the connections
+	open   map[*boundedConn]struct{}
+	byHost map[string]int
+	known  int // known readers among those that are open
+}
+
+func bounded(listener net.Listener, l limits) *boundedListener {
+	return &boundedListener{Listener: listener, limits: l, open: map[*boundedConn]struct{}{}, byHost: map[string]int{}}
+}
+
+// Accept returns the next connection that is within the limits.
+func (b *boundedListener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		host := hostOf(accepted)
+		conn := &boundedConn{Conn: accepted, listener: b, host: host, known: loopback(host)}
+		entered, gone := b.enter(conn, time.Now())
+		for _, other := range gone {
+			_ = other.Conn.Close()
+		}
+		if entered {
+			return conn, nil
+		}
+		_ = accepted.Close()
+	}
+}
+
+func hostOf(conn net.Conn) string {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return host
+}
+
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// enter adds a connection, and returns the ones that gave up their places. It is false
+// where there is no place for the connection.
+func (b *boundedListener) enter(conn *boundedConn, now time.Time) (entered bool, gone []*boundedConn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.byHost[conn.host] >= b.limits.perHost {
+		return false, nil
+	}
+	if len(b.open) >= b.limits.connections/2 {
+		gone = b.removeIdle(now)
+	}
+	if !b.room(conn) {
+		longest := b.longestIdle()
+		if longest == nil {
+			return false, gone
+		}
+		b.remove(longest)
+		gone = append(gone, longest)
+	}
+	conn.since = now
+	b.open[conn] = struct{}{}
+	b.byHost[conn.host]++
+	if conn.known {
+		b.known++
+	}
+	return true, gone
+}
+
+// room tells whether there is a place for one more connection.
+func (b *boundedListener) room(conn *boundedConn) bool {
+	if len(b.open) >= b.limits.connections {
+		return false
+	}
+	return conn.known || len(b.open)-b.known < b.limits.connections-b.limits.reserved
+}
+
+// removeIdle removes the connections that have been without a request for too long.
+func (b *boundedListener) removeIdle(now time.Time) (gone []*boundedConn) {
+	for conn := range b.open {
+		if conn.idle() && now.Sub(conn.since) >= b.limits.crowdedIdle {
+			b.remove(conn)
+			gone = append(gone, conn)
+		}
+	}
+	return gone
+}
+
+// longestIdle returns the connection that has been without a request for longest; nil
+// where each has one.
+func (b *boundedListener) longestIdle() (longest *boundedConn) {
+	for conn := range b.open {
+		if conn.idle() && (longest == nil || conn.since.Before(longest.since)) {
+			longest = conn
+		}
+	}
+	return longest
+}
+
+// remove is for connections that may have been removed before.
+func (b *boundedListener) remove(conn *boundedConn) {
+	if _, open := b.open[conn]; !open {
+		return
+	}
+	delete(b.open, conn)
+	if conn.known {
+		b.known--
+	}
+	if b.byHost[conn.host]--; b.byHost[conn.host] == 0 {
+		delete(b.byHost, conn.host)
+	}
+}
+
+// boundedConn has a place among the open connections until it is closed. A known reader
+// is one on this machine, which includes kubectl port-forward, or one that the guard
+// admitted. Its connection may have a reserved place, and is not closed for others.
+type boundedConn struct {
+	net.Conn
+	listener *boundedListener
+	host     string
+
+	// The rest is guarded by the listener.
+	known     bool
+	answering int       // requests that are being answered
+	since     time.Time // when it was opened, or the last request was answered
+}
+
+func (c *boundedConn) idle() bool { return !c.known && c.answering == 0 }
+
+// Close closes the connection. It may be called again.
+func (c *boundedConn) Close() error {
+	c.listener.mu.Lock()
+	c.listener.remove(c)
+	c.listener.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// change has a function change the connection.
+func (c *boundedConn) change(f func()) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	f()
+}
+
+type connKey struct{}
+
+// withConn adds the connection to the context of its requests.
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if bound, ok := conn.(*boundedConn); ok {
+		return context.WithValue(ctx, connKey{}, bound)
+	}
+	return ctx
+}
+
+// admitted notes that the guard admitted a request of the connection.
+func admitted(ctx context.Context) {
+	conn, ok := ctx.Value(connKey{}).(*boundedConn)
+	if !ok {
+		return
+	}
+	conn.change(func() {
+		if _, open := conn.listener.open[conn]; open && !conn.known {
+			conn.known = true
+			conn.listener.known++
+		}
+	})
+}
+
+// isKnown tells whether the request is one of a known reader.
+func isKnown(ctx context.Context) (known bool) {
+	if conn, ok := ctx.Value(connKey{}).(*boundedConn); ok {
+		conn.change(func() { known = conn.known })
+	}
+	return known
+}
+
+// answering keeps the connection of a request open while the request is answered.
+func answering(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connKey{}).(*boundedConn); ok {
+			conn.change(func() { conn.answering++ })
+			defer conn.change(func() { conn.answering, conn.since = conn.answering-1, time.Now() })
+		}
+		handler.ServeHTTP(w, r)
+	})
+}

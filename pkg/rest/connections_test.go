@@ -1,0 +1,228 @@
+package rest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// from is a connection from an address.
+type from struct {
+	net.Conn
+	address string
+}
+
+func (f from) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.ParseIP(f.address), Port: 1}
+}
+
+// reader is one connection of a client.
+type reader struct {
+	net.Conn
+	lines *bufio.Reader
+}
+
+// ask returns the status of the answer; 0 for none.
+func (r reader) ask(token string) int {
+	if _, err := io.WriteString(r, "GET /ws/v1/clusters HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+token+"\r\n\r\n"); err != nil {
+		return 0
+	}
+	answer, err := http.ReadResponse(r.lines, nil)
+	if err != nil {
+		return 0
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// serveFrom serves in memory, to clients at addresses.
+func serveFrom(t *testing.T, c *cluster) (open func(address string) reader) {
+	t.Helper()
+	opened, done := make(chan net.Conn), make(chan struct{})
+	p := pipes{opened: opened, closed: done, close: func() {
+		select {
+		case <-done:
+		default:
+			close(done)
+		}
+	}}
+	served{cluster: c}.serve(t, p)
+	return func(address string) reader {
+		near, far := net.Pipe()
+		opened <- from{far, address}
+		t.Cleanup(func() { _ = near.Close() })
+		return reader{near, bufio.NewReader(near)}
+	}
+}
+
+const theirs, ours = "10.0.0.%d", "10.1.0.1"
+
+// crowded has four clients open all the connections that they may, each with one request.
+func crowded(open func(string) reader, token string) (all []reader) {
+	for i := range 256 {
+		r := open(fmt.Sprintf(theirs, i%4))
+		r.ask(token)
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestIdleConnectionsGiveTheirPlaces: clients that keep all places shut no other client out.
+func TestIdleConnectionsGiveTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := serveFrom(t, newCluster(t, ""))
+		all := crowded(open, "")
+		for i := range 20 {
+			if status := open(ours).ask(""); status != http.StatusOK {
+				t.Errorf("reader %d: answer %d", i, status)
+			}
+			all = append(all, open(fmt.Sprintf(theirs, i%4))) // without a request
+		}
+		time.Sleep(defaultLimits().crowdedIdle)
+		open(ours)
+		synctest.Wait()
+		for i, r := range all {
+			if r.ask("") != 0 {
+				t.Fatalf("connection %d is kept although more than half are open", i)
+			}
+		}
+	})
+}
+
+// TestFewIdleConnectionsAreKept: below half of the places an idle connection is kept.
+func TestFewIdleConnectionsAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := serveFrom(t, newCluster(t, ""))
+		var all []reader
+		for i := range 127 {
+			all = append(all, open(fmt.Sprintf(theirs, i%4)))
+			all[i].ask("")
+		}
+		time.Sleep(defaultLimits().crowdedIdle)
+		open(ours)
+		synctest.Wait()
+		for i, r := range all {
+			if r.ask("") != http.StatusOK {
+				t.Fatalf("connection %d is closed", i)
+			}
+		}
+	})
+}
+
+// TestKnownReadersKeepTheirConnections: the connections of this machine and of readers that
+// the guard admitted are not closed for those of others.
+func TestKnownReadersKeepTheirConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, "")
+		c.server.guard = guardFunc(func(r *http.Request) error {
+			if r.Header.Get("Authorization") != "Bearer mine" {
+				return ErrUnknown
+			}
+			return nil
+		})
+		open := serveFrom(t, c)
+		here, permitted, refused := open("127.0.0.1"), open(ours), open("10.2.0.1")
+		here.ask("Bearer mine")
+		if permitted.ask("Bearer mine") != http.StatusOK || refused.ask("Bearer other") != http.StatusUnauthorized {
+			t.Fatal("the guard does not decide")
+		}
+		crowded(open, "Bearer other")
+		time.Sleep(defaultLimits().crowdedIdle)
+		open("10.2.0.1")
+		synctest.Wait()
+		if got := permitted.ask("Bearer mine"); got != http.StatusOK {
+			t.Errorf("an admitted reader: %d", got)
+		}
+		if got := here.ask("Bearer mine"); got != http.StatusOK {
+			t.Errorf("a reader on this machine: %d", got)
+		}
+		if got := refused.ask("Bearer mine"); got != 0 {
+			t.Errorf("a reader that was refused keeps its connection: %d", got)
+		}
+	})
+}
+
+type guardFunc func(r *http.Request) error
+
+func (f guardFunc) Admit(r *http.Request) error { return f(r) }
+
+// TestReservedPlaces: connections with a request keep their places, and the reserved places
+// are left for known readers.
+func TestReservedPlaces(t *testing.T) {
+	b := bounded(nil, defaultLimits())
+	now := time.Now()
+	connect := func(address string) error {
+		conn := &boundedConn{listener: b, host: address, known: loopback(address)}
+		entered, gone := b.enter(conn, now)
+		if len(gone) > 0 {
+			return errors.New("others are closed")
+		} else if !entered {
+			return errors.New("refused")
+		}
+		conn.answering = 1
+		return nil
+	}
+	ordinary := b.limits.connections - b.limits.reserved
+	for i := range ordinary {
+		if err := connect(fmt.Sprintf(theirs, i%4)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if connect(ours) == nil {
+		t.Error("an ordinary reader has a reserved place")
+	}
+	for i := range b.limits.reserved - 1 {
+		if err := connect("::1"); err != nil {
+			t.Errorf("reserved place %d: %v", i, err)
+		}
+	}
+	for conn := range b.open { // the guard admits one
+		if conn.host == "10.0.0.0" {
+			admitted(withConn(t.Context(), conn))
+			break
+		}
+	}
+	if err := connect(ours); err != nil {
+		t.Errorf("the place of a reader that was admitted: %v", err)
+	}
+	if connect("::1") == nil || connect(ours) == nil || len(b.open) != b.limits.connections {
+		t.Errorf("%d connections are open", len(b.open))
+	}
+	for conn := range b.open {
+		b.remove(conn)
+		b.remove(conn)
+	}
+	if len(b.byHost) > 0 || b.known != 0 {
+		t.Errorf("after the last one: %v, %d known", b.byHost, b.known)
+	}
+}
+
+// TestReservedStreams: the last streams are for known readers.
+func TestReservedStreams(t *testing.T) {
+	var s streams
+	l := defaultLimits()
+	enter := func(name string, known bool) bool { return s.enter(&EventStream{Name: name, known: known}, &l) }
+	for i := range l.streams - l.reservedStreams {
+		if !enter(fmt.Sprint(i), false) {
+			t.Fatal(i)
+		}
+	}
+	if enter("other", false) {
+		t.Error("an ordinary reader has a reserved stream")
+	}
+	for i := range l.reservedStreams {
+		if !enter(fmt.Sprint("known", i), true) {
+			t.Errorf("reserved stream %d is refused", i)
+		}
+	}
+	if enter("one more", true) {
+		t.Error("there are more streams than may be")
+	}
+}
