@@ -84,6 +84,13 @@ whatever revision, on a node that has one. */ -}}
     restTLSCertFile: /etc/paddock-rest/tls.crt
     restTLSKeyFile: /etc/paddock-rest/tls.key
     {{- end }}
+    {{- $hosts := .Values.rest.hosts }}
+    {{- if ne .Values.service.name "yunikorn-service" }}
+    {{- $hosts = prepend $hosts .Values.service.name | uniq }}
+    {{- end }}
+    {{- with $hosts }}
+    restHosts: [{{ join ", " . }}]
+    {{- end }}
     {{- if ne .Values.rest.authorization "None" }}
     restAuthorization: {{ .Values.rest.authorization }}
     {{- end }}

@@ -65,7 +65,7 @@ func TestValuesRefused(t *testing.T) {
 		{"disruptionBudget.maxUnavailable", 0, "/disruptionBudget/maxUnavailable"},
 		{"admission.setSchedulerName", "v1alpha1", "/admission/setSchedulerName"},
 		{"yunikornDefaults", map[string]any{"queues.yaml": map[string]any{}}, "/yunikornDefaults/queues.yaml"},
-		{"rest.authorization", "Delegated", "tokens would be sent in clear"},   // without a certificate
+		{"rest.hosts", []any{"https://queues"}, "/rest/hosts/0"},
 		{"leaderElection", false, "set leaderElection true or replicaCount 1"}, // with two replicas
 	} {
 		_, err := Chart(chartDir, standard(nest(c.path, c.value)))
@@ -106,13 +106,11 @@ func TestValues(t *testing.T) {
 		{"affinity", map[string]any{"podAffinity": map[string]any{}}, []string{"affinity:", "podAffinity: {}"}},
 		{"podLabels", map[string]any{"app": "yunikorn"}, []string{"app: yunikorn"}},
 		{"podAnnotations", map[string]any{"note": "x"}, []string{"note: x"}},
-		{"service.name", "queues", []string{"name: queues"}},
+		{"service.name", "queues", []string{"name: queues", "restHosts: [queues]"}},
 		{"service.type", "NodePort", []string{"type: NodePort"}},
 		{"service.port", 9090, []string{"port: 9090", "containerPort: 9090", "restAddress: 0.0.0.0:9090"}},
 		{"rest.tlsSecret", "mine", []string{"secretName: mine", "mountPath: /etc/paddock-rest", "restTLSCertFile: /etc/paddock-rest/tls.crt"}},
-		{"rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}, []string{
-			"restAuthorization: Delegated", "name: paddock-rest-reader", "- nonResourceURLs: [/paddock/*]",
-		}},
+		{"rest.hosts", []any{"queues.example.com", "other"}, []string{"restHosts: [queues.example.com, other]"}},
 		{"daemonSetProfile", "agents", []string{"- schedulerName: agents", "enabled: [{name: DynamicResources}, {name: QueuePreemption}, {name: DefaultPreemption}]"}},
 		{"networkPolicy.restFrom", []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.10/32"}}}, []string{"- ipBlock:", "cidr: 10.0.0.10/32"}},
 		{"disruptionBudget.maxUnavailable", "50%", []string{"maxUnavailable: 50%"}},
@@ -347,16 +345,15 @@ func TestNotes(t *testing.T) {
 	}{
 		{nil, []string{
 			"namespace\nyunikorn", "service/yunikorn-service 9080:9080", "lease paddock-scheduler", "rollout status deployment paddock-scheduler",
-			"ghcr.io/paddock-scheduler/scheduler:0.1.0", "curl http://localhost:9080/",
-			"networkPolicy.restFrom names others",
-		}, []string{"https", definition, "Bearer", "DaemonSets"}},
+			"ghcr.io/paddock-scheduler/scheduler:0.1.0",
+			`curl --insecure --header "Authorization: Bearer $TOKEN" https://localhost:9080/`, "--clusterrole=paddock-rest-reader --serviceaccount=yunikorn:paddock-reader",
+			"kubectl proxy", "networkPolicy.restFrom names others",
+		}, []string{"http:", definition, "DaemonSets"}},
+		{nest("rest.authorization", "None"), []string{"curl http://localhost:9080/"}, []string{"https", "Bearer", "kubectl proxy"}},
 		{nest("networkPolicy.enabled", false), nil, []string{"networkPolicy"}},
 		{nest("daemonSetProfile", "agents"), []string{"spec.schedulerName: agents"}, nil},
 		{nest("podGroups.enabled", true), []string{definition}, nil},
-		{nest("rest.tlsSecret", "mine"), []string{"curl --insecure https://localhost:9080/"}, []string{"http:", "Bearer"}},
-		{nest("rest", map[string]any{"tlsSecret": "mine", "authorization": "Delegated"}), []string{
-			`curl --insecure --header "Authorization: Bearer $TOKEN" https://localhost:9080/`, "ClusterRole paddock-rest-reader",
-		}, nil},
+		{nest("rest", map[string]any{"tlsSecret": "mine", "authorization": "None"}), []string{"curl --insecure https://localhost:9080/"}, []string{"http:", "Bearer"}},
 		{nest("rbac.create", false), []string{"rbac.create is false"}, nil},
 	} {
 		text, err := Notes(chartDir, standard(c.values))

@@ -56,7 +56,7 @@ func TestPodGroupsComponent(t *testing.T) {
 	}
 	values := maps.Clone(haValues)
 	values["podGroups"] = map[string]any{"enabled": true}
-	if diff := cmp.Diff(meanings(t, withComponent(t, "overlays/ha")), meanings(t, charted(t, standard(values)))); diff != "" {
+	if diff := cmp.Diff(meanings(t, withComponent(t, "overlays/ha")), meanings(t, charted(t, standard(open(values))))); diff != "" {
 		t.Errorf("(-ha with the component +chart):\n%s", diff)
 	}
 }

@@ -160,6 +160,13 @@ var haValues = map[string]any{"replicaCount": 3, "requireSpread": true, "extraAr
 	"--v=2", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 }}
 
+// open has the values let all clients read REST, as the kustomizations do.
+func open(values map[string]any) map[string]any {
+	all := map[string]any{"rest": map[string]any{"authorization": "None"}}
+	maps.Copy(all, values)
+	return all
+}
+
 func TestChartIsTheKustomization(t *testing.T) {
 	single := map[string]any{"replicaCount": 1, "leaderElection": false, "disruptionBudget": map[string]any{"enabled": false}}
 	for _, c := range []struct {
@@ -181,7 +188,7 @@ func TestChartIsTheKustomization(t *testing.T) {
 			if len(want) < 10 {
 				t.Errorf("there are %d objects only", len(want))
 			}
-			got := meanings(t, charted(t, standard(c.values)))
+			got := meanings(t, charted(t, standard(open(c.values))))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-kustomize +chart):\n%s", diff)
 			}
@@ -193,8 +200,8 @@ func TestChartIsTheKustomization(t *testing.T) {
 // comparison above has to see all of them.
 func TestDifferenceIsFound(t *testing.T) {
 	want := meanings(t, kustomized(t, "base"))
-	for key, o := range charted(t, standard(nil)) {
-		all := charted(t, standard(nil))
+	for key, o := range charted(t, standard(open(nil))) {
+		all := charted(t, standard(open(nil)))
 		changed := o.DeepCopy()
 		at := []string{"planted"}
 		switch key.Kind {

@@ -96,7 +96,7 @@ func TestRowsSetEveryValue(t *testing.T) {
 	}
 	// That a value without a row would be seen.
 	delete(all, "secured-values.yaml")
-	want := []string{"maxVictimGrace", "networkPolicy.enabled", "rest.authorization", "rest.tlsSecret"}
+	want := []string{"maxVictimGrace", "networkPolicy.enabled", "rest.hosts", "rest.tlsSecret"}
 	if diff := cmp.Diff(want, unset(t, all)); diff != "" {
 		t.Errorf("without secured-values.yaml (-want +got):\n%s", diff)
 	}
