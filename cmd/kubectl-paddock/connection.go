@@ -43,6 +43,7 @@ type connection struct {
 	service    string // NAMESPACE/NAME:PORT
 	authority  string // file with the certificates that may have signed server's
 	serverName string // what server's certificate is for; empty is the host of its URL
+	insecure   bool   // server's certificate is not verified
 	timeout    time.Duration
 
 	// standby is true if a replica that stands by gave the last answer.
@@ -63,6 +64,7 @@ func (c *connection) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.overrides.AuthInfo.Token, "token", "", "bearer token to send instead of what the kubeconfig has")
 	f.StringVar(&c.authority, "certificate-authority", "", "file with the certificate authority of an https --server; without it those of this machine")
 	f.StringVar(&c.serverName, "tls-server-name", "", "name that the certificate of an https --server is for, where the URL has another, as with kubectl port-forward")
+	f.BoolVar(&c.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of an https --server, such as one that the scheduler signed itself; for kubectl port-forward, which leads to the right pod")
 	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "how long to wait for an answer")
 }
 

@@ -19,10 +19,13 @@ func (c *connection) direct(server *url.URL) (*http.Client, error) {
 		switch {
 		case c.overrides.AuthInfo.Token != "":
 			return nil, usagef("--token is sent over HTTPS only, and --server is %s", c.server)
-		case c.authority != "" || c.serverName != "":
-			return nil, usagef("--certificate-authority and --tls-server-name are about HTTPS, and --server is %s", c.server)
+		case c.authority != "" || c.serverName != "" || c.insecure:
+			return nil, usagef("--certificate-authority, --tls-server-name and --insecure-skip-tls-verify are about HTTPS, and --server is %s", c.server)
 		}
 		return http.DefaultClient, nil
+	}
+	if c.insecure && (c.authority != "" || c.serverName != "") {
+		return nil, usagef("--insecure-skip-tls-verify verifies nothing: leave it out, or --certificate-authority and --tls-server-name")
 	}
 	config, err := c.credentials()
 	if err != nil {
@@ -60,7 +63,7 @@ func (c *connection) credentials() (*clientrest.Config, error) {
 		BearerToken: user.BearerToken, BearerTokenFile: user.BearerTokenFile, ExecProvider: user.ExecProvider, AuthProvider: user.AuthProvider,
 	}
 	config.TLSClientConfig = clientrest.TLSClientConfig{
-		CAFile: c.authority, ServerName: c.serverName,
+		CAFile: c.authority, ServerName: c.serverName, Insecure: c.insecure,
 		CertFile: user.CertFile, CertData: user.CertData, KeyFile: user.KeyFile, KeyData: user.KeyData,
 	}
 	return config, nil
@@ -72,7 +75,7 @@ func distrusted(err error) string {
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &authority):
-		return "give the certificate that signed it by --certificate-authority"
+		return "give the certificate that signed it by --certificate-authority; through kubectl port-forward --insecure-skip-tls-verify will do"
 	case errors.As(err, &name):
 		return "give a name that it is for by --tls-server-name"
 	}

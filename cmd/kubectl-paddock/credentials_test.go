@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
 // heard is a scheduler that answers nothing and remembers the credentials of requests.
@@ -23,6 +25,9 @@ func hear(t *testing.T, start func(http.Handler) *httptest.Server) *heard {
 	h := &heard{}
 	h.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.authorization = append(h.authorization, r.Header.Get("Authorization"))
+		if r.Header.Get(rest.ClientHeader) == "" {
+			t.Error("a request without the header by which the scheduler knows the plugin")
+		}
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprint(w, `{"status_code":403,"message":"Forbidden","description":"nobody may"}`)
 	}))
@@ -111,6 +116,8 @@ func TestCredentialsStayAtHome(t *testing.T) {
 		{"plain HTTP", "nobody may", []string{"--server", plain.URL}},
 		{"a token for plain HTTP", "over HTTPS only", []string{"--server", plain.URL, "--token", "secret"}},
 		{"trust for plain HTTP", "are about HTTPS", []string{"--server", plain.URL, "--certificate-authority", authority}},
+		{"no check for plain HTTP", "are about HTTPS", []string{"--server", plain.URL, "--insecure-skip-tls-verify"}},
+		{"no check and one", "verifies nothing", []string{"--server", trusted.URL, "--insecure-skip-tls-verify", "--certificate-authority", authority}},
 		{"not trusted", "--certificate-authority", []string{"--server", trusted.URL}},
 		{"another name", "--tls-server-name", []string{"--server", trusted.URL, "--certificate-authority", authority, "--tls-server-name", "other.test"}},
 		{"no such file", "--certificate-authority", []string{"--server", trusted.URL, "--certificate-authority", authority + "x"}},
@@ -127,6 +134,9 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 	if ask("queues", "--server", trusted.URL, "--certificate-authority", authority, "--tls-server-name", "example.com"); len(trusted.authorization) != 1 || trusted.authorization[0] != "Bearer secret" {
 		t.Errorf("sent %q to who is trusted", trusted.authorization) // or the above proves nothing
+	}
+	if ask("queues", "--server", trusted.URL, "--insecure-skip-tls-verify"); len(trusted.authorization) != 2 || trusted.authorization[1] != "Bearer secret" {
+		t.Errorf("sent %q without a check", trusted.authorization)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *connection) refused(method string, status int, body []byte) error {
 		return c.refusedDirectly(status, told, own)
 	case own && status == http.StatusUnauthorized:
 		return fmt.Errorf("%s: the scheduler answers only whom it knows, and the API server does not pass your credentials on to it. "+
-			"Use kubectl port-forward, and give --server https://127.0.0.1:PORT with --certificate-authority and --tls-server-name", told)
+			"Use kubectl port-forward, and give --server https://127.0.0.1:PORT with --insecure-skip-tls-verify, or with --certificate-authority and --tls-server-name", told)
 	case own:
 		return errors.New(told)
 	}
@@ -46,7 +46,7 @@ func (c *connection) refused(method string, status int, body []byte) error {
 	case http.StatusForbidden:
 		return fmt.Errorf("%s: you need the verb %s on services/proxy there; ask for it, or use kubectl port-forward and --server", told, proxyVerbs[method])
 	case http.StatusBadRequest:
-		return fmt.Errorf("%s: does the scheduler serve HTTPS (restTLSCertFile)? Then name the service by --service NAMESPACE/https:NAME:PORT", told)
+		return fmt.Errorf("%s: does the scheduler serve HTTPS (restTLSCertFile, or restAuthorization Delegated)? Then name the service by --service NAMESPACE/https:NAME:PORT", told)
 	case http.StatusNotFound:
 		return fmt.Errorf("%s: is there a service %s? Name it by --service NAMESPACE/NAME:PORT, or use kubectl port-forward and --server", told, c.service)
 	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
