@@ -1,0 +1,173 @@
+package hack
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The limits of a package that can be read: fields of a struct, methods of a receiver,
+// lines of a package. Files of tests and generated files do not count.
+const (
+	mostFields  = 20
+	mostMethods = 60
+	mostLines   = 3000
+)
+
+// larger are the things over a limit that are known, with their size. A size may only
+// fall: the test fails if one has grown, and if one is smaller than it says here.
+//
+// Types of a package that mirrors documents (apis, pkg/rest) may have any number of
+// fields.
+var larger = map[string]int{}
+
+// sizes are the sizes of what the limits are about.
+type sizes struct {
+	fields, methods, lines map[string]int
+	mutexes                []string // in the components of the store
+}
+
+func newSizes() sizes {
+	return sizes{fields: map[string]int{}, methods: map[string]int{}, lines: map[string]int{}}
+}
+
+// read adds a file of a package. Its text is nil where the file is to be read.
+func (s *sizes) read(t *testing.T, pkg, name string, text any) {
+	t.Helper()
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ast.IsGenerated(f) {
+		return
+	}
+	s.lines[pkg] += files.File(f.Pos()).LineCount()
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv != nil {
+				s.methods[pkg+"."+receiver(n.Recv.List[0].Type)]++
+			}
+		case *ast.TypeSpec:
+			if x, ok := n.Type.(*ast.StructType); ok {
+				s.fields[pkg+"."+n.Name.Name] = fields(x)
+			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "sync" && strings.HasSuffix(n.Sel.Name, "Mutex") && strings.Contains(pkg, "pkg/store/internal") {
+				s.mutexes = append(s.mutexes, files.Position(n.Pos()).String())
+			}
+		}
+		return true
+	})
+}
+
+// receiver returns the name of the type of a receiver.
+func receiver(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	case *ast.IndexListExpr:
+		return receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}
+
+// fields returns the number of fields of a struct. An embedded type is one.
+func fields(x *ast.StructType) (n int) {
+	for _, f := range x.Fields.List {
+		n += max(1, len(f.Names))
+	}
+	return n
+}
+
+// over returns what is over a limit, with its size.
+func (s *sizes) over() map[string]int {
+	found := map[string]int{}
+	add := func(kind string, of map[string]int, most int, but ...string) {
+		for name, n := range of {
+			if n > most && !slices.ContainsFunc(but, func(b string) bool { return strings.HasPrefix(name, b) }) {
+				found[kind+" of "+name] = n
+			}
+		}
+	}
+	add("fields", s.fields, mostFields, "apis/", "pkg/rest")
+	add("methods", s.methods, mostMethods)
+	add("lines", s.lines, mostLines)
+	return found
+}
+
+// compare returns how the sizes differ from the known ones.
+func (s *sizes) compare(known map[string]int) []string {
+	found := s.over()
+	var out []string
+	for name := range maps.Keys(found) {
+		if n := found[name]; n > known[name] {
+			out = append(out, fmt.Sprintf("%s: %d, and at most %d are known: cut it into parts", name, n, cmp.Or(known[name], limitOf(name))))
+		}
+	}
+	for name, n := range known {
+		if found[name] < n {
+			out = append(out, fmt.Sprintf("%s: %d, and %d are known: write the smaller number, or take the entry out if it is within the limit of %d", name, found[name], n, limitOf(name)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func limitOf(name string) int {
+	switch kind, _, _ := strings.Cut(name, " "); kind {
+	case "fields":
+		return mostFields
+	case "methods":
+		return mostMethods
+	}
+	return mostLines
+}
+
+// TestSizesOfTheCode: no struct, receiver or package is over its limit, and components of
+// the store have no mutex.
+func TestSizesOfTheCode(t *testing.T) {
+	s := newSizes()
+	for _, dir := range []string{"apis", "cmd", "internal", "pkg"} {
+		err := filepath.WalkDir(filepath.Join("..", dir), func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata") {
+				s.read(t, filepath.ToSlash(strings.TrimPrefix(filepath.Dir(name), "../")), name, nil)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, wrong := range s.compare(larger) {
+		t.Error(wrong)
+	}
+	for _, at := range s.mutexes {
+		t.Errorf("%s: only the store has a mutex, its components have none", at)
+	}
+}
+
+// TestSizesAreFound plants a struct with a field too many, a mutex in a component, a type
+// that grew and one that shrank.
+func TestSizesAreFound(t *testing.T) {
+	s := newSizes()
+	s.read(t, "pkg/store/internal/a", "a.go", "package a\n\nimport \"sync\"\n\ntype big struct {\n\tmu sync.Mutex\n\t"+
+		strings.Repeat("n, ", mostFields-1)+"n int\n}\n\nfunc (b *big) do() {}\n")
+	wrong := s.compare(map[string]int{"methods of pkg/store/internal/a.big": 70})
+	if len(s.mutexes) != 1 || len(wrong) != 2 || s.methods["pkg/store/internal/a.big"] != 1 {
+		t.Errorf("found mutexes %q, and %q", s.mutexes, wrong)
+	}
+}
