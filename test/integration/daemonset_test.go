@@ -130,35 +130,6 @@ func TestDaemonSetOfTheDefaultProfile(t *testing.T) {
 	e.expectBooks()
 }
 
-// TestTwoDaemonSetsOnANode checks that several DaemonSets get their room on one node, the
-// one of the higher priority first even if it came last.
-func TestTwoDaemonSetsOnANode(t *testing.T) {
-	e := setup(t, daemonQueues)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	e.priorityClass("urgent", 1000, neverPreempts)
-	c := e.keepChronicle()
-	e.fill("filler", 4, inQueue("root.fills"), stopsAfter(2*time.Second))
-	e.createDaemonSet("first", requests("cpu", "2"))
-	first := e.awaitWaiting("first", 1)[0]
-	c.expectEvicted("filler", 2)
-	// It never preempts, but precedes the other one all the same.
-	e.createDaemonSet("urgent", ofPriority(e.id+"-urgent"), toleratesHolds)
-	urgent := e.awaitWaiting("urgent", 1)[0]
-	c.awaitPlaced(urgent)
-	c.awaitPlaced(first)
-	_, a := c.boundAt(first.UID)
-	_, b := c.boundAt(urgent.UID)
-	if b.After(a) {
-		t.Errorf("the urgent one was bound %v after the other", b.Sub(a))
-	}
-	c.expectEvicted("filler", 3)
-	throughout(e, calm, "three pods are evicted", func() (bool, string) {
-		seen := c.evicted("filler")
-		return len(seen) == 3, names(seen)
-	})
-	e.expectBooks()
-}
-
 // TestDaemonSetAfterRestart kills the scheduler while the victims of DaemonSet pods
 // leave, one of a queue and one of none. After the restart no other pod is preempted,
 // although the next in order would be just as good, and no pod takes the room, although

@@ -104,39 +104,6 @@ func (h *half) roomWasTaken(says string) {
 	h.expectBooks()
 }
 
-// TestHoldOfANodeThatGoes checks that a hold ends with its node, and that the asker may
-// run on another node only from then on.
-func TestHoldOfANodeThatGoes(t *testing.T) {
-	h := makeHalf(t, time.Hour)
-	second := h.useNodes(1, localcluster.NodeSpec{CPU: "2"})[0]
-	h.ok(suite.cluster.RemoveNodes(t.Context(), h.node))
-	h.awaitEnd(reasons.HoldNodeGone, "held for the pod no more")
-	h.awaitExplained(h.asker, reasons.HoldNodeGone, asHoldEnd)
-	placed := h.c.awaitPlaced(h.asker)
-	if placed.Spec.NodeName != second {
-		t.Errorf("the asker runs on %s, want %s", placed.Spec.NodeName, second)
-	}
-}
-
-// TestHoldOfANodeThatIsCordoned checks that a hold ends when its node takes no pods any
-// more, that no further pod there is preempted for the asker, and that it gets the room
-// when the node takes pods again.
-func TestHoldOfANodeThatIsCordoned(t *testing.T) {
-	h := makeHalf(t, 2*time.Second)
-	h.setNode(h.node, `{"spec":{"unschedulable":true}}`)
-	h.awaitEnd(reasons.HoldNodeUnschedulable, "held for the pod no more")
-	h.awaitExplained(h.asker, reasons.HoldNodeUnschedulable, asHoldEnd)
-	h.awaitGone(h.slow)
-	h.c.expectNoMore(3*calm, 2, "stays", "slow", "quick")
-	if node := h.get(h.asker).Spec.NodeName; node != "" {
-		t.Errorf("the asker runs on %s, which is cordoned", node)
-	}
-	h.setNode(h.node, `{"spec":{"unschedulable":false}}`)
-	h.awaitRunning(h.asker)
-	h.c.expectNoMore(calm, 2, "stays", "slow", "quick")
-	h.expectBooks()
-}
-
 // TestHoldOfANodeThatRefuses checks that a hold ends at once, even with a terminating
 // victim, when a label of its node changes so that the filters refuse it whichever pods
 // are preempted. No further pod is preempted, and the asker gets the room when the label

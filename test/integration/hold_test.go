@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -75,26 +76,6 @@ func heldNode(t *testing.T, meanwhile func(*env)) {
 	})
 }
 
-// TestHoldOfDeletedAsker checks that a node is free for others when the pod it was held
-// for is deleted while a victim is leaving.
-func TestHoldOfDeletedAsker(t *testing.T) {
-	e := setup(t, preemptionQueues, twoProfiles)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("victim", 4, inQueue("root.borrows"), stopsAfter(3*time.Second))
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2")))
-	c.expectEvicted("victim", 2)
-	plain := e.create("plain", 2, ofProfile(corev1.DefaultSchedulerName))
-	e.delete(asker)
-	for _, p := range plain {
-		e.awaitRunning(p)
-	}
-	if seen := c.evictedByNow("victim"); len(seen) != 2 {
-		t.Errorf("evicted were %s, want two", names(seen))
-	}
-	e.expectBooks()
-}
-
 // TestHoldTimesOut checks a node that was cleared for an asker, which a pod that cannot
 // be preempted keeps off it. The node stays held for the time-out, counted from the end
 // of the last victim, and is then free for all pods; the reason is reported on the asker,
@@ -145,4 +126,16 @@ func TestHoldTimesOut(t *testing.T) {
 		t.Errorf("the asker runs on %s, where it may not", node)
 	}
 	e.expectBooks()
+}
+
+// apartFrom keeps a pod off nodes with pods of a group.
+func apartFrom(of string) podOption {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{group: of}},
+				TopologyKey:   corev1.LabelHostname,
+			}},
+		}}
+	}
 }

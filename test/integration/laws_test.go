@@ -1,12 +1,14 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 )
@@ -48,10 +50,6 @@ partitions:
 
 // allowPreemption is the annotation by which a priority class opts its pods out.
 const allowPreemption = "yunikorn.apache.org/allow-preemption"
-
-func optsOut(c *schedulingv1.PriorityClass) {
-	c.Annotations = map[string]string{allowPreemption: "false"}
-}
 
 func neverPreempts(c *schedulingv1.PriorityClass) {
 	never := corev1.PreemptNever
@@ -142,46 +140,20 @@ func TestPreemptionSwitchedOff(t *testing.T) {
 	c.awaitPlaced(asker)
 }
 
-// TestOptOut checks that pods of a priority class that opts out are spared as long as
-// other victims are sufficient, and that opting out is only a suggestion (law 1).
-func TestOptOut(t *testing.T) {
-	e := setup(t, lawQueues)
-	e.priorityClass("spare", 0, optsOut)
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("regular", 2, inQueue("root.borrows"))
-	// They are the youngest, so they would be the first victims.
-	e.createLater(e.pod("spared-0", "spared", inQueue("root.borrows"), ofPriority(e.id+"-spare")))
-	e.create("spared-too", 1, inQueue("root.borrows"), ofPriority(e.id+"-spare"))
-	e.expect("spared", 1, 0, "")
-	e.expect("spared-too", 1, 0, "")
-	first := e.createPod(e.pod("first", "first", inQueue("root.owed"), requests("cpu", "2")))
-	c.expectEvicted("regular", 2)
-	c.awaitPlaced(first)
-	if seen := c.evictedByNow("spared", "spared-too"); len(seen) > 0 {
-		t.Errorf("others would have done, and these were evicted: %s", names(seen))
+// priorityClass makes a priority class ID-NAME.
+func (e *env) priorityClass(name string, value int32, options ...func(*schedulingv1.PriorityClass)) {
+	e.Helper()
+	classes := suite.client.SchedulingV1().PriorityClasses()
+	full := e.id + "-" + name
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: full}, Value: value}
+	for _, o := range options {
+		o(class)
 	}
-	second := e.createPod(e.pod("second", "second", inQueue("root.owed")))
-	c.awaitPlaced(second)
-	taken := c.evictedByNow("spared", "spared-too")
-	if len(taken) != 1 {
-		t.Fatalf("evicted were %s, want one of those that opted out", names(taken))
-	}
-	e.awaitNote(second, taken[0].pod.Name, "opted out")
-}
-
-// TestPreemptionForMax checks that a queue below a parent at its max takes from its
-// sibling only, on whatever nodes the sibling's pods are.
-func TestPreemptionForMax(t *testing.T) {
-	e := setup(t, lawQueues)
-	nodes := e.useNodes(2, localcluster.NodeSpec{CPU: "4"})
-	c := e.keepChronicle()
-	e.fill("capped", 4, inQueue("root.capped.borrows"), onNode(nodes[0]))
-	e.fill("outside", 2, inQueue("root.borrows"), onNode(nodes[1]))
-	asker := e.createPod(e.pod("asker", "asker", inQueue("root.capped.owed"), onNode(nodes[1])))
-	victims := c.expectEvicted("capped", 1)
-	c.awaitPlaced(asker)
-	c.checkVictim(victims[0], asker, "root.capped.owed", "root.capped.borrows")
-	c.expectNoMore(calm, 1, "capped", "outside")
-	e.expectBooks()
+	_, err := classes.Create(e.Context(), class, metav1.CreateOptions{})
+	e.ok(err)
+	e.Cleanup(func() {
+		if err := classes.Delete(context.Background(), full, metav1.DeleteOptions{}); err != nil {
+			e.Error(err)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
 
 const limitQueues = `
@@ -36,24 +35,6 @@ partitions:
         maxresources: {vcore: 1}
 `
 
-// TestMaxApplications checks that the second application waits until the first one has no
-// pods any more.
-func TestMaxApplications(t *testing.T) {
-	e := setup(t, limitQueues)
-	first := e.create("first", 2, inQueue("root.apps"))
-	e.expect("first", 2, 0, "")
-	e.create("second", 2, inQueue("root.apps"))
-	e.expectStill("second", 0, 2, reasons.MaxApplications)
-	e.awaitRunning(e.createPod(e.pod("first-late", "first", inQueue("root.apps")))) // the first one may grow
-	e.delete(first[0])
-	e.delete(first[1])
-	e.expectStill("second", 0, 2, reasons.MaxApplications)
-	e.awaitQueue("root.apps", "runs one application", func(q *rest.Queue) bool { return q.RunningApps == 1 })
-	running, _ := e.podsOf("first")
-	e.delete(running[0])
-	e.expect("second", 2, 0, "")
-}
-
 // TestUserLimits checks limits of users by name and by wildcard.
 func TestUserLimits(t *testing.T) {
 	e := setup(t, limitQueues)
@@ -78,22 +59,4 @@ func TestUserLimits(t *testing.T) {
 	running, _ = e.podsOf("bob")
 	e.delete(running[0])
 	e.expect("bob", 1, 0, "")
-}
-
-// TestGroupLimits checks that a limit of a group counts for its users together.
-func TestGroupLimits(t *testing.T) {
-	e := setup(t, limitQueues)
-	e.create("ann", 2, inQueue("root.groups"), ofUser("ann", "dev"))
-	e.expect("ann", 2, 0, "")
-	e.create("ben", 2, inQueue("root.groups"), ofUser("ben", "dev", "ops"))
-	e.expectStill("ben", 1, 1, reasons.OverGroupLimit)
-	e.create("eve", 2, inQueue("root.groups"), ofUser("eve", "ops"))
-	e.expectStill("eve", 1, 1, reasons.OverGroupLimit)
-	_, waiting := e.podsOf("ben")
-	if message := admitted(waiting[0]).Message; !strings.Contains(message, "dev") || !strings.Contains(message, "root.groups") {
-		t.Errorf("the pod is told %q, which does not name group and queue", message)
-	}
-	running, _ := e.podsOf("ann")
-	e.delete(running[0])
-	e.expect("ben", 2, 0, "")
 }

@@ -41,33 +41,3 @@ func TestNamespaceQuota(t *testing.T) {
 	e.create("free", 4)
 	e.expect("free", 4, 0, "")
 }
-
-// TestNamespaceMaxApps checks the limit of applications that a namespace may set, alone
-// and beside a quota.
-func TestNamespaceMaxApps(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		annotations map[string]string
-	}{
-		{"alone", map[string]string{}},
-		{"with-quota", map[string]string{placement.KeyNamespaceMax: `{"cpu":"100"}`}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := setup(t, "")
-			team := e.id + "-team"
-			c.annotations[placement.KeyNamespaceMaxApps] = "1"
-			e.namespace(team, c.annotations)
-			e.create("first", 2, inNamespace(team))
-			e.expect("first", 2, 0, "")
-			e.create("second", 2, inNamespace(team))
-			e.expectStill("second", 0, 2, reasons.MaxApplications)
-
-			e.annotate(team, map[string]string{placement.KeyNamespaceMaxApps: "2"})
-			e.expect("second", 2, 0, "")
-			e.create("third", 1, inNamespace(team))
-			e.expectStill("third", 0, 1, reasons.MaxApplications)
-			e.annotate(team, map[string]string{placement.KeyNamespaceMaxApps: ""})
-			e.expect("third", 1, 0, "")
-		})
-	}
-}

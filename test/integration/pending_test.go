@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
@@ -43,52 +42,6 @@ func TestGateOpensIntoFullQueue(t *testing.T) {
 	e.expectStill("gated", 0, 40, reasons.OverMax)
 	e.delete(holder)
 	e.expectStill("gated", 1, 39, reasons.OverMax)
-	e.expectBooks()
-}
-
-// TestDeletedWhilePending checks that pods deleted while they wait leave the accounts and
-// the order, and that other pods are not affected.
-func TestDeletedWhilePending(t *testing.T) {
-	e := setup(t, oneLeaf("1"))
-	holder := e.create("holder", 1, inQueue("root.a"))[0]
-	e.awaitRunning(holder)
-	waiting := e.create("waiting", 8, inQueue("root.a"))
-	e.expect("waiting", 0, 8, reasons.OverMax)
-	e.awaitQueue("root.a", "has eight pods waiting", func(q *rest.Queue) bool { return q.PendingResource["vcore"] == 8000 })
-	for _, p := range waiting[:7] {
-		e.delete(p)
-	}
-	e.awaitQueue("root.a", "has one pod waiting", func(q *rest.Queue) bool { return q.PendingResource["vcore"] == 1000 })
-	e.delete(holder)
-	e.awaitRunning(waiting[7])
-	e.expectBooks()
-}
-
-// TestLabelsAfterBinding checks that a running pod stays charged to its queue when its
-// labels change, and is later uncharged there.
-func TestLabelsAfterBinding(t *testing.T) {
-	e := setup(t, restartQueues)
-	p := e.create("p", 1, inQueue("root.a"))[0]
-	e.awaitRunning(p)
-	e.patch(p, `{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.parent.b","`+placement.KeyApplicationID+`":"other"},`+
-		`"annotations":{"`+placement.KeyUserInfo+`":"no user at all"}}}`)
-	// The next pod is handled after the change of labels.
-	e.awaitRunning(e.create("next", 1, inQueue("root.parent.b"), requests())[0])
-	if a, b := e.queue("root.a"), e.queue("root.parent.b"); a.AllocatedResource["vcore"] != 1000 || b.AllocatedResource["vcore"] != 0 {
-		t.Errorf("after the change of labels root.a uses %v, root.parent.b %v", a.AllocatedResource, b.AllocatedResource)
-	}
-	e.delete(p)
-	e.awaitQueue("root.a", "is empty", func(q *rest.Queue) bool { return used(q) == 0 })
-}
-
-// TestRelabelledWhilePending checks that a waiting pod moves to the queue that its labels
-// name now.
-func TestRelabelledWhilePending(t *testing.T) {
-	e := setup(t, restartQueues)
-	p := e.create("p", 1, inQueue("root.parent.c"), requests("memory", "8Gi"))[0]
-	e.awaitRefused(p, reasons.OverMax)
-	e.patch(p, `{"metadata":{"labels":{"`+placement.KeyQueue+`":"root.a"}}}`)
-	e.awaitRunning(p)
 	e.expectBooks()
 }
 

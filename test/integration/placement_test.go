@@ -92,24 +92,3 @@ func TestDrainingQueue(t *testing.T) {
 	e.configure(placementQueues + "    - name: old\n")
 	e.awaitRunning(refused)
 }
-
-// TestAccess checks that only users that the queue names may submit.
-func TestAccess(t *testing.T) {
-	e := setup(t, `
-partitions:
-- name: default
-  queues:
-  - name: root
-    queues:
-    - name: team
-      submitacl: "alice dev"
-`)
-	alice := e.create("alice", 1, inQueue("root.team"), ofUser("alice"))[0]
-	bob := e.create("bob", 1, inQueue("root.team"), ofUser("bob", "dev"))[0]
-	mallory := e.create("mallory", 1, inQueue("root.team"), ofUser("mallory", "ops"))[0]
-	e.awaitRunning(alice)
-	e.awaitRunning(bob)
-	if message := e.awaitRefused(mallory, reasons.SubmitDenied); !strings.Contains(message, "mallory") {
-		t.Errorf("the pod is told %q, which does not name the user", message)
-	}
-}

@@ -10,24 +10,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
 
-// TestDefaultProfile checks, with the configuration for two profiles, that pods of
-// default-scheduler run as usual while queues are full and their pods wait.
-func TestDefaultProfile(t *testing.T) {
-	e := setup(t, oneLeaf("2"), twoProfiles)
-	e.create("held", 40, inQueue("root.a"))
-	e.expect("held", 2, 38, "")
-	e.create("other", 10, ofProfile(corev1.DefaultSchedulerName), inQueue("root.a")) // the label has no meaning here
-	e.expect("other", 10, 0, "")
-	e.expectStill("held", 2, 38, reasons.OverMax)
-	other, _ := e.podsOf("other")
-	for _, p := range other {
-		if c := admitted(p); c != nil {
-			t.Errorf("pod %s of default-scheduler has condition %v", p.Name, c)
-		}
-	}
-	e.expectBooks() // pods of default-scheduler do not count
-}
-
 // TestProfilesShareNodes checks that pods of both profiles together fill nodes completely
 // without overcommitting them, and that neither profile starves the other.
 func TestProfilesShareNodes(t *testing.T) {
@@ -52,23 +34,6 @@ func TestProfilesShareNodes(t *testing.T) {
 	}
 	e.expect("q", 10-len(q), 0, "")
 	e.expect("d", 10-len(d), 0, "")
-}
-
-// TestNoNodeFits checks that an admitted pod that fits no node gets the scheduler's own
-// message, does not block others, and runs when it can.
-func TestNoNodeFits(t *testing.T) {
-	e := setup(t, oneLeaf("100"))
-	e.useNodes(1, localcluster.NodeSpec{CPU: "4"})
-	holder := e.create("holder", 1, inQueue("root.a"), requests("cpu", "3"))[0]
-	e.awaitRunning(holder)
-	big := e.create("big", 3, inQueue("root.a"), requests("cpu", "2"))
-	for _, p := range big {
-		e.awaitEvent(p, "FailedScheduling", "Insufficient cpu")
-	}
-	e.awaitRunning(e.create("small", 1, inQueue("root.a"))[0])
-	e.delete(holder)
-	e.expect("big", 1, 2, "")
-	e.expectBooks()
 }
 
 // TestToldQuotaThenNode checks that a pod's message about its quota does not outlast the

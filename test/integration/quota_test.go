@@ -96,18 +96,6 @@ func (e *env) checkTold(p *corev1.Pod, sentence *regexp.Regexp) {
 	}
 }
 
-// TestMaxOfParentAndLeaf checks that both maxima count when pods of two leaves meet below
-// one parent.
-func TestMaxOfParentAndLeaf(t *testing.T) {
-	e := setup(t, quotaQueues)
-	e.create("a", 3, inQueue("root.parent.a"))
-	e.expect("a", 2, 1, reasons.OverMax)
-	e.create("b", 3, inQueue("root.parent.b"))
-	e.expectStill("b", 1, 2, reasons.OverMax)
-	e.expectStill("a", 2, 1, reasons.OverMax)
-	e.expectBooks()
-}
-
 // releaseBudget bounds the time from the release of quota until the next pod is bound.
 // releaseSlack is for a machine on which other work takes both cores: the scheduler, the
 // API server and etcd have to run four times in between.
