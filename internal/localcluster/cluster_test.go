@@ -110,7 +110,7 @@ func TestStopEndsAllInReverseOrder(t *testing.T) {
 	}
 }
 
-func TestWaitReportsOnlyWhatNobodyStopped(t *testing.T) {
+func TestWaitReportsProcessesThatEndedByThemselves(t *testing.T) {
 	c := testCluster(t)
 	c.child(t, "stopped", "polite")
 	c.child(t, "killed", "stubborn")

@@ -324,8 +324,8 @@ func TestCheckFindsDisorder(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotThereIsNotTakenOut: removing an unknown pod must not remove its neighbour.
-func TestWhoIsNotThereIsNotTakenOut(t *testing.T) {
+// TestUnknownPodIsNotRemoved: removing an unknown pod must not remove its neighbour.
+func TestUnknownPodIsNotRemoved(t *testing.T) {
 	m, a, b, stranger := members{place: inApp}, &Pod{}, &Pod{}, &Pod{inApp: 7}
 	m.add(a)
 	m.add(b)
@@ -365,8 +365,8 @@ func TestNamesWhoseHashIsTheSame(t *testing.T) {
 	}
 }
 
-// TestTextsAreKeptWhileSomebodyAsks and let go in the second round after that.
-func TestTextsAreKeptWhileSomebodyAsks(t *testing.T) {
+// TestTextsAreKeptWhileTheyAreRead and let go in the second round after that.
+func TestTextsAreKeptWhileTheyAreRead(t *testing.T) {
 	s := newStore()
 	w := truth{pods: map[string]objects.Pod{}, nodes: map[string]int{}}
 	w.do(move{"node", 1, 3}, s)

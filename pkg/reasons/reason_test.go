@@ -43,8 +43,8 @@ func TestNewPanicsOnACodeThatIsNotInTheTable(t *testing.T) {
 	}
 }
 
-// TestNobodyIsToldToWaitForever: where no waiting helps, the remedy is another one.
-func TestNobodyIsToldToWaitForever(t *testing.T) {
+// TestReasonsThatDoNotPassHaveARemedy: where no waiting helps, the remedy is another one.
+func TestReasonsThatDoNotPassHaveARemedy(t *testing.T) {
 	for _, code := range []Code{OverMax, OverUserLimit, OverGroupLimit} {
 		passes, never := New(code, "queue root.a: requested 3, max 2"), New(code, "queue root.a: requested 3, max 2").Forever()
 		if !strings.HasPrefix(passes.Remedy(), "Wait") || passes.Never {

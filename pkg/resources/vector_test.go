@@ -94,9 +94,9 @@ func TestVectorQueries(t *testing.T) {
 	}
 }
 
-// TestNobodyCanWriteToValues: neither what goes in nor what comes out shares
+// TestValuesShareNoMemory: neither what goes in nor what comes out shares
 // memory with a value.
-func TestNobodyCanWriteToValues(t *testing.T) {
+func TestValuesShareNoMemory(t *testing.T) {
 	entries := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}
 	v, l, g := VectorOf(entries...), LimitOf(entries...), GuaranteeOf(entries...)
 	if want := []Entry{{Memory, 2}, {CPU, 1}, {Pods, 0}}; !slices.Equal(entries, want) {

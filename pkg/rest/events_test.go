@@ -110,7 +110,7 @@ func TestEventBatchIsBounded(t *testing.T) {
 	}
 }
 
-func TestNobodyRecordsEvents(t *testing.T) {
+func TestEventsWithoutARecorder(t *testing.T) {
 	c := newCluster(t, "")
 	c.server.events = nil
 	for _, path := range []string{batchPath, "/ws/v1/events/stream"} {

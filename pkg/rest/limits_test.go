@@ -156,7 +156,7 @@ func others(t *testing.T, wait time.Duration, wrap func(*Server, http.Handler) h
 	return <-answered
 }
 
-func TestReaderThatReadsNothingHoldsUpNobody(t *testing.T) {
+func TestSlowReaderDoesNotDelayOthers(t *testing.T) {
 	if err := others(t, patient, func(s *Server, h http.Handler) http.Handler { return s.inFlight.wrap(h) }); err != nil {
 		t.Error(err)
 	}

@@ -29,9 +29,9 @@ func (s served) lasts(t *testing.T, sent string) (time.Duration, string) {
 	return time.Since(began), string(answer)
 }
 
-// TestAReaderWhoSendsNothingIsCut: a client that sends no header, half of one, or half of
+// TestSilentConnectionIsClosed: a client that sends no header, half of one, or half of
 // a body keeps the connection for as long as the limits say.
-func TestAReaderWhoSendsNothingIsCut(t *testing.T) {
+func TestSilentConnectionIsClosed(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string
 		want       func(l *limits) time.Duration

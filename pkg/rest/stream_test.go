@@ -230,10 +230,10 @@ func TestReadersThatDoNotReadAreCut(t *testing.T) {
 	eventually(t, "a stream counts as an answer", func() bool { return c.server.inFlight.free() })
 }
 
-// TestNobodyIsCutWithoutALimit shows that the limit is why the readers above are cut: a
+// TestReadersAreClosedByTheLimitOnly shows that the limit is why the readers above are cut: a
 // reader with a limit of an hour has the hour, whatever other limits there are, and not a
 // second more.
-func TestNobodyIsCutWithoutALimit(t *testing.T) {
+func TestReadersAreClosedByTheLimitOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, "")
 		s := servePiped(t, c, func(l *limits) { l.streamTime = time.Hour })

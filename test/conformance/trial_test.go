@@ -93,7 +93,7 @@ func TestASuiteThatMadeNoSchedulerOfOurs(t *testing.T) {
 
 // A bug is noticed by tests that fail with it and pass without, not by tests that fail in
 // both cases or did not end.
-func TestWhoNoticesABug(t *testing.T) {
+func TestBugIsNoticedByTestsThatPassWithoutIt(t *testing.T) {
 	with := verdicts{"TestA": "fail", "TestB": "fail", "TestC": "unfinished", "TestD": "pass", "TestE": "fail"}
 	without := verdicts{"TestA": "pass", "TestB": "fail", "TestC": "pass", "TestD": "pass"}
 	if got := noticedBy(with, without); !slices.Equal(got, []string{"TestA"}) {

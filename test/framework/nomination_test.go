@@ -48,7 +48,7 @@ func (c *cluster) keepsRoom(p *corev1.Pod, node string) bool {
 // server, keeps other pods off the node only for a short time. No cycle of the nominated
 // pod would end the nomination, because its queue is full; and no event brings back the
 // pods that were kept off.
-func TestNobodyIsKeptOffByWhoHoldsNothing(t *testing.T) {
+func TestNominationWithoutAHoldKeepsNoPodOff(t *testing.T) {
 	for how, nominate := range map[string]func(*cluster, *testing.T, *corev1.Pod, string){"written": (*cluster).nominate, "remembered": (*cluster).remember} {
 		for _, profile := range []string{managed, other} {
 			t.Run(how+" "+profile, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestOrderOfForeignPodsIsUpstreams(t *testing.T) {
 
 // Every pod that fits no node gets, once, the condition that cluster autoscalers read;
 // and when there is room for all, all run.
-func TestEveryPodIsToldAndRunsWhenNodesCome(t *testing.T) {
+func TestEveryPodIsUnschedulableOnceAndRunsWhenNodesCome(t *testing.T) {
 	c := start(t, options{queues: twoQueues, backoff: 1})
 	c.addNodes(1, 1)
 	c.api.create(t, onNode(pod(other, "filler", 0), "node-000"))

@@ -176,8 +176,8 @@ func TestPostFilter(t *testing.T) {
 	}
 }
 
-// TestNobodyKnows: without a store upstream's plugin decides.
-func TestNobodyKnows(t *testing.T) {
+// TestWithoutAStoreUpstreamDecides: without a store upstream's plugin decides.
+func TestWithoutAStoreUpstreamDecides(t *testing.T) {
 	h := plugintest.New(t)
 	pl, err := around(h.Context(), func(fwk.Handle) (fwk.Plugin, error) { return miscounting{says: fwk.NewStatus(fwk.Wait)}, nil }, fake.NewSimpleClientset(), h)
 	if err != nil {

@@ -35,10 +35,10 @@ func (c *cluster) answerAfter(t *testing.T, pod *corev1.Pod, ended ...*corev1.Po
 	return result.NominatedNodeName, status
 }
 
-// TestWhoEndedCostsNobodyHisPlace: next to a pod that ended during the cycle, one victim
+// TestEndedPodsAreNotCountedOnTheNode: next to a pod that ended during the cycle, one victim
 // is enough; two would be chosen if the ended pod was counted. The same holds if the
 // store knows of a newer pod on the node, so that store and snapshot have equally many.
-func TestWhoEndedCostsNobodyHisPlace(t *testing.T) {
+func TestEndedPodsAreNotCountedOnTheNode(t *testing.T) {
 	for _, came := range []*corev1.Pod{nil, running("v4", "n1", 0)} {
 		ended := running("v1", "n1", 100)
 		c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 300)}, []*corev1.Pod{

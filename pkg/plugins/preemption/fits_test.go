@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestWhoEndedIsKnown: a pod that the scheduler's cache still has is gone if the
+// TestEndedPodsAreRecognised: a pod that the scheduler's cache still has is gone if the
 // informers do not have it, have another pod of its name, or have it as ended.
-func TestWhoEndedIsKnown(t *testing.T) {
+func TestEndedPodsAreRecognised(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	pl := &Plugin{pods: corelisters.NewPodLister(indexer)}
 	pod := func(name, uid string, phase corev1.PodPhase) *corev1.Pod {

@@ -121,10 +121,10 @@ func TestThePodOfAnotherSchedulerGetsNoRoom(t *testing.T) {
 	c.wantWentFor(t)
 }
 
-// TestNobodyElsePreemptsForIt: where this process preempts for pods of default-scheduler,
+// TestDefaultPreemptionDoesNotFollow: where this process preempts for pods of default-scheduler,
 // its rejection is final. DefaultPreemption, which comes next in that profile, would take
 // pods that are never preempted for a DaemonSet (D4).
-func TestNobodyElsePreemptsForIt(t *testing.T) {
+func TestDefaultPreemptionDoesNotFollow(t *testing.T) {
 	kept := prioritized(daemon("kept", "n1", 100), -5)
 	kept.Spec.NodeName = "n1"
 	for _, profile := range []string{plugintest.Profile, corev1.DefaultSchedulerName} {
@@ -182,9 +182,9 @@ func TestTheRealFiltersJudgeTheOnlyNode(t *testing.T) {
 	}
 }
 
-// TestThoseBeforeAreCounted: the second pod that requires a node is judged as if the
+// TestHoldersBeforeThePodAreCounted: the second pod that requires a node is judged as if the
 // first one was placed, with its ports. A pod of a higher priority is judged without it.
-func TestThoseBeforeAreCounted(t *testing.T) {
+func TestHoldersBeforeThePodAreCounted(t *testing.T) {
 	c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 400)}, []*corev1.Pod{
 		prioritized(running("v1", "n1", 100), -1), running("v2", "n1", 100), running("v3", "n1", 200),
 	})

@@ -34,9 +34,9 @@ type prefiltered struct{}
 
 func (p prefiltered) Clone() fwk.StateData { return p }
 
-// TestWhoEndsPostFilter: our plugin ends the list only if no following plugin has
+// TestLastPluginEndsPostFilter: our plugin ends the list only if no following plugin has
 // anything to do.
-func TestWhoEndsPostFilter(t *testing.T) {
+func TestLastPluginEndsPostFilter(t *testing.T) {
 	claims, member, plain := plugintest.Pod("claims", 1), plugintest.Pod("member", 1), plugintest.Pod("plain", 1)
 	claims.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "device"}}
 	member.Labels[store.PodGroupLabel] = "g"

@@ -232,7 +232,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	must(t, p.Store().Check())
 }
 
-func TestFollowTellsTheStoreWhoLeads(t *testing.T) {
+func TestFollowTellsTheStoreWhetherItLeads(t *testing.T) {
 	gate := leader.NewGate()
 	h := plugintest.New(t, plugintest.Queues(plugintest.Document("{vcore: 1}")), plugintest.Pod("p", 2000))
 	p := For(h.Context(), h)

@@ -230,9 +230,9 @@ func TestAnOutageIsNoBadToken(t *testing.T) {
 	}
 }
 
-// TestGuardWaitsForNobodyForever: the API server knows the token, then stops answering.
+// TestGuardDoesNotWaitForever: the API server knows the token, then stops answering.
 // The guard must not wait forever.
-func TestGuardWaitsForNobodyForever(t *testing.T) {
+func TestGuardDoesNotWaitForever(t *testing.T) {
 	v, over := &reviewer{}, make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/tokenreviews") {
