@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
@@ -33,23 +34,11 @@ type asking struct {
 	order deferred
 	// current is the pod in the current cycle; nil for none.
 	current *pod
-	// watching are the pods that a change of a queue or node may help; stirred are the
-	// queues and nodes that changed.
-	watching map[named]map[*pod]struct{}
-	stirred  map[named]struct{}
-	// during are the queues and nodes that changed while the current plan is made: a
-	// refusal may rest on their old state. Nil while no plan is made.
-	during map[named]struct{}
-	// settled is when stirred was last processed.
-	settled    time.Time
-	planBudget planBudget
 }
 
 func newAsking() asking {
 	return asking{
 		due: ranking.New(sooner), order: newDeferred((*queues.Queue).Expected, (*queues.Queue).Has),
-		watching: map[named]map[*pod]struct{}{}, stirred: map[named]struct{}{},
-		planBudget: planBudget{perNode: perNode, turns: fewTurns},
 	}
 }
 
@@ -61,10 +50,9 @@ type asks struct {
 	triedAt time.Time  // time of the last plan
 	retryAt time.Time  // no plan before this time
 	refused reasons.Reason
-	losses  losses
-	watches []named
+	losses  preemption.Losses
 	over    bool // a quota refused the current cycle
-	sweep   sweep
+	sweep   preemption.Sweep
 	missed  int    // cycles that failed although the hold was clear
 	began   uint32 // Store.arrivals when its hold began
 	// ended is when the latest ended hold had begun. Claims with that or an earlier time
@@ -93,8 +81,8 @@ func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outsid
 
 // empty tells whether the preemptor state has nothing worth keeping.
 func (a *asks) empty() bool {
-	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || a.losses.count > 0 || !a.losses.placedAt.IsZero() || a.over
-	watched := len(a.watches) > 0 || len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.impossible || a.called
+	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || !a.losses.IsEmpty() || a.over
+	watched := len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.impossible || a.called
 	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
 		!a.toldAt.IsZero() || !a.decidedAt.IsZero()
 	return a.due.at == ranking.Outside && !tried && !watched && !decided
@@ -115,21 +103,21 @@ func (s *Store) arm(p *pod, at time.Time) {
 
 // keepAsking arms a pod unless a check of it is already due.
 func (s *Store) keepAsking(p *pod) {
-	if !p.willAsk() {
+	if !s.willAsk(p) {
 		s.arm(p, p.asks.retryAt)
 	}
 }
 
 // willAsk tells whether a check of a pod is due, queued or triggered by a watch.
-func (p *pod) willAsk() bool {
-	return p.asks.due.at != ranking.Outside || p.asks.ask != nil || len(p.asks.watches) > 0
+func (s *Store) willAsk(p *pod) bool {
+	return p.asks.due.at != ranking.Outside || p.asks.ask != nil || s.preemption.Watches.Has(p.UID)
 }
 
 // disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (s *Store) disarm(p *pod) {
 	s.asking.due.Update(p.asks.due, false)
 	s.leaveAsking(p)
-	s.unwatch(p)
+	s.preemption.Watches.Remove(p.UID)
 	s.leaveNode(p)
 }
 
@@ -154,8 +142,8 @@ func (s *Store) later(now time.Time) time.Time {
 // tickAsking puts due pods into the order. If the delays of very many pods end at once,
 // the next Tick goes on; it is due at once.
 func (s *Store) tickAsking(now time.Time) {
-	s.asking.planBudget.rest(now)
-	room := s.asking.planBudget.room(s.asking.order.index.Eligible())
+	s.preemption.Limiter.Recover(now)
+	room := s.preemption.Limiter.Room(s.asking.order.index.Eligible())
 	for range mostLooks {
 		e, ok := s.asking.due.First()
 		if !ok || e.when.After(now) || room == 0 {
@@ -185,7 +173,7 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 		s.arm(p, again)
 	case !s.spec.PreemptionEnabled, !p.Uncounted.IsZero(): // until the next configuration, or until the types count
 	case !s.mayAsk(p):
-		s.watch(p, s.pathOf(p))
+		s.preemption.Watches.Set(p.UID, s.pathOf(p))
 	case p.apart():
 		s.retryTogether(p, now)
 	case !s.stuck(p):
@@ -196,12 +184,51 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	return false
 }
 
+// queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
+// do not count; otherwise a preemptor's own cycles would trigger its checks.
+func (s *Store) queuesChanged(leaf queues.ID, c *charge) {
+	if s.preemption.Watches.Idle() || c.allocated.IsZero() && c.leaving.IsZero() && c.arriving.IsZero() {
+		return
+	}
+	for q := range s.draft.Ancestors(leaf) {
+		s.preemption.Watches.Change(preemption.WatchedQueue(q.ID))
+	}
+}
+
+// takeChanges brings the next plan of the preemptors forward that watch a changed queue or
+// node, to a second after their last one. Pods that law 4 stops keep watching.
+func (s *Store) takeChanges(now time.Time) {
+	for _, uid := range s.preemption.Watches.Take(now) {
+		p := s.pods[uid]
+		if !s.mayAsk(p) {
+			continue
+		}
+		s.preemption.Watches.Remove(uid)
+		p.sweeping().Restart()
+		soonest := p.asks.triedAt.Add(atMostEvery)
+		if p.equivalenceClass != nil {
+			p.equivalenceClass.retryAt = soonest
+		}
+		from, _ := s.planFrom(p)
+		p.asks.retryAt = latest(soonest, from)
+		s.arm(p, p.asks.retryAt)
+	}
+}
+
+// sweeping returns the sweep of a pod, shared by its equivalence class.
+func (p *pod) sweeping() *preemption.Sweep {
+	if p.equivalenceClass != nil {
+		return &p.equivalenceClass.sweep
+	}
+	return &p.asks.sweep
+}
+
 // pathOf returns the queues on a pod's path, below root.
-func (s *Store) pathOf(p *pod) []named {
-	var out []named
+func (s *Store) pathOf(p *pod) []preemption.Watched {
+	var out []preemption.Watched
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		if !q.IsRoot() {
-			out = append(out, named{queue: q.ID})
+			out = append(out, preemption.WatchedQueue(q.ID))
 		}
 	}
 	return out
@@ -247,15 +274,15 @@ func (s *Store) mayAsk(p *pod) bool {
 // askingDue is when Tick next has work for the preemption queue; zero for never.
 func (s *Store) askingDue() time.Time {
 	first, ok := s.asking.due.First()
-	switch t := &s.asking.planBudget; {
-	case !t.tired && ok:
+	switch l := &s.preemption.Limiter; {
+	case !l.TakesTurns() && ok:
 		return first.when
-	case !t.tired, s.asking.current != nil: // goes on when the current cycle is over
+	case !l.TakesTurns(), s.asking.current != nil: // goes on when the current cycle is over
 		return time.Time{}
 	case s.asking.order.index.Eligible() > 0:
-		return t.paid
+		return l.Paid()
 	case ok:
-		return latest(first.when, t.paid)
+		return latest(first.when, l.Paid())
 	}
 	return time.Time{}
 }
@@ -263,9 +290,9 @@ func (s *Store) askingDue() time.Time {
 // fillAsking lets the first pod of the preemption queue through to have a plan made, if
 // no other pod is being tried.
 func (s *Store) fillAsking(now time.Time) {
-	s.settleStirred(now)
-	s.asking.planBudget.rest(now)
-	for s.started && !s.standby && s.asking.current == nil && !s.asking.planBudget.until(now).After(now) {
+	s.takeChanges(now)
+	s.preemption.Limiter.Recover(now)
+	for s.started && !s.standby && s.asking.current == nil && !s.preemption.Limiter.PlansFrom(now).After(now) {
 		ask, ok := s.asking.order.index.Next()
 		if !ok {
 			return
@@ -275,7 +302,7 @@ func (s *Store) fillAsking(now time.Time) {
 		if !s.worthAPlan(p, now) {
 			continue
 		}
-		if at := s.pace.until(1, s.preemption, now); at.After(now) {
+		if at := s.preemption.VictimsFrom(1, now); at.After(now) {
 			s.arm(p, at)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -51,12 +52,12 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	}
 	s.setInPermit(p, inPermit)
 	p.asks.triedAt = now
-	s.asking.during = map[named]struct{}{}
-	ask := s.askOf(p) // before the snapshot: it may add a resource type
+	s.preemption.Watches.PlanBegins()
+	ask := s.askOf(&s.preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = s.groupFor(p)
 	w := s.planningWorld()
 	s.setFree(ask.Group, p, nil)
-	w.Nodes = p.sweeping().rest(w.Nodes)
+	w.Nodes = p.sweeping().Rest(w.Nodes)
 	return &Attempt{Ask: ask, World: w, Strict: s.preemption.StrictGuarantee}, reasons.Reason{}
 }
 
@@ -113,10 +114,10 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 	if tried, refused := p.lastRefused(); !refused.None() && tried.Add(atMostEvery).After(now) {
 		return refused, tried.Add(atMostEvery)
 	}
-	if at := s.pace.until(1, s.preemption, now); at.After(now) {
+	if at := s.preemption.VictimsFrom(1, now); at.After(now) {
 		return s.full(), at
 	}
-	if at := s.asking.planBudget.until(now); at.After(now) {
+	if at := s.preemption.Limiter.PlansFrom(now); at.After(now) {
 		return reasons.New(reasons.PreemptionPaced, "plans for other pods came to nothing and used up the time there is for such; this pod is planned for as soon as there is time again"), at
 	}
 	return reasons.Reason{}, time.Time{}
@@ -201,7 +202,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	defer s.unlock(now)
 	p, over := s.planned(uid)
 	if !over.None() {
-		s.asking.during = nil
+		s.preemption.Watches.PlanEnds()
 		return over
 	}
 	why, code, watched, retry := Refusal(d), reasons.PreemptionRefused, s.named(d), s.preemption.RetryInterval
@@ -211,7 +212,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 	}
 	s.enterStep(p, Step{Kind: StepRefused, Decision: d, Reason: why}, now)
 	s.say(p, code, now)
-	if p.sweeping().goOn(d) {
+	if p.sweeping().Continue(d) {
 		retry = atMostEvery
 	}
 	p.asks.refused, p.asks.retryAt = why, now.Add(retry)
@@ -219,17 +220,17 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
 	}
 	s.arm(p, p.asks.retryAt)
-	s.asking.planBudget.spend(len(s.planningSnapshot.nodes), d.FitsCalls, now)
-	s.watch(p, watched)
-	s.stirMissed(p)
+	s.preemption.Limiter.PlanFailed(len(s.preemption.Snapshot.Nodes()), d.FitsCalls, now)
+	s.preemption.Watches.Set(p.UID, watched)
+	s.preemption.Watches.PlanRefused(p.UID)
 	return why
 }
 
 // roomAwaited is for a pod that fits a node without victims. It returns the room that the
 // pod waits for, the changes that end the wait, and after which time the pod is planned
 // for without such a change.
-func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []named, retry time.Duration) {
-	watched, retry = []named{{queue: queues.NoQueue, node: node}}, s.preemption.RetryInterval
+func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []preemption.Watched, retry time.Duration) {
+	watched, retry = []preemption.Watched{preemption.WatchedNode(node)}, s.preemption.RetryInterval
 	leaving := s.awaitedOfQueues(p)
 	if len(leaving) > 0 {
 		watched = append(watched, s.pathOf(p)...)
@@ -288,15 +289,15 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 
 // named returns the queues and nodes where a change may lift a refusal. Root is left out
 // because it changes with every pod; the retry interval covers it.
-func (s *Store) named(d *victims.Decision) []named {
-	var out []named
+func (s *Store) named(d *victims.Decision) []preemption.Watched {
+	var out []preemption.Watched
 	for _, path := range d.Named {
 		if q, ok := s.draft.Find(path); ok && !q.IsRoot() {
-			out = append(out, named{queue: q.ID})
+			out = append(out, preemption.WatchedQueue(q.ID))
 		}
 	}
 	for _, node := range d.Unfit {
-		out = append(out, named{queue: queues.NoQueue, node: node})
+		out = append(out, preemption.WatchedNode(node))
 	}
 	return out
 }

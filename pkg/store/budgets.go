@@ -29,7 +29,7 @@ func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 
 func (s *Store) touchNamespace(namespace string) {
 	for _, n := range s.nodes {
-		if n.stale {
+		if s.preemption.Snapshot.IsStale(n.name) {
 			continue
 		}
 		for _, p := range n.pods {

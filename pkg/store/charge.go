@@ -28,7 +28,7 @@ func (s *Store) charge(a *app, c charge) {
 	a.growMost(c.allocated)
 	s.register.apps.add(a)
 	s.draft.Update(a.leaf, add)
-	s.stirQueues(a.leaf, &c)
+	s.queuesChanged(a.leaf, &c)
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {
 		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
 			u.Allocated = u.Allocated.Add(c.allocated)

@@ -38,7 +38,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)
 	errs = append(errs, s.checkTogether()...)
-	errs = append(errs, s.nodeBound.check())
+	errs = append(errs, s.preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkWaitCounts()...)

@@ -96,7 +96,7 @@ func (s *Store) checkAsks(p *pod) error {
 		return errors.New("is due for a plan, and in the order of those that are")
 	case (due || p.asks.ask != nil) && (p.state.allocated() || p.asks.holds || p.app == nil):
 		return errors.New("is due for a plan and needs none")
-	case !p.willAsk() && s.needsToAsk(p):
+	case !s.willAsk(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
 	case s.asking.current == p && p.state != admitted:
 		return errors.New("has a plan under way and was not let through")

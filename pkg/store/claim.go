@@ -21,7 +21,7 @@ import (
 func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.asking.during = nil
+	s.preemption.Watches.PlanEnds()
 	p, known := s.pods[uid]
 	if !known || p.app == nil {
 		return reasons.Brief(reasons.Starting)
@@ -51,7 +51,7 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	if !why.None() {
 		return why
 	}
-	if at := s.pace.until(len(chosen), s.preemption, now); at.After(now) {
+	if at := s.preemption.VictimsFrom(len(chosen), now); at.After(now) {
 		s.say(p, reasons.PreemptionPaced, now)
 		return s.paced(p, at)
 	}
@@ -65,9 +65,9 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
-	s.pace.spend(len(chosen), s.preemption, now)
+	s.preemption.VictimsChosen(len(chosen), now)
 	p.asks.decision, p.asks.byFilters = d, byFilters
-	p.sweeping().end()
+	p.sweeping().Restart()
 	placed, _ := s.holds.Of(p.UID)
 	s.enterStep(p, Step{Kind: StepHeld, Hold: placed, Decision: d, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
@@ -137,7 +137,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	s.holdsChanged()
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h), Grace: s.preemption.grace(v.Pod)})
+		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h), Grace: s.preemption.Grace(v.Pod)})
 		s.noteSaid(Chosen, v, out[len(out)-1].Note)
 	}
 	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
@@ -169,22 +169,23 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	}
 	s.weigh(p)
 	w := &victims.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
-	ask := s.askOf(p)
+	t := &s.preemption.Snapshot.Types
+	ask := s.askOf(t, p)
 	ask.Group = s.groupFor(p)
 	s.setFree(ask.Group, p, left)
 	d := victims.Decision{Ask: ask, Outcome: victims.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
-		d.Victims = append(d.Victims, victims.Victim{Pod: s.podView(v), Node: v.on.name})
+		d.Victims = append(d.Victims, victims.Victim{Pod: s.podView(t, v), Node: v.on.name})
 		names = append(names, v.on.name)
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		if n := s.nodes[name]; n != nil && n.known {
-			w.Nodes = append(w.Nodes, s.viewOf(n, p.UID))
+			w.Nodes = append(w.Nodes, s.viewOf(t, n, p.UID))
 		}
 	}
-	w.Types = s.planningSnapshot.types
+	w.Types = t.Names()
 	err := victims.Lawful(w, d, victims.Params{StrictGuarantee: s.preemption.StrictGuarantee})
 	if n := s.nodes[h.Node]; err == nil && n != nil {
 		err = s.needed(p, n, left)
@@ -209,7 +210,7 @@ func (s *Store) withinBudgets(p *pod, left []*pod) error {
 	}
 	going := make([]*victims.Pod, len(left))
 	for i, v := range left {
-		going[i] = s.podView(v)
+		going[i] = s.podView(&s.preemption.Snapshot.Types, v)
 	}
 	if n := victims.Violations(going, s.disruptionsLeft(false)); n > d.Violations {
 		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, d.Violations)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 func (s *Store) setDeadline(p *pod, at time.Time) {
@@ -28,7 +29,7 @@ func (s *Store) nextMoved() bool {
 
 func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
-	next = earliest(next, s.askingDue(), s.stirredDue(), s.lostDue())
+	next = earliest(next, s.askingDue(), s.preemption.Watches.Due(), s.lostDue())
 	return next, !next.IsZero()
 }
 
@@ -46,7 +47,7 @@ func earliest(times ...time.Time) time.Time {
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
 func (s *Store) nextChore() (time.Time, bool) {
-	next := earliest(s.holdsDue(), s.placingDue(), s.capacity.due, s.nodeBound.due())
+	next := earliest(s.holdsDue(), s.placingDue(), s.capacity.due, s.preemption.NodeBound.Due())
 	if p, ok := s.deadlines.First(); ok {
 		next = earliest(next, p.deadline)
 	}
@@ -72,7 +73,7 @@ func (s *Store) Tick(now time.Time) {
 	defer s.unlock(now)
 	s.told = time.Time{}
 	s.tickCapacity(now)
-	s.vacated = append(s.vacated, s.nodeBound.expire(now)...)
+	s.vacated = append(s.vacated, s.preemption.NodeBound.Expire(now)...)
 	for {
 		p, ok := s.deadlines.First()
 		if !ok || p.deadline.After(now) {
@@ -240,10 +241,10 @@ func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
 // planAnew allows plans for the members of a PodGroup again, regardless of earlier
 // losses: it has started, or its minMember changed.
 func (s *Store) planAnew(g *podGroup) {
-	if g.losses.count == 0 {
+	if g.losses.Count == 0 {
 		return
 	}
-	g.losses = losses{}
+	g.losses = preemption.Losses{}
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
 		m.asks.retryAt = time.Time{}
 		s.arm(m, time.Time{})

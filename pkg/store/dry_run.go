@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -228,19 +229,17 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 // rehearseWorld takes the snapshot of the nodes, some at a time; false if the queue tree
 // changed.
 func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
-	var own planningSnapshot // separate, so that the snapshot of real plans does not change
+	var own preemption.Types // not those of real plans
 	var nodes []*victims.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
 		s.mu.Lock()
-		s.onStage(&own, func() {
-			for _, name := range names[:n] {
-				if node := s.nodes[name]; node != nil && node.known {
-					nodes = append(nodes, s.viewOf(node, rehearsed))
-					r.noteAssumed(node)
-				}
+		for _, name := range names[:n] {
+			if node := s.nodes[name]; node != nil && node.known {
+				nodes = append(nodes, s.viewOf(&own, node, rehearsed))
+				r.noteAssumed(node)
 			}
-		})
+		}
 		s.mu.Unlock()
 		names = names[n:]
 	}
@@ -252,25 +251,15 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	made := r.Queues.(with).made
 	r.Snapshot, r.Holds = s.current(), s.heldView.Load()
 	r.Queues = with{r.Snapshot, made}
-	s.onStage(&own, func() {
-		r.Ask = s.askOf(p)
-		if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
-			node, before := s.requiredView(n, p)
-			node.Types = s.planningSnapshot.types
-			ask := &required.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
-			r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
-		}
-	})
-	r.World = &victims.World{Types: own.types, Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
+	r.Ask = s.askOf(&own, p)
+	if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
+		node, before := s.requiredView(&own, n, p)
+		node.Types = own.Names()
+		ask := &required.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
+		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
+	}
+	r.World = &victims.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
 	return true
-}
-
-// onStage runs f with another planning snapshot than that of real plans.
-func (s *Store) onStage(other *planningSnapshot, f func()) {
-	kept := s.planningSnapshot
-	s.planningSnapshot = *other
-	f()
-	*other, s.planningSnapshot = s.planningSnapshot, kept
 }
 
 func (r *Rehearsal) noteAssumed(n *node) {

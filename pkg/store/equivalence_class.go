@@ -6,6 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // equivalenceClass is an equivalence class: the pods of one application that no filter can tell
@@ -31,7 +32,7 @@ type equivalenceClass struct {
 	// next.
 	triedAt, retryAt time.Time
 	refused          reasons.Reason
-	sweep            sweep
+	sweep            preemption.Sweep
 }
 
 // classKey identifies an equivalence class within its application.

@@ -189,7 +189,7 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 		e.why, losses = s.countLoss(p, e.why, now)
 	}
 	if e.node == h.Node && h.Binding() {
-		p.asks.losses.placedAt = now
+		p.asks.losses.PlacedAt = now
 	}
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)

@@ -122,7 +122,7 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 		}
 	}
 	if step.Decision != nil || step.Required != nil {
-		step.Types = s.planningSnapshot.types
+		step.Types = s.preemption.Snapshot.Names()
 	}
 	if step.Hold.Asker == "" {
 		step.Hold, _ = s.holds.Of(p.UID)

@@ -12,56 +12,14 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
-// it, the node was kept free until the time-out, or the executor could not carry out the
-// plan. After each loss no plan is made for the preemptor for the retry interval, doubled
-// with each further loss in a row. Without this pause, a preemptor that competes with
-// another scheduler would empty a node, lose the room, and go on to the next node at
-// once.
-//
-//	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
-//	                                          │
-//	                                          └──► bound: the count ends with the preemptor
-//
-// The pods of a PodGroup that has not started share one count. For a pod that can run on
-// one node only, the node stays held, and the pause applies to further victims; if its
-// hold ended, it does not hold the node again before the pause ends.
-
-// losses counts the holds in a row that a preemptor, or a PodGroup that has not started,
-// has lost.
-type losses struct {
-	count int
-	until time.Time      // no plan before this time
-	why   reasons.Reason // the reason given to users until then
-	// room is set for a preemptor that holds the only node it can run on: the ID of the
-	// last decision that made room and lost it. The hold goes on, and the loss is counted
-	// once.
-	room string
-	// placedAt is when the preemptor was bound to the held node on which room was made.
-	placedAt time.Time
-}
-
-// The pause is doubled at most mostDoublings times. It is at most longestPause, or the
-// retry interval if that is longer.
-const (
-	mostDoublings = 6
-	longestPause  = time.Hour
-)
-
-// pause is how long no plan is made after the n-th loss in a row.
-func (s *Store) pause(n int) time.Duration {
-	retry := s.preemption.RetryInterval
-	return min(retry<<min(n-1, mostDoublings), max(retry, longestPause))
-}
-
 // planFrom returns when the next plan for a pod may be made after a loss, and the reason
 // given to users until then.
 func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 	l := &p.asks.losses
-	if p.apart() && p.mates.losses.until.After(l.until) {
+	if p.apart() && p.mates.losses.Until.After(l.Until) {
 		l = &p.mates.losses
 	}
-	return l.until, l.why
+	return l.Until, l.Why
 }
 
 // isLost tells whether a hold that ends is lost. A standby cannot know that, and counts
@@ -81,22 +39,10 @@ func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Re
 	if p.apart() {
 		l, waits = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
 	}
-	if !now.Before(l.until) {
-		l.count++
-	}
-	l.set(why, waits, s.pause(l.count), now)
-	p.asks.refused, p.asks.triedAt = l.why, now
-	s.sayUntil(p, reasons.HoldGivenUp, l.until)
-	return l.why, l.count
-}
-
-func (l *losses) set(why reasons.Reason, waits string, pause time.Duration, now time.Time) {
-	again := ""
-	if l.count > 1 {
-		again = fmt.Sprintf("this is loss %d in a row, so ", l.count)
-	}
-	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, pause)
-	l.until, l.why = now.Add(pause), why
+	l.Lose(why, waits, &s.preemption.Options, now)
+	p.asks.refused, p.asks.triedAt = l.Why, now
+	s.sayUntil(p, reasons.HoldGivenUp, l.Until)
+	return l.Why, l.Count
 }
 
 // furtherFrom returns when further victims may be chosen for a preemptor that can run on
@@ -104,9 +50,9 @@ func (l *losses) set(why reasons.Reason, waits string, pause time.Duration, now 
 // deleted for it and more are needed.
 func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := s.holds.Of(p.UID)
-	if held && h.Binding() && h.Decision != p.asks.losses.room {
+	if held && h.Binding() && h.Decision != p.asks.losses.Room {
 		why, n := s.countLoss(p, s.tookNode(p, s.nodes[h.Node]), now)
-		p.asks.losses.room, p.asks.began = h.Decision, s.arrivals
+		p.asks.losses.Room, p.asks.began = h.Decision, s.arrivals
 		s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: why, Losses: n}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: why})
 	}

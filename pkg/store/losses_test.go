@@ -113,29 +113,6 @@ func TestLostRoomCostsTheLoser(t *testing.T) {
 	}
 }
 
-// TestPause checks the bounds of the pause, also for long retry intervals.
-func TestPause(t *testing.T) {
-	s := New(specification(t, "root"), Options{})
-	for _, c := range []struct {
-		retry time.Duration
-		n     int
-		want  time.Duration
-	}{
-		{15 * time.Second, 1, 15 * time.Second},
-		{15 * time.Second, 2, 30 * time.Second},
-		{15 * time.Second, 7, 16 * time.Minute},
-		{15 * time.Second, 1_000_000, 16 * time.Minute},
-		{5 * time.Minute, 5, time.Hour},
-		{2 * time.Hour, 1, 2 * time.Hour},
-		{2 * time.Hour, 9, 2 * time.Hour},
-	} {
-		s.preemption.RetryInterval = c.retry
-		if got := s.pause(c.n); got != c.want {
-			t.Errorf("loss %d with retry interval %v: %v, want %v", c.n, c.retry, got, c.want)
-		}
-	}
-}
-
 // TestRefusalsAreBounded: a refusal passes to one pod of the same controller (and of the
 // same node if the pod can run on one node only), ends with its pause, and the number of
 // refusals is bounded.
@@ -146,7 +123,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	refuse := func(controller, node string, now time.Time) {
 		number++
 		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
-		p.asks.losses.placedAt = now
+		p.asks.losses.PlacedAt = now
 		s.suspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)
 	}
@@ -158,7 +135,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
-		return s.pods[uid].asks.losses.count > 0
+		return s.pods[uid].asks.losses.Count > 0
 	}
 	refuse("rs", "", epoch)
 	refuse("rs", "", epoch)

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // node is a node with the pods on it, of all schedulers.
@@ -22,7 +23,6 @@ type node struct {
 	allocatable resources.Vector
 	used        resources.Vector // by its pods, including leaving ones
 	pods        []*pod           // unordered; pod.seat is the index
-	stale       bool             // it changed for plans since the last snapshot
 	// generation counts the changes of the node for plans.
 	generation uint64
 	// askers are preemptors to check again when the node changes, because it is the only
@@ -47,16 +47,13 @@ func (s *Store) nodeOf(name string) *node {
 
 // touch notes that the node changed for plans.
 func (s *Store) touch(n *node) {
-	s.stirNode(n.name)
+	s.preemption.Watches.Change(preemption.WatchedNode(n.name))
 	n.generation++
 	if len(n.askers) > 0 && !n.toRecheck {
 		n.toRecheck = true
 		s.toRecheck = append(s.toRecheck, n)
 	}
-	if !n.stale {
-		n.stale = true
-		s.stale = append(s.stale, n)
-	}
+	s.preemption.Snapshot.Change(n.name)
 }
 
 // touchPod notes that the pod changed for plans and readers.
@@ -108,7 +105,7 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 // there, because the filters decide whether the node can take them at all; see
 // [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
 func (s *Store) askHolders(n *node, now time.Time) {
-	s.nodeBound.renew(n.name, now)
+	s.preemption.NodeBound.Renew(n.name, now)
 	for _, h := range s.holds.Holders(n.name) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.rest(p, now)
@@ -146,7 +143,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 		kind := NodeClosed
 		if schedulable {
 			kind = NodeOpened
-			s.nodeBound.renew(name, now)
+			s.preemption.NodeBound.Renew(name, now)
 		}
 		s.history.note(Happening{Kind: kind, Node: name})
 	}

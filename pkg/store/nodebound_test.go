@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 )
@@ -37,10 +38,10 @@ func TestNodeBoundPodsGoFirst(t *testing.T) {
 	now := epoch.Add(time.Second)
 	s.NodeChanged("n1", now)
 	check("its node changed", true, 0)
-	if due, ok := s.NextDeadline(); !ok || due.After(now.Add(nodeBoundFor)) {
+	if due, ok := s.NextDeadline(); !ok || due.After(now.Add(preemption.NodeBoundFor)) {
 		t.Errorf("the next deadline is %v, %v", due, ok)
 	}
-	s.Tick(now.Add(nodeBoundFor))
+	s.Tick(now.Add(preemption.NodeBoundFor))
 	check("its time is over", false, 1)
 	s.UpsertNode("n1", queuestest.Vector("vcore=5 pods=10"), now)
 	check("its node is larger", true, 0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
@@ -51,13 +52,13 @@ type podGroup struct {
 	name    groupName
 	min     int // minMember; 0 while there is no such PodGroup
 	members map[types.UID]*pod
-	in      [bound + 1]int // members by state
-	kept    int            // parked members that wait only for the group
-	holding int            // parked or cooling members that hold a node
-	refusal queues.Verdict // of the quota without room for the rest; else granted
-	inLine  bool           // it waits until another group is placed
-	shares  []share        // requests of the missing members; nil if not computed
-	losses  losses         // losses until it has started
+	in      [bound + 1]int    // members by state
+	kept    int               // parked members that wait only for the group
+	holding int               // parked or cooling members that hold a node
+	refusal queues.Verdict    // of the quota without room for the rest; else granted
+	inLine  bool              // it waits until another group is placed
+	shares  []share           // requests of the missing members; nil if not computed
+	losses  preemption.Losses // losses until it has started
 }
 
 // together is the state of all PodGroups.

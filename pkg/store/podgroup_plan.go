@@ -54,7 +54,7 @@ func letGo(p *pod) int {
 
 // withRequest adds the request of one more pod.
 func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.Share {
-	for t, amount := range s.planningSnapshot.amounts(request) {
+	for t, amount := range s.preemption.Snapshot.Amounts(request) {
 		for len(x.Request) <= t {
 			x.Request, x.Least = append(x.Request, 0), append(x.Least, 0)
 		}
@@ -76,14 +76,14 @@ func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
 	}
 	held, _ := s.holds.Of(p.UID)
 	g.Free = nil
-	for _, v := range s.planningSnapshot.nodes {
+	for _, v := range s.preemption.Snapshot.Nodes() {
 		n := s.nodes[v.Name]
 		if n == nil || n.cordoned {
 			continue
 		}
 		free := v.Free
 		if n.name == held.Node || slices.ContainsFunc(going, func(v *pod) bool { return v.on == n }) {
-			free = s.planningSnapshot.amounts(s.freeWith(n, p, going))
+			free = s.preemption.Snapshot.Amounts(s.freeWith(n, p, going))
 		}
 		for t, amount := range free {
 			for len(g.Free) <= t {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -53,7 +54,7 @@ type refusal struct {
 	hold    reservations.Hold
 	queue   string // path of its leaf; empty for none
 	took    string // which pods took the room meanwhile
-	losses  losses
+	losses  preemption.Losses
 	refused bool      // the kubelet refused it; false while that is unknown
 	until   time.Time // it is forgotten at this time
 	heir    types.UID // the pod that replaces it; empty while there is none
@@ -62,7 +63,7 @@ type refusal struct {
 // suspectRefusal asks the executor how a pod that is gone has ended.
 func (s *Store) suspectRefusal(p *pod, now time.Time) {
 	h, holds := s.holds.Of(p.UID)
-	placed := p.asks.losses.placedAt
+	placed := p.asks.losses.PlacedAt
 	if holds && h.Binding() && p.Node == h.Node {
 		placed = now
 	}
@@ -107,18 +108,16 @@ func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 		return reasons.Reason{}
 	}
 	r.refused = true
-	r.losses.count++
-	pause := s.pause(r.losses.count)
 	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", r.took, r.Namespace, r.Name, reason)
-	r.losses.set(why, "the pod that is made in its place", pause, now)
-	r.until = r.losses.until
+	r.losses.LoseAgain(why, "the pod that is made in its place", &s.preemption.Options, now)
+	r.until = r.losses.Until
 	p := &pod{Pod: &objects.Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}
-	s.enterStep(p, Step{Kind: StepLost, Queue: r.queue, Hold: r.hold, Reason: r.losses.why, Losses: r.losses.count}, now)
+	s.enterStep(p, Step{Kind: StepLost, Queue: r.queue, Hold: r.hold, Reason: r.losses.Why, Losses: r.losses.Count}, now)
 	if heir := s.pods[r.heir]; heir != nil || r.key.controller == "" {
 		s.bequeath(r, heir)
 		s.refusals = slices.Delete(s.refusals, i, i+1)
 	}
-	return r.losses.why
+	return r.losses.Why
 }
 
 // inherit passes the losses of a refused pod to a new pod of the same controller, now or
@@ -145,9 +144,9 @@ func (s *Store) bequeath(r *refusal, heir *pod) {
 	if heir == nil || heir.state.allocated() || heir.Node != "" {
 		return
 	}
-	heir.asks.losses = losses{count: r.losses.count, until: r.losses.until, why: r.losses.why}
+	heir.asks.losses = r.losses.Inherited()
 	if heir.app != nil && heir.RequiredNode == "" {
-		s.sayUntil(heir, reasons.HoldGivenUp, r.losses.until)
+		s.sayUntil(heir, reasons.HoldGivenUp, r.losses.Until)
 	}
 }
 
@@ -157,7 +156,7 @@ func (s *Store) checkRefusals() error {
 		return fmt.Errorf("refusals: %d, at most %d are remembered", len(s.refusals), mostRefusals)
 	}
 	for _, r := range s.refusals {
-		if r.UID == "" || r.until.IsZero() || r.refused && (r.key.controller == "" || r.losses.count < 1) {
+		if r.UID == "" || r.until.IsZero() || r.refused && (r.key.controller == "" || r.losses.Count < 1) {
 			return errors.New("refusals: one is remembered for nothing")
 		}
 	}

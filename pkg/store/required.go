@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -67,7 +68,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		s.missed.note(uid, now)
 		return nil, notLeading()
 	}
-	s.mayTryAgain(s.nodeBound.tried(uid))
+	s.mayTryAgain(s.preemption.NodeBound.Tried(uid))
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
 		s.setInPermit(p, inPermit)
@@ -111,22 +112,23 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 // requirement returns the input of a decision for a pod.
 func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.nodes[p.RequiredNode]
-	node, before := s.requiredView(n, p)
-	ask := &required.Ask{Ask: s.askOf(p), OverMax: s.overMax(p)}
+	t := &s.preemption.Snapshot.Types
+	node, before := s.requiredView(t, n, p)
+	ask := &required.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
 	if h, ok := s.holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
-	node.Types = s.planningSnapshot.types // amounts may have added types
+	node.Types = t.Names() // amounts may have added types
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 }
 
 // requiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (s *Store) requiredView(n *node, p *pod) (*required.Node, []objects.Ref) {
-	view := &required.Node{Name: n.name, Allocatable: s.planningSnapshot.amounts(n.allocatable)}
+func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*required.Node, []objects.Ref) {
+	view := &required.Node{Name: n.name, Allocatable: t.Amounts(n.allocatable)}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
 	for _, other := range n.sortedPods() {
-		v := s.podView(other)
+		v := s.podView(t, other)
 		for i, b := range v.Budgets {
 			if _, known := budgets[b]; !known {
 				budgets[b] = len(view.Budgets)
@@ -139,7 +141,7 @@ func (s *Store) requiredView(n *node, p *pod) (*required.Node, []objects.Ref) {
 	var before []objects.Ref
 	for _, h := range s.holdersBefore(p) {
 		before = append(before, objects.Ref{UID: h.Asker, Namespace: h.Namespace, Name: h.Name})
-		view.Before = append(view.Before, s.planningSnapshot.amounts(h.Request))
+		view.Before = append(view.Before, t.Amounts(h.Request))
 	}
 	return view, before
 }

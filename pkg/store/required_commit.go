@@ -32,7 +32,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 	s.holdsChanged()
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h), Grace: s.preemption.grace(v.Pod)})
+		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h), Grace: s.preemption.Grace(v.Pod)})
 		s.noteSaid(Chosen, v, out[len(out)-1].Note)
 	}
 	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)

@@ -102,7 +102,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	if d.Outcome == victims.Preempt {
 		var gone reasons.Reason
 		chosen, gone = s.stillOn(d)
-		at := s.pace.until(len(chosen), s.preemption, now)
+		at := s.preemption.VictimsFrom(len(chosen), now)
 		from, lost := s.furtherFrom(p, now)
 		switch {
 		case !gone.None():
@@ -116,7 +116,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 			why = reasons.New(reasons.PreemptionPaced, "node %s is held for the pod; at most %d pods may be preempted within %v; more go in the next round",
 				d.Node, s.preemption.MaxVictims, s.preemption.Round)
 		default:
-			s.pace.spend(len(chosen), s.preemption, now)
+			s.preemption.VictimsChosen(len(chosen), now)
 		}
 	}
 	if d.Stopped == required.RuleDelay {

@@ -95,7 +95,7 @@ func TestInventedTypes(t *testing.T) {
 			if others.allocations > 2*ordinary.allocations || others.bytes > 2*ordinary.bytes {
 				t.Errorf("pods with %d invented types each cost others %+v, ordinary ones %+v", n, others, ordinary)
 			}
-			if got := len(s.planningSnapshot.types); got > 4 {
+			if got := len(s.preemption.Snapshot.Names()); got > 4 {
 				t.Errorf("plans have %d types", got)
 			}
 			for q := range s.draft.All() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -83,7 +84,6 @@ type Store struct {
 	together   together
 	namespaces map[string]namespace
 	nodes      map[string]*node
-	stale      []*node // changed for plans since the last planning snapshot
 	toRecheck  []*node // changed nodes with preemptors to recheck
 	capacity   capacity
 	window     window
@@ -94,22 +94,20 @@ type Store struct {
 	sweepAt    time.Time // when the first of emptied may be removed
 	reconsider map[queues.ID]struct{}
 
-	preemption PreemptionOptions
+	preemption *preemption.Preemption
 	holds      *reservations.Ledger
 	heldView   atomic.Pointer[reservations.View] // published copy of holds
 	heldAnew   bool                              // holds changed since
 	// early has the holds that are written on pods, until Start adopts them. Other
 	// profiles schedule before Start and keep off these nodes. Nil after Start.
-	early            *reservations.Ledger
-	due              time.Time // when the first of holds times out
-	dueAnew          bool      // due must be computed again
-	planningSnapshot planningSnapshot
-	resourceTypes    resourceTypes
-	asking           asking
-	pace             pace
-	work             work
-	optedOut         map[string]bool // PriorityClasses that opt their pods out of preemption
-	budgets          disruptions
+	early         *reservations.Ledger
+	due           time.Time // when the first of holds times out
+	dueAnew       bool      // due must be computed again
+	resourceTypes resourceTypes
+	asking        asking
+	work          work
+	optedOut      map[string]bool // PriorityClasses that opt their pods out of preemption
+	budgets       disruptions
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.
 	waitingInPermit map[types.UID]bool
@@ -120,9 +118,7 @@ type Store struct {
 	refusals []*refusal // oldest first
 	arrivals uint32     // number of pods that came to a node so far; see pod.arrival
 	missed   missed
-	// nodeBound has the pods that can run on one node only and go first there.
-	nodeBound nodeBound
-	lost      lost
+	lost     lost
 
 	activate   []objects.Ref
 	reports    reports
@@ -161,7 +157,7 @@ func New(spec *config.Spec, options Options) *Store {
 		deadlines:  ranking.New(earlier),
 		emptied:    map[queues.ID]time.Time{},
 		reconsider: map[queues.ID]struct{}{},
-		preemption: DefaultPreemption(),
+		preemption: preemption.New(),
 		holds:      reservations.NewLedger(),
 		early:      reservations.NewLedger(),
 		asking:     newAsking(),

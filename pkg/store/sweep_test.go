@@ -50,7 +50,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 		{"nobody", func(*Store) {}, -1, 0},
 		{"a store that forgets", func(s *Store) {
 			for _, p := range s.sortedPods() {
-				p.sweeping().end()
+				p.sweeping().Restart()
 			}
 		}, 399, 0},
 	} {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,29 +10,28 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // The scripts about watched queues and nodes must fail for stores that react to too many
 // or too few changes.
 func TestScriptsNoticeWhatIsHeard(t *testing.T) {
-	forget := func(s *Store, about func(named) bool) {
-		for x := range s.asking.watching {
-			if about(x) {
-				delete(s.asking.watching, x)
-			}
+	forget := func(s *Store, about func(preemption.Watched) bool) {
+		for _, p := range s.sortedPods() {
+			what := slices.Clone(s.preemption.Watches.Of(p.UID))
+			s.preemption.Watches.Set(p.UID, slices.DeleteFunc(what, about))
 		}
 	}
 	bugs := map[string]func(*Store){
 		"none":                   func(*Store) {},
-		"deaf to nodes":          func(s *Store) { forget(s, func(x named) bool { return x.node != "" }) },
-		"deaf to queues":         func(s *Store) { forget(s, func(x named) bool { return x.node == "" }) },
-		"everything is a change": func(s *Store) { s.stirAll() },
+		"deaf to nodes":          func(s *Store) { forget(s, preemption.Watched.IsNode) },
+		"deaf to queues":         func(s *Store) { forget(s, func(x preemption.Watched) bool { return !x.IsNode() }) },
+		"everything is a change": func(s *Store) { s.changeAll() },
 		"no second between plans": func(s *Store) {
 			for _, p := range s.sortedPods() {
 				p.asks.triedAt = time.Time{}
 			}
-			s.asking.settled = time.Time{}
 		},
 	}
 	for name, plant := range bugs {
@@ -56,10 +56,12 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 	}
 }
 
-// stirAll plants a bug: everything that is watched counts as changed.
-func (s *Store) stirAll() {
-	for x := range s.asking.watching {
-		s.asking.stirred[x] = struct{}{}
+// changeAll plants a bug: everything that is watched counts as changed.
+func (s *Store) changeAll() {
+	for _, p := range s.sortedPods() {
+		for _, x := range s.preemption.Watches.Of(p.UID) {
+			s.preemption.Watches.Change(x)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package store
+package preemption
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 )
 
 // A node-bound pod (it can run on one node only) goes before other pods there (D0). It
-// counts on its node until it was tried there, for nodeBoundFor at most: the filter of
+// counts on its node until it was tried there, for NodeBoundFor at most: the filter of
 // NodeReservation leaves its room to it. It counts again when its node comes or changes.
 //
 //	exists, has no node ──► counts ──── tried, or time-out ──────────► no longer counts
@@ -26,8 +26,8 @@ import (
 //
 // After it was tried and found no room, it either holds its node or cannot have it (D1).
 
-// nodeBoundFor is how long a pod counts without being tried.
-const nodeBoundFor = 10 * time.Second
+// NodeBoundFor is how long a pod counts without being tried.
+const NodeBoundFor = 10 * time.Second
 
 // NodeBoundPod is a node-bound pod that was not tried yet.
 type NodeBoundPod struct {
@@ -37,8 +37,8 @@ type NodeBoundPod struct {
 	Created  time.Time
 }
 
-// nodeBound has all pending node-bound pods.
-type nodeBound struct {
+// NodeBound has all pending node-bound pods. Its zero value is ready.
+type NodeBound struct {
 	pods map[types.UID]*boundTo
 	on   map[string]map[types.UID]*boundTo
 	// shown has the counting pods by node. The lists are immutable, and filters read them
@@ -60,17 +60,17 @@ type boundEnd struct {
 	since time.Time
 }
 
-// follow handles an event of a pod, and tells whether its node has more room for others.
-func (b *nodeBound) follow(p *objects.Pod, now time.Time) (node string, freed bool) {
+// Update handles an event of a pod, and tells whether its node has more room for others.
+func (b *NodeBound) Update(p *objects.Pod, now time.Time) (node string, freed bool) {
 	waits := p.RequiredNode != "" && p.Node == "" && !p.Gated && !p.Deleting && !p.Terminal && (!p.Foreign || p.Peer)
 	old := b.pods[p.UID]
 	if !waits {
-		return b.forget(p.UID)
+		return b.Remove(p.UID)
 	}
 	if old != nil && old.node == p.RequiredNode && old.Request.Equal(p.Request) && old.Priority == p.Priority {
 		return "", false
 	}
-	node, freed = b.forget(p.UID)
+	node, freed = b.Remove(p.UID)
 	x := &boundTo{NodeBoundPod{p.Ref(), p.Request, p.Priority, p.Created}, p.RequiredNode, now, true}
 	if b.pods == nil {
 		b.pods, b.on = map[types.UID]*boundTo{}, map[string]map[types.UID]*boundTo{}
@@ -84,8 +84,8 @@ func (b *nodeBound) follow(p *objects.Pod, now time.Time) (node string, freed bo
 	return node, freed
 }
 
-// forget removes a pod.
-func (b *nodeBound) forget(uid types.UID) (node string, freed bool) {
+// Remove removes a pod.
+func (b *NodeBound) Remove(uid types.UID) (node string, freed bool) {
 	x := b.pods[uid]
 	if x == nil {
 		return "", false
@@ -99,8 +99,8 @@ func (b *nodeBound) forget(uid types.UID) (node string, freed bool) {
 	return x.node, x.counts
 }
 
-// tried notes that a pod was tried on its node.
-func (b *nodeBound) tried(uid types.UID) (node string, freed bool) {
+// Tried notes that a pod was tried on its node.
+func (b *NodeBound) Tried(uid types.UID) (node string, freed bool) {
 	x := b.pods[uid]
 	if x == nil || !x.counts {
 		return "", false
@@ -110,8 +110,8 @@ func (b *nodeBound) tried(uid types.UID) (node string, freed bool) {
 	return x.node, true
 }
 
-// renew makes the pods of a node count again from now on.
-func (b *nodeBound) renew(node string, now time.Time) {
+// Renew makes the pods of a node count again from now on.
+func (b *NodeBound) Renew(node string, now time.Time) {
 	if len(b.on[node]) == 0 {
 		return
 	}
@@ -122,22 +122,22 @@ func (b *nodeBound) renew(node string, now time.Time) {
 	b.show(node)
 }
 
-// due is when the time of a pod may be over; zero for never.
-func (b *nodeBound) due() time.Time {
+// Due is when the time of a pod may be over; zero for never.
+func (b *NodeBound) Due() time.Time {
 	if len(b.ends) == 0 {
 		return time.Time{}
 	}
-	return b.ends[0].since.Add(nodeBoundFor)
+	return b.ends[0].since.Add(NodeBoundFor)
 }
 
-// expire ends the time of pods, and returns their nodes.
-func (b *nodeBound) expire(now time.Time) []string {
+// Expire ends the time of pods, and returns their nodes.
+func (b *NodeBound) Expire(now time.Time) []string {
 	var nodes []string
-	for len(b.ends) > 0 && !b.due().After(now) {
+	for len(b.ends) > 0 && !b.Due().After(now) {
 		end := b.ends[0]
 		b.ends = b.ends[1:]
 		if x := b.pods[end.uid]; x != nil && x.since.Equal(end.since) {
-			if node, freed := b.tried(end.uid); freed {
+			if node, freed := b.Tried(end.uid); freed {
 				nodes = append(nodes, node)
 			}
 		}
@@ -146,7 +146,7 @@ func (b *nodeBound) expire(now time.Time) []string {
 }
 
 // show publishes the counting pods of a node.
-func (b *nodeBound) show(node string) {
+func (b *NodeBound) show(node string) {
 	var list []NodeBoundPod
 	for _, x := range b.on[node] {
 		if x.counts {
@@ -169,8 +169,8 @@ func (b *nodeBound) show(node string) {
 	}
 }
 
-// check verifies what is published.
-func (b *nodeBound) check() error {
+// Check verifies what is published.
+func (b *NodeBound) Check() error {
 	counting, shown := map[string]int{}, map[string]int{}
 	for uid, x := range b.pods {
 		if b.on[x.node][uid] != x {
@@ -190,24 +190,15 @@ func (b *nodeBound) check() error {
 	return nil
 }
 
-// NodeBound returns the pods that can run only on this node, wait, and were not tried
-// there, in their order. It takes no lock.
-func (s *Store) NodeBound(node string) []NodeBoundPod {
-	if s.nodeBound.size.Load() == 0 {
+// On returns the counting pods of a node, in their order. It may be called at any time.
+func (b *NodeBound) On(node string) []NodeBoundPod {
+	if !b.Any() {
 		return nil
 	}
-	list, _ := s.nodeBound.shown.Load(node)
+	list, _ := b.shown.Load(node)
 	pods, _ := list.([]NodeBoundPod)
 	return pods
 }
 
-// AnyNodeBound tells whether any node has such pods.
-func (s *Store) AnyNodeBound() bool { return s.nodeBound.size.Load() > 0 }
-
-// mayTryAgain notes that pods that were refused a node because of a node-bound pod may
-// try again.
-func (s *Store) mayTryAgain(node string, freed bool) {
-	if freed {
-		s.vacated = append(s.vacated, node)
-	}
-}
+// Any tells whether any pod counts. It may be called at any time.
+func (b *NodeBound) Any() bool { return b.size.Load() > 0 }

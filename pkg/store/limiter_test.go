@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -109,19 +110,19 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 // soon after those that waited longer.
 func TestPlansInVainAreBounded(t *testing.T) {
 	const askers, lasts = 200, 90 * time.Second
+	const price = 100 * time.Millisecond // five plans a second, on two nodes
 	for _, c := range []struct {
 		name    string
-		change  func(*planBudget)
+		limiter preemption.Limiter
 		noticed bool
 	}{
-		{"as it is", func(*planBudget) {}, false},
-		{"plans cost nothing", func(x *planBudget) { x.perNode = 0 }, true},
-		{"nobody takes turns", func(x *planBudget) { x.turns = 1000 }, true},
+		{"as it is", preemption.NewLimiter(price, preemption.Turns), false},
+		{"plans cost nothing", preemption.NewLimiter(0, preemption.Turns), true},
+		{"nobody takes turns", preemption.NewLimiter(price, 1000), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := impossibleStore(t, askers)
-			s.asking.planBudget.perNode = 100 * time.Millisecond // five plans a second, on two nodes
-			c.change(&s.asking.planBudget)
+			s.preemption.Limiter = c.limiter
 			got := playImpossible(t, s, lasts)
 			least, all := math.MaxInt, 0
 			for _, n := range got.plans {

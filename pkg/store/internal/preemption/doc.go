@@ -1,0 +1,52 @@
+// Package preemption has the state that decides for which pods room is made, and when.
+//
+// It is a component of package store: it has no lock, goroutine or clock, and a pod is
+// known here by its UID. The store calls it under its lock and does what it returns.
+//
+//	Limiter    how often plans are made, and how many pods they disrupt
+//	Losses     holds that a preemptor lost, and the pause after them
+//	Watches    the queues and nodes that a refusal named
+//	Snapshot   the nodes as plans see them
+//	Sweep      the nodes that the filters refused in earlier plans
+//	NodeBound  pods that can run on one node only and were not tried there
+package preemption
+
+import (
+	"errors"
+	"time"
+)
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Preemption has all state of the component. Each part has its own Check.
+type Preemption struct {
+	Options
+	Limiter   Limiter
+	Watches   Watches
+	Snapshot  Snapshot
+	NodeBound NodeBound
+}
+
+// New returns the component with default options and without pods.
+func New() *Preemption {
+	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches()}
+}
+
+// Check verifies all parts.
+func (p *Preemption) Check() error {
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check())
+}
+
+// VictimsFrom is [Limiter.VictimsFrom] with the options in force.
+func (p *Preemption) VictimsFrom(n int, now time.Time) time.Time {
+	return p.Limiter.VictimsFrom(n, &p.Options, now)
+}
+
+// VictimsChosen is [Limiter.VictimsChosen] with the options in force.
+func (p *Preemption) VictimsChosen(n int, now time.Time) { p.Limiter.VictimsChosen(n, &p.Options, now) }

@@ -1,0 +1,79 @@
+package preemption
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// Losses counts the holds in a row that a preemptor, or a PodGroup that has not started,
+// has lost.
+//
+// A hold is lost if it had a cost and its preemptor is not bound: pods were disrupted for
+// it, the node was kept free until the time-out, or the executor could not carry out the
+// plan. After each loss no plan is made for the preemptor for the retry interval, doubled
+// with each further loss in a row. Without this pause, a preemptor that competes with
+// another scheduler would empty a node, lose the room, and go on to the next node at
+// once.
+//
+//	hold lost ──► pause: retry interval ──► plan ──► hold lost ──► pause: twice as long ──► ...
+//	                                          │
+//	                                          └──► bound: the count ends with the preemptor
+//
+// The pods of a PodGroup that has not started share one count. For a pod that can run on
+// one node only, the node stays held, and the pause applies to further victims; if its
+// hold ended, it does not hold the node again before the pause ends.
+type Losses struct {
+	Count int
+	Until time.Time      // no plan before this time
+	Why   reasons.Reason // the reason given to users until then
+	// Room is set for a preemptor that holds the only node it can run on: the ID of the
+	// last decision that made room and lost it. The hold goes on, and the loss is counted
+	// once.
+	Room string
+	// PlacedAt is when the preemptor was bound to the held node on which room was made.
+	PlacedAt time.Time
+}
+
+// A pause is doubled at most mostDoublings times. It is at most longestPause, or the
+// retry interval if that is longer.
+const (
+	mostDoublings = 6
+	longestPause  = time.Hour
+)
+
+// Pause is how long no plan is made after the n-th loss in a row; n is at least 1.
+func (o *Options) Pause(n int) time.Duration {
+	return min(o.RetryInterval<<min(n-1, mostDoublings), max(o.RetryInterval, longestPause))
+}
+
+// Lose counts a loss and sets the pause. waits names what no plan is made for. A loss
+// during a pause belongs to an earlier plan and is not counted again.
+func (l *Losses) Lose(why reasons.Reason, waits string, o *Options, now time.Time) {
+	if !now.Before(l.Until) {
+		l.Count++
+	}
+	l.pause(why, waits, o, now)
+}
+
+// LoseAgain is Lose for a loss that always counts.
+func (l *Losses) LoseAgain(why reasons.Reason, waits string, o *Options, now time.Time) {
+	l.Count++
+	l.pause(why, waits, o, now)
+}
+
+func (l *Losses) pause(why reasons.Reason, waits string, o *Options, now time.Time) {
+	again, pause := "", o.Pause(l.Count)
+	if l.Count > 1 {
+		again = fmt.Sprintf("this is loss %d in a row, so ", l.Count)
+	}
+	why.Text = fmt.Sprintf("%s; %sno plan is made for %s for %v", why.Text, again, waits, pause)
+	l.Until, l.Why = now.Add(pause), why
+}
+
+// Inherited returns the losses for a pod that replaces one with these losses.
+func (l *Losses) Inherited() Losses { return Losses{Count: l.Count, Until: l.Until, Why: l.Why} }
+
+// IsEmpty tells whether there is nothing to remember.
+func (l *Losses) IsEmpty() bool { return l.Count == 0 && l.PlacedAt.IsZero() }

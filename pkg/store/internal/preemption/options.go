@@ -1,0 +1,46 @@
+package preemption
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+)
+
+// Options set when and how fast queues preempt for their guarantees.
+type Options struct {
+	// RetryInterval is the wait before a refused preemptor is planned for again.
+	RetryInterval time.Duration
+	// Round and MaxVictims bound the pace: at most MaxVictims victims in a round, in the
+	// whole cluster; 0 means no bound.
+	Round      time.Duration
+	MaxVictims int
+	// StrictGuarantee does not let a preemptor take its queue over its guarantee (law 4).
+	StrictGuarantee bool
+	// IgnorePodOptOut ignores the pods' own settings for law 1: only the PriorityClass
+	// counts.
+	IgnorePodOptOut bool
+	// HoldTimeout is how long a hold lasts after its last victim is gone.
+	HoldTimeout time.Duration
+	// MaxVictimGrace bounds the grace period of victims; 0 means no bound.
+	MaxVictimGrace time.Duration
+	// Required has the settings of decisions for pods that require a node, without the
+	// filters.
+	Required required.Params
+}
+
+// Grace is the grace period of a pod if it is preempted.
+func (o *Options) Grace(p *objects.Pod) time.Duration {
+	if o.MaxVictimGrace > 0 {
+		return min(p.Grace, o.MaxVictimGrace)
+	}
+	return p.Grace
+}
+
+// DefaultOptions returns the options of a store that was given none.
+func DefaultOptions() Options {
+	return Options{RetryInterval: 15 * time.Second, Round: time.Second, HoldTimeout: 10 * time.Minute}
+}
+
+// AtMostEvery is the shortest time between two plans for one preemptor.
+const AtMostEvery = time.Second

@@ -1,0 +1,303 @@
+package preemption_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+func checked(t *testing.T, part interface{ Check() error }) {
+	t.Helper()
+	if err := part.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPlansArePaid: failed plans overdraw the account, no plan is made until it is paid,
+// and pods take turns until it is full.
+func TestPlansArePaid(t *testing.T) {
+	l := preemption.NewLimiter(time.Millisecond, 3)
+	expect := func(what string, now time.Time, from time.Duration, turns bool, waiting, room int) {
+		t.Helper()
+		l.Recover(now)
+		if got := l.PlansFrom(now).Sub(epoch); got != from || l.TakesTurns() != turns {
+			t.Errorf("%s: a plan may be made after %v, want %v; pods take turns: %v", what, got, from, l.TakesTurns())
+		}
+		if got := l.Room(waiting); got != room && (room >= 0 || got < 1e9) {
+			t.Errorf("%s: %d may join, want %d", what, got, room)
+		}
+		checked(t, &l)
+	}
+	expect("at first", epoch, 0, false, 5, -1)
+	l.PlanFailed(1000, 0, epoch)
+	expect("used up", epoch, 0, false, 5, -1)
+	l.PlanFailed(100, 20, epoch)
+	expect("overdrawn", epoch, 500*time.Millisecond, true, 1, 0)
+	expect("paid", epoch.Add(time.Second), time.Second, true, 0, 3)
+	expect("almost full", epoch.Add(1499*time.Millisecond), 1499*time.Millisecond, true, 2, 0)
+	expect("full", epoch.Add(1500*time.Millisecond), 1500*time.Millisecond, false, 5, -1)
+}
+
+// TestRoundsBoundVictims: the first plan of a round may be larger than the bound, the next
+// ones must fit.
+func TestRoundsBoundVictims(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		most      int
+		chosen, n int
+		after     time.Duration
+		want      time.Duration
+	}{
+		{"no bound", 0, 100, 100, 0, 0},
+		{"first of a round", 3, 0, 5, 0, 0},
+		{"it fits", 3, 2, 1, 0, 0},
+		{"it does not fit", 3, 2, 2, 0, time.Second},
+		{"next round", 3, 3, 3, time.Second, time.Second},
+	} {
+		p := preemption.New()
+		p.Options.MaxVictims = c.most
+		p.VictimsChosen(c.chosen, epoch)
+		if got := p.VictimsFrom(c.n, epoch.Add(c.after)).Sub(epoch); got != c.want {
+			t.Errorf("%s: after %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPause checks the bounds of the pause, also for long retry intervals.
+func TestPause(t *testing.T) {
+	for _, c := range []struct {
+		retry time.Duration
+		n     int
+		want  time.Duration
+	}{
+		{15 * time.Second, 1, 15 * time.Second},
+		{15 * time.Second, 2, 30 * time.Second},
+		{15 * time.Second, 7, 16 * time.Minute},
+		{15 * time.Second, 1_000_000, 16 * time.Minute},
+		{5 * time.Minute, 5, time.Hour},
+		{2 * time.Hour, 1, 2 * time.Hour},
+		{2 * time.Hour, 9, 2 * time.Hour},
+	} {
+		o := preemption.Options{RetryInterval: c.retry}
+		if got := o.Pause(c.n); got != c.want {
+			t.Errorf("loss %d with retry interval %v: %v, want %v", c.n, c.retry, got, c.want)
+		}
+	}
+}
+
+// TestLossesInAPause: a loss during a pause does not count again; LoseAgain always counts.
+func TestLossesInAPause(t *testing.T) {
+	var l preemption.Losses
+	o, why := preemption.DefaultOptions(), reasons.New(reasons.HoldSuperseded, "room was taken")
+	if !l.IsEmpty() {
+		t.Error("there are losses before any")
+	}
+	l.Lose(why, "the pod", &o, epoch)
+	l.Lose(why, "the pod", &o, epoch.Add(time.Second))
+	if l.Count != 1 || l.Until != epoch.Add(16*time.Second) || l.Why.Text != "room was taken; no plan is made for the pod for 15s" {
+		t.Errorf("a loss in a pause: %+v", l)
+	}
+	l.LoseAgain(why, "the pod", &o, epoch.Add(2*time.Second))
+	l.Lose(why, "the pod", &o, epoch.Add(32*time.Second))
+	if l.Count != 3 || !strings.HasSuffix(l.Why.Text, "this is loss 3 in a row, so no plan is made for the pod for 1m0s") {
+		t.Errorf("three losses: %+v", l)
+	}
+	l.Room, l.PlacedAt = "decision", epoch
+	if got := l.Inherited(); got.Room != "" || !got.PlacedAt.IsZero() || got.Count != 3 {
+		t.Errorf("inherited: %+v", got)
+	}
+}
+
+// TestSweepGoesOn: a plan goes on with the nodes that earlier plans did not ask about.
+func TestSweepGoesOn(t *testing.T) {
+	nodes := []*victims.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	var w preemption.Sweep
+	left := func() (names string) {
+		for _, n := range w.Rest(nodes) {
+			names += n.Name
+		}
+		return names
+	}
+	if more := w.Continue(&victims.Decision{More: true, Unfit: []string{"c"}}); !more || left() != "ab" {
+		t.Errorf("after c: %s", left())
+	}
+	if more := w.Continue(&victims.Decision{More: true, Unfit: []string{"a"}}); !more || left() != "b" {
+		t.Errorf("after a: %s", left())
+	}
+	if more := w.Continue(&victims.Decision{Unfit: []string{"b"}}); more || left() != "abc" {
+		t.Errorf("after all: %s", left())
+	}
+}
+
+// TestWatches: watched changes are returned once, in a fixed order, at most once a second,
+// and also if they came while the plan was made.
+func TestWatches(t *testing.T) {
+	q, n := preemption.WatchedQueue(7), preemption.WatchedNode("n1")
+	w := preemption.NewWatches()
+	take := func(what string, at time.Duration, want ...types.UID) {
+		t.Helper()
+		if got := w.Take(epoch.Add(at)); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+		checked(t, &w)
+	}
+	if w.Change(n); !w.Idle() || w.Has("b") || !w.Due().IsZero() {
+		t.Error("a change that nothing watches has an effect")
+	}
+	w.Set("b", []preemption.Watched{n, q, n})
+	w.Set("a", []preemption.Watched{q})
+	take("nothing changed", time.Hour)
+	w.Change(n)
+	w.Change(q)
+	take("both changed", 0, "b", "a")
+	take("taken", time.Hour)
+	w.Change(q)
+	if due := w.Due(); due != epoch.Add(time.Second) {
+		t.Errorf("due at %v", due)
+	}
+	take("too soon", 999*time.Millisecond)
+	w.Remove("b")
+	take("one left", time.Second, "a")
+
+	w.PlanBegins()
+	w.Change(n)
+	w.Set("c", []preemption.Watched{n})
+	w.PlanRefused("c")
+	take("during the plan", time.Hour, "c")
+	w.PlanBegins()
+	w.Change(n)
+	w.Take(epoch.Add(2 * time.Hour))
+	w.PlanEnds()
+	w.Remove("c")
+	w.Set("c", []preemption.Watched{n})
+	w.PlanRefused("c")
+	take("before the plan", 3*time.Hour)
+	w.Set("c", nil)
+	w.Remove("a")
+	if !w.Idle() || w.Has("c") {
+		t.Error("it watches nothing, and is listed")
+	}
+	checked(t, &w)
+}
+
+// TestWatchesCheck: a list that the caller changed is noticed.
+func TestWatchesCheck(t *testing.T) {
+	w := preemption.NewWatches()
+	what := []preemption.Watched{preemption.WatchedNode("n1")}
+	w.Set("a", what)
+	what[0] = preemption.WatchedNode("n2")
+	if w.Check() == nil {
+		t.Error("a watch that points one way is not noticed")
+	}
+}
+
+// TestSnapshotIsRenewed: only changed nodes are made again, and a list that was handed out
+// does not change.
+func TestSnapshotIsRenewed(t *testing.T) {
+	var s preemption.Snapshot
+	there := map[string]bool{"a": true, "b": true, "c": true}
+	made := ""
+	renew := func() string {
+		made = ""
+		s.Renew(func(name string) *victims.Node {
+			made += name
+			if !there[name] {
+				return nil
+			}
+			return &victims.Node{Name: name}
+		})
+		checked(t, &s)
+		names := ""
+		for _, n := range s.Nodes() {
+			names += n.Name
+		}
+		return names
+	}
+	s.Change("c")
+	s.Change("a")
+	if got := renew(); got != "ac" || made != "ac" {
+		t.Errorf("%s, made %s", got, made)
+	}
+	before := s.Nodes()
+	there["a"] = false
+	for _, name := range []string{"b", "a", "gone"} {
+		s.Change(name)
+	}
+	if !s.IsStale("a") || s.IsStale("c") {
+		t.Error("the wrong nodes are stale")
+	}
+	if got := renew(); got != "bc" || made != "abgone" || s.IsStale("a") {
+		t.Errorf("%s, made %s", got, made)
+	}
+	if before[0].Name != "a" || before[1].Name != "c" {
+		t.Error("a list that was handed out has changed")
+	}
+	if renew(); made != "" {
+		t.Errorf("made %s for nothing", made)
+	}
+	before = s.Nodes()
+	before[0], before[1] = before[1], before[0]
+	if s.Check() == nil {
+		t.Error("nodes in the wrong order are not noticed")
+	}
+}
+
+// TestTypesAreNumbered: a type keeps its number, and a list of names that was handed out
+// stays.
+func TestTypesAreNumbered(t *testing.T) {
+	var types preemption.Types
+	types.Amounts(queuestest.Vector("vcore=1"))
+	names := types.Names()
+	got := types.Amounts(queuestest.Vector("vcore=2 gpu=3"))
+	if diff := cmp.Diff(victims.Amounts{2000, 3}, got); diff != "" || len(names) != 1 || len(types.Names()) != 2 {
+		t.Errorf("amounts (-want +got):\n%s%v", diff, types.Names())
+	}
+}
+
+// TestNodeBound: a pod counts on its node until it was tried, for a bounded time, and
+// again when its node changes.
+func TestNodeBound(t *testing.T) {
+	var b preemption.NodeBound
+	pod := &objects.Pod{UID: "d", Namespace: "ns", Name: "d", RequiredNode: "n1"}
+	expect := func(what string, counts bool) {
+		t.Helper()
+		if got := len(b.On("n1")) == 1; got != counts || b.Any() != counts || len(b.On("n2")) > 0 {
+			t.Errorf("%s: it counts: %v, want %v", what, got, counts)
+		}
+		checked(t, &b)
+	}
+	if node, freed := b.Update(pod, epoch); node != "" || freed {
+		t.Errorf("node %q has more room", node)
+	}
+	expect("it waits", true)
+	if node, freed := b.Tried("d"); node != "n1" || !freed {
+		t.Errorf("tried on %q: %v", node, freed)
+	}
+	expect("it was tried", false)
+	b.Renew("n1", epoch.Add(time.Second))
+	expect("its node changed", true)
+	if got := b.Expire(epoch.Add(preemption.NodeBoundFor)); len(got) > 0 {
+		t.Errorf("expired early on %v", got)
+	}
+	if got := b.Expire(b.Due()); !slices.Equal(got, []string{"n1"}) || !b.Due().IsZero() {
+		t.Errorf("expired on %v", got)
+	}
+	expect("its time is over", false)
+	b.Renew("n1", epoch)
+	if node, freed := b.Remove("d"); node != "n1" || !freed {
+		t.Errorf("removed from %q: %v", node, freed)
+	}
+	expect("it is gone", false)
+}

@@ -1,0 +1,109 @@
+package preemption
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/victims"
+)
+
+// Types numbers the resource types of plans, in the order in which they are first met.
+type Types struct {
+	names   []string // append only: plans keep their own length of the list
+	numbers map[string]int
+}
+
+// Names returns the types by number. The caller must not change the slice.
+func (t *Types) Names() []string { return t.names }
+
+// Amounts converts a vector to amounts by number, and numbers types that are new.
+func (t *Types) Amounts(v resources.Vector) victims.Amounts {
+	out := make(victims.Amounts, 0, len(t.names))
+	for name, amount := range v.All() {
+		n, known := t.numbers[name]
+		if !known {
+			if t.numbers == nil {
+				t.numbers = map[string]int{}
+			}
+			n = len(t.names)
+			t.numbers[name] = n
+			t.names = append(t.names, name)
+		}
+		for len(out) <= n {
+			out = append(out, 0)
+		}
+		out[n] = int64(amount)
+	}
+	return out
+}
+
+// Snapshot has the nodes as plans see them. It is kept from one plan to the next: only
+// nodes that changed are made again. A list that a plan has does not change.
+type Snapshot struct {
+	Types
+	nodes []*victims.Node // by name; replaced, never written
+	stale map[string]struct{}
+}
+
+// Nodes returns the nodes by name, as of the last Renew.
+func (s *Snapshot) Nodes() []*victims.Node { return s.nodes }
+
+// Change notes that a node is to be made again.
+func (s *Snapshot) Change(node string) {
+	if s.stale == nil {
+		s.stale = map[string]struct{}{}
+	}
+	s.stale[node] = struct{}{}
+}
+
+// IsStale tells whether a node is to be made again.
+func (s *Snapshot) IsStale(node string) bool {
+	_, stale := s.stale[node]
+	return stale
+}
+
+// Renew makes the nodes again that changed; view returns nil for a node that is not there.
+// The order is that of names, because the first node with a type decides its number.
+func (s *Snapshot) Renew(view func(name string) *victims.Node) {
+	if len(s.stale) == 0 {
+		return
+	}
+	nodes := slices.Clone(s.nodes)
+	for _, name := range slices.Sorted(maps.Keys(s.stale)) {
+		at, listed := slices.BinarySearchFunc(nodes, name, func(n *victims.Node, name string) int { return cmp.Compare(n.Name, name) })
+		node := view(name)
+		switch {
+		case node == nil && listed:
+			nodes = slices.Delete(nodes, at, at+1)
+		case node == nil:
+		case listed:
+			nodes[at] = node
+		default:
+			nodes = slices.Insert(nodes, at, node)
+		}
+	}
+	clear(s.stale)
+	s.nodes = nodes
+}
+
+// Check verifies the numbers of types and the order of nodes.
+func (s *Snapshot) Check() error {
+	for name, n := range s.numbers {
+		if n >= len(s.names) || s.names[n] != name {
+			return fmt.Errorf("planning snapshot: %s is not type %d", name, n)
+		}
+	}
+	if len(s.names) != len(s.numbers) {
+		return errors.New("planning snapshot: a type has two numbers")
+	}
+	for i := 1; i < len(s.nodes); i++ {
+		if s.nodes[i-1].Name >= s.nodes[i].Name {
+			return fmt.Errorf("planning snapshot: node %s is not in its place", s.nodes[i].Name)
+		}
+	}
+	return nil
+}
