@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown to the scheduler", "https://s", unknown, "--token", http.StatusUnauthorized, http.MethodGet},
 		{"unknown behind the API server", "", unknown, "does not pass your credentials on", http.StatusUnauthorized, http.MethodGet},
 		{"unknown to the API server", "", `{"kind":"Status","message":"Unauthorized"}`, "log in to the cluster again", http.StatusUnauthorized, http.MethodGet},
-		{"may not, says the scheduler", "https://s", `{"status_code":403,"message":"Forbidden","description":"ann may not"}`, "ann may not: ask who administers", http.StatusForbidden, http.MethodGet},
+		{"may not, says the scheduler", "https://s", `{"status_code":403,"message":"Forbidden","description":"ann may not"}`, "ann may not: ask an administrator", http.StatusForbidden, http.MethodGet},
 		{"may not, says the API server", "", `{"kind":"Status","message":"no"}`, "the verb get on services/proxy", http.StatusForbidden, http.MethodGet},
 		{"may read and not send, says the API server", "", `{"kind":"Status","message":"no"}`, "the verb create on services/proxy", http.StatusForbidden, http.MethodPost},
 		{"HTTPS behind the API server", "", "Client sent an HTTP request to an HTTPS server.", "NAMESPACE/https:NAME:PORT", http.StatusBadRequest, http.MethodGet},

@@ -52,7 +52,7 @@ func newDecisions(conn *connection) *cobra.Command {
 	var which about
 	cmd := &cobra.Command{
 		Use:   "decisions",
-		Short: "Show for whom pods were preempted, and why for others not",
+		Short: "Show for which pods others were preempted, and why not for the rest",
 		Long: `Shows the last decisions about pods for which others were to make room, the last
 first: who asked, who goes, on which node, and what became of it. -o yaml shows
 the numbers that each law was asked about.`,

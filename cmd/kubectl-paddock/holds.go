@@ -16,7 +16,7 @@ func newHolds(conn *connection) *cobra.Command {
 	var ended bool
 	cmd := &cobra.Command{
 		Use:   "holds",
-		Short: "Show which nodes are held for whom, and until when",
+		Short: "Show which nodes are held, for which pod, and until when",
 		Long: `Shows the nodes that are held for pods, which pods these wait for, until when, and
 whether the node has the taint that keeps other schedulers off.
 With --ended, the last holds that are over, and why they ended.`,

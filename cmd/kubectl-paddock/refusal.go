@@ -35,7 +35,7 @@ func (c *connection) refused(method string, status int, body []byte) error {
 	case c.server != "":
 		return c.refusedDirectly(status, told, own)
 	case own && status == http.StatusUnauthorized:
-		return fmt.Errorf("%s: the scheduler answers only whom it knows, and the API server does not pass your credentials on to it. "+
+		return fmt.Errorf("%s: the scheduler answers only users that it knows, and the API server does not pass your credentials on to it. "+
 			"Use kubectl port-forward, and give --server https://127.0.0.1:PORT with --insecure-skip-tls-verify, or with --certificate-authority and --tls-server-name", told)
 	case own:
 		return errors.New(told)
@@ -64,7 +64,7 @@ func (c *connection) refusedDirectly(status int, told string, own bool) error {
 		return fmt.Errorf("%s: %s: the scheduler takes the bearer token of the kubeconfig's user, or --token; a client certificate says nothing to it. "+
 			"Log in to the cluster again, or give --token \"$(kubectl create token SERVICEACCOUNT)\"", c.server, told)
 	case own && status == http.StatusForbidden:
-		return fmt.Errorf("%s: %s: ask who administers the cluster for that", c.server, told)
+		return fmt.Errorf("%s: %s: ask an administrator of the cluster for that", c.server, told)
 	case own:
 		return fmt.Errorf("%s: %s", c.server, told)
 	}

@@ -84,7 +84,7 @@ func TestQueuesAndHolds(t *testing.T) {
 	s.Failed("a1", "", reasons.Brief(reasons.NoNodeFits), now)
 	preempt(t, s, "a1", now.Add(2*time.Second))
 	compare(t, `
-# HELP paddock_holds [ALPHA] Nodes held for pods, by whom they are held for, and whether those that make room are gone.
+# HELP paddock_holds [ALPHA] Nodes held for pods, by the kind of pod, and whether the victims are gone.
 # TYPE paddock_holds gauge
 paddock_holds{kind="queue",state="clear"} 0
 paddock_holds{kind="queue",state="clearing"} 1
@@ -168,7 +168,7 @@ func TestGuarantees(t *testing.T) {
 	want := func(lines string) {
 		t.Helper()
 		compare(t, `
-# HELP paddock_queue_unmet_guarantee_seconds_total [ALPHA] For how long a queue was under its guarantee while pods waited whom preemption could lawfully serve, by what they waited for.
+# HELP paddock_queue_unmet_guarantee_seconds_total [ALPHA] For how long a queue was under its guarantee while pods waited that preemption could lawfully make room for, by what they waited for.
 # TYPE paddock_queue_unmet_guarantee_seconds_total counter
 `+lines, "paddock_queue_unmet_guarantee_seconds_total")
 	}

@@ -86,7 +86,7 @@ paddock_preemption_decisions_total{kind="required",outcome="hold",reason="no sel
 # HELP paddock_preemption_rejected_candidates_total [ALPHA] Pods that decisions found could not go, by the law or rule that protects them, once for each decision.
 # TYPE paddock_preemption_rejected_candidates_total counter
 paddock_preemption_rejected_candidates_total{kind="queue",rule="law 5"} 3
-# HELP paddock_preemption_victims_total [ALPHA] Pods that were preempted, by their queue, whom for, and what they were to their application.
+# HELP paddock_preemption_victims_total [ALPHA] Pods that were preempted, by their queue, the kind of pod that preempted them, and their role in their application.
 # TYPE paddock_preemption_victims_total counter
 paddock_preemption_victims_total{class="opted out",kind="queue",queue="root.a"} 1
 paddock_preemption_victims_total{class="originator",kind="queue",queue="other"} 1

@@ -156,7 +156,7 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 			row.Outcome = "taken up after a restart"
 		}
 	case victims.Hold:
-		row.Outcome, row.Kind = "node held, nobody goes", "fence"
+		row.Outcome, row.Kind = "node held, no victims", "fence"
 	default:
 		row.Outcome, row.Kind = "refused", "quiet"
 	}
@@ -213,9 +213,9 @@ func requested(m map[string]int64) string {
 
 // laws says in a few words what a law demands.
 var laws = map[string]string{
-	"2":  "law 2: nobody falls below the guarantee",
-	"4":  "law 4: who asks is under the guarantee",
-	"5":  "law 5: who loses is over the guarantee",
+	"2":  "law 2: no queue falls below its guarantee",
+	"4":  "law 4: the preemptor's queue is below its guarantee",
+	"5":  "law 5: the victim's queue is over its guarantee",
 	"7":  "law 7: room under the max",
 	"D7": "rule D7: what the node lacks",
 }

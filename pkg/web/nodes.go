@@ -175,7 +175,7 @@ func stateOf(h *reservations.Hold) string {
 	case h.Note != "":
 		return visible(h.Note)
 	case h.Patient:
-		return "nobody is chosen to leave yet"
+		return "no victim is chosen yet"
 	}
 	return "there is room; it is about to start"
 }

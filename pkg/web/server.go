@@ -173,7 +173,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, one *page) {
 	content, missing := one.make(request)
 	f := frame{Title: one.title, Content: content, Missing: missing, Version: visible(p.options.Version), Warnings: warningsOf(view, configuration)}
 	if standsBy {
-		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: what was tried and decided only the one that leads knows. Queues, nodes and who waits are shown as they are."})
+		f.Warnings = append(f.Warnings, warning{Text: "This replica stands by: only the leader knows what was tried and decided. Queues, nodes and waiting pods are shown as they are."})
 	}
 	for _, other := range p.pages {
 		if !other.hidden {
