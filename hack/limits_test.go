@@ -33,6 +33,7 @@ var larger = map[string]int{}
 type sizes struct {
 	fields, methods, lines map[string]int
 	mutexes                []string // in the components of the store
+	arrows                 []string // imports that a component of the store must not have
 }
 
 func newSizes() sizes {
@@ -50,6 +51,7 @@ func (s *sizes) read(t *testing.T, pkg, name string, text any) {
 	if ast.IsGenerated(f) {
 		return
 	}
+	s.arrows = append(s.arrows, arrows(pkg, f.Imports)...)
 	s.lines[pkg] += files.File(f.Pos()).LineCount()
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -68,6 +70,31 @@ func (s *sizes) read(t *testing.T, pkg, name string, text any) {
 		}
 		return true
 	})
+}
+
+const components = "pkg/store/internal/"
+
+// arrows returns the imports of a component of the store that point up or sideways. Only
+// preemption reads another component, the cache; all of them may use package state.
+func arrows(pkg string, imports []*ast.ImportSpec) (out []string) {
+	own, ok := strings.CutPrefix(pkg, components)
+	if !ok {
+		return nil
+	}
+	own, _, _ = strings.Cut(own, "/")
+	for _, i := range imports {
+		path, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "github.com/paddock-scheduler/paddock/")
+		if !ours {
+			continue
+		}
+		other, inside := strings.CutPrefix(path, components)
+		other, _, _ = strings.Cut(other, "/")
+		below := other == own || other == "state" || own == "preemption" && other == "cache"
+		if path == "pkg/store" || inside && !below {
+			out = append(out, pkg+" imports "+path)
+		}
+	}
+	return out
 }
 
 // receiver returns the name of the type of a receiver.
@@ -137,8 +164,8 @@ func limitOf(name string) int {
 	return mostLines
 }
 
-// TestSizesOfTheCode: no struct, receiver or package is over its limit, and components of
-// the store have no mutex.
+// TestSizesOfTheCode: no struct, receiver or package is over its limit. Components of the
+// store have no mutex and do not import each other.
 func TestSizesOfTheCode(t *testing.T) {
 	s := newSizes()
 	for _, dir := range []string{"apis", "cmd", "internal", "pkg"} {
@@ -155,19 +182,23 @@ func TestSizesOfTheCode(t *testing.T) {
 	for _, wrong := range s.compare(larger) {
 		t.Error(wrong)
 	}
+	for _, arrow := range s.arrows {
+		t.Errorf("%s: components of the store know neither the store nor each other, except that preemption reads the cache", arrow)
+	}
 	for _, at := range s.mutexes {
 		t.Errorf("%s: only the store has a mutex, its components have none", at)
 	}
 }
 
-// TestSizesAreFound plants a struct with a field too many, a mutex in a component, a type
-// that grew and one that shrank.
+// TestSizesAreFound plants a struct with a field too many, a mutex and imports in
+// components, a type that grew and one that shrank.
 func TestSizesAreFound(t *testing.T) {
 	s := newSizes()
 	s.read(t, "pkg/store/internal/a", "a.go", "package a\n\nimport \"sync\"\n\ntype big struct {\n\tmu sync.Mutex\n\t"+
 		strings.Repeat("n, ", mostFields-1)+"n int\n}\n\nfunc (b *big) do() {}\n")
 	wrong := s.compare(map[string]int{"methods of pkg/store/internal/a.big": 70})
-	if len(s.mutexes) != 1 || len(wrong) != 2 || s.methods["pkg/store/internal/a.big"] != 1 {
-		t.Errorf("found mutexes %q, and %q", s.mutexes, wrong)
+	s.read(t, "pkg/store/internal/pending", "b.go", "package pending\n\nimport (\n\t_ \"github.com/paddock-scheduler/paddock/pkg/store/internal/cache\"\n\t_ \"github.com/paddock-scheduler/paddock/pkg/store\"\n)\n")
+	if len(s.arrows) != 2 || len(s.mutexes) != 1 || len(wrong) != 2 || s.methods["pkg/store/internal/a.big"] != 1 {
+		t.Errorf("found mutexes %q, imports %q, and %q", s.mutexes, s.arrows, wrong)
 	}
 }
