@@ -9,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
@@ -37,7 +38,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	rest := room.Sub(p.Request)
 	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
 	var out []*pod
-	wants := func(w *pod) bool { return !w.apart() && fits(w.Pod, room) && !fits(w.Pod, rest) }
+	wants := func(w *pod) bool { return !w.apart() && cache.Fits(w.Pod, room) && !cache.Fits(w.Pod, rest) }
 	inOrder := func(g *order.Group) bool {
 		if w := s.pods[types.UID(g.First().UID())]; wants(w) {
 			out = append(out, w)

@@ -112,7 +112,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	if len(s.leaves[a.leaf]) == 0 {
 		delete(s.leaves, a.leaf)
 		delete(s.waitCounts.leaves, a.leaf)
-		s.noteEmpty(a.leaf, now)
+		s.cache.Empty.Note(s.draft.Queue(a.leaf), now)
 	}
 	s.release(a.leaf)
 }
@@ -177,7 +177,7 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 		s.leaves[leaf] = map[appName]*app{}
 	}
 	s.leaves[leaf][name.inLeaf()] = a
-	delete(s.emptied, leaf)
+	s.cache.Empty.Forget(leaf)
 	s.register.enroll(a)
 	s.rename(a)
 	s.noteApp(AppAdded, a)

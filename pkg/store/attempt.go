@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
@@ -91,7 +92,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 	case !s.spec.PreemptionEnabled:
 		return reasons.New(reasons.PreemptionDisabled, "queues do not preempt: the partition has preemption.enabled: false")
 	}
-	return notOffered(p.Pod)
+	return cache.NotOffered(p.Pod)
 }
 
 // gate returns why no plan is made for a pod now, and when one may be made; zero if time

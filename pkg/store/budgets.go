@@ -2,18 +2,19 @@ package store
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // UpsertBudget sets a PodDisruptionBudget.
 func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.budgets.upsert(b) {
+	if s.cache.Protection.UpsertBudget(b) {
 		s.touchNamespace(b.Namespace)
 	}
 }
@@ -22,7 +23,7 @@ func (s *Store) UpsertBudget(b objects.Budget, now time.Time) {
 func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.budgets.remove(namespace, name) {
+	if s.cache.Protection.DeleteBudget(namespace, name) {
 		s.touchNamespace(namespace)
 	}
 }
@@ -44,12 +45,11 @@ func (s *Store) touchNamespace(namespace string) {
 // disruptionsLeft is what the budgets still allow, for [victims.World]. Victims of plans
 // in force count as gone if inForce is true.
 func (s *Store) disruptionsLeft(inForce bool) []int64 {
-	s.budgets.recount(s.guardedPods())
-	return s.budgets.left(inForce)
+	return s.cache.Protection.Left(s.guardedPods(), inForce)
 }
 
-func (s *Store) guardedPods() iter.Seq[guarded] {
-	return func(yield func(guarded) bool) {
+func (s *Store) guardedPods() iter.Seq[cache.Guarded] {
+	return func(yield func(cache.Guarded) bool) {
 		for _, p := range s.pods {
 			if !yield(p.guarded()) {
 				return
@@ -58,40 +58,31 @@ func (s *Store) guardedPods() iter.Seq[guarded] {
 	}
 }
 
-// guarded is the pod as budgets see it.
-func (p *pod) guarded() guarded {
-	return guarded{namespace: p.Namespace, name: p.Name, labels: p.Labels, part: p.budgetPart()}
+// objects yields the latest event of each pod.
+func (s *Store) objects() iter.Seq[*objects.Pod] {
+	return func(yield func(*objects.Pod) bool) {
+		for _, p := range s.pods {
+			if !yield(p.Pod) {
+				return
+			}
+		}
+	}
 }
 
-// budgetPart is how the pod counts in the sums of budgets.
-func (p *pod) budgetPart() part {
-	switch {
-	case p.Health != objects.Ready || p.Deleting:
-		return inNoSum
-	case p.chosenBy != "":
-		return isChosen
-	}
-	return isHealthy
+// guarded is the pod as budgets see it.
+func (p *pod) guarded() cache.Guarded {
+	return cache.Guarded{Pod: p.Pod, Deleting: p.Deleting, Chosen: p.chosenBy != ""}
 }
 
 // budgetsFor lists the indexes in disruptionsLeft that a disruption of the pod counts
 // against.
-func (s *Store) budgetsFor(p *pod) []int { return s.budgets.over(p.guarded(), p.Health) }
+func (s *Store) budgetsFor(p *pod) []int { return s.cache.Protection.Budgets(p.guarded()) }
 
 // recounted runs a change of a known pod and updates the sums of budgets.
 func (s *Store) recounted(p *pod, change func()) {
-	if len(s.budgets.of[p.Namespace]) == 0 {
-		change()
-		return
-	}
 	before := p.guarded()
 	change()
-	after := p.guarded()
-	if before.part == after.part && maps.Equal(before.labels, after.labels) {
-		return
-	}
-	s.budgets.count(before, -1)
-	s.budgets.count(after, 1)
+	s.cache.Protection.Change(before, p.guarded())
 }
 
 // takeOver takes over an event of a known pod. The pod is marked as changed for plans if
@@ -102,8 +93,33 @@ func (s *Store) takeOver(p *pod, event *objects.Pod) {
 		before = s.budgetsFor(p)
 	}
 	s.recounted(p, func() { p.say(event) })
-	s.resourceTypes.note(p)
+	s.cache.Types.Note(p.Pod)
 	if health != event.Health && !slices.Equal(before, s.budgetsFor(p)) {
 		s.touchPod(p)
 	}
+}
+
+// setCapacity sets the capacity of all nodes.
+func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
+	s.draft.SetCapacity(sum)
+	if s.cache.Capacity.Set(sum, s.started, now) {
+		s.tellCapacity()
+	}
+}
+
+// tellCapacity gives the orders the capacity that they are to use.
+func (s *Store) tellCapacity() {
+	told := s.cache.Capacity.Told()
+	s.index.SetCapacity(told)
+	s.lane.index.SetCapacity(told)
+	s.asking.order.index.SetCapacity(told)
+}
+
+// checkCapacity verifies the capacity against the nodes.
+func (s *Store) checkCapacity() error {
+	var sum resources.Vector
+	for _, n := range s.nodes {
+		sum = sum.Add(n.allocatable)
+	}
+	return s.cache.Capacity.Check(sum)
 }

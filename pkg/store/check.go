@@ -42,8 +42,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkWaitCounts()...)
-	errs = append(errs, s.budgets.check(s.guardedPods())...)
-	errs = append(errs, s.checkCapacity(), s.checkRefusals(), s.resourceTypes.check(s.pods))
+	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.checkCapacity(), s.checkRefusals(), s.cache.Types.Check(s.objects()))
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}
@@ -213,7 +212,7 @@ func (s *Store) Recount(listed []objects.Pod) error {
 	for i := range listed {
 		l := listed[i]
 		l.Normalize()
-		s.resourceTypes.split(&l)
+		s.cache.Types.Split(&l)
 		if !l.Terminal && (!l.Deleting || l.Node != "") {
 			seen[l.UID] = true
 			if err := s.compare(&l); err != nil {

@@ -8,14 +8,8 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
-	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
-
-// namespace is the state of a namespace.
-type namespace struct {
-	annotations map[string]string
-	quota       *queues.NamespaceQuota // nil when its annotations set none
-}
 
 // Configure replaces the queue configuration. Running pods are not touched; pods without
 // a queue are placed again.
@@ -30,10 +24,8 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	s.indexQueues()
 	s.reledger()
 	for q := range s.draft.All() {
-		if !q.Managed || q.State == queues.Draining {
-			if q.Empty() {
-				s.noteEmpty(q.ID, now)
-			}
+		if q.Empty() {
+			s.cache.Empty.Note(q, now)
 		}
 		s.reconsider[q.ID] = struct{}{}
 	}
@@ -42,7 +34,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	}
 	s.touchAll()
 	s.touchAllGroups()
-	s.countTypes(typesOf(spec), now)
+	s.countTypes(cache.TypesOf(spec), now)
 	if s.started {
 		s.placeAll(now)
 	}
@@ -58,22 +50,14 @@ func (s *Store) Spec() *config.Spec {
 // UpsertNamespace sets the annotations of a namespace. It returns an error for each
 // annotation that is invalid and counts as absent.
 func (s *Store) UpsertNamespace(name string, annotations map[string]string, now time.Time) []error {
-	quota, errs := placement.NamespaceQuota(placement.Namespace{Name: name, Annotations: annotations})
-	ns := namespace{annotations: annotations}
-	if quota.Set || quota.MaxApplications > 0 {
-		ns.quota = &queues.NamespaceQuota{
-			Guaranteed: quota.Guaranteed, Max: quota.Max, MaxApplications: quota.MaxApplications,
-		}
-	}
 	s.mu.Lock()
 	defer s.unlock(now)
-	old, known := s.namespaces[name]
-	s.namespaces[name] = ns
-	if known && maps.Equal(old.annotations, annotations) {
+	changed, errs := s.cache.Namespaces.Upsert(name, annotations)
+	if !changed {
 		return errs
 	}
 	s.reapplyNamespace(name)
-	s.countTypes(typesOfQuota(ns.quota), now)
+	s.countTypes(cache.TypesOfQuota(s.cache.Namespaces[name].Quota), now)
 	if s.started {
 		s.placeAll(now)
 	}
@@ -84,7 +68,7 @@ func (s *Store) UpsertNamespace(name string, annotations map[string]string, now 
 func (s *Store) DeleteNamespace(name string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	delete(s.namespaces, name)
+	delete(s.cache.Namespaces, name)
 }
 
 // reapplyNamespace applies the current annotations of a namespace to the dynamic leaves
@@ -95,7 +79,7 @@ func (s *Store) reapplyNamespace(name string) {
 		if q.Managed || (q.QuotaNamespace != "" && q.QuotaNamespace != name) || !s.hasAppOf(leaf, name) {
 			continue
 		}
-		s.draft.SetNamespaceQuota(leaf, name, s.namespaces[name].quota)
+		s.draft.SetNamespaceQuota(leaf, name, s.cache.Namespaces[name].Quota)
 		s.demand.stale = true
 		s.indexPath(leaf)
 		s.reconsider[leaf] = struct{}{}
@@ -116,7 +100,7 @@ func (s *Store) hasAppOf(leaf queues.ID, namespace string) bool {
 func (s *Store) reapplyQuotas() {
 	for _, leaf := range slices.Sorted(maps.Keys(s.leaves)) {
 		if ns := s.draft.Queue(leaf).QuotaNamespace; ns != "" {
-			s.draft.SetNamespaceQuota(leaf, ns, s.namespaces[ns].quota)
+			s.draft.SetNamespaceQuota(leaf, ns, s.cache.Namespaces[ns].Quota)
 		}
 	}
 }
@@ -177,53 +161,16 @@ func (s *Store) indexPath(leaf queues.ID) {
 	}
 }
 
-// noteEmpty notes the time from which a removable queue is empty.
-func (s *Store) noteEmpty(id queues.ID, now time.Time) {
-	q := s.draft.Queue(id)
-	if q.IsRoot() || (q.Managed && q.State == queues.Active) {
-		return
-	}
-	if _, noted := s.emptied[id]; noted {
-		return
-	}
-	if at := now.Add(s.options.QueueGrace); len(s.emptied) == 0 || at.Before(s.sweepAt) {
-		s.sweepAt = at
-	}
-	s.emptied[id] = now
-}
-
 // sweep removes queues that were empty for the grace period.
 func (s *Store) sweep(now time.Time) {
-	if len(s.emptied) == 0 || now.Before(s.sweepAt) {
-		return
-	}
-	next := now.Add(s.options.QueueGrace)
-	for _, id := range slices.Sorted(maps.Keys(s.emptied)) {
-		if due := s.emptied[id].Add(s.options.QueueGrace); due.After(now) {
-			next = earliest(next, due)
-			continue
-		}
-		s.removeEmpty(id)
-	}
-	s.sweepAt = next
-	if s.started && len(s.unplaced) > 0 {
-		s.placeAll(now) // a queue that prevented a placement may be gone
-	}
-}
-
-// removeEmpty removes a queue, unless it is in use or configured again, and then the
-// queues above it that exist only as its parents.
-func (s *Store) removeEmpty(id queues.ID) {
-	for id != queues.NoQueue {
-		delete(s.emptied, id)
-		q := s.draft.Queue(id)
-		if q == nil || q.IsRoot() || (q.Managed && q.State == queues.Active) || s.draft.Remove(id) != nil {
-			return
-		}
+	gone, due := s.cache.Empty.Remove(s.draft, now)
+	for _, id := range gone {
 		s.index.RemoveQueue(id)
 		s.lane.index.RemoveQueue(id)
 		s.asking.order.index.RemoveQueue(id)
-		id = q.Parent
+	}
+	if due && s.started && len(s.unplaced) > 0 {
+		s.placeAll(now) // a queue that prevented a placement may be gone
 	}
 }
 

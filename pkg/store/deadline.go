@@ -47,12 +47,9 @@ func earliest(times ...time.Time) time.Time {
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
 func (s *Store) nextChore() (time.Time, bool) {
-	next := earliest(s.holdsDue(), s.placingDue(), s.capacity.due, s.preemption.NodeBound.Due())
+	next := earliest(s.holdsDue(), s.placingDue(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due())
 	if p, ok := s.deadlines.First(); ok {
 		next = earliest(next, p.deadline)
-	}
-	if len(s.emptied) > 0 {
-		next = earliest(next, s.sweepAt)
 	}
 	return next, !next.IsZero()
 }
@@ -72,7 +69,9 @@ func (s *Store) Tick(now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.told = time.Time{}
-	s.tickCapacity(now)
+	if s.cache.Capacity.Tick(now) {
+		s.tellCapacity()
+	}
 	s.vacated = append(s.vacated, s.preemption.NodeBound.Expire(now)...)
 	for {
 		p, ok := s.deadlines.First()

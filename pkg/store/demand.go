@@ -179,7 +179,7 @@ type trial struct {
 func (s *Store) newTrial() *trial {
 	x := &trial{s: s, index: order.NewIndex(), pods: map[*order.Ask]*pod{}, apps: map[*app]*order.App{},
 		used: map[*app]resources.Vector{}, below: map[queues.ID]resources.Vector{}}
-	x.index.SetCapacity(s.capacity.told)
+	x.index.SetCapacity(s.cache.Capacity.Told())
 	x.index.SetStrict(s.preemption.StrictGuarantee)
 	return x
 }

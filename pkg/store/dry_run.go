@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,9 +122,9 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 		r.Unplaced = s.notStarted()
 		return
 	}
-	s.resourceTypes.split(p.Pod)
+	s.cache.Types.Split(p.Pod)
 	r.Request = p.Request
-	if r.Unplaced = unbearable(p.Pod); !r.Unplaced.None() {
+	if r.Unplaced = cache.Chargeable(p.Pod); !r.Unplaced.None() {
 		return
 	}
 	if r.Identity, r.Unplaced = placement.Identify(placementOf(p.Pod), s.options.Placement); !r.Unplaced.None() {
@@ -131,7 +132,7 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	}
 	r.Placement, r.Unplaced = placement.Place(s.spec.Rules, placement.Request{
 		Identity:  r.Identity,
-		Namespace: placement.Namespace{Name: p.Namespace, Annotations: s.namespaces[p.Namespace].annotations},
+		Namespace: s.cache.Namespaces.Of(p.Namespace),
 	}, tree{s.draft})
 	name := appName{namespace: p.Namespace, id: r.Identity.Application}
 	if r.Identity.Shared {
@@ -200,7 +201,7 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 	if err != nil {
 		return queues.NoQueue
 	}
-	if quota := s.namespaces[namespace].quota; quota != nil {
+	if quota := s.cache.Namespaces[namespace].Quota; quota != nil {
 		scratch.SetNamespaceQuota(leaf, namespace, quota)
 	}
 	next := queues.ID(0)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +23,7 @@ func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	event.Normalize()
-	s.resourceTypes.split(&event)
+	s.cache.Types.Split(&event)
 	s.foretell(&event)
 	s.mayTryAgain(s.preemption.NodeBound.Update(&event, now))
 	s.upsert(&event, now)
@@ -73,8 +74,8 @@ func (s *Store) Delete(uid types.UID, now time.Time) {
 func (s *Store) add(event *objects.Pod, now time.Time) {
 	p := newPod(event, s.shared)
 	s.pods[p.UID] = p
-	s.resourceTypes.note(p)
-	s.budgets.count(p.guarded(), 1)
+	s.cache.Types.Note(p.Pod)
+	s.cache.Protection.Change(cache.Guarded{}, p.guarded())
 	s.unplaced[p.UID] = p
 	s.tally(p)
 	s.changed(p)
@@ -117,9 +118,9 @@ func (s *Store) drop(p *pod, now time.Time) {
 		s.leaveForGood(p, now)
 	}
 	s.keys.remove(p.UID)
-	s.budgets.count(p.guarded(), -1)
+	s.cache.Protection.Change(p.guarded(), cache.Guarded{})
 	delete(s.pods, p.UID)
-	s.resourceTypes.forget(p)
+	s.cache.Types.Forget(p.UID)
 	delete(s.unplaced, p.UID)
 	s.waitCounts.untally(p)
 	s.reports.forget(p)

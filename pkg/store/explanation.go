@@ -128,7 +128,7 @@ func (s *Store) explainPlace(x *Explanation, p *pod) {
 	}
 	result, why := placement.Place(s.spec.Rules, placement.Request{
 		Identity:  x.Identity,
-		Namespace: placement.Namespace{Name: p.Namespace, Annotations: s.namespaces[p.Namespace].annotations},
+		Namespace: s.cache.Namespaces.Of(p.Namespace),
 		Running:   p.Node != "",
 	}, tree{s.draft})
 	x.Placement, x.Unplaced = &result, why

@@ -3,8 +3,6 @@ package store
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
@@ -15,13 +13,9 @@ import (
 func (s *Store) UpsertPriorityClass(name string, optOut bool, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if s.optedOut[name] == optOut {
-		return
+	if s.cache.Protection.SetClass(name, optOut) {
+		s.touchAll()
 	}
-	if s.optedOut[name] = optOut; !optOut {
-		delete(s.optedOut, name)
-	}
-	s.touchAll()
 }
 
 // DeletePriorityClass handles the deletion of a PriorityClass.
@@ -29,13 +23,9 @@ func (s *Store) DeletePriorityClass(name string, now time.Time) {
 	s.UpsertPriorityClass(name, false, now)
 }
 
-// isOptedOut tells whether a pod should not be preempted (law 1). The pod's own setting
-// overrides its PriorityClass in both directions, unless IgnorePodOptOut is set.
+// isOptedOut tells whether a pod should not be preempted (law 1).
 func (s *Store) isOptedOut(p *pod) bool {
-	if p.OptOut != objects.OptOutUnsaid && !s.preemption.IgnorePodOptOut {
-		return p.OptOut == objects.OptOutYes
-	}
-	return s.optedOut[p.Class]
+	return s.cache.Protection.OptedOut(p.Pod, s.preemption.IgnorePodOptOut)
 }
 
 // protection returns why a pod is never a victim.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -33,9 +34,9 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 		p = newPod(event, s.shared)
 		p.state = parked
 		s.pods[p.UID] = p
-		s.resourceTypes.note(p)
+		s.cache.Types.Note(p.Pod)
 		s.inherit(p, now)
-		s.budgets.count(p.guarded(), 1)
+		s.cache.Protection.Change(cache.Guarded{}, p.guarded())
 	case !p.Foreign:
 		return // a pod does not change its scheduler
 	}
@@ -122,9 +123,9 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	}
 	s.disarm(p)
 	s.countForeign(p, -1)
-	s.budgets.count(p.guarded(), -1)
+	s.cache.Protection.Change(p.guarded(), cache.Guarded{})
 	delete(s.pods, p.UID)
-	s.resourceTypes.forget(p)
+	s.cache.Types.Forget(p.UID)
 	if node != nil {
 		s.noteForeign(ForeignWent, p)
 	}

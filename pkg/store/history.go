@@ -192,7 +192,7 @@ func (s *Store) notePod(kind Happened, p *pod) {
 // noteNode records an event of a node, and the new capacity of the cluster.
 func (s *Store) noteNode(kind Happened, n *node) {
 	s.history.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
-	s.history.note(Happening{Kind: CapacityChanged, Amount: s.capacity.sum})
+	s.history.note(Happening{Kind: CapacityChanged, Amount: s.cache.Capacity.Sum()})
 }
 
 // noteForeign records that a foreign pod came to its node or leaves it.

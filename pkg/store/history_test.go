@@ -35,7 +35,7 @@ func nameInHistory(a *AppName) string { return a.Namespace + "/" + a.ID + "/" + 
 func storyOf(s *Store) story {
 	out := story{
 		Placed: map[types.UID]string{}, Asked: map[types.UID]bool{}, Apps: map[string]string{}, Held: map[types.UID]string{},
-		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.capacity.sum.String(), Queues: map[string]bool{},
+		Nodes: map[string]string{}, Closed: map[string]bool{}, Capacity: s.cache.Capacity.Sum().String(), Queues: map[string]bool{},
 		used: map[string]resources.Vector{},
 	}
 	for uid, p := range s.pods {

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -78,7 +79,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	if n.known && n.allocatable.Equal(allocatable) {
 		return
 	}
-	s.setCapacity(s.capacity.sum.Sub(n.allocatable).Add(allocatable), now)
+	s.setCapacity(s.cache.Capacity.Sum().Sub(n.allocatable).Add(allocatable), now)
 	kind := NodeChanged
 	if !n.known {
 		kind = NodeCame
@@ -87,7 +88,7 @@ func (s *Store) UpsertNode(name string, allocatable resources.Vector, now time.T
 	s.noteNode(kind, n)
 	s.register.changedNode(n)
 	s.touch(n)
-	s.countTypes(typesIn(allocatable), now)
+	s.countTypes(cache.TypesIn(allocatable), now)
 	s.askHolders(n, now)
 }
 
@@ -121,7 +122,7 @@ func (s *Store) DeleteNode(name string, now time.Time) {
 	if n == nil {
 		return
 	}
-	s.setCapacity(s.capacity.sum.Sub(n.allocatable), now)
+	s.setCapacity(s.cache.Capacity.Sum().Sub(n.allocatable), now)
 	if n.known {
 		s.noteNode(NodeWent, n)
 	}

@@ -2,18 +2,17 @@ package store
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // placeAll tries to place every pod that has no queue: running pods first, because they
@@ -42,7 +41,7 @@ func (s *Store) place(p *pod, now time.Time) {
 		p.reason = reasons.Brief(reasons.SchedulingGated) // it is placed when its gates are removed
 		return
 	}
-	if why := unbearable(p.Pod); !why.None() && p.Node == "" {
+	if why := cache.Chargeable(p.Pod); !why.None() && p.Node == "" {
 		s.refuse(p, why)
 		return
 	}
@@ -69,25 +68,6 @@ func (s *Store) place(p *pod, now time.Time) {
 	}
 }
 
-// unbearable returns why a pod's request cannot be charged; none if it can.
-func unbearable(p *objects.Pod) reasons.Reason {
-	if why := tooManyTypes(p); !why.None() {
-		return why
-	}
-	return tooLarge(p.Request)
-}
-
-// tooLarge returns which part of a request is too large; none if all is fine.
-func tooLarge(request resources.Vector) reasons.Reason {
-	for name, amount := range request.All() {
-		if amount >= objects.MaxRequest {
-			return reasons.New(reasons.RequestTooLarge, "the pod requests %s or more of %s",
-				resources.Format(name, objects.MaxRequest), name)
-		}
-	}
-	return reasons.Reason{}
-}
-
 // appFor finds or creates the application of a pod, and its queue if that is missing. It
 // also returns which gang the pod asks for.
 func (s *Store) appFor(p *pod) (*app, placement.Gang, reasons.Reason) {
@@ -111,10 +91,10 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	if a := s.joinable(name, running); a != nil {
 		return a, reasons.Reason{}
 	}
-	ns := s.namespaces[p.Namespace]
+	quota := s.cache.Namespaces[p.Namespace].Quota
 	result, reason := placement.Place(s.spec.Rules, placement.Request{
 		Identity:  id,
-		Namespace: placement.Namespace{Name: p.Namespace, Annotations: ns.annotations},
+		Namespace: s.cache.Namespaces.Of(p.Namespace),
 		Running:   running,
 	}, tree{s.draft})
 	if !reason.None() {
@@ -124,8 +104,8 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	if err != nil {
 		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
 	}
-	if ns.quota != nil {
-		s.draft.SetNamespaceQuota(leaf, p.Namespace, ns.quota)
+	if quota != nil {
+		s.draft.SetNamespaceQuota(leaf, p.Namespace, quota)
 		s.reconsider[leaf] = struct{}{}
 	}
 	s.indexPath(leaf)
@@ -151,4 +131,31 @@ func (t tree) Queue(path string) (placement.QueueInfo, bool) {
 func (t tree) MaySubmit(path, user string, groups []string) bool {
 	q, ok := t.Find(path)
 	return ok && queues.MaySubmit(t.Draft, q.ID, user, groups)
+}
+
+// countTypes makes types count from now on, for all pods.
+func (s *Store) countTypes(names iter.Seq[string], now time.Time) {
+	for _, uid := range s.cache.Types.Add(names) {
+		s.splitAgain(s.pods[uid], now)
+	}
+}
+
+// splitAgain charges a pod for types that have begun to count, as if an event had added
+// them to its request.
+func (s *Store) splitAgain(p *pod, now time.Time) {
+	if late := p.late; late != nil {
+		event := *late
+		s.cache.Types.Split(&event)
+		p.late = &event
+	}
+	event := *p.Pod
+	s.cache.Types.Split(&event)
+	if p.Foreign || !p.state.allocated() {
+		s.upsert(&event, now)
+		return
+	}
+	said := event
+	event.Node, event.Deleting = p.Node, p.Deleting
+	s.resize(p, &event, now)
+	p.Pod = &said // without the assumed node, which no event has
 }

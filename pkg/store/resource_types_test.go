@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -88,7 +89,7 @@ func costBeside(t *testing.T, n int) (own, others cost, s *Store) {
 // types that a node offers or a queue names.
 func TestInventedTypes(t *testing.T) {
 	_, ordinary, _ := costBeside(t, 0)
-	for _, n := range []int{20, mostTypes - 1, 200} {
+	for _, n := range []int{20, cache.MostTypes - 1, 200} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			own, others, s := costBeside(t, n)
 			t.Logf("ordinary pods cost others %+v, pods with invented types %+v; their own cost is %+v", ordinary, others, own)

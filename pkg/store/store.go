@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,7 @@ type Store struct {
 	started    bool
 	standby    bool
 	hold       reasons.Reason // why it cannot start yet, if something is missing
+	cache      *cache.Cache
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
@@ -82,16 +84,12 @@ type Store struct {
 	leaving    map[types.UID]*pod // pods charged as leaving
 	gangs      map[appName]*hardGang
 	together   together
-	namespaces map[string]namespace
 	nodes      map[string]*node
 	toRecheck  []*node // changed nodes with preemptors to recheck
-	capacity   capacity
 	window     window
 	classLimit classLimit
 	deadlines  ranking.Heap[*pod]
 	told       time.Time // the next deadline as last returned to the caller
-	emptied    map[queues.ID]time.Time
-	sweepAt    time.Time // when the first of emptied may be removed
 	reconsider map[queues.ID]struct{}
 
 	preemption *preemption.Preemption
@@ -100,14 +98,11 @@ type Store struct {
 	heldAnew   bool                              // holds changed since
 	// early has the holds that are written on pods, until Start adopts them. Other
 	// profiles schedule before Start and keep off these nodes. Nil after Start.
-	early         *reservations.Ledger
-	due           time.Time // when the first of holds times out
-	dueAnew       bool      // due must be computed again
-	resourceTypes resourceTypes
-	asking        asking
-	work          work
-	optedOut      map[string]bool // PriorityClasses that opt their pods out of preemption
-	budgets       disruptions
+	early   *reservations.Ledger
+	due     time.Time // when the first of holds times out
+	dueAnew bool      // due must be computed again
+	asking  asking
+	work    work
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.
 	waitingInPermit map[types.UID]bool
@@ -138,6 +133,7 @@ func New(spec *config.Spec, options Options) *Store {
 		options:    options,
 		wake:       make(chan struct{}, 1),
 		spec:       spec,
+		cache:      cache.New(spec, options.QueueGrace),
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
@@ -150,12 +146,10 @@ func New(spec *config.Spec, options Options) *Store {
 		leaving:    map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},
 		together:   newTogether(),
-		namespaces: map[string]namespace{},
 		nodes:      map[string]*node{},
 		window:     newWindow(options.Window, options.MaxWindow),
 		classLimit: classLimit{limit: 1},
 		deadlines:  ranking.New(earlier),
-		emptied:    map[queues.ID]time.Time{},
 		reconsider: map[queues.ID]struct{}{},
 		preemption: preemption.New(),
 		holds:      reservations.NewLedger(),
@@ -163,16 +157,11 @@ func New(spec *config.Spec, options Options) *Store {
 		asking:     newAsking(),
 		work:       work{ready: make(chan struct{}, 1)},
 		journal:    journal{ready: make(chan struct{}, 1)},
-		optedOut:   map[string]bool{},
-		budgets:    newDisruptions(),
 		owned:      map[types.UID]int{},
 		reports:    newReports(),
 		waitCounts: newWaitCounts(),
 		demand:     newDemand(),
-
-		resourceTypes: newResourceTypes(),
 	}
-	s.resourceTypes.add(typesOf(spec))
 	s.heldView.Store(s.holds.View())
 	s.indexQueues()
 	s.current()

@@ -1,6 +1,7 @@
-package store
+package cache
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -8,19 +9,18 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 )
 
-// disruptions has the PodDisruptionBudgets, and how many disruptions each allows after
-// those that are under way: the victims of plans in force, and deleted pods that the
-// status of the budget does not include yet. It does not use the store, and the store's
-// mutex guards it.
+// budgets has the PodDisruptionBudgets, and how many disruptions each allows after those
+// that are under way: the victims of plans in force, and deleted pods that the status of
+// the budget does not include yet.
 //
 // A status has the number of pods that were healthy when it was written, but not which
 // ones. So the healthy pods are also counted here, from the pods' current state. The
 // smaller number counts: the status may lack a deletion, or the pods may lag behind the
 // status. Counting deletions until the status falls would fail if a replacement becomes
 // ready in between, because the status then never changes.
-type disruptions struct {
-	budgets map[budgetName]*budget
-	of      map[string][]*budget // by namespace
+type budgets struct {
+	byName map[budgetName]*budget
+	of     map[string][]*budget // by namespace
 	// at has the budgets by index; nil for a free index. In planning snapshots budget i
 	// is two numbers: what it allows of ready pods at 2i, and of running pods that are
 	// not ready at 2i+1.
@@ -41,6 +41,15 @@ type budget struct {
 
 type budgetName struct{ namespace, name string }
 
+// Guarded is a pod as budgets see it.
+type Guarded struct {
+	*objects.Pod
+	// Deleting is true once the pod is being deleted. It may be ahead of the event.
+	Deleting bool
+	// Chosen is true for a victim of a plan in force.
+	Chosen bool
+}
+
 // part is how a pod counts in the sums of budgets.
 type part uint8
 
@@ -52,28 +61,32 @@ const (
 	isChosen
 )
 
-// guarded is a pod as budgets see it.
-type guarded struct {
-	namespace, name string
-	labels          map[string]string
-	part            part
+// part is how the pod counts in the sums of budgets.
+func (g Guarded) part() part {
+	switch {
+	case g.Pod == nil || g.Health != objects.Ready || g.Deleting:
+		return inNoSum
+	case g.Chosen:
+		return isChosen
+	}
+	return isHealthy
 }
 
 // boundless is more than the number of pods.
 const boundless = int64(1) << 40
 
-func newDisruptions() disruptions {
-	return disruptions{budgets: map[budgetName]*budget{}, of: map[string][]*budget{}}
+func newBudgets() budgets {
+	return budgets{byName: map[budgetName]*budget{}, of: map[string][]*budget{}}
 }
 
 // upsert sets a budget, and tells whether it may cover other pods than before.
-func (d *disruptions) upsert(next objects.Budget) bool {
+func (d *budgets) upsert(next objects.Budget) bool {
 	key := budgetName{next.Namespace, next.Name}
-	b := d.budgets[key]
+	b := d.byName[key]
 	if b == nil {
 		b = &budget{index: d.free()}
 		d.at[b.index] = b
-		d.budgets[key] = b
+		d.byName[key] = b
 		d.of[next.Namespace] = append(d.of[next.Namespace], b)
 	}
 	same := b.Generation == next.Generation && b.Generation > 0 && maps.Equal(b.Disrupted, next.Disrupted)
@@ -84,7 +97,7 @@ func (d *disruptions) upsert(next objects.Budget) bool {
 }
 
 // free returns a free index.
-func (d *disruptions) free() int {
+func (d *budgets) free() int {
 	for i, b := range d.at {
 		if b == nil {
 			return i
@@ -95,13 +108,13 @@ func (d *disruptions) free() int {
 }
 
 // remove forgets a budget, and tells whether it was known.
-func (d *disruptions) remove(namespace, name string) bool {
+func (d *budgets) remove(namespace, name string) bool {
 	key := budgetName{namespace, name}
-	b := d.budgets[key]
+	b := d.byName[key]
 	if b == nil {
 		return false
 	}
-	delete(d.budgets, key)
+	delete(d.byName, key)
 	d.at[b.index] = nil
 	var left []*budget
 	for _, other := range d.of[namespace] {
@@ -116,23 +129,23 @@ func (d *disruptions) remove(namespace, name string) bool {
 }
 
 // count adds a pod to the sums of the budgets that cover it, or subtracts it if n is -1.
-func (d *disruptions) count(p guarded, n int64) {
-	if p.part == inNoSum {
+func (d *budgets) count(p Guarded, n int64) {
+	if p.part() == inNoSum {
 		return
 	}
-	for _, b := range d.of[p.namespace] {
+	for _, b := range d.of[p.Namespace] {
 		if !b.uncounted {
 			b.count(p, n)
 		}
 	}
 }
 
-func (b *budget) count(p guarded, n int64) {
-	if !b.covers(p.labels) || b.Disrupted[p.name] {
+func (b *budget) count(p Guarded, n int64) {
+	if !b.covers(p.Labels) || b.Disrupted[p.Name] {
 		return
 	}
 	b.healthy += n
-	if p.part == isChosen {
+	if p.part() == isChosen {
 		b.chosen += n
 	}
 }
@@ -140,12 +153,12 @@ func (b *budget) count(p guarded, n int64) {
 func (b *budget) covers(labels map[string]string) bool { return b.Matches != nil && b.Matches(labels) }
 
 // recount counts the pods of budgets that may cover other pods than before.
-func (d *disruptions) recount(pods iter.Seq[guarded]) {
+func (d *budgets) recount(pods iter.Seq[Guarded]) {
 	if !d.uncounted {
 		return
 	}
 	anew := map[string][]*budget{}
-	for _, b := range d.budgets {
+	for _, b := range d.byName {
 		if b.uncounted {
 			b.healthy, b.chosen, b.uncounted = 0, 0, false
 			anew[b.Namespace] = append(anew[b.Namespace], b)
@@ -153,8 +166,8 @@ func (d *disruptions) recount(pods iter.Seq[guarded]) {
 	}
 	d.uncounted = false
 	for p := range pods {
-		if p.part != inNoSum {
-			for _, b := range anew[p.namespace] {
+		if p.part() != inNoSum {
+			for _, b := range anew[p.Namespace] {
 				b.count(p, 1)
 			}
 		}
@@ -165,15 +178,15 @@ func (d *disruptions) recount(pods iter.Seq[guarded]) {
 // As in upstream's eviction, no budget guards a pod that has not started. As in
 // upstream's preemption, no budget covers a pod without labels, and a pod that the status
 // lists as disrupted is already counted.
-func (d *disruptions) over(p guarded, health objects.Health) []int {
-	if len(p.labels) == 0 || health == objects.NotStarted {
+func (d *budgets) over(p Guarded) []int {
+	if len(p.Labels) == 0 || p.Health == objects.NotStarted {
 		return nil
 	}
 	var out []int
-	for _, b := range d.of[p.namespace] {
+	for _, b := range d.of[p.Namespace] {
 		switch {
-		case !b.covers(p.labels) || b.Disrupted[p.name]:
-		case health == objects.Ready:
+		case !b.covers(p.Labels) || b.Disrupted[p.Name]:
+		case p.Health == objects.Ready:
 			out = append(out, 2*b.index)
 		default:
 			out = append(out, 2*b.index+1)
@@ -184,7 +197,7 @@ func (d *disruptions) over(p guarded, health objects.Health) []int {
 
 // left is what all budgets still allow. If inForce is true, the victims of plans in force
 // are deducted. All pods must be counted before.
-func (d *disruptions) left(inForce bool) []int64 {
+func (d *budgets) left(inForce bool) []int64 {
 	out := make([]int64, 2*len(d.at))
 	for i, b := range d.at {
 		if b != nil {
@@ -211,11 +224,10 @@ func (b *budget) left(inForce bool) (ready, unready int64) {
 	return ready, ready
 }
 
-// check verifies the sums against the pods.
-func (d *disruptions) check(pods iter.Seq[guarded]) []error {
+func (d *budgets) check(pods iter.Seq[Guarded]) error {
 	sums := d.sums(pods)
 	var errs []error
-	for key, b := range d.budgets {
+	for key, b := range d.byName {
 		if got := [2]int64{b.healthy, b.chosen}; !b.uncounted && got != sums[b] {
 			errs = append(errs, fmt.Errorf("budget %s/%s counts %v healthy and chosen pods, there are %v", key.namespace, key.name, got, sums[b]))
 		}
@@ -223,20 +235,20 @@ func (d *disruptions) check(pods iter.Seq[guarded]) []error {
 			errs = append(errs, fmt.Errorf("budget %s/%s is not at its index", key.namespace, key.name))
 		}
 	}
-	return errs
+	return errors.Join(errs...)
 }
 
 // sums counts the healthy and the chosen pods of each budget from scratch.
-func (d *disruptions) sums(pods iter.Seq[guarded]) map[*budget][2]int64 {
+func (d *budgets) sums(pods iter.Seq[Guarded]) map[*budget][2]int64 {
 	sums := map[*budget][2]int64{}
 	for p := range pods {
-		for _, b := range d.of[p.namespace] {
-			if p.part == inNoSum || !b.covers(p.labels) || b.Disrupted[p.name] {
+		for _, b := range d.of[p.Namespace] {
+			if p.part() == inNoSum || !b.covers(p.Labels) || b.Disrupted[p.Name] {
 				continue
 			}
 			sum := sums[b]
 			sum[0]++
-			if p.part == isChosen {
+			if p.part() == isChosen {
 				sum[1]++
 			}
 			sums[b] = sum

@@ -1,10 +1,9 @@
-package store
+package cache
 
 import (
-	"cmp"
 	"fmt"
+	"iter"
 	"slices"
-	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -16,9 +15,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// resourceTypes are the resource types that count: those that a node offers, that a
+// ResourceTypes are the resource types that count: those that a node offers, that a
 // queue, a limit or a namespace names, and the usual ones. Pods can name any type, so all
-// other types are not charged and not in plans; [Pod.Uncounted] has a pod's request of
+// other types are not charged and not in plans; [objects.Pod.Uncounted] has a pod's request of
 // them.
 //
 //	a pod names a type ─► not counted ──────────────────────► counted
@@ -28,30 +27,34 @@ import (
 // A type that counts does so as long as the process runs. So a node that goes and comes
 // back changes nothing, and the number of types is bounded by what nodes and
 // administrators named.
-type resourceTypes struct {
+//
+// Make one with NewResourceTypes.
+type ResourceTypes struct {
 	counted map[string]struct{}
 	// partly has the pods that request types that do not count.
-	partly map[types.UID]*pod
+	partly map[types.UID]*objects.Pod
 }
 
-// mostTypes is how many types a pod may request, in addition to pods.
-const mostTypes = 64
+// MostTypes is how many types a pod may request, in addition to pods.
+const MostTypes = 64
 
-func newResourceTypes() resourceTypes {
-	t := resourceTypes{counted: map[string]struct{}{}, partly: map[types.UID]*pod{}}
+// NewResourceTypes returns the usual types.
+func NewResourceTypes() ResourceTypes {
+	t := ResourceTypes{counted: map[string]struct{}{}, partly: map[types.UID]*objects.Pod{}}
 	for _, name := range []string{resources.CPU, resources.Memory, resources.Pods, "ephemeral-storage"} {
 		t.counted[name] = struct{}{}
 	}
 	return t
 }
 
-func (t *resourceTypes) counts(name string) bool {
+func (t *ResourceTypes) counts(name string) bool {
 	_, counted := t.counted[name]
 	return counted
 }
 
-// split moves the types that do not count from Request to Uncounted.
-func (t *resourceTypes) split(p *objects.Pod) {
+// Split moves the types that do not count from Request to Uncounted, and back those that
+// do.
+func (t *ResourceTypes) Split(p *objects.Pod) {
 	full := p.Request.Add(p.Uncounted)
 	p.Request, p.Uncounted = full, resources.Vector{}
 	for name := range full.All() {
@@ -62,8 +65,8 @@ func (t *resourceTypes) split(p *objects.Pod) {
 	}
 }
 
-// add makes types count. It returns the pods that request any of the new types, by UID.
-func (t *resourceTypes) add(names func(yield func(string) bool)) []*pod {
+// Add makes types count. It returns the pods that request any of the new types, sorted.
+func (t *ResourceTypes) Add(names iter.Seq[string]) []types.UID {
 	grown := false
 	for name := range names {
 		if !t.counts(name) {
@@ -73,21 +76,21 @@ func (t *resourceTypes) add(names func(yield func(string) bool)) []*pod {
 	if !grown {
 		return nil
 	}
-	var out []*pod
-	for _, p := range t.partly {
+	var out []types.UID
+	for uid, p := range t.partly {
 		for name := range p.Uncounted.All() {
 			if t.counts(name) {
-				out = append(out, p)
+				out = append(out, uid)
 				break
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+	slices.Sort(out)
 	return out
 }
 
-// note updates partly after an event.
-func (t *resourceTypes) note(p *pod) {
+// Note takes over an event of a pod. Its request was split.
+func (t *ResourceTypes) Note(p *objects.Pod) {
 	if p.Uncounted.IsZero() {
 		delete(t.partly, p.UID)
 	} else {
@@ -95,13 +98,13 @@ func (t *resourceTypes) note(p *pod) {
 	}
 }
 
-// forget removes a pod that is gone.
-func (t *resourceTypes) forget(p *pod) { delete(t.partly, p.UID) }
+// Forget removes a pod that is gone.
+func (t *ResourceTypes) Forget(uid types.UID) { delete(t.partly, uid) }
 
-// check verifies that requests have types that count and no others.
-func (t *resourceTypes) check(pods map[types.UID]*pod) error {
+// Check verifies that the requests of all pods have types that count and no others.
+func (t *ResourceTypes) Check(pods iter.Seq[*objects.Pod]) error {
 	partly := 0
-	for _, p := range pods {
+	for p := range pods {
 		if err := t.checkRequest(p); err != nil {
 			return err
 		}
@@ -119,7 +122,7 @@ func (t *resourceTypes) check(pods map[types.UID]*pod) error {
 }
 
 // checkRequest verifies that a pod is charged exactly for the types that count.
-func (t *resourceTypes) checkRequest(p *pod) error {
+func (t *ResourceTypes) checkRequest(p *objects.Pod) error {
 	for name := range p.Request.All() {
 		if !t.counts(name) {
 			return fmt.Errorf("pod %s/%s is charged %s, which does not count", p.Namespace, p.Name, name)
@@ -133,8 +136,8 @@ func (t *resourceTypes) checkRequest(p *pod) error {
 	return nil
 }
 
-// typesOf yields the types named by a configuration.
-func typesOf(spec *config.Spec) func(yield func(string) bool) {
+// TypesOf yields the types that a configuration names.
+func TypesOf(spec *config.Spec) iter.Seq[string] {
 	return func(yield func(string) bool) { typesOfQueue(spec.Root, yield) }
 }
 
@@ -167,8 +170,8 @@ func yieldNames(g resources.Guarantee, m resources.Limit, yield func(string) boo
 	return true
 }
 
-// typesOfQuota yields the types named by the annotations of a namespace.
-func typesOfQuota(q *queues.NamespaceQuota) func(yield func(string) bool) {
+// TypesOfQuota yields the types that the quota of a namespace names; none for nil.
+func TypesOfQuota(q *queues.NamespaceQuota) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if q != nil {
 			yieldNames(q.Guaranteed, q.Max, yield)
@@ -176,8 +179,8 @@ func typesOfQuota(q *queues.NamespaceQuota) func(yield func(string) bool) {
 	}
 }
 
-// typesIn yields the types of a vector.
-func typesIn(v resources.Vector) func(yield func(string) bool) {
+// TypesIn yields the types of a vector.
+func TypesIn(v resources.Vector) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range v.All() {
 			if !yield(name) {
@@ -187,51 +190,31 @@ func typesIn(v resources.Vector) func(yield func(string) bool) {
 	}
 }
 
-// countTypes makes types count from now on, for all pods.
-func (s *Store) countTypes(names func(yield func(string) bool), now time.Time) {
-	for _, p := range s.resourceTypes.add(names) {
-		s.splitAgain(p, now)
+// Chargeable returns why the request of a pod cannot be charged; none if it can: it has too
+// many types, or too much of one.
+func Chargeable(p *objects.Pod) reasons.Reason {
+	if n := p.Request.Len() + p.Uncounted.Len() - 1; n > MostTypes {
+		return reasons.New(reasons.TooManyResourceTypes, "the pod requests %d types of resources, and at most %d are allowed", n, MostTypes)
 	}
-}
-
-// splitAgain charges a pod for types that have begun to count, as if an event had added
-// them to its request.
-func (s *Store) splitAgain(p *pod, now time.Time) {
-	if late := p.late; late != nil {
-		event := *late
-		s.resourceTypes.split(&event)
-		p.late = &event
-	}
-	event := *p.Pod
-	s.resourceTypes.split(&event)
-	if p.Foreign || !p.state.allocated() {
-		s.upsert(&event, now)
-		return
-	}
-	said := event
-	event.Node, event.Deleting = p.Node, p.Deleting
-	s.resize(p, &event, now)
-	p.Pod = &said // without the assumed node, which no event has
-}
-
-// tooManyTypes returns an error reason if a pod requests too many types; none otherwise.
-func tooManyTypes(p *objects.Pod) reasons.Reason {
-	if n := p.Request.Len() + p.Uncounted.Len() - 1; n > mostTypes {
-		return reasons.New(reasons.TooManyResourceTypes, "the pod requests %d types of resources, and at most %d are allowed", n, mostTypes)
+	for name, amount := range p.Request.All() {
+		if amount >= objects.MaxRequest {
+			return reasons.New(reasons.RequestTooLarge, "the pod requests %s or more of %s",
+				resources.Format(name, objects.MaxRequest), name)
+		}
 	}
 	return reasons.Reason{}
 }
 
-// notOffered returns a reason if a pod requests a type that no node offers; none
+// NotOffered returns a reason if a pod requests a type that no node offers; none
 // otherwise. Such a pod gets no plan, because it cannot run on any node.
-func notOffered(p *objects.Pod) reasons.Reason {
+func NotOffered(p *objects.Pod) reasons.Reason {
 	for name := range p.Uncounted.All() {
 		return reasons.New(reasons.PreemptionRefused, "no node offers %s, so no pod that goes makes room for this one", name)
 	}
 	return reasons.Reason{}
 }
 
-// fits tells whether there is room for what a pod requests.
-func fits(p *objects.Pod, room resources.Vector) bool {
+// Fits tells whether there is room for what a pod requests.
+func Fits(p *objects.Pod, room resources.Vector) bool {
 	return p.Uncounted.IsZero() && room.Covers(p.Request)
 }

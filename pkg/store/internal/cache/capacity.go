@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
+// Capacity is the capacity of all nodes, and the value of it that the orders use.
+//
 // A queue without a guarantee shares in the capacity of all nodes, so a node that comes
 // or goes changes the shares of all queues. With 5,000 queues the update takes
 // milliseconds under the lock, and nodes often come by the hundred. So the orders get
@@ -15,16 +17,16 @@ import (
 // value at once. A cluster that grows from one node to 5,000 updates the orders about a
 // hundred times.
 //
-//	setCapacity, updated long ago     setCapacity, updated just now and a small change
+//	Set, updated long ago            Set, updated just now and a small change
 //	  ┌───────┐    ┌────────────────────────────────────────────┐    ┌───────┐
 //	  │       ▼    │                                            ▼    │       ▼
 //	  └─────── told ◄──────────────────────────────────────────── due ───────┘
-//	                  tickCapacity, at told + capacityEvery,          setCapacity,
-//	                  or setCapacity, no small change                 still small
+//	                  Tick, at told + capacityEvery,                  Set,
+//	                  or Set, no small change                         still small
 //
-// Assumptions: before Start, the order is not read; the caller calls Tick at the time
-// that [Store.NextDeadline] returns.
-type capacity struct {
+// The caller updates the orders whenever Set or Tick return true, and calls Tick at the
+// time that Due returns. The zero Capacity has no nodes.
+type Capacity struct {
 	sum    resources.Vector // of all nodes
 	told   resources.Vector // the value that the orders use
 	toldAt time.Time        // when the orders were last updated
@@ -41,19 +43,40 @@ const (
 	capacityPart = 16
 )
 
-// setCapacity sets the capacity of all nodes.
-func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
-	s.capacity.sum = sum
-	s.draft.SetCapacity(sum)
-	if next := s.capacity.toldAt.Add(capacityEvery); s.started && now.Before(next) && s.capacity.near() {
-		s.capacity.due = next
-		return
+// Sum is the exact capacity of all nodes.
+func (c *Capacity) Sum() resources.Vector { return c.sum }
+
+// Told is the value that the orders use.
+func (c *Capacity) Told() resources.Vector { return c.told }
+
+// Due is when the orders get a small change; zero if they are up to date.
+func (c *Capacity) Due() time.Time { return c.due }
+
+// Set sets the capacity. It tells whether the orders get it now: mayWait is false while
+// every change has to reach them at once.
+func (c *Capacity) Set(sum resources.Vector, mayWait bool, now time.Time) bool {
+	c.sum = sum
+	if next := c.toldAt.Add(capacityEvery); mayWait && now.Before(next) && c.near() {
+		c.due = next
+		return false
 	}
-	s.tellCapacity(now)
+	c.tell(now)
+	return true
 }
 
+// Tick tells whether the orders get a delayed change now.
+func (c *Capacity) Tick(now time.Time) bool {
+	if c.due.IsZero() || c.due.After(now) {
+		return false
+	}
+	c.tell(now)
+	return true
+}
+
+func (c *Capacity) tell(now time.Time) { c.told, c.toldAt, c.due = c.sum, now, time.Time{} }
+
 // near tells whether the orders' value is close to the capacity in every type.
-func (c *capacity) near() bool {
+func (c *Capacity) near() bool {
 	for _, changed := range []resources.Vector{c.sum.Sub(c.told), c.told.Sub(c.sum)} {
 		for name, amount := range changed.All() {
 			if amount > c.told.Get(name)/capacityPart {
@@ -64,29 +87,9 @@ func (c *capacity) near() bool {
 	return true
 }
 
-// tellCapacity updates the orders.
-func (s *Store) tellCapacity(now time.Time) {
-	s.capacity.told, s.capacity.toldAt, s.capacity.due = s.capacity.sum, now, time.Time{}
-	s.index.SetCapacity(s.capacity.sum)
-	s.lane.index.SetCapacity(s.capacity.sum)
-	s.asking.order.index.SetCapacity(s.capacity.sum)
-}
-
-// tickCapacity does a delayed update of the orders that is due.
-func (s *Store) tickCapacity(now time.Time) {
-	if due := s.capacity.due; !due.IsZero() && !due.After(now) {
-		s.tellCapacity(now)
-	}
-}
-
-// checkCapacity verifies the sum against the nodes, and the time of the next update
+// Check verifies the sum against that of the nodes, and the time of the next update
 // against that of the last.
-func (s *Store) checkCapacity() error {
-	var sum resources.Vector
-	for _, n := range s.nodes {
-		sum = sum.Add(n.allocatable)
-	}
-	c := &s.capacity
+func (c *Capacity) Check(sum resources.Vector) error {
 	switch {
 	case !sum.Equal(c.sum):
 		return fmt.Errorf("capacity: %v, the nodes have %v", c.sum, sum)
