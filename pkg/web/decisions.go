@@ -67,8 +67,8 @@ type decisionRow struct {
 	Rejected []record.Rejection
 	Stages   []stageRow
 	Notes    []string
-	// MoreVictims and MoreNumbers are how many are not listed.
-	MoreVictims, MoreNumbers int
+	// Unlisted are the numbers of victims and of numbers that are not shown.
+	Unlisted struct{ Victims, Numbers int }
 }
 
 // victimRow is a pod that is to go.
@@ -166,11 +166,11 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 	for i := range d.Victims[:min(len(d.Victims), partsAtOnce)] {
 		row.Victims = append(row.Victims, victimOf(&d.Victims[i]))
 	}
-	row.MoreVictims = len(d.Victims) - len(row.Victims)
+	row.Unlisted.Victims = len(d.Victims) - len(row.Victims)
 	for _, n := range d.Numbers[:min(len(d.Numbers), partsAtOnce)] {
 		row.Numbers = append(row.Numbers, numberOf(&n))
 	}
-	row.MoreNumbers = len(d.Numbers) - len(row.Numbers)
+	row.Unlisted.Numbers = len(d.Numbers) - len(row.Numbers)
 	for _, x := range d.Rejected {
 		row.Rejected = append(row.Rejected, record.Rejection{Rule: visible(x.Rule), Pods: x.Pods})
 	}
