@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -22,27 +20,6 @@ import (
 func (s *Store) adoptAll(now time.Time) {
 	for _, p := range s.claimants() {
 		s.adopt(p, now)
-	}
-}
-
-// foretell records the holds that are written on pods before Start.
-func (s *Store) foretell(event *objects.Pod) {
-	if s.early == nil {
-		return
-	}
-	if _, had := s.early.End(event.UID); had {
-		s.heldAnew = true
-	}
-	c := event.Claim
-	if c == nil || event.Node != "" || event.Terminal {
-		return
-	}
-	h := reservations.Hold{
-		Asker: event.UID, Namespace: event.Namespace, Name: event.Name, Node: c.Node, Since: c.Since,
-		Request: event.Request, Priority: event.Priority, Required: event.RequiredNode != "", Chosen: c.Victims,
-	}
-	if s.early.Place(h) == nil { // an invalid claim is ignored
-		s.heldAnew = true
 	}
 }
 
@@ -86,7 +63,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
 		return
 	}
-	placed, _ := s.holds.Of(p.UID)
+	placed, _ := s.preemption.Holds.Of(p.UID)
 	p.asks.decidedAt = decidedAt(placed.Decision)
 	s.enterStep(p, Step{Kind: StepTakenUp, Hold: placed, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
@@ -133,7 +110,7 @@ func (s *Store) follow(p *pod, now time.Time) {
 		}
 		return
 	}
-	if h, ok := s.holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
+	if h, ok := s.preemption.Holds.Of(p.UID); ok && !s.isAsClaimed(p, &h) {
 		s.endHold(p, reservations.Superseded, reasons.Reason{}, now)
 	}
 	s.adopt(p, now)
@@ -159,7 +136,7 @@ func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 func (s *Store) lead(now time.Time) {
 	var unseen []Work
 	for _, p := range s.sortedPods() {
-		h, ok := s.holds.Of(p.UID)
+		h, ok := s.preemption.Holds.Of(p.UID)
 		if !ok || s.isAsClaimed(p, &h) {
 			continue
 		}
@@ -193,7 +170,7 @@ func notLeading() reasons.Reason {
 func (s *Store) resume() {
 	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {
-		if h, ok := s.holds.Of(p.UID); ok {
+		if h, ok := s.preemption.Holds.Of(p.UID); ok {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.decision, Required: p.asks.required})
 		}
 	}

@@ -67,7 +67,7 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if why := s.never(p); !why.None() {
 		return why
 	}
-	if h, ok := s.holds.Of(p.UID); ok {
+	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		taken := s.taken(p, &h)
 		if taken.None() {
 			return makingRoom(&h)
@@ -238,7 +238,7 @@ func (s *Store) roomAwaited(p *pod, node string) (why reasons.Reason, watched []
 	}
 	leaving = append(leaving, s.awaited(&reservations.Hold{Node: node})...)
 	var until []string
-	for _, h := range s.holds.Holders(node) {
+	for _, h := range s.preemption.Holds.Holders(node) {
 		until = append(until, fmt.Sprintf("pod %s/%s, which holds the node, is placed", h.Namespace, h.Name))
 	}
 	if len(leaving) > 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *Store) checkForeign(p *pod) error {
-	if _, held := s.holds.Of(p.UID); held != p.asks.holds {
+	if _, held := s.preemption.Holds.Of(p.UID); held != p.asks.holds {
 		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.asks.holds, held)
 	}
 	switch {
@@ -85,7 +85,7 @@ func (s *Store) checkAskers(n *node) []error {
 
 // checkAsks verifies the preemptor state of a pod.
 func (s *Store) checkAsks(p *pod) error {
-	h, held := s.holds.Of(p.UID)
+	h, held := s.preemption.Holds.Of(p.UID)
 	due := p.asks.due.at != ranking.Outside
 	switch {
 	case p.asks.holds && !held:
@@ -116,14 +116,14 @@ func (s *Store) needsToAsk(p *pod) bool {
 // checkHolds verifies the ledger, and that every chosen victim has a preemptor.
 func (s *Store) checkHolds() []error {
 	var errs []error
-	if err := s.holds.Check(); err != nil {
+	if err := s.preemption.Holds.Check(); err != nil {
 		errs = append(errs, fmt.Errorf("holds: %w", err))
 	}
 	for _, p := range s.sortedPods() {
 		if p.chosenBy == "" {
 			continue
 		}
-		if h, ok := s.holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
+		if h, ok := s.preemption.Holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.chosenBy))
 		}
 		if p.on == nil {

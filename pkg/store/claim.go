@@ -39,7 +39,7 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	case p.state.allocated():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
 	case p.asks.holds:
-		h, _ := s.holds.Of(p.UID)
+		h, _ := s.preemption.Holds.Of(p.UID)
 		return makingRoom(&h)
 	case s.mayNotHold(p):
 		return notLeading()
@@ -68,7 +68,7 @@ func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason
 	s.preemption.VictimsChosen(len(chosen), now)
 	p.asks.decision, p.asks.byFilters = d, byFilters
 	p.sweeping().Restart()
-	placed, _ := s.holds.Of(p.UID)
+	placed, _ := s.preemption.Holds.Of(p.UID)
 	s.enterStep(p, Step{Kind: StepHeld, Hold: placed, Decision: d, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed, Decision: d})
 	return reasons.Reason{}
@@ -111,7 +111,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	defer s.unlock(now)
 	p := s.pods[asker]
 	s.setInPermit(p, inPermit)
-	h, ok := s.holds.Of(asker)
+	h, ok := s.preemption.Holds.Of(asker)
 	if p == nil || p.app == nil && !p.Foreign || !ok {
 		return nil, reasons.New(reasons.HoldGivenUp, "the hold has ended")
 	}
@@ -133,8 +133,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why
 	}
-	s.holds.Commit(asker, now)
-	s.holdsChanged()
+	s.preemption.Holds.Commit(asker, now)
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.draft.Queue(v.app.leaf).Path, Note: s.note(p, v, &h), Grace: s.preemption.Grace(v.Pod)})
@@ -238,7 +237,7 @@ func (s *Store) Disrupted(asker types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
-		h, ok := s.holds.Of(asker)
+		h, ok := s.preemption.Holds.Of(asker)
 		if ok {
 			s.enterStep(p, Step{Kind: StepDisrupted, Hold: h}, now)
 		}

@@ -237,7 +237,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		}
 		return v
 	}
-	if h, ok := s.holds.Of(uid); ok && h.Node != node {
+	if h, ok := s.preemption.Holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
@@ -320,7 +320,9 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event
 	s.heardDemand(p)                                                   // PodScheduled is from before the pod had a node
 	s.keepAsking(p)
-	s.dueAnew = s.dueAnew || p.asks.holds
+	if p.asks.holds {
+		s.preemption.Holds.TimesChange()
+	}
 	s.gone(uid, now)
 	s.wakeHolders(node, uid, now)
 	s.reports.look(p.report, now.Add(soon))

@@ -150,11 +150,7 @@ func (s *Store) holdsDue() time.Time {
 	if s.standby {
 		return time.Time{}
 	}
-	if s.dueAnew {
-		s.dueAnew = false
-		s.due, _ = s.holds.NextDue(s.preemption.HoldTimeout, s.dueFrom())
-	}
-	return s.due
+	return s.preemption.Holds.Due(s.preemption.HoldTimeout, s.dueFrom())
 }
 
 // isPlaced tells whether a preemptor has a node, even if its bind is not seen yet. Its
@@ -183,7 +179,7 @@ func (s *Store) dueFrom() reservations.From {
 		case p.state.allocated():
 			return time.Time{}, false
 		case p.RequiredNode != "":
-			if h, _ := s.holds.Of(asker); len(h.Chosen) == 0 {
+			if h, _ := s.preemption.Holds.Of(asker); len(h.Chosen) == 0 {
 				own = latest(own, h.Since.Add(s.preemption.Required.StartDelay)) // before that, no victim may be chosen
 			}
 			return own, true
@@ -203,7 +199,7 @@ func (s *Store) dueFrom() reservations.From {
 func (s *Store) lastFrom(g *podGroup) time.Time {
 	var last time.Time
 	for _, m := range g.members {
-		if from, holds := s.holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
+		if from, holds := s.preemption.Holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
 			last = latest(last, from)
 		}
 	}
@@ -215,12 +211,12 @@ func (s *Store) timeOutHolds(now time.Time) {
 	if due := s.holdsDue(); due.IsZero() || due.After(now) {
 		return
 	}
-	for _, h := range s.holds.Overdue(now, s.preemption.HoldTimeout, s.dueFrom()) {
+	for _, h := range s.preemption.Holds.Overdue(now, s.preemption.HoldTimeout, s.dueFrom()) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.endHold(p, reservations.TimedOut, s.timedOut(p, &h), now)
 		}
 	}
-	s.dueAnew = true
+	s.preemption.Holds.TimesChange()
 }
 
 // timedOut is the reason of a hold that its pod did not use in time.

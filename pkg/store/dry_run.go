@@ -169,7 +169,7 @@ func (w with) Queue(id queues.ID) *queues.Queue {
 // rehearseQuota checks the quotas for a pod in its queue. If that does not exist, it is
 // created in scratch.
 func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues.Draft) {
-	r.Snapshot, r.Holds, r.Waiting = s.current(), s.heldView.Load(), s.index.Eligible()
+	r.Snapshot, r.Holds, r.Waiting = s.current(), s.preemption.Holds.View(), s.index.Eligible()
 	made := map[queues.ID]*queues.Queue{}
 	if q, exists := s.draft.Find(path); exists {
 		r.Leaf = q.ID
@@ -250,7 +250,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 		return false
 	}
 	made := r.Queues.(with).made
-	r.Snapshot, r.Holds = s.current(), s.heldView.Load()
+	r.Snapshot, r.Holds = s.current(), s.preemption.Holds.View()
 	r.Queues = with{r.Snapshot, made}
 	r.Ask = s.askOf(&own, p)
 	if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {

@@ -24,7 +24,7 @@ func (s *Store) Upsert(event objects.Pod, now time.Time) {
 	defer s.unlock(now)
 	event.Normalize()
 	s.cache.Types.Split(&event)
-	s.foretell(&event)
+	s.preemption.Holds.Claimed(&event)
 	s.mayTryAgain(s.preemption.NodeBound.Update(&event, now))
 	s.upsert(&event, now)
 }
@@ -63,7 +63,7 @@ func (s *Store) upsert(event *objects.Pod, now time.Time) {
 func (s *Store) Delete(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.foretell(&objects.Pod{UID: uid})
+	s.preemption.Holds.Claimed(&objects.Pod{UID: uid})
 	s.mayTryAgain(s.preemption.NodeBound.Remove(uid))
 	if p, known := s.pods[uid]; known {
 		s.drop(p, now)

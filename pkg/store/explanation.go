@@ -100,7 +100,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 		x.State = waiting.String()
 	}
 	if p.asks.holds {
-		h, _ := s.holds.Of(p.UID)
+		h, _ := s.preemption.Holds.Of(p.UID)
 		x.Hold = &h
 		x.Awaited = s.refs(h.Victims)
 	}

@@ -53,7 +53,7 @@ func storyOf(s *Store) story {
 			out.Apps[name] = out.used[name].String()
 		}
 	}
-	for _, h := range s.holds.View().All() {
+	for _, h := range s.preemption.Holds.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node
 	}
 	for name, n := range s.nodes {

@@ -37,10 +37,9 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 	h.Request, h.Priority, h.Created, h.Group = p.Request, p.Priority, p.Created, p.group()
 	h.Victims = append(s.awaited(&h), s.awaitedOfQueues(p)...)
-	if err := s.holds.Place(h); err != nil {
+	if err := s.preemption.Holds.Place(h); err != nil {
 		return err
 	}
-	s.holdsChanged()
 	s.noteHold(HoldBegan, &h)
 	for _, uid := range h.Chosen {
 		s.choose(s.pods[uid], p)
@@ -153,10 +152,6 @@ func makingRoom(h *reservations.Hold) reasons.Reason {
 	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
 }
 
-// holdsChanged notes that the published copy of the holds and the next time-out must be
-// computed again.
-func (s *Store) holdsChanged() { s.heldAnew, s.dueAnew = true, true }
-
 // touchName notes that a node changed for plans.
 func (s *Store) touchName(node string) {
 	if n := s.nodes[node]; n != nil {
@@ -179,11 +174,10 @@ type ending struct {
 }
 
 func (s *Store) finishHold(p *pod, e ending, now time.Time) {
-	h, ok := s.holds.End(p.UID)
+	h, ok := s.preemption.Holds.End(p.UID)
 	if !ok {
 		return
 	}
-	s.holdsChanged()
 	losses := 0
 	if s.isLost(&h, e) {
 		e.why, losses = s.countLoss(p, e.why, now)
@@ -253,7 +247,7 @@ func (s *Store) spare(v *pod, now time.Time) {
 
 // endNode ends all holds of a node.
 func (s *Store) endNode(node string, end reservations.End, now time.Time) {
-	for _, h := range s.holds.Holders(node) {
+	for _, h := range s.preemption.Holds.Holders(node) {
 		code := reasons.HoldNodeGone
 		if end == reservations.NodeUnschedulable {
 			code = reasons.HoldNodeUnschedulable
@@ -270,7 +264,7 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[uid]
-	if h, ok := s.holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
+	if h, ok := s.preemption.Holds.Of(uid); ok && p != nil && h.Node == node && !h.Required {
 		s.endHold(p, reservations.NodeUnschedulable, reasons.New(reasons.HoldNodeUnschedulable, "node %s cannot take the pod any more: %s", node, why), now)
 	}
 }
@@ -278,13 +272,7 @@ func (s *Store) NodeRefuses(uid types.UID, node, why string, now time.Time) {
 // gone tells the ledger that a pod is no longer waited for, and lets the preemptors
 // through that waited for it and have room now.
 func (s *Store) gone(uid types.UID, now time.Time) {
-	waiting := s.holds.Waiting(uid)
-	if len(waiting) == 0 {
-		return
-	}
-	s.holds.VictimGone(uid, now)
-	s.holdsChanged()
-	for _, asker := range waiting {
+	for _, asker := range s.preemption.Holds.VictimGone(uid, now) {
 		if p := s.pods[asker]; p != nil {
 			s.wakeHolder(p, now)
 		}
@@ -293,7 +281,7 @@ func (s *Store) gone(uid types.UID, now time.Time) {
 
 // wakeHolders calls wakeHolder for the holders of a node except one.
 func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
-	for _, h := range s.holds.Holders(node) {
+	for _, h := range s.preemption.Holds.Holders(node) {
 		if p := s.pods[h.Asker]; p != nil && h.Asker != except {
 			s.wakeHolder(p, now)
 		}
@@ -303,7 +291,7 @@ func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 // wakeHolder lets a preemptor with a hold through if all awaited pods are gone, or if it
 // has room already.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
-	h, ok := s.holds.Of(p.UID)
+	h, ok := s.preemption.Holds.Of(p.UID)
 	if !ok || p.state == admitted || p.state.allocated() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
@@ -316,7 +304,7 @@ func (s *Store) wakeHolder(p *pod, now time.Time) {
 // behind tells whether a pod that can run only on this node is before a preemptor that
 // holds the node. The preemptor then waits for it, regardless of free room.
 func (s *Store) behind(p *pod, h *reservations.Hold) bool {
-	for _, before := range s.holds.Holders(h.Node) {
+	for _, before := range s.preemption.Holds.Holders(h.Node) {
 		if before.Asker == p.UID {
 			return false
 		}
@@ -335,7 +323,7 @@ func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 		return false
 	}
 	room := n.room()
-	for _, before := range s.holds.Holders(h.Node) {
+	for _, before := range s.preemption.Holds.Holders(h.Node) {
 		if before.Asker == p.UID {
 			break
 		}
@@ -352,7 +340,7 @@ func (s *Store) bindingHold(p *pod) bool {
 	if !p.asks.holds {
 		return false
 	}
-	h, _ := s.holds.Of(p.UID)
+	h, _ := s.preemption.Holds.Of(p.UID)
 	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.missed < missesAtOnce)
 }
 
@@ -383,7 +371,7 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	s.keys.remove(p.UID)
 	s.enter(p, parked)
 	p.erred, p.notUntil = false, now.Add(s.backoff(1))
-	h, _ := s.holds.Of(p.UID)
+	h, _ := s.preemption.Holds.Of(p.UID)
 	p.reason = makingRoom(&h)
 	if !h.Clear() {
 		return

@@ -125,7 +125,7 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 		step.Types = s.preemption.Snapshot.Names()
 	}
 	if step.Hold.Asker == "" {
-		step.Hold, _ = s.holds.Of(p.UID)
+		step.Hold, _ = s.preemption.Holds.Of(p.UID)
 	}
 	s.journal.steps = append(s.journal.steps, step)
 }

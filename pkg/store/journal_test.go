@@ -87,11 +87,11 @@ func (ch *chapter) follow(s *Store, steps []Step) error {
 			return fmt.Errorf("%s: %s: %w", steps[i].Name, steps[i].Kind, err)
 		}
 	}
-	if len(ch.holds) != len(s.holds.View().All()) {
-		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.holds.View().All()))
+	if len(ch.holds) != len(s.preemption.Holds.Ledger.View().All()) {
+		return fmt.Errorf("it has %d holds, there are %d", len(ch.holds), len(s.preemption.Holds.Ledger.View().All()))
 	}
 	for asker, h := range ch.holds {
-		now, ok := s.holds.Of(asker)
+		now, ok := s.preemption.Holds.Of(asker)
 		if !ok || now.Node != h.Node || !now.Since.Equal(h.Since) {
 			return fmt.Errorf("%s holds %+v, it has %+v", asker, now, h)
 		}

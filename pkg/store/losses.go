@@ -49,7 +49,7 @@ func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Re
 // one node only, and the reason given to users until then. It is a loss if victims were
 // deleted for it and more are needed.
 func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
-	h, held := s.holds.Of(p.UID)
+	h, held := s.preemption.Holds.Of(p.UID)
 	if held && h.Binding() && h.Decision != p.asks.losses.Room {
 		why, n := s.countLoss(p, s.tookNode(p, s.nodes[h.Node]), now)
 		p.asks.losses.Room, p.asks.began = h.Decision, s.arrivals

@@ -76,7 +76,7 @@ const lostFor = 5 * time.Minute
 func (s *Store) Lost(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	s.foretell(&objects.Pod{UID: uid})
+	s.preemption.Holds.Claimed(&objects.Pod{UID: uid})
 	p, known := s.pods[uid]
 	if !known {
 		s.lose(LostPod{UID: uid, When: now})

@@ -44,7 +44,7 @@ func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
 // and all other holders, also those after it, are placed.
 func (s *Store) freeBeside(n *node, asker types.UID) resources.Vector {
 	free, after := s.free(n, asker), false
-	for _, h := range s.holds.Holders(n.name) {
+	for _, h := range s.preemption.Holds.Holders(n.name) {
 		if after && !s.isPlaced(h.Asker) {
 			free = free.Sub(h.Request)
 		}

@@ -107,7 +107,7 @@ func (s *Store) NodeChanged(name string, now time.Time) {
 // [Store.NodeRefuses] and [Store.Settle]. Pods that can run there only go first again.
 func (s *Store) askHolders(n *node, now time.Time) {
 	s.preemption.NodeBound.Renew(n.name, now)
-	for _, h := range s.holds.Holders(n.name) {
+	for _, h := range s.preemption.Holds.Holders(n.name) {
 		if p := s.pods[h.Asker]; p != nil {
 			s.rest(p, now)
 		}
@@ -233,7 +233,7 @@ func (s *Store) free(n *node, asker types.UID) resources.Vector {
 			free = free.Add(p.uses)
 		}
 	}
-	for _, h := range s.holds.Holders(n.name) {
+	for _, h := range s.preemption.Holds.Holders(n.name) {
 		if h.Asker == asker {
 			break
 		}

@@ -273,7 +273,9 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.settleOn(p, node, p.held)
 	s.notePod(Allocated, p)
 	s.weigh(p)
-	s.dueAnew = s.dueAnew || p.asks.holds
+	if p.asks.holds {
+		s.preemption.Holds.TimesChange()
+	}
 	s.register.counts.Allocated++
 	p.app.allocations++
 	if to == bound {

@@ -154,7 +154,8 @@ func (s *Store) setPodGroup(name groupName, minMember int) {
 	if g.min != minMember {
 		s.planAnew(g)
 	}
-	g.min, g.shares, s.dueAnew = minMember, nil, true
+	g.min, g.shares = minMember, nil
+	s.preemption.Holds.TimesChange()
 	s.together.touched[g] = struct{}{}
 	s.dropPodGroup(g)
 }
@@ -243,7 +244,9 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 		return
 	}
 	able, complete, led := g.able(), g.complete(), g.led()
-	s.dueAnew = s.dueAnew || p.asks.holds
+	if p.asks.holds {
+		s.preemption.Holds.TimesChange()
+	}
 	g.count(p, -1)
 	change()
 	g.count(p, 1)
@@ -251,7 +254,9 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 	if g.complete() {
 		s.planAnew(g)
 	}
-	s.dueAnew = s.dueAnew || complete != g.complete()
+	if complete != g.complete() {
+		s.preemption.Holds.TimesChange()
+	}
 	if able != g.able() || complete != g.complete() || led && !g.led() {
 		s.together.touched[g] = struct{}{}
 	}
@@ -284,7 +289,7 @@ func (s *Store) whyForgotten(p *pod, node string) reasons.Reason {
 				p.mates.name, node, m.Name, m.reason.Text)
 		}
 	}
-	if pass := s.holds.MayUseInGroup(node, p.UID, p.group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
+	if pass := s.preemption.Holds.MayUseInGroup(node, p.UID, p.group(), p.RequiredNode == node); !pass.OK && pass.Holder.Asker != p.UID {
 		return reasons.New(reasons.NodeHeld, "node %s was held for pod %s/%s while the pod was placed there", node, pass.Holder.Namespace, pass.Holder.Name)
 	}
 	return reasons.New(reasons.BackingOff, "a step after the choice of a node failed")

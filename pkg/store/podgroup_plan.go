@@ -74,7 +74,7 @@ func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
 	if g == nil {
 		return
 	}
-	held, _ := s.holds.Of(p.UID)
+	held, _ := s.preemption.Holds.Of(p.UID)
 	g.Free = nil
 	for _, v := range s.preemption.Snapshot.Nodes() {
 		n := s.nodes[v.Name]
@@ -98,7 +98,7 @@ func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
 // group, if the victims stay.
 func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
 	free := s.free(n, "")
-	if h, ok := s.holds.Of(p.UID); ok && h.Node == n.name {
+	if h, ok := s.preemption.Holds.Of(p.UID); ok && h.Node == n.name {
 		free = free.Add(h.Request)
 	}
 	for _, v := range going {

@@ -27,7 +27,8 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 		old.HoldTimeout != o.HoldTimeout || old.MaxVictimGrace != o.MaxVictimGrace {
 		s.touchAll()
 	}
-	s.preemption.Options, s.dueAnew = o, true
+	s.preemption.Options = o
+	s.preemption.Holds.TimesChange()
 	s.index.SetStrict(o.StrictGuarantee)
 	s.lane.index.SetStrict(o.StrictGuarantee)
 	s.asking.order.index.SetStrict(o.StrictGuarantee)

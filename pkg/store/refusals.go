@@ -62,7 +62,7 @@ type refusal struct {
 
 // suspectRefusal asks the executor how a pod that is gone has ended.
 func (s *Store) suspectRefusal(p *pod, now time.Time) {
-	h, holds := s.holds.Of(p.UID)
+	h, holds := s.preemption.Holds.Of(p.UID)
 	placed := p.asks.losses.PlacedAt
 	if holds && h.Binding() && p.Node == h.Node {
 		placed = now

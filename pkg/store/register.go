@@ -202,7 +202,7 @@ func (s *Store) TakeChanges(limit int) Changes {
 	})
 	if r.empty() {
 		c.Rest = &Rest{
-			Started: s.started, Queues: s.current(), Holds: s.heldView.Load(), Spec: s.spec,
+			Started: s.started, Queues: s.current(), Holds: s.preemption.Holds.View(), Spec: s.spec,
 			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finishedInOrder(), Counts: r.counts,
 		}
 	}

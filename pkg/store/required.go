@@ -115,7 +115,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
 	ask := &required.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
-	if h, ok := s.holds.Of(p.UID); ok {
+	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
 	node.Types = t.Names() // amounts may have added types
@@ -151,7 +151,7 @@ func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*required.No
 func (s *Store) holdersBefore(p *pod) []reservations.Hold {
 	own := &reservations.Hold{Asker: p.UID, Required: true, Priority: p.Priority, Created: p.Created}
 	var out []reservations.Hold
-	for _, h := range s.holds.Holders(p.RequiredNode) {
+	for _, h := range s.preemption.Holds.Holders(p.RequiredNode) {
 		if h.Asker == p.UID || !h.Before(own) {
 			break
 		}
@@ -230,7 +230,7 @@ func (s *Store) rest(p *pod, until time.Time) {
 func (s *Store) supersede(n *node, now time.Time) {
 	for again := true; again; {
 		again = false
-		for _, h := range s.holds.Holders(n.name) {
+		for _, h := range s.preemption.Holds.Holders(n.name) {
 			p := s.pods[h.Asker]
 			if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
 				continue

@@ -28,8 +28,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 		}
 		return nil, why
 	}
-	s.holds.Commit(p.UID, now)
-	s.holdsChanged()
+	s.preemption.Holds.Commit(p.UID, now)
 	out := make([]Victim, 0, len(left))
 	for _, v := range left {
 		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h), Grace: s.preemption.Grace(v.Pod)})
@@ -46,7 +45,7 @@ func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p := s.pods[asker]
-	if h, ok := s.holds.Of(asker); p != nil && ok && h.Required {
+	if h, ok := s.preemption.Holds.Of(asker); p != nil && ok && h.Required {
 		s.callOff(p, &h, s.left(&h), now)
 		if p.state == parked || p.state == cooling {
 			p.reason = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text)

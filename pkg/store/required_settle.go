@@ -38,7 +38,7 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 	case required.NoHold, victims.Refuse:
 		why = s.decline(p, d, now)
 	default:
-		if h, _ := s.holds.Of(uid); d.Outcome == victims.Hold && d.Stopped == "" && len(h.Chosen) == 0 && s.onlyItsOwn(p, n) {
+		if h, _ := s.preemption.Holds.Of(uid); d.Outcome == victims.Hold && d.Stopped == "" && len(h.Chosen) == 0 && s.onlyItsOwn(p, n) {
 			why = s.awaitItsOwn(p, n, now)
 			break
 		}
@@ -128,7 +128,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 	if err := s.claimRequired(p, d, chosen, h, now); err != nil {
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
-	if h, _ := s.holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
+	if h, _ := s.preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = makingRoom(&h) // earlier victims are still leaving
 	}
 	p.reason, p.asks.called = why, false
@@ -157,7 +157,7 @@ func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
 
 // claimRequired begins the hold of a preemptor, or adds victims to it.
 func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
-	old, held := s.holds.Of(p.UID)
+	old, held := s.preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
 		h.Node, h.Since, h.Required, h.Chosen = d.Node, latest(now, p.asks.ended.Add(1)), true, chosen
@@ -178,8 +178,7 @@ func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, 
 		s.park(p)
 		h.Chosen, h.Decision, h.Committed, h.Victims = old.Chosen, old.Decision, old.Committed, s.awaited(&old)
 		if h.Patient != old.Patient || h.Note != old.Note || !sameUIDs(h.Victims, old.Victims) {
-			s.holds.Choose(p.UID, h, now)
-			s.holdsChanged()
+			s.preemption.Holds.Choose(p.UID, h, now)
 		}
 		s.repeat(p, d, now)
 		return nil
@@ -196,7 +195,7 @@ func sameUIDs(a, b []types.UID) bool {
 
 // tell queues a write of the current hold of a preemptor.
 func (s *Store) tell(p *pod, kind WorkKind, d *required.Decision, now time.Time) {
-	h, _ := s.holds.Of(p.UID)
+	h, _ := s.preemption.Holds.Of(p.UID)
 	p.asks.toldAt = now
 	s.toWrite(Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
 }
@@ -222,7 +221,7 @@ func (s *Store) park(p *pod) {
 // rechoose replaces the victims of a hold. Pods that are no longer victims and were not
 // deleted stay.
 func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
-	old, _ := s.holds.Of(p.UID)
+	old, _ := s.preemption.Holds.Of(p.UID)
 	var stay []*pod
 	for _, uid := range old.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID && !slices.Contains(h.Chosen, uid) {
@@ -237,8 +236,7 @@ func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 	}
 	h.Asker, h.Node, h.Required = p.UID, old.Node, true
 	h.Victims = s.awaited(&h)
-	s.holds.Choose(p.UID, h, now)
-	s.holdsChanged()
+	s.preemption.Holds.Choose(p.UID, h, now)
 	s.touchName(h.Node)
 	for _, v := range stay {
 		if !v.leaves() {
@@ -250,7 +248,7 @@ func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 // wait sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
 func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
-	h, _ := s.holds.Of(p.UID)
+	h, _ := s.preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
 		s.rest(p, again)

@@ -190,7 +190,7 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 func (s *script) holds() string {
 	var lines []string
 	for _, p := range s.store.sortedPods() {
-		if h, ok := s.store.holds.Of(p.UID); ok {
+		if h, ok := s.store.preemption.Holds.Ledger.Of(p.UID); ok {
 			lines = append(lines, fmt.Sprintf("%s holds %s for %v, waits for %v\n", p.Name, h.Node, h.Chosen, h.Victims))
 		}
 		if p.chosenBy != "" {

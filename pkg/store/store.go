@@ -93,16 +93,8 @@ type Store struct {
 	reconsider map[queues.ID]struct{}
 
 	preemption *preemption.Preemption
-	holds      *reservations.Ledger
-	heldView   atomic.Pointer[reservations.View] // published copy of holds
-	heldAnew   bool                              // holds changed since
-	// early has the holds that are written on pods, until Start adopts them. Other
-	// profiles schedule before Start and keep off these nodes. Nil after Start.
-	early   *reservations.Ledger
-	due     time.Time // when the first of holds times out
-	dueAnew bool      // due must be computed again
-	asking  asking
-	work    work
+	asking     asking
+	work       work
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.
 	waitingInPermit map[types.UID]bool
@@ -152,8 +144,6 @@ func New(spec *config.Spec, options Options) *Store {
 		deadlines:  ranking.New(earlier),
 		reconsider: map[queues.ID]struct{}{},
 		preemption: preemption.New(),
-		holds:      reservations.NewLedger(),
-		early:      reservations.NewLedger(),
 		asking:     newAsking(),
 		work:       work{ready: make(chan struct{}, 1)},
 		journal:    journal{ready: make(chan struct{}, 1)},
@@ -162,7 +152,6 @@ func New(spec *config.Spec, options Options) *Store {
 		waitCounts: newWaitCounts(),
 		demand:     newDemand(),
 	}
-	s.heldView.Store(s.holds.View())
 	s.indexQueues()
 	s.current()
 	return s
@@ -221,8 +210,7 @@ func (s *Store) Start(now time.Time) {
 	s.placeAll(now)
 	s.adoptAll(now)
 	s.recallAll(now)
-	s.vacated = append(s.vacated, s.early.Nodes()...) // nodes of holds that were not adopted are free again
-	s.early, s.heldAnew = nil, true
+	s.vacated = append(s.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
 	s.history.begin()
 	s.ready.Store(true)
 }
@@ -297,15 +285,7 @@ func (s *Store) show() {
 	if s.draft.Changed() {
 		s.unshown.Store(true)
 	}
-	if !s.heldAnew {
-		return
-	}
-	s.heldAnew = false
-	if s.early != nil {
-		s.heldView.Store(s.early.View())
-		return
-	}
-	s.heldView.Store(s.holds.View())
+	s.preemption.Holds.Publish()
 }
 
 // current publishes and returns a snapshot of the queues.
@@ -317,4 +297,4 @@ func (s *Store) current() *queues.Snapshot {
 }
 
 // Holds returns the holds by node. It takes no lock.
-func (s *Store) Holds() *reservations.View { return s.heldView.Load() }
+func (s *Store) Holds() *reservations.View { return s.preemption.Holds.View() }

@@ -108,7 +108,7 @@ func (s *Store) KeepsOff(node string) (asker types.UID, ready bool) {
 	if !s.started || s.standby {
 		return "", false
 	}
-	for _, h := range s.holds.Holders(node) {
+	for _, h := range s.preemption.Holds.Holders(node) {
 		if len(h.Chosen) > 0 {
 			return h.Asker, true
 		}

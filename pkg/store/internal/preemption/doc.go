@@ -8,6 +8,7 @@
 //	Watches    the queues and nodes that a refusal named
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
+//	Holds      the nodes that are held for preemptors
 //	NodeBound  pods that can run on one node only and were not tried there
 package preemption
 
@@ -31,16 +32,17 @@ type Preemption struct {
 	Watches   Watches
 	Snapshot  Snapshot
 	NodeBound NodeBound
+	Holds     *Holds
 }
 
 // New returns the component with default options and without pods.
 func New() *Preemption {
-	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches()}
+	return &Preemption{Options: DefaultOptions(), Limiter: NewLimiter(PerNode, Turns), Watches: NewWatches(), Holds: newHolds()}
 }
 
 // Check verifies all parts.
 func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check())
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Holds.Check())
 }
 
 // VictimsFrom is [Limiter.VictimsFrom] with the options in force.
