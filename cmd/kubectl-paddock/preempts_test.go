@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 const preemptingQueues = `
@@ -122,8 +122,8 @@ func (p *preempting) plan(name string) {
 	if attempt == nil {
 		return
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if d.Outcome == victims.Refuse {
+	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	if d.Outcome == planner.Refuse {
 		p.Decline(uid, &d, p.now)
 		return
 	}
@@ -134,6 +134,6 @@ func (p *preempting) plan(name string) {
 func (p *preempting) require(name string) {
 	uid := types.UID("uid-" + name)
 	attempt, _ := p.AttemptRequired(uid, nil, p.now)
-	d := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	d := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
 	p.Settle(uid, &d, p.now)
 }

@@ -1,8 +1,8 @@
 // Package scenario reads scenarios of preemption: small worlds written in a file, the
-// askers in them, and the decisions. The files are in pkg/victims/testdata. Three drivers
+// askers in them, and the decisions. The files are in pkg/planner/testdata. Three drivers
 // run the same scenarios:
 //
-//	pkg/victims       the planner on a plain model
+//	pkg/planner       the planner on a plain model
 //	test/framework    a real scheduler on an API server in memory, in virtual time
 //	test/integration  the built binary on a real API server
 //

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // line is the content of a line about a node, pod, asker or budget.
@@ -118,7 +118,7 @@ func (s *Story) addPod(kind string, x *line) {
 		x.OptedOut, x.Originator = x.flag("optout"), x.flag("originator")
 		for i, name := range []string{"", "daemonset", "static", "leaving", "binding", "foreign"} {
 			if x.flag(name) {
-				x.Protection = victims.Protection(i)
+				x.Protection = planner.Protection(i)
 			}
 		}
 		s.Pods = append(s.Pods, x.Pod)

@@ -5,35 +5,35 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Outcome is the decision about an asker, as far as it is visible from outside.
 type Outcome struct {
 	Asker string
-	Kind  victims.Outcome
+	Kind  planner.Outcome
 	// Node is where the asker must run; empty when refused.
 	Node string
 	// Victims are names, sorted.
 	Victims []string
 	// Rule is why it was refused; empty otherwise, and if no rule refused it.
-	Rule victims.Rule
+	Rule planner.Rule
 }
 
 // String returns one line.
 func (o Outcome) String() string {
 	switch o.Kind {
-	case victims.Refuse:
+	case planner.Refuse:
 		return fmt.Sprintf("%s is refused: %s", o.Asker, o.Rule)
-	case victims.Wait:
+	case planner.Wait:
 		return fmt.Sprintf("%s waits for %s", o.Asker, o.Node)
 	}
 	return fmt.Sprintf("%s preempts %s on %s", o.Asker, strings.Join(o.Victims, ", "), o.Node)
 }
 
 // OutcomeOf reduces a decision to its visible part.
-func OutcomeOf(d *victims.Decision) Outcome {
+func OutcomeOf(d *planner.Decision) Outcome {
 	o := Outcome{Asker: d.Ask.Name, Kind: d.Outcome, Node: d.Node, Rule: d.Stopped}
 	for _, v := range d.Victims {
 		o.Victims = append(o.Victims, v.Name)
@@ -43,17 +43,17 @@ func OutcomeOf(d *victims.Decision) Outcome {
 }
 
 // Print prints a decision in the format of the files.
-func Print(d *victims.Decision) string {
+func Print(d *planner.Decision) string {
 	var b strings.Builder
 	switch d.Outcome {
-	case victims.Wait:
+	case planner.Wait:
 		fmt.Fprintf(&b, "wait for %s\n", d.Node)
-	case victims.Refuse:
+	case planner.Refuse:
 		fmt.Fprintf(&b, "refused: %s\n", d.Stopped)
 		for _, r := range d.Rejected {
 			fmt.Fprintf(&b, "  %d of %s\n", r.Pods, r.Rule)
 		}
-	case victims.Preempt:
+	case planner.Preempt:
 		fmt.Fprintf(&b, "preempt for %s on %s, short of %s\n", d.Ask.Name, d.Node, strings.Join(d.Contested, " "))
 		for _, v := range d.Victims {
 			fmt.Fprintf(&b, "  victim %s of %s", v.Name, v.Queue)
@@ -75,7 +75,7 @@ func Print(d *victims.Decision) string {
 	return b.String()
 }
 
-func change(c victims.Change) string {
+func change(c planner.Change) string {
 	amounts := resources.Format(c.Type, c.Used) + " - " + resources.Format(c.Type, c.Taken)
 	if c.Ask {
 		amounts += " + " + resources.Format(c.Type, c.Asked)
@@ -88,18 +88,18 @@ func ReadOutcome(asker, text string) (Outcome, error) {
 	o := Outcome{Asker: asker}
 	first, rest, _ := strings.Cut(text, "\n")
 	if node, ok := strings.CutPrefix(first, "wait for "); ok {
-		o.Kind, o.Node = victims.Wait, node
+		o.Kind, o.Node = planner.Wait, node
 		return o, nil
 	}
 	if rule, ok := strings.CutPrefix(first, "refused:"); ok {
-		o.Kind, o.Rule = victims.Refuse, victims.Rule(strings.TrimSpace(rule))
+		o.Kind, o.Rule = planner.Refuse, planner.Rule(strings.TrimSpace(rule))
 		return o, nil
 	}
 	where, ok := strings.CutPrefix(first, "preempt for "+asker+" on ")
 	if !ok {
 		return o, fmt.Errorf("%q is no decision about %s", first, asker)
 	}
-	o.Kind = victims.Preempt
+	o.Kind = planner.Preempt
 	o.Node, _, _ = strings.Cut(where, ",")
 	for _, text := range strings.Split(rest, "\n") {
 		if words := strings.Fields(text); len(words) > 1 && words[0] == "victim" {

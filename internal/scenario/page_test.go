@@ -42,9 +42,9 @@ func TestPageOutOfStepIsNoticed(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"`defects/stale_filter_state`, ", "", "defects/stale_filter_state is not on the page"},
 		{"`loops/circle`", "`loops/square`", "there is no story loops/square"},
-		{"d7_need.txt", "d9_need.txt", "pkg/victims/required/testdata/d9_need.txt"},
+		{"d7_need.txt", "d9_need.txt", "pkg/planner/daemonset/testdata/d9_need.txt"},
 		{"TestLoops", "TestKnots", "test/integration has no TestKnots"},
-		{"d6_single.txt", "d6_multiple.txt", "pkg/victims/required/testdata/d6_single.txt is not on the page"},
+		{"d6_single.txt", "d6_multiple.txt", "pkg/planner/daemonset/testdata/d6_single.txt is not on the page"},
 		{"required_delay.txt", "required.txt", "pkg/store/testdata/required_delay.txt is not on the page"},
 		{"| D8 no victim", "| No victim", "rule D8 is not on the page"},
 		{"| 3-5 |", "| 3 and 5 |", "laws 3 and 5 are there 0 times"},
@@ -99,7 +99,7 @@ func missingCases(t *testing.T, text string) []string {
 			wrong = append(wrong, "rule "+name+" is not on the page")
 		}
 	}
-	for _, pattern := range []string{"pkg/victims/required/testdata/*.txt", "pkg/store/testdata/required*.txt"} {
+	for _, pattern := range []string{"pkg/planner/daemonset/testdata/*.txt", "pkg/store/testdata/required*.txt"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatal("there are no files of cases", pattern, err)

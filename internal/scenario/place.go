@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // Place is the requirements of a pod on its node beside room; the zero value is none.
@@ -51,9 +51,9 @@ func (w *World) Places(a *Ask) bool {
 
 // Fit is the filters' answer for an asker on a node, amounts aside, without the named
 // pods and the leaving pods of the node. Pods that wait for a held node are ignored.
-func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
+func (w *World) Fit(a *Ask, node string, without []string) planner.Fit {
 	stays := func(p *Pod) bool {
-		return p.Protection != victims.Leaving && (p.Node != node || !slices.Contains(without, p.Name))
+		return p.Protection != planner.Leaving && (p.Node != node || !slices.Contains(without, p.Name))
 	}
 	inTheWay := func(p Pod) bool {
 		return p.Node == node && stays(&p) && (a.inTheWayOf(&p.Place) || p.inTheWayOf(&a.Place))
@@ -68,11 +68,11 @@ func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 	}
 	switch {
 	case slices.ContainsFunc(w.Pods, inTheWay):
-		return victims.Fails
+		return planner.Fails
 	case a.Beside != "" && members(a.Beside, node) == 0:
-		return victims.Never // no leaving pod brings it there
+		return planner.Never // no leaving pod brings it there
 	case a.Spread == "":
-		return victims.Passes
+		return planner.Passes
 	}
 	most := math.MaxInt
 	for i := range w.Nodes {
@@ -83,9 +83,9 @@ func (w *World) Fit(a *Ask, node string, without []string) victims.Fit {
 		now++
 	}
 	if now > most {
-		return victims.Fails
+		return planner.Fails
 	}
-	return victims.Passes
+	return planner.Passes
 }
 
 // inTheWayOf tells whether a pod may not be on the node of another.

@@ -3,13 +3,13 @@ package scenario
 import (
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 func TestFit(t *testing.T) {
 	pod := func(name, node string, p Place) Pod { return Pod{Ask: Ask{Name: name, Place: p}, Node: node} }
 	leaving := pod("leaving", "n3", Place{Port: 80, Group: "web"})
-	leaving.Protection = victims.Leaving
+	leaving.Protection = planner.Leaving
 	w := &World{
 		Nodes: []Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}},
 		Pods: []Pod{
@@ -22,31 +22,31 @@ func TestFit(t *testing.T) {
 		place   Place
 		node    string
 		without []string
-		want    victims.Fit
+		want    planner.Fit
 	}{
-		{Place{}, "n1", nil, victims.Passes},
-		{Place{Port: 80}, "n1", nil, victims.Fails},
-		{Place{Port: 80}, "n1", []string{"b"}, victims.Fails},
-		{Place{Port: 80}, "n1", []string{"a"}, victims.Passes},
-		{Place{Port: 80}, "n2", nil, victims.Passes},
-		{Place{Port: 80}, "n3", nil, victims.Passes}, // once it left
-		{Place{Port: 81}, "n1", nil, victims.Passes},
-		{Place{Apart: "web"}, "n1", []string{"b"}, victims.Fails},
-		{Place{Apart: "web"}, "n1", []string{"b", "c"}, victims.Passes},
-		{Place{Apart: "db"}, "n2", nil, victims.Passes},
-		{Place{Group: "db"}, "n1", nil, victims.Passes},
-		{Place{Group: "db"}, "n2", nil, victims.Fails}, // the other has no such requirement
-		{Place{Group: "db"}, "n2", []string{"e"}, victims.Passes},
-		{Place{Beside: "web"}, "n1", []string{"b"}, victims.Passes},
-		{Place{Beside: "web"}, "n1", []string{"b", "c"}, victims.Never},
-		{Place{Beside: "web"}, "n3", nil, victims.Never}, // it is leaving
-		{Place{Beside: "db"}, "n1", nil, victims.Never},
-		{web, "n3", nil, victims.Passes}, // 1, 2 and 1
-		{web, "n2", nil, victims.Fails},  // 2, 2 and 0 or more
-		{web, "n1", []string{"b"}, victims.Fails},
-		{Place{Spread: "web"}, "n2", nil, victims.Passes}, // it does not add to them
-		{Place{Spread: "web"}, "n1", nil, victims.Fails},
-		{Place{Spread: "web"}, "n1", []string{"c"}, victims.Passes},
+		{Place{}, "n1", nil, planner.Passes},
+		{Place{Port: 80}, "n1", nil, planner.Fails},
+		{Place{Port: 80}, "n1", []string{"b"}, planner.Fails},
+		{Place{Port: 80}, "n1", []string{"a"}, planner.Passes},
+		{Place{Port: 80}, "n2", nil, planner.Passes},
+		{Place{Port: 80}, "n3", nil, planner.Passes}, // once it left
+		{Place{Port: 81}, "n1", nil, planner.Passes},
+		{Place{Apart: "web"}, "n1", []string{"b"}, planner.Fails},
+		{Place{Apart: "web"}, "n1", []string{"b", "c"}, planner.Passes},
+		{Place{Apart: "db"}, "n2", nil, planner.Passes},
+		{Place{Group: "db"}, "n1", nil, planner.Passes},
+		{Place{Group: "db"}, "n2", nil, planner.Fails}, // the other has no such requirement
+		{Place{Group: "db"}, "n2", []string{"e"}, planner.Passes},
+		{Place{Beside: "web"}, "n1", []string{"b"}, planner.Passes},
+		{Place{Beside: "web"}, "n1", []string{"b", "c"}, planner.Never},
+		{Place{Beside: "web"}, "n3", nil, planner.Never}, // it is leaving
+		{Place{Beside: "db"}, "n1", nil, planner.Never},
+		{web, "n3", nil, planner.Passes}, // 1, 2 and 1
+		{web, "n2", nil, planner.Fails},  // 2, 2 and 0 or more
+		{web, "n1", []string{"b"}, planner.Fails},
+		{Place{Spread: "web"}, "n2", nil, planner.Passes}, // it does not add to them
+		{Place{Spread: "web"}, "n1", nil, planner.Fails},
+		{Place{Spread: "web"}, "n1", []string{"c"}, planner.Passes},
 	} {
 		if got := w.Fit(&Ask{Place: test.place}, test.node, test.without); got != test.want {
 			t.Errorf("%+v on %s without %v: %v, want %v", test.place, test.node, test.without, got, test.want)

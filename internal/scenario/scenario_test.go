@@ -8,11 +8,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
-const stories = "../../pkg/victims/testdata"
+const stories = "../../pkg/planner/testdata"
 
 // Every plan of every file is a case, and its asker is nowhere in its world.
 func TestCases(t *testing.T) {
@@ -21,7 +21,7 @@ func TestCases(t *testing.T) {
 		t.Errorf("only %d cases", len(cases))
 	}
 	names := map[string]bool{}
-	kinds := map[victims.Outcome]int{}
+	kinds := map[planner.Outcome]int{}
 	for _, c := range cases {
 		if names[c.Name] {
 			t.Errorf("there are two cases %s", c.Name)
@@ -37,7 +37,7 @@ func TestCases(t *testing.T) {
 			}
 		}
 	}
-	if kinds[victims.Preempt] < 60 || kinds[victims.Refuse] < 40 || kinds[victims.Wait] < 1 {
+	if kinds[planner.Preempt] < 60 || kinds[planner.Refuse] < 40 || kinds[planner.Wait] < 1 {
 		t.Errorf("kinds of outcomes: %v", kinds)
 	}
 }
@@ -47,13 +47,13 @@ func TestCasesAreCutOut(t *testing.T) {
 	for _, c := range Cases(t, stories) {
 		switch c.Name {
 		case "loops/flow1/1":
-			want := Outcome{Asker: "p3", Kind: victims.Preempt, Node: "n1", Victims: []string{"t5"}}
+			want := Outcome{Asker: "p3", Kind: planner.Preempt, Node: "n1", Victims: []string{"t5"}}
 			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) {
 				t.Errorf("before: %d pods, %v", len(c.World.Pods), c.Want)
 			}
 		case "loops/flow1/2":
 			last := c.World.Pods[len(c.World.Pods)-1]
-			want := Outcome{Asker: "t5'", Kind: victims.Refuse, Rule: victims.Law4}
+			want := Outcome{Asker: "t5'", Kind: planner.Refuse, Rule: planner.Law4}
 			if len(c.World.Pods) != 7 || !cmp.Equal(c.Want, want) || last.Name != "p3" || last.Age != -time.Second {
 				t.Errorf("after: %d pods, the last %+v, %v", len(c.World.Pods), last, c.Want)
 			}
@@ -62,18 +62,18 @@ func TestCasesAreCutOut(t *testing.T) {
 }
 
 func TestOutcomesAreReadAsPrinted(t *testing.T) {
-	ask := &victims.Ask{Name: "p1"}
-	victim := func(name, node string) victims.Victim {
-		return victims.Victim{Pod: &victims.Pod{Name: name}, Node: node, Queue: "root.q"}
+	ask := &planner.Ask{Name: "p1"}
+	victim := func(name, node string) planner.Victim {
+		return planner.Victim{Pod: &planner.Pod{Name: name}, Node: node, Queue: "root.q"}
 	}
-	for _, d := range []victims.Decision{
-		{Ask: ask, Outcome: victims.Wait, Node: "n1"},
-		{Ask: ask, Outcome: victims.Refuse, Stopped: victims.RuleTooLittle, Rejected: []victims.Rejection{{Rule: victims.Law3, Pods: 1}}},
-		{Ask: ask, Outcome: victims.Refuse},
+	for _, d := range []planner.Decision{
+		{Ask: ask, Outcome: planner.Wait, Node: "n1"},
+		{Ask: ask, Outcome: planner.Refuse, Stopped: planner.RuleTooLittle, Rejected: []planner.Rejection{{Rule: planner.Law3, Pods: 1}}},
+		{Ask: ask, Outcome: planner.Refuse},
 		{
-			Ask: ask, Outcome: victims.Preempt, Node: "n1", Victims: []victims.Victim{victim("b", "n2"), victim("a", "n1")},
+			Ask: ask, Outcome: planner.Preempt, Node: "n1", Victims: []planner.Victim{victim("b", "n2"), victim("a", "n1")},
 			Contested: []string{resources.CPU, resources.Pods}, OptedOut: 1, Violations: 2,
-			Changes: []victims.Change{{Queue: "root.q", Type: resources.CPU, Used: 2000, Taken: 1000, Ask: true, Asked: 500}},
+			Changes: []planner.Change{{Queue: "root.q", Type: resources.CPU, Used: 2000, Taken: 1000, Ask: true, Asked: 500}},
 		},
 	} {
 		text := Print(&d)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Decide decides about an asker in a world, and returns the text to print. With strict,
@@ -92,7 +92,7 @@ func (s *Story) start(name, node string) {
 }
 
 func (s *Story) apply() (string, error) {
-	if s.last.Kind == victims.Refuse {
+	if s.last.Kind == planner.Refuse {
 		return "", fmt.Errorf("the last plan refused")
 	}
 	for _, name := range s.last.Victims {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Types are the resource types of all scenarios.
@@ -50,7 +50,7 @@ type Pod struct {
 	Age        time.Duration
 	OptedOut   bool
 	Originator bool
-	Protection victims.Protection
+	Protection planner.Protection
 	// Budgets names those that cover the pod.
 	Budgets []string
 }
@@ -145,7 +145,7 @@ func (w *World) Used(path string) Amounts {
 	sum := Amounts{}
 	for i := range w.Pods {
 		p := &w.Pods[i]
-		if p.Protection != victims.Leaving && (p.Queue == path || strings.HasPrefix(p.Queue, path+".")) {
+		if p.Protection != planner.Leaving && (p.Queue == path || strings.HasPrefix(p.Queue, path+".")) {
 			for name, a := range p.Request {
 				sum[name] += a
 			}

@@ -15,12 +15,12 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -185,7 +185,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
 	if why := l.Claim("a1", &plan, l.now); !why.None() {

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 func TestRoomIsMade(t *testing.T) {
@@ -385,14 +385,14 @@ func TestAskerNote(t *testing.T) {
 		{Ref: refOf("x"), Queue: "root.b"}, {Ref: refOf("z"), Queue: "root.a"}, {Ref: refOf("y"), Queue: "root.b"},
 	}
 	for _, c := range []struct {
-		decision *victims.Decision
+		decision *planner.Decision
 		going    []store.Victim
 		want     string
 	}{
 		{nil, nil, "The pod holds node n1 and starts there once pods that are leaving are gone."},
-		{&victims.Decision{}, going[:1], "The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/x."},
+		{&planner.Decision{}, going[:1], "The pod holds node n1. To make room 1 pod leaves. Of queue root.b: ns/x."},
 		{nil, going, "The pod holds node n1. To make room 3 pods leave. Of queue root.a: ns/z. Of queue root.b: ns/x, ns/y."},
-		{&victims.Decision{OptedOut: 1, Violations: 2}, going[:1], "The pod holds node n1. To make room 1 pod leaves. " +
+		{&planner.Decision{OptedOut: 1, Violations: 2}, going[:1], "The pod holds node n1. To make room 1 pod leaves. " +
 			"1 of them has opted out of preemption; without them there was no way. 2 disruptions are beyond what PodDisruptionBudgets allow. Of queue root.b: ns/x."},
 	} {
 		w.Decision = c.decision

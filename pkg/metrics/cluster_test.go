@@ -18,10 +18,10 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -60,7 +60,7 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	if attempt == nil {
 		tb.Fatal(why)
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if why := s.Claim(asker, &d, at); !why.None() {
 		tb.Fatal(why)
 	}

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 var (
@@ -104,8 +104,8 @@ func kindOf(s *store.Step) string {
 
 // decision counts a decision by its outcome, and the rule that stopped it.
 func (c *Decisions) decision(s *store.Step) {
-	var stopped victims.Rule
-	var list []victims.Rejection
+	var stopped planner.Rule
+	var list []planner.Rejection
 	o := &open{class: map[types.UID]string{}}
 	switch {
 	case s.Decision != nil:
@@ -137,14 +137,14 @@ func (c *Decisions) decision(s *store.Step) {
 }
 
 // classOf is the class of a victim of queue preemption.
-func classOf(p *victims.Pod) string {
+func classOf(p *planner.Pod) string {
 	switch {
 	case p.OptedOut:
-		return required.OptedOut.String()
+		return daemonset.OptedOut.String()
 	case p.Originator:
-		return required.Originator.String()
+		return daemonset.Originator.String()
 	}
-	return required.Regular.String()
+	return daemonset.Regular.String()
 }
 
 // victims counts the pods that are let go, each once for a hold. Of a decision by

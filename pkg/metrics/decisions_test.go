@@ -8,15 +8,15 @@ import (
 
 	"k8s.io/component-base/metrics/testutil"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
-func victim(uid string, optedOut, originator bool) victims.Victim {
-	return victims.Victim{Pod: &victims.Pod{UID: uid, OptedOut: optedOut, Originator: originator}}
+func victim(uid string, optedOut, originator bool) planner.Victim {
+	return planner.Victim{Pod: &planner.Pod{UID: uid, OptedOut: optedOut, Originator: originator}}
 }
 
 // steps is a history: a refusal, a preemption of three pods and an unknown one, committed
@@ -30,15 +30,15 @@ func steps() []store.Step {
 		{Ref: objects.Ref{UID: "3"}, Queue: "root.gone"}, {Ref: objects.Ref{UID: "4"}},
 	}
 	return []store.Step{
-		{Ref: p, Kind: store.StepRefused, Decision: &victims.Decision{Outcome: victims.Refuse, Stopped: victims.Law4, Rejected: []victims.Rejection{{Rule: victims.Law5, Pods: 3}}}},
-		{Ref: p, Kind: store.StepHeld, Hold: hold, Decision: &victims.Decision{
-			Outcome: victims.Preempt, Victims: []victims.Victim{victim("1", false, false), victim("2", true, true), victim("3", false, true)},
+		{Ref: p, Kind: store.StepRefused, Decision: &planner.Decision{Outcome: planner.Refuse, Stopped: planner.Law4, Rejected: []planner.Rejection{{Rule: planner.Law5, Pods: 3}}}},
+		{Ref: p, Kind: store.StepHeld, Hold: hold, Decision: &planner.Decision{
+			Outcome: planner.Preempt, Victims: []planner.Victim{victim("1", false, false), victim("2", true, true), victim("3", false, true)},
 		}},
 		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going[:3]},
 		{Ref: p, Kind: store.StepCommitted, Hold: hold, Going: going},
 		{Ref: p, Kind: store.StepDisrupted, Hold: hold},
 		{Ref: p, Kind: store.StepEnded, Hold: hold, At: now.Add(5 * time.Second), Ended: reservations.Bound},
-		{Ref: d, Kind: store.StepHeld, Hold: forDaemon, Required: &required.Decision{Outcome: victims.Hold, Stopped: required.RuleNoVictims}},
+		{Ref: d, Kind: store.StepHeld, Hold: forDaemon, Required: &daemonset.Decision{Outcome: planner.Hold, Stopped: daemonset.RuleNoVictims}},
 		{Ref: d, Kind: store.StepCalledOff, Hold: forDaemon, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: d, Kind: store.StepTakenUp, Hold: forDaemon},
 		{Ref: d, Kind: store.StepLost, Hold: forDaemon, Losses: 1, Reason: reasons.Brief(reasons.HoldSuperseded)},
@@ -46,7 +46,7 @@ func steps() []store.Step {
 		{Ref: p, Kind: store.StepEnded, Hold: hold, Losses: 2, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
 		{Ref: p, Kind: store.StepEnded, Hold: hold, Ended: reservations.GivenUp, Reason: reasons.Brief(reasons.HoldGivenUp)},
 		{Ref: p, Kind: store.StepEnded, Hold: hold, Standby: true, Losses: 1, Ended: reservations.Superseded, Reason: reasons.Brief(reasons.HoldSuperseded)},
-		{Ref: d, Kind: store.StepRefused, Standby: true, Required: &required.Decision{Outcome: victims.Refuse}},
+		{Ref: d, Kind: store.StepRefused, Standby: true, Required: &daemonset.Decision{Outcome: planner.Refuse}},
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // Kind says by which rules was decided.
@@ -42,7 +42,7 @@ type Decision struct {
 	Kind  Kind   `json:"kind"`
 	// Outcome is preempt (the victims go), hold (a node is held and no pod goes) or
 	// refuse (nothing is done).
-	Outcome victims.Outcome `json:"outcome"`
+	Outcome planner.Outcome `json:"outcome"`
 	// TakenUp is true where the decision was made by an earlier process: only its node
 	// and its victims are known.
 	TakenUp bool `json:"takenUp,omitempty"`
@@ -170,7 +170,7 @@ type Stage struct {
 func decisionOf(s *store.Step) *Decision {
 	d := &Decision{
 		ID: s.Hold.Decision, Time: s.At, Last: s.At, Times: 1, Asker: podOf(s.Ref), Queue: s.Queue, Kind: Queue,
-		Outcome: victims.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
+		Outcome: planner.Refuse, Node: s.Hold.Node, Reason: s.Reason.Code, Message: s.Reason.Text,
 	}
 	switch {
 	case s.Decision != nil:
@@ -182,17 +182,17 @@ func decisionOf(s *store.Step) *Decision {
 	}
 	switch {
 	case s.Kind == store.StepRefused:
-		d.Outcome, d.Victims, d.OptedOut, d.Violations, d.Message = victims.Refuse, nil, 0, 0, s.Reason.Text
+		d.Outcome, d.Victims, d.OptedOut, d.Violations, d.Message = planner.Refuse, nil, 0, 0, s.Reason.Text
 	case len(d.Victims) > 0, s.Kind == store.StepTakenUp && len(s.Hold.Chosen) > 0:
-		d.Outcome = victims.Preempt
+		d.Outcome = planner.Preempt
 	default:
-		d.Outcome = victims.Hold
+		d.Outcome = planner.Hold
 	}
 	return d
 }
 
 // addQueue adds what queue preemption decided.
-func (d *Decision) addQueue(q *victims.Decision, types []string) {
+func (d *Decision) addQueue(q *planner.Decision, types []string) {
 	d.Node, d.Contested, d.OptedOut, d.Violations = q.Node, q.Contested, q.OptedOut, q.Violations
 	d.Unfit, d.FilterCalls, d.Incomplete = q.Unfit, q.FitsCalls, !q.Exhaustive
 	if q.Queue != "" {
@@ -217,7 +217,7 @@ func (d *Decision) addQueue(q *victims.Decision, types []string) {
 	d.reject(q.Rejected)
 }
 
-func (d *Decision) addChanges(law string, changes []victims.Change) {
+func (d *Decision) addChanges(law string, changes []planner.Change) {
 	for _, c := range changes {
 		d.Numbers = append(d.Numbers, Number{
 			Law: law, Queue: c.Queue, Resource: c.Type,
@@ -227,9 +227,9 @@ func (d *Decision) addChanges(law string, changes []victims.Change) {
 }
 
 // addRequired adds what was decided about the only node that a pod can run on.
-func (d *Decision) addRequired(r *required.Decision, types []string) {
+func (d *Decision) addRequired(r *daemonset.Decision, types []string) {
 	d.Kind, d.Node, d.OptedOut, d.Violations, d.FilterCalls = Required, r.Node, r.OptedOut, r.Violations, r.FitsCalls
-	if r.Outcome != required.Fits {
+	if r.Outcome != daemonset.Fits {
 		d.Message = r.Sentence()
 	}
 	for i := range r.Victims {
@@ -248,13 +248,13 @@ func (d *Decision) addRequired(r *required.Decision, types []string) {
 	d.reject(r.Rejected)
 }
 
-func (d *Decision) reject(list []victims.Rejection) {
+func (d *Decision) reject(list []planner.Rejection) {
 	for _, r := range list {
 		d.Rejected = append(d.Rejected, Rejection{Rule: string(r.Rule), Pods: r.Pods})
 	}
 }
 
-func podOfVictim(p *victims.Pod) Pod {
+func podOfVictim(p *planner.Pod) Pod {
 	return Pod{Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
 }
 
@@ -264,7 +264,7 @@ func number(a resources.Amount) *int64 {
 }
 
 // amounts names the types of amounts.
-func amounts(a victims.Amounts, names []string) map[string]int64 {
+func amounts(a planner.Amounts, names []string) map[string]int64 {
 	out := make(map[string]int64, len(a))
 	for t, amount := range a {
 		if amount != 0 && t < len(names) {

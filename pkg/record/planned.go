@@ -5,24 +5,24 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // Planned renders a decision that is not put into force, as if it had been made at a
 // time: of queue preemption or, where that is nil, about the only node a pod can run on.
 // Types are those of its amounts.
-func Planned(asker objects.Ref, queue string, d *victims.Decision, r *required.Decision, types []string, now time.Time) *Decision {
+func Planned(asker objects.Ref, queue string, d *planner.Decision, r *daemonset.Decision, types []string, now time.Time) *Decision {
 	step := store.Step{Ref: asker, Queue: queue, At: now, Types: types, Kind: store.StepHeld, Decision: d, Required: r}
-	if d != nil && d.Outcome == victims.Refuse {
+	if d != nil && d.Outcome == planner.Refuse {
 		step.Kind, step.Reason = store.StepRefused, store.Refusal(d)
 	}
-	if r != nil && (r.Outcome == required.NoHold || r.Outcome == victims.Refuse) {
+	if r != nil && (r.Outcome == daemonset.NoHold || r.Outcome == planner.Refuse) {
 		code := reasons.RoomImpossible
-		if r.Stopped == victims.RuleExtender {
+		if r.Stopped == planner.RuleExtender {
 			code = reasons.PreemptionRefused
 		}
 		step.Kind, step.Reason = store.StepRefused, reasons.New(code, "%s", r.Sentence())

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // journal is a source that is told its steps.
@@ -67,25 +67,25 @@ func (s *story) step(kind store.StepKind, asker string, change func(*store.Step)
 func (s *story) refuse(asker, node string, code reasons.Code) {
 	s.step(store.StepRefused, asker, func(step *store.Step) {
 		step.Reason = reasons.New(code, "no %d", s.now.Second())
-		step.Decision = &victims.Decision{Outcome: victims.Refuse, Node: node, Exhaustive: true, Rejected: []victims.Rejection{{Rule: victims.Law5, Pods: s.now.Second()}}}
+		step.Decision = &planner.Decision{Outcome: planner.Refuse, Node: node, Exhaustive: true, Rejected: []planner.Rejection{{Rule: planner.Law5, Pods: s.now.Second()}}}
 	})
 }
 
-func ask(name string) *victims.Ask {
-	return &victims.Ask{UID: "uid-" + name, Namespace: "ns", Name: name}
+func ask(name string) *planner.Ask {
+	return &planner.Ask{UID: "uid-" + name, Namespace: "ns", Name: name}
 }
 
-func pod(name string, requests ...int64) *victims.Pod {
-	return &victims.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Request: requests, Priority: -3, OptedOut: true, Originator: true}
+func pod(name string, requests ...int64) *planner.Pod {
+	return &planner.Pod{UID: "uid-" + name, Namespace: "ns", Name: name, Request: requests, Priority: -3, OptedOut: true, Originator: true}
 }
 
 // hold has a node held by a decision by which some go.
 func (s *story) hold(asker, id string, going ...string) {
 	s.step(store.StepHeld, asker, func(step *store.Step) {
-		d := &victims.Decision{Ask: ask(asker), Queue: "root.a.b", Outcome: victims.Hold, Node: "n1", Exhaustive: true}
+		d := &planner.Decision{Ask: ask(asker), Queue: "root.a.b", Outcome: planner.Hold, Node: "n1", Exhaustive: true}
 		for _, name := range going {
-			d.Outcome = victims.Preempt
-			d.Victims = append(d.Victims, victims.Victim{Pod: pod(name, 0, 5), Node: "n1", Queue: "root.c", Below: 7, AskBelow: 8})
+			d.Outcome = planner.Preempt
+			d.Victims = append(d.Victims, planner.Victim{Pod: pod(name, 0, 5), Node: "n1", Queue: "root.c", Below: 7, AskBelow: 8})
 			step.Hold.Chosen = append(step.Hold.Chosen, types.UID("uid-"+name))
 		}
 		step.Decision, step.Types = d, []string{"vcore", "memory"}
@@ -144,7 +144,7 @@ func TestTheWayOfADecision(t *testing.T) {
 	if diff := cmp.Diff(want, d.Victims); diff != "" || d.Victims[0].Note == "" {
 		t.Errorf("victims %s", diff)
 	}
-	if d.Outcome != victims.Preempt || d.Queue != "root.a.b" || d.Kind != Queue || d.Reason != reasons.MakingRoom {
+	if d.Outcome != planner.Preempt || d.Queue != "root.a.b" || d.Kind != Queue || d.Reason != reasons.MakingRoom {
 		t.Errorf("%+v", d)
 	}
 	e, ok := s.EndedOf("uid-a")
@@ -196,7 +196,7 @@ func TestARefusalRepeated(t *testing.T) {
 	if got := ids(s.Decisions(Query{Pod: "a"})); len(got) != 5 || got[1] != "d1" {
 		t.Errorf("%v", got)
 	}
-	if got := s.Last("uid-a"); got.Outcome != victims.Refuse || got.Times != 1 {
+	if got := s.Last("uid-a"); got.Outcome != planner.Refuse || got.Times != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -205,10 +205,10 @@ func TestARefusalRepeated(t *testing.T) {
 func TestARefusalOfAPlan(t *testing.T) {
 	s := newStory(Options{})
 	s.step(store.StepRefused, "a", func(step *store.Step) {
-		step.Decision = &victims.Decision{Ask: ask("a"), Outcome: victims.Preempt, Node: "n1", OptedOut: 1, Victims: []victims.Victim{{Pod: pod("v")}}}
+		step.Decision = &planner.Decision{Ask: ask("a"), Outcome: planner.Preempt, Node: "n1", OptedOut: 1, Victims: []planner.Victim{{Pod: pod("v")}}}
 		step.Reason = reasons.New(reasons.PreemptionPaced, "later")
 	})
-	if d := s.Last("uid-a"); d.Outcome != victims.Refuse || len(d.Victims) > 0 || d.OptedOut > 0 || d.Message != "later" || !d.Incomplete {
+	if d := s.Last("uid-a"); d.Outcome != planner.Refuse || len(d.Victims) > 0 || d.OptedOut > 0 || d.Message != "later" || !d.Incomplete {
 		t.Errorf("%+v", d)
 	}
 }
@@ -216,23 +216,23 @@ func TestARefusalOfAPlan(t *testing.T) {
 // TestAHoldThatGoesOn: a decision that adds no victim is the same one made again.
 func TestAHoldThatGoesOn(t *testing.T) {
 	s := newStory(Options{})
-	requires := func(id string, stopped victims.Rule, going ...string) {
+	requires := func(id string, stopped planner.Rule, going ...string) {
 		s.step(store.StepHeld, "a", func(step *store.Step) {
-			d := &required.Decision{Ask: &required.Ask{Ask: ask("a")}, Node: "n1", Outcome: victims.Hold, Stopped: stopped, Need: []required.Need{
+			d := &daemonset.Decision{Ask: &daemonset.Ask{Ask: ask("a")}, Node: "n1", Outcome: planner.Hold, Stopped: stopped, Need: []daemonset.Need{
 				{Type: "vcore", Request: 5, Free: -1, Short: 6}, {Type: "pods", Request: 1, Free: 3},
 			}}
 			for _, name := range going {
-				d.Outcome = victims.Preempt
-				d.Victims = append(d.Victims, required.Victim{Pod: &required.Pod{Pod: pod(name, 5)}, Class: required.OptedOut, ForRoom: true})
+				d.Outcome = planner.Preempt
+				d.Victims = append(d.Victims, daemonset.Victim{Pod: &daemonset.Pod{Pod: pod(name, 5)}, Class: daemonset.OptedOut, ForRoom: true})
 			}
 			step.Required, step.Types, step.Queue = d, []string{"vcore"}, ""
 			step.Hold = reservations.Hold{Asker: step.UID, Node: "n1", Decision: id, Required: true}
 		})
 	}
-	requires("d1", required.RuleNoVictims)
-	requires("d1", required.RuleNoVictims)
+	requires("d1", daemonset.RuleNoVictims)
+	requires("d1", daemonset.RuleNoVictims)
 	d := s.Last("uid-a")
-	if d.Times != 2 || d.Outcome != victims.Hold || d.Kind != Required || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
+	if d.Times != 2 || d.Outcome != planner.Hold || d.Kind != Required || !slices.Equal(d.Contested, []string{"vcore"}) || len(d.Numbers) != 2 {
 		t.Errorf("%+v", d)
 	}
 	if n := d.Numbers[0]; n.Law != "D7" || *n.Asked != 5 || *n.Free != -1 || *n.Short != 6 || n.Used != nil {
@@ -272,7 +272,7 @@ func TestAHoldTakenUp(t *testing.T) {
 	takeUp()
 	s.step(store.StepCommitted, "a", func(step *store.Step) { step.Going = []store.Victim{{Ref: refOf("w"), Node: "n1"}} })
 	d := s.Last("uid-a")
-	if !d.TakenUp || d.Outcome != victims.Preempt || d.Kind != Required || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
+	if !d.TakenUp || d.Outcome != planner.Preempt || d.Kind != Required || d.Victims[0].Name != "" || d.Victims[1].Name != "w" {
 		t.Errorf("%+v", d)
 	}
 	takeUp()
@@ -381,12 +381,12 @@ func TestRunTellsFollowers(t *testing.T) {
 // TestAmounts: types that came later than the decision are none of its own.
 func TestAmounts(t *testing.T) {
 	d := Decision{}
-	d.addQueue(&victims.Decision{
-		Ask: ask("a"), Outcome: victims.Preempt, Exhaustive: true,
-		Changes: []victims.Change{{Queue: "root.c", Type: "vcore", Used: 4, Taken: 2, Guaranteed: 1}},
-		Asks:    []victims.Change{{Queue: "root.a", Type: "vcore", Asked: 2, Guaranteed: 4}},
-		Loses:   []victims.Change{{Queue: "root.c", Type: "vcore", Used: 4}},
-		OverMax: []victims.Excess{{Queue: "root", Type: "vcore", Used: 6, Asked: 2, Taken: 2, Max: resources.Amount(7)}},
+	d.addQueue(&planner.Decision{
+		Ask: ask("a"), Outcome: planner.Preempt, Exhaustive: true,
+		Changes: []planner.Change{{Queue: "root.c", Type: "vcore", Used: 4, Taken: 2, Guaranteed: 1}},
+		Asks:    []planner.Change{{Queue: "root.a", Type: "vcore", Asked: 2, Guaranteed: 4}},
+		Loses:   []planner.Change{{Queue: "root.c", Type: "vcore", Used: 4}},
+		OverMax: []planner.Excess{{Queue: "root", Type: "vcore", Used: 6, Asked: 2, Taken: 2, Max: resources.Amount(7)}},
 	}, nil)
 	var laws []string
 	for _, n := range d.Numbers {
@@ -395,7 +395,7 @@ func TestAmounts(t *testing.T) {
 	if !slices.Equal(laws, []string{"2", "4", "5", "7"}) || *d.Numbers[3].Max != 7 || d.Numbers[3].Guaranteed != nil || *d.Numbers[0].Taken != 2 {
 		t.Errorf("%v %+v", laws, d.Numbers)
 	}
-	if got := amounts(victims.Amounts{0, 2, 3}, []string{"a", "b"}); len(got) != 1 || got["b"] != 2 {
+	if got := amounts(planner.Amounts{0, 2, 3}, []string{"a", "b"}); len(got) != 1 || got["b"] != 2 {
 		t.Errorf("%v", got)
 	}
 }

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // add records a step.
@@ -39,7 +39,7 @@ func (r *Record) add(s *store.Step) {
 func (r *Record) refuse(s *store.Step) {
 	d := decisionOf(s)
 	d.Stages = []Stage{}
-	if last := r.decision(r.latest[s.UID]); last != nil && last.Outcome == victims.Refuse && last.Reason == d.Reason && last.Node == d.Node {
+	if last := r.decision(r.latest[s.UID]); last != nil && last.Outcome == planner.Refuse && last.Reason == d.Reason && last.Node == d.Node {
 		d.ID, d.Time, d.Times = last.ID, last.Time, last.Times+1
 		r.put(d)
 		return

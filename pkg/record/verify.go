@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // Verify judges a decision again, from its own victims and numbers only, and returns
@@ -16,7 +16,7 @@ import (
 // judge what the numbers do not say: law 1, fences and policies of law 7, law 3 by
 // application, and the filters.
 func (d *Decision) Verify() (broken []string, judged bool) {
-	if d.Outcome != victims.Preempt || d.TakenUp || len(d.Numbers) == 0 {
+	if d.Outcome != planner.Preempt || d.TakenUp || len(d.Numbers) == 0 {
 		return nil, false
 	}
 	j := &verifier{Decision: d}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // taken is a lawful decision: root.a, which uses 2 of 4 guaranteed vcore, takes 2 of
@@ -12,7 +12,7 @@ import (
 func taken() *Decision {
 	n := func(v int64) *int64 { return &v }
 	return &Decision{
-		Kind: Queue, Outcome: victims.Preempt, Queue: "root.a", Contested: []string{"vcore"},
+		Kind: Queue, Outcome: planner.Preempt, Queue: "root.a", Contested: []string{"vcore"},
 		Victims: []Victim{{Pod: Pod{Namespace: "ns", Name: "v"}, Queue: "root.b.c", Requests: map[string]int64{"vcore": 2}, Effective: n(0), AskerEffective: n(0)}},
 		Numbers: []Number{
 			{Law: "2", Queue: "root", Resource: "vcore", Used: n(6), Taken: n(2), Asked: n(2), Guaranteed: n(6)},
@@ -52,7 +52,7 @@ func TestVerify(t *testing.T) {
 		{"not enough there", func(d *Decision) {
 			d.Kind, d.Numbers = Required, []Number{{Law: "D7", Resource: "vcore", Short: d.Numbers[1].Used}}
 		}, "law D7: the node is short of 4 vcore; the victims free 2"},
-		{"no pod goes", func(d *Decision) { d.Outcome = victims.Refuse }, "not judged"},
+		{"no pod goes", func(d *Decision) { d.Outcome = planner.Refuse }, "not judged"},
 		{"of an earlier process", func(d *Decision) { d.TakenUp = true }, "not judged"},
 		{"without numbers", func(d *Decision) { d.Numbers = nil }, "not judged"},
 	} {

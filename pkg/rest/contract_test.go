@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // leftOut are the fields of YuniKorn's interface that are not served, and why. The
@@ -182,8 +182,8 @@ partitions:
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if c.store.Claim(types.UID("a1"), &plan, c.now); plan.Outcome != victims.Preempt {
+	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	if c.store.Claim(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
 		t.Fatal(plan.Sentence())
 	}
 	return c

@@ -14,10 +14,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // podArgs are the arguments of a pod in testdata/pages.
@@ -156,8 +156,8 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if plan.Outcome == victims.Refuse {
+	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	if plan.Outcome == planner.Refuse {
 		return c.store.Decline(uid, &plan, c.now).Text + "\n"
 	}
 	c.store.Claim(uid, &plan, c.now)
@@ -173,7 +173,7 @@ func (c *cluster) require(t *testing.T, d *datadriven.TestData) string {
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := required.Plan(attempt.Node, attempt.Ask, attempt.Params)
+	plan := daemonset.Plan(attempt.Node, attempt.Ask, attempt.Params)
 	held, why := c.store.Settle(uid, &plan, c.now)
 	return fmt.Sprintf("held %t: %s\n", held, why.Text)
 }

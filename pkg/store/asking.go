@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // asking is the preemption queue. It decides when stuck pods get a plan although no event
@@ -61,9 +61,9 @@ type asks struct {
 	// decision is what led to the pod's hold; nil for none, or after a restart. byFilters
 	// are the victims that are not needed by amounts, as of the decision: only the
 	// filters know why they must go.
-	decision  *victims.Decision
+	decision  *planner.Decision
 	byFilters []types.UID
-	required  *required.Decision // the decision for a pod that requires a node
+	required  *daemonset.Decision // the decision for a pod that requires a node
 	// toldAt is when users were last told what such a pod waits for; decidedAt is when
 	// the last decision was made.
 	toldAt, decidedAt time.Time

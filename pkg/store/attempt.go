@@ -8,18 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Attempt is the input of a plan for a pod. It is immutable.
 type Attempt struct {
-	World *victims.World
-	Ask   *victims.Ask
+	World *planner.World
+	Ask   *planner.Ask
 	// Strict is params.StrictGuarantee.
 	Strict bool
 }
@@ -198,7 +198,7 @@ func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 // anyway are gone. That room is not held: it goes to the pod that is then first in the
 // order. The pod is planned for again when the node changes. Decline returns the reason
 // shown to users.
-func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
+func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, over := s.planned(uid)
@@ -207,7 +207,7 @@ func (s *Store) Decline(uid types.UID, d *victims.Decision, now time.Time) reaso
 		return over
 	}
 	why, code, watched, retry := Refusal(d), reasons.PreemptionRefused, s.named(d), s.preemption.RetryInterval
-	if d.Outcome == victims.Wait {
+	if d.Outcome == planner.Wait {
 		why, watched, retry = s.roomAwaited(p, d.Node)
 		code = why.Code
 	}
@@ -290,7 +290,7 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 
 // named returns the queues and nodes where a change may lift a refusal. Root is left out
 // because it changes with every pod; the retry interval covers it.
-func (s *Store) named(d *victims.Decision) []preemption.Watched {
+func (s *Store) named(d *planner.Decision) []preemption.Watched {
 	var out []preemption.Watched
 	for _, path := range d.Named {
 		if q, ok := s.draft.Find(path); ok && !q.IsRoot() {

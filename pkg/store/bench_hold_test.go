@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // contendedStore is a started store with nodes full of pods of queues without a
@@ -90,8 +90,8 @@ func BenchmarkReclaim(b *testing.B) {
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}
-				d := victims.Plan(a.World, a.Ask, victims.Params{StrictGuarantee: a.Strict})
-				if why := s.Claim(r.UID, &d, now); d.Outcome != victims.Preempt || !why.None() {
+				d := planner.Plan(a.World, a.Ask, planner.Params{StrictGuarantee: a.Strict})
+				if why := s.Claim(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
 					s.Failed(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 					b.Fatalf("%s: %s %s", r.Name, d, why)
 				}

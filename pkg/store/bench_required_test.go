@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // BenchmarkDaemonSetPod is all the work of the store for one DaemonSet pod on a full
@@ -26,7 +26,7 @@ func BenchmarkDaemonSetPod(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/others held=%v", nodes, held), func(b *testing.B) {
 				s := contendedStore(b, nodes, 30, 0)
 				o := s.Preemption()
-				o.Required = required.Params{}
+				o.Required = daemonset.Params{}
 				s.SetPreemption(o)
 				now := epoch.Add(time.Minute)
 				if held {
@@ -62,8 +62,8 @@ func makeRoomFor(b testing.TB, s *Store, p objects.Pod, now time.Time) []Victim 
 	if a == nil {
 		b.Fatal(why)
 	}
-	d := required.Plan(a.Node, a.Ask, a.Params)
-	if held, why := s.Settle(p.UID, &d, now); !held || d.Outcome != victims.Preempt {
+	d := daemonset.Plan(a.Node, a.Ask, a.Params)
+	if held, why := s.Settle(p.UID, &d, now); !held || d.Outcome != planner.Preempt {
 		b.Fatal(d, why)
 	}
 	going, why := s.Commit(p.UID, nil, now)
@@ -99,7 +99,7 @@ func spent(t *testing.T, nodes int, beside func(s *Store)) float64 {
 	const runs = 50
 	s := contendedStore(t, nodes, 5, 0)
 	o := s.Preemption()
-	o.Required = required.Params{}
+	o.Required = daemonset.Params{}
 	s.SetPreemption(o)
 	now := epoch.Add(time.Minute)
 	for n := range nodes - 1 {

@@ -42,7 +42,7 @@ func (s *Store) touchNamespace(namespace string) {
 	}
 }
 
-// disruptionsLeft is what the budgets still allow, for [victims.World]. Victims of plans
+// disruptionsLeft is what the budgets still allow, for [planner.World]. Victims of plans
 // in force count as gone if inForce is true.
 func (s *Store) disruptionsLeft(inForce bool) []int64 {
 	return s.cache.Protection.Left(s.guardedPods(), inForce)

@@ -9,16 +9,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Claim accepts a plan: the node is held for the preemptor, its victims count as leaving
 // and its request as arriving, and the executor gets work. The reason is none, or says
 // what prevents the plan.
-func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons.Reason {
+func (s *Store) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.preemption.Watches.PlanEnds()
@@ -34,7 +34,7 @@ func (s *Store) Claim(uid types.UID, d *victims.Decision, now time.Time) reasons
 }
 
 // claim is Claim for a pod of a queue, under the lock.
-func (s *Store) claim(p *pod, d *victims.Decision, now time.Time) reasons.Reason {
+func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason {
 	switch {
 	case p.state.allocated():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
@@ -89,7 +89,7 @@ func decidedAt(decision string) time.Time {
 }
 
 // stillThere returns the victims of a decision if none of them is gone or leaving.
-func (s *Store) stillThere(d *victims.Decision) ([]types.UID, reasons.Reason) {
+func (s *Store) stillThere(d *planner.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
 		p := s.pods[types.UID(v.UID)]
@@ -167,15 +167,15 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 		s.weigh(v)
 	}
 	s.weigh(p)
-	w := &victims.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
+	w := &planner.World{Queues: s.draft, Budgets: s.disruptionsLeft(true)}
 	t := &s.preemption.Snapshot.Types
 	ask := s.askOf(t, p)
 	ask.Group = s.groupFor(p)
 	s.setFree(ask.Group, p, left)
-	d := victims.Decision{Ask: ask, Outcome: victims.Preempt, Node: h.Node}
+	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
-		d.Victims = append(d.Victims, victims.Victim{Pod: s.podView(t, v), Node: v.on.name})
+		d.Victims = append(d.Victims, planner.Victim{Pod: s.podView(t, v), Node: v.on.name})
 		names = append(names, v.on.name)
 	}
 	slices.Sort(names)
@@ -185,7 +185,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 		}
 	}
 	w.Types = t.Names()
-	err := victims.Lawful(w, d, victims.Params{StrictGuarantee: s.preemption.StrictGuarantee})
+	err := planner.Lawful(w, d, planner.Params{StrictGuarantee: s.preemption.StrictGuarantee})
 	if n := s.nodes[h.Node]; err == nil && n != nil {
 		err = s.needed(p, n, left)
 	}
@@ -207,11 +207,11 @@ func (s *Store) withinBudgets(p *pod, left []*pod) error {
 	if d == nil {
 		return nil // after a restart: the plan's violations are not known
 	}
-	going := make([]*victims.Pod, len(left))
+	going := make([]*planner.Pod, len(left))
 	for i, v := range left {
 		going[i] = s.podView(&s.preemption.Snapshot.Types, v)
 	}
-	if n := victims.Violations(going, s.disruptionsLeft(false)); n > d.Violations {
+	if n := planner.Violations(going, s.disruptionsLeft(false)); n > d.Violations {
 		return fmt.Errorf("%d of its victims are beyond what PodDisruptionBudgets allow, %d were", n, d.Violations)
 	}
 	return nil

@@ -11,13 +11,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // Rehearsal is a dry run: what would happen to a pod if it existed. The pod is never
@@ -47,10 +47,10 @@ type Rehearsal struct {
 
 	// Request is what the pod would be charged.
 	Request resources.Vector
-	World   *victims.World
-	Ask     *victims.Ask
+	World   *planner.World
+	Ask     *planner.Ask
 	// Params does not have the filters.
-	Params victims.Params
+	Params planner.Params
 	// Delay is how long a pod of the queue has to wait before it may preempt.
 	Delay time.Duration
 	// Required is the input of a decision if the pod can run on one node only and that
@@ -231,7 +231,7 @@ func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft,
 // changed.
 func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	var own preemption.Types // not those of real plans
-	var nodes []*victims.Node
+	var nodes []*planner.Node
 	for len(names) > 0 {
 		n := min(atATime, len(names))
 		s.mu.Lock()
@@ -256,10 +256,10 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
 		node.Types = own.Names()
-		ask := &required.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
+		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
 		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 	}
-	r.World = &victims.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
+	r.World = &planner.World{Types: own.Names(), Queues: r.Queues, Nodes: nodes, Budgets: s.disruptionsLeft(true)}
 	return true
 }
 

@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // Facts about pods that plans need in addition to queues, budgets and originators: which
@@ -29,20 +29,20 @@ func (s *Store) isOptedOut(p *pod) bool {
 }
 
 // protection returns why a pod is never a victim.
-func (s *Store) protection(p *pod) victims.Protection {
+func (s *Store) protection(p *pod) planner.Protection {
 	switch {
 	case s.lingers(p):
-		return victims.Lingering
+		return planner.Lingering
 	case p.leaves():
-		return victims.Leaving
+		return planner.Leaving
 	case p.Static:
-		return victims.Static
+		return planner.Static
 	case p.RequiredNode != "" || p.MaybeDaemon:
-		return victims.DaemonSet
+		return planner.DaemonSet
 	case p.state == assumed && !s.waitingInPermit[p.UID]:
-		return victims.Binding
+		return planner.Binding
 	case p.Foreign:
-		return victims.Foreign
+		return planner.Foreign
 	}
-	return victims.Unprotected
+	return planner.Unprotected
 }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // The journal has every decision about a preemptor, and its outcome. Users read and count
@@ -61,8 +61,8 @@ type Step struct {
 	// Decision is set for StepRefused and StepHeld; Required is set instead for a
 	// preemptor that requires a node. Types has the names of the resource types of their
 	// amounts.
-	Decision *victims.Decision
-	Required *required.Decision
+	Decision *planner.Decision
+	Required *daemonset.Decision
 	Types    []string
 	// Going are the victims to delete (StepCommitted).
 	Going []Victim

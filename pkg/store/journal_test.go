@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // TestAJournalThatNobodyReads: a journal that is off costs nothing, and one without a
@@ -22,7 +22,7 @@ func TestAJournalThatNobodyReads(t *testing.T) {
 	s.Start(epoch)
 	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
 	refuse := func() {
-		s.Decline("p", &victims.Decision{Ask: &victims.Ask{UID: "p"}, Outcome: victims.Refuse}, epoch)
+		s.Decline("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
 	}
 	refuse()
 	if steps, lost := s.TakeSteps(); len(steps) > 0 || lost > 0 {
@@ -146,7 +146,7 @@ func (ch *chapter) begin(s *Step, held bool) error {
 		return fmt.Errorf("there is no hold, or it is nobody's: %+v", s.Hold)
 	case s.Required == nil && (held || s.Decision == nil):
 		return errors.New("it has a hold, or no decision")
-	case s.Decision != nil && (s.Decision.Outcome == victims.Preempt) != (len(s.Hold.Chosen) > 0):
+	case s.Decision != nil && (s.Decision.Outcome == planner.Preempt) != (len(s.Hold.Chosen) > 0):
 		return fmt.Errorf("the decision is %s, the hold %+v", s.Decision, s.Hold)
 	}
 	ch.holds[s.UID] = s.Hold
@@ -158,7 +158,7 @@ func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
 	s.OpenJournal()
 	p := &pod{Pod: &objects.Pod{UID: "p"}}
-	d := &victims.Decision{}
+	d := &planner.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%1000 == 0 {

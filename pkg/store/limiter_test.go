@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // impossibleStore has preemptors of two queues that are below their guarantee and for which
@@ -78,8 +78,8 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 				if a != nil {
 					out.plans[r.UID]++
 					seconds[int(now.Sub(epoch)/time.Second)]++
-					d := victims.Plan(a.World, a.Ask, victims.Params{})
-					if d.Outcome == victims.Preempt {
+					d := planner.Plan(a.World, a.Ask, planner.Params{})
+					if d.Outcome == planner.Preempt {
 						if r.UID != "wanted" || !s.Claim(r.UID, &d, now).None() {
 							t.Fatalf("%s: %s", r.Name, d)
 						}

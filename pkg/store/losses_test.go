@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // contest is a preemptor on a node where another scheduler takes all room that is made.
@@ -68,8 +68,8 @@ func (c *contest) step() {
 		}
 		return
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if d.Outcome != victims.Preempt {
+	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	if d.Outcome != planner.Preempt {
 		c.Fatalf("no plan: %s", d.Sentence())
 	}
 	if why := c.store.Claim("a", &d, c.now); !why.None() {

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // One victim frees the room, another one the port that the preemptor needs. By amounts
@@ -45,11 +45,11 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 			if attempt == nil {
 				t.Fatal(why)
 			}
-			d := victims.Plan(attempt.World, attempt.Ask, victims.Params{Fits: func(_ string, without []*victims.Pod) victims.Fit {
-				if slices.ContainsFunc(without, func(p *victims.Pod) bool { return p.Name == "port" }) {
-					return victims.Passes
+			d := planner.Plan(attempt.World, attempt.Ask, planner.Params{Fits: func(_ string, without []*planner.Pod) planner.Fit {
+				if slices.ContainsFunc(without, func(p *planner.Pod) bool { return p.Name == "port" }) {
+					return planner.Passes
 				}
-				return victims.Fails
+				return planner.Fails
 			}})
 			if why := s.Claim("asker", &d, now); !why.None() {
 				t.Fatal(why)

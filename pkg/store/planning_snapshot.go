@@ -3,15 +3,15 @@ package store
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // planningWorld returns the current planning snapshot, for plans made without the lock.
-func (s *Store) planningWorld() *victims.World {
+func (s *Store) planningWorld() *planner.World {
 	s.renew()
-	return &victims.World{
+	return &planner.World{
 		Types: s.preemption.Snapshot.Names(), Queues: s.current(),
 		Nodes: s.preemption.Snapshot.Nodes(), Budgets: s.disruptionsLeft(true),
 	}
@@ -19,7 +19,7 @@ func (s *Store) planningWorld() *victims.World {
 
 // renew makes the nodes of the planning snapshot again that changed.
 func (s *Store) renew() {
-	s.preemption.Snapshot.Renew(func(name string) *victims.Node {
+	s.preemption.Snapshot.Renew(func(name string) *planner.Node {
 		if n := s.nodes[name]; n != nil && n.known {
 			return s.viewOf(&s.preemption.Snapshot.Types, n, "")
 		}
@@ -28,16 +28,16 @@ func (s *Store) renew() {
 }
 
 // viewOf returns a node as a plan for a preemptor sees it.
-func (s *Store) viewOf(t *preemption.Types, n *node, asker types.UID) *victims.Node {
-	pods := make([]*victims.Pod, 0, len(n.pods))
+func (s *Store) viewOf(t *preemption.Types, n *node, asker types.UID) *planner.Node {
+	pods := make([]*planner.Pod, 0, len(n.pods))
 	for _, p := range n.sortedPods() {
 		pods = append(pods, s.podView(t, p))
 	}
-	return victims.NewNode(n.name, t.Amounts(n.allocatable), t.Amounts(s.free(n, asker)), pods)
+	return planner.NewNode(n.name, t.Amounts(n.allocatable), t.Amounts(s.free(n, asker)), pods)
 }
 
-func (s *Store) podView(t *preemption.Types, p *pod) *victims.Pod {
-	v := &victims.Pod{
+func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
+	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.uses), Priority: p.Priority, Created: p.Created,
 		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
@@ -49,8 +49,8 @@ func (s *Store) podView(t *preemption.Types, p *pod) *victims.Pod {
 }
 
 // askOf returns a pending pod as plans see it.
-func (s *Store) askOf(t *preemption.Types, p *pod) *victims.Ask {
-	ask := &victims.Ask{
+func (s *Store) askOf(t *preemption.Types, p *pod) *planner.Ask {
+	ask := &planner.Ask{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
 	}

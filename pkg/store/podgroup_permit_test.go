@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Some pods in Permit are members of the preemptor's own PodGroup: as victims they would
@@ -56,16 +56,16 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			if attempt == nil {
 				t.Fatal(why)
 			}
-			protection := func(uid types.UID) victims.Protection {
+			protection := func(uid types.UID) planner.Protection {
 				pods := attempt.World.Nodes[0].Pods
-				i := slices.IndexFunc(pods, func(p *victims.Pod) bool { return p.UID == string(uid) })
+				i := slices.IndexFunc(pods, func(p *planner.Pod) bool { return p.UID == string(uid) })
 				return pods[i].Protection
 			}
-			if got := protection("stranger"); got != victims.Unprotected {
+			if got := protection("stranger"); got != planner.Unprotected {
 				t.Errorf("the stranger: %v", got)
 			}
-			if got := protection("mate"); got != victims.Binding {
-				t.Errorf("the mate: %v, want %v", got, victims.Binding)
+			if got := protection("mate"); got != planner.Binding {
+				t.Errorf("the mate: %v, want %v", got, planner.Binding)
 			}
 			if c.min > 1 {
 				return // another attempt needs a complete group
@@ -76,8 +76,8 @@ func TestMatesAtPermitAreNoVictims(t *testing.T) {
 			if attempt, why = s.Attempt(asker, "", atPermit[1:], now); attempt == nil {
 				t.Fatal(why)
 			}
-			if got := protection("stranger"); got != victims.Binding {
-				t.Errorf("the stranger, which has left Permit: %v, want %v", got, victims.Binding)
+			if got := protection("stranger"); got != planner.Binding {
+				t.Errorf("the stranger, which has left Permit: %v, want %v", got, planner.Binding)
 			}
 		})
 	}

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // What plans need to know about the PodGroup of a preemptor; see podgroup.go.
 
 // groupFor returns the members that must start together with a pod and neither have nor
 // hold a node; nil for none. Their free room is set later, by setFree.
-func (s *Store) groupFor(p *pod) *victims.Group {
+func (s *Store) groupFor(p *pod) *planner.Group {
 	if !p.apart() {
 		return nil
 	}
@@ -32,12 +32,12 @@ func (s *Store) groupFor(p *pod) *victims.Group {
 	if len(rest) == 0 {
 		return nil
 	}
-	g := &victims.Group{Name: p.mates.name.String(), Pods: len(rest)}
+	g := &planner.Group{Name: p.mates.name.String(), Pods: len(rest)}
 	for _, m := range rest {
-		i := slices.IndexFunc(g.Shares, func(x victims.Share) bool { return x.Leaf == m.app.leaf })
+		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.leaf })
 		if i < 0 {
 			i = len(g.Shares)
-			g.Shares = append(g.Shares, victims.Share{Leaf: m.app.leaf})
+			g.Shares = append(g.Shares, planner.Share{Leaf: m.app.leaf})
 		}
 		g.Shares[i] = s.withRequest(g.Shares[i], m.Request)
 	}
@@ -53,7 +53,7 @@ func letGo(p *pod) int {
 }
 
 // withRequest adds the request of one more pod.
-func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.Share {
+func (s *Store) withRequest(x planner.Share, request resources.Vector) planner.Share {
 	for t, amount := range s.preemption.Snapshot.Amounts(request) {
 		for len(x.Request) <= t {
 			x.Request, x.Least = append(x.Request, 0), append(x.Least, 0)
@@ -70,7 +70,7 @@ func (s *Store) withRequest(x victims.Share, request resources.Vector) victims.S
 // a node already has that, except for the preemptor's held node and the nodes of its
 // victims; there the victims count as if they stayed. The planning snapshot must be up to
 // date except for those nodes.
-func (s *Store) setFree(g *victims.Group, p *pod, going []*pod) {
+func (s *Store) setFree(g *planner.Group, p *pod, going []*pod) {
 	if g == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
 }
 
 // Refusal is why a plan failed.
-func Refusal(d *victims.Decision) reasons.Reason {
+func Refusal(d *planner.Decision) reasons.Reason {
 	if d.Together != nil {
 		return reasons.New(reasons.PodGroupBeyondGuarantee, "%s", d.Sentence())
 	}

@@ -11,11 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // arena is a store in which goroutines preempt.
@@ -59,9 +59,9 @@ func (a *arena) ask(i int, now time.Time) {
 		a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict})
+	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
 	switch {
-	case d.Outcome != victims.Preempt:
+	case d.Outcome != planner.Preempt:
 		a.Decline(p.UID, &d, now)
 	case a.Claim(p.UID, &d, now).None():
 		return

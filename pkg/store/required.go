@@ -11,11 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // The states of a pod that can run on one node only and found no room there:
@@ -40,13 +40,13 @@ import (
 
 // RequiredAttempt is the input of a decision for a pod that requires a node. Immutable.
 type RequiredAttempt struct {
-	Node *required.Node
+	Node *daemonset.Node
 	// Before are the pods that are served before the preemptor, in the order of
 	// Node.Before.
 	Before []objects.Ref
-	Ask    *required.Ask
+	Ask    *daemonset.Ask
 	// Params does not have the filters.
-	Params required.Params
+	Params daemonset.Params
 }
 
 // AttemptRequired returns the input of a decision for a DaemonSet pod that its node did
@@ -114,7 +114,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	n := s.nodes[p.RequiredNode]
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
-	ask := &required.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
+	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
@@ -124,8 +124,8 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 
 // requiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*required.Node, []objects.Ref) {
-	view := &required.Node{Name: n.name, Allocatable: t.Amounts(n.allocatable)}
+func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*daemonset.Node, []objects.Ref) {
+	view := &daemonset.Node{Name: n.name, Allocatable: t.Amounts(n.allocatable)}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
 	for _, other := range n.sortedPods() {
 		v := s.podView(t, other)
@@ -136,7 +136,7 @@ func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*required.No
 			}
 			v.Budgets[i] = budgets[b]
 		}
-		view.Pods = append(view.Pods, required.Pod{Pod: v, Peer: other.Peer})
+		view.Pods = append(view.Pods, daemonset.Pod{Pod: v, Peer: other.Peer})
 	}
 	var before []objects.Ref
 	for _, h := range s.holdersBefore(p) {
@@ -244,9 +244,9 @@ func (s *Store) supersede(n *node, now time.Time) {
 }
 
 // requiredReason is why a preemptor that holds the only node it can run on waits.
-func requiredReason(d *required.Decision) reasons.Reason {
+func requiredReason(d *daemonset.Decision) reasons.Reason {
 	switch {
-	case d.Outcome == victims.Preempt:
+	case d.Outcome == planner.Preempt:
 		return reasons.New(reasons.MakingRoom, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
 			d.Node, len(d.Victims))
 	case d.Stopped != "":
@@ -257,16 +257,16 @@ func requiredReason(d *required.Decision) reasons.Reason {
 }
 
 // declinedReason is why a preemptor's only node is not held for it.
-func (s *Store) declinedReason(p *pod, d *required.Decision) reasons.Reason {
+func (s *Store) declinedReason(p *pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
-	case required.RuleMax:
+	case daemonset.RuleMax:
 		if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnCommitted); !v.OK() {
 			return v.Reason
 		}
 		return reasons.New(reasons.OverMax, "%s", d.Sentence())
-	case victims.RuleExtender:
+	case planner.RuleExtender:
 		return reasons.New(reasons.PreemptionRefused, "%s", d.Sentence())
-	case victims.RuleNeverPreempt:
+	case planner.RuleNeverPreempt:
 		return reasons.New(reasons.PreemptionNever, "%s", d.Sentence())
 	}
 	return reasons.New(reasons.RoomImpossible, "%s", d.Sentence())

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // commitRequired checks again what is left of a decision. If it does not hold any more,
@@ -80,7 +80,7 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 		s.weigh(v)
 	}
 	a := s.requirement(p, now)
-	err := required.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
+	err := daemonset.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
 	for _, v := range left {
 		s.chosen(v, p.UID)
 		s.weigh(v)
@@ -90,8 +90,8 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
 // not known: if there is room by amounts, it is taken to be the filters.
-func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Decision {
-	d := required.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: victims.Preempt}
+func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) daemonset.Decision {
+	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
 	known := p.asks.required
 	if known != nil {
 		d.FitsCalls = known.FitsCalls
@@ -102,11 +102,11 @@ func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) required.Deci
 		d.FitsCalls = 1
 	}
 	for _, v := range left {
-		at := slices.IndexFunc(a.Node.Pods, func(n required.Pod) bool { return n.UID == string(v.UID) })
+		at := slices.IndexFunc(a.Node.Pods, func(n daemonset.Pod) bool { return n.UID == string(v.UID) })
 		if at < 0 {
 			continue // it is on no node, so it is not needed
 		}
-		victim := required.Victim{Pod: &a.Node.Pods[at], Class: required.Foreign, ForRoom: !byFilters}
+		victim := daemonset.Victim{Pod: &a.Node.Pods[at], Class: daemonset.Foreign, ForRoom: !byFilters}
 		if known != nil {
 			for i := range known.Victims {
 				if known.Victims[i].UID == string(v.UID) {

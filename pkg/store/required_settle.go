@@ -6,16 +6,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // Settle applies a decision for a pod that requires a node. It returns whether the node
 // is now held for it, and the reason given to users. If not, the pod's cycle must still
 // be ended, by [Store.Failed] or [Store.Refused].
-func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held bool, why reasons.Reason) {
+func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (held bool, why reasons.Reason) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
@@ -35,10 +35,10 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 	n := s.nodes[d.Node]
 	asDecided := n.generation == p.asks.sawNode
 	switch d.Outcome {
-	case required.NoHold, victims.Refuse:
+	case daemonset.NoHold, planner.Refuse:
 		why = s.decline(p, d, now)
 	default:
-		if h, _ := s.preemption.Holds.Of(uid); d.Outcome == victims.Hold && d.Stopped == "" && len(h.Chosen) == 0 && s.onlyItsOwn(p, n) {
+		if h, _ := s.preemption.Holds.Of(uid); d.Outcome == planner.Hold && d.Stopped == "" && len(h.Chosen) == 0 && s.onlyItsOwn(p, n) {
 			why = s.awaitItsOwn(p, n, now)
 			break
 		}
@@ -59,10 +59,10 @@ func (s *Store) Settle(uid types.UID, d *required.Decision, now time.Time) (held
 }
 
 // decline: the node is not held, or no longer.
-func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Reason {
+func (s *Store) decline(p *pod, d *daemonset.Decision, now time.Time) reasons.Reason {
 	n := s.nodes[d.Node]
 	why := s.declinedReason(p, d)
-	silent := d.Stopped == victims.RuleExtender // the decision says nothing about the node
+	silent := d.Stopped == planner.RuleExtender // the decision says nothing about the node
 	if !silent {
 		s.endHold(p, reservations.GivenUp, why, now)
 	}
@@ -74,7 +74,7 @@ func (s *Store) decline(p *pod, d *required.Decision, now time.Time) reasons.Rea
 			s.rest(p, p.asks.retryAt)
 		}
 	}
-	p.asks.impossible = d.Stopped == victims.RuleTooLittle // the filters' answer may change at any time, amounts do not
+	p.asks.impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
 	return why
 }
 
@@ -92,14 +92,14 @@ func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
 
 // holdRequired holds the node for a preemptor, or keeps holding it, and marks the
 // victims.
-func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool, reasons.Reason) {
+func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
 	why, again := requiredReason(d), time.Time{}
 	h := reservations.Hold{Patient: d.Stopped != "", Decision: s.decide(p, now)}
 	if h.Patient {
 		h.Note = d.Waiting()
 	}
 	var chosen []types.UID
-	if d.Outcome == victims.Preempt {
+	if d.Outcome == planner.Preempt {
 		var gone reasons.Reason
 		chosen, gone = s.stillOn(d)
 		at := s.preemption.VictimsFrom(len(chosen), now)
@@ -119,7 +119,7 @@ func (s *Store) holdRequired(p *pod, d *required.Decision, now time.Time) (bool,
 			s.preemption.VictimsChosen(len(chosen), now)
 		}
 	}
-	if d.Stopped == required.RuleDelay {
+	if d.Stopped == daemonset.RuleDelay {
 		again = now.Add(d.Wait)
 	}
 	if h.Patient && h.Note == "" {
@@ -143,7 +143,7 @@ func (s *Store) decide(p *pod, now time.Time) string {
 }
 
 // stillOn returns the victims of a decision if none of them is gone or leaving.
-func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
+func (s *Store) stillOn(d *daemonset.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
 		p := s.pods[types.UID(v.UID)]
@@ -156,7 +156,7 @@ func (s *Store) stillOn(d *required.Decision) ([]types.UID, reasons.Reason) {
 }
 
 // claimRequired begins the hold of a preemptor, or adds victims to it.
-func (s *Store) claimRequired(p *pod, d *required.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
+func (s *Store) claimRequired(p *pod, d *daemonset.Decision, chosen []types.UID, h reservations.Hold, now time.Time) error {
 	old, held := s.preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
@@ -194,7 +194,7 @@ func sameUIDs(a, b []types.UID) bool {
 }
 
 // tell queues a write of the current hold of a preemptor.
-func (s *Store) tell(p *pod, kind WorkKind, d *required.Decision, now time.Time) {
+func (s *Store) tell(p *pod, kind WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := s.preemption.Holds.Of(p.UID)
 	p.asks.toldAt = now
 	s.toWrite(Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
@@ -202,8 +202,8 @@ func (s *Store) tell(p *pod, kind WorkKind, d *required.Decision, now time.Time)
 
 // repeat reports again that no victim can be chosen, at most once per retry interval
 // (D8).
-func (s *Store) repeat(p *pod, d *required.Decision, now time.Time) {
-	if d.Stopped == required.RuleNoVictims && !now.Before(p.asks.toldAt.Add(s.preemption.RetryInterval)) {
+func (s *Store) repeat(p *pod, d *daemonset.Decision, now time.Time) {
+	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.asks.toldAt.Add(s.preemption.RetryInterval)) {
 		s.tell(p, WorkTell, d, now)
 	}
 }
@@ -247,12 +247,12 @@ func (s *Store) rechoose(p *pod, h reservations.Hold, now time.Time) {
 
 // wait sets when a preemptor that holds its node comes back, if anything but an event of
 // its victims decides that.
-func (s *Store) wait(p *pod, d *required.Decision, again, now time.Time) {
+func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 	h, _ := s.preemption.Holds.Of(p.UID)
 	switch {
 	case !again.IsZero():
 		s.rest(p, again)
-	case d.Stopped == required.RuleNoVictims:
+	case d.Stopped == daemonset.RuleNoVictims:
 		s.awaitNode(p, s.nodes[h.Node])
 	case h.Clear() && !s.behind(p, &h): // the scheduler does not know yet that all are gone
 		if p.asks.missed++; p.asks.missed == missesAtOnce {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // plan ends a cycle of a pod as PostFilter does.
@@ -38,8 +38,8 @@ func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	if attempt == nil {
 		return why.String(), false
 	}
-	d := victims.Plan(attempt.World, attempt.Ask, victims.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
-	if d.Outcome != victims.Preempt {
+	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
+	if d.Outcome != planner.Preempt {
 		return s.store.Decline(p.UID, &d, s.now).String(), false
 	}
 	if why := s.store.Claim(p.UID, &d, s.now); !why.None() {
@@ -52,11 +52,11 @@ func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	return fmt.Sprintf("%s on %s, victims [%s]", d.Outcome, d.Node, strings.Join(names, " ")), true
 }
 
-func (s *script) fits(node string, _ []*victims.Pod) victims.Fit {
+func (s *script) fits(node string, _ []*planner.Pod) planner.Fit {
 	if s.unfit[node] {
-		return victims.Fails
+		return planner.Fails
 	}
-	return victims.Passes
+	return planner.Passes
 }
 
 // nodeFor is the node on which a pod is assumed.
@@ -91,9 +91,9 @@ func (s *script) settled(p *objects.Pod) (text string, held bool, why reasons.Re
 	}
 	params := attempt.Params
 	if s.unfit[attempt.Node.Name] {
-		params.Fits = func([]*victims.Pod) victims.Fit { return victims.Fails }
+		params.Fits = func([]*planner.Pod) planner.Fit { return planner.Fails }
 	}
-	d := required.Plan(attempt.Node, attempt.Ask, params)
+	d := daemonset.Plan(attempt.Node, attempt.Ask, params)
 	held, why = s.store.Settle(p.UID, &d, s.now)
 	var names []string
 	for _, v := range d.Victims {
@@ -169,7 +169,7 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 			o.Required.StartDelay = duration(t, d, arg.Vals[0])
 		case "select":
 			for _, word := range arg.Vals {
-				o.Required.Selection = append(o.Required.Selection, required.Selection(word))
+				o.Required.Selection = append(o.Required.Selection, daemonset.Selection(word))
 			}
 		case "deviation":
 			o.Required.SingleDeviationPercent = new(int32)

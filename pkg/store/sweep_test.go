@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // sweepingStore has nodes full of possible victims, and two preemptors of one equivalence
@@ -66,13 +66,13 @@ func TestPlansSweepTheNodes(t *testing.T) {
 						s.Failed(r.UID, "kind", why, now)
 						continue
 					}
-					d := victims.Plan(a.World, a.Ask, victims.Params{Fits: func(node string, _ []*victims.Pod) victims.Fit {
+					d := planner.Plan(a.World, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 						if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
-							return victims.Passes
+							return planner.Passes
 						}
-						return victims.Fails
+						return planner.Fails
 					}})
-					if d.Outcome == victims.Preempt {
+					if d.Outcome == planner.Preempt {
 						placed = now.Sub(epoch)
 						if why := s.Claim(r.UID, &d, now); !why.None() {
 							t.Fatal(why)

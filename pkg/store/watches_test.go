@@ -8,10 +8,10 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // The scripts about watched queues and nodes must fail for stores that react to too many
@@ -101,7 +101,7 @@ func TestChangesDuringAPlanAreHeard(t *testing.T) {
 				t.Fatal(why)
 			}
 			change.do(s, now)
-			s.Decline(p.UID, &victims.Decision{Ask: attempt.Ask, Named: []string{"root.a"}, Unfit: []string{"n1"}}, now)
+			s.Decline(p.UID, &planner.Decision{Ask: attempt.Ask, Named: []string{"root.a"}, Unfit: []string{"n1"}}, now)
 			s.Failed(p.UID, "", why, now)
 			s.TakeActivations()
 			s.Tick(now.Add(2 * time.Second))

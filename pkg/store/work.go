@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // WorkKind is what to write about a hold.
@@ -40,9 +40,9 @@ type Work struct {
 	// Hold is the current hold, or as it was when it ended.
 	Hold reservations.Hold
 	// Decision is what led to the hold; nil if it was adopted after a restart.
-	Decision *victims.Decision
+	Decision *planner.Decision
 	// Required is the same for a preemptor that requires a node.
-	Required *required.Decision
+	Required *daemonset.Decision
 	// Ended and Reason are how the hold ended (WorkRelease); Reason is why its room was
 	// lost (WorkTell).
 	Ended  reservations.End

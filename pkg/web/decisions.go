@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 const (
@@ -118,7 +118,7 @@ func (p *Pages) decisionsPage(r *request) (any, string) {
 	out.Filtered = query != record.Query{} || show != showAll
 	var all []*record.Decision
 	for _, d := range p.options.Record.Decisions(query) {
-		if show == showAll || (show == showRefused) == (d.Outcome == victims.Refuse) {
+		if show == showAll || (show == showRefused) == (d.Outcome == planner.Refuse) {
 			all = append(all, d)
 		}
 	}
@@ -150,12 +150,12 @@ func decisionOf(d *record.Decision, now time.Time) decisionRow {
 		row.NodeAddress = link("node", "name", d.Node)
 	}
 	switch d.Outcome {
-	case victims.Preempt:
+	case planner.Preempt:
 		row.Outcome, row.Kind = "preempts "+count(max(len(d.Victims), 1), "pod"), "alert"
 		if d.TakenUp {
 			row.Outcome = "taken up after a restart"
 		}
-	case victims.Hold:
+	case planner.Hold:
 		row.Outcome, row.Kind = "node held, no victims", "fence"
 	default:
 		row.Outcome, row.Kind = "refused", "quiet"

@@ -16,9 +16,9 @@ import (
 	stories "github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // unplayable are the plans of the scenarios that this driver cannot show, and why. The
@@ -33,7 +33,7 @@ var unplayable = []string{
 // exist when it starts, the asker is created, its delay passes, and pods must then end
 // and start as the scenario says.
 func TestScenarios(t *testing.T) {
-	cases, left := stage.Unplayable(stories.Cases(t, "../../pkg/victims/testdata"), stage.Strict, stage.Daemon, stage.Binding)
+	cases, left := stage.Unplayable(stories.Cases(t, "../../pkg/planner/testdata"), stage.Strict, stage.Daemon, stage.Binding)
 	if diff := cmp.Diff(unplayable, left); diff != "" {
 		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
 	}
@@ -46,7 +46,7 @@ func TestScenarios(t *testing.T) {
 // TestScenariosNoticeAWrongScheduler shows that the outcome is checked: a scheduler that
 // refuses what the scenario says is lawful fails, and so does one that does not wait.
 func TestScenariosNoticeAWrongScheduler(t *testing.T) {
-	for _, c := range stories.Cases(t, "../../pkg/victims/testdata") {
+	for _, c := range stories.Cases(t, "../../pkg/planner/testdata") {
 		if c.Name != "defects/crossing_the_guarantee/1" {
 			continue
 		}
@@ -55,7 +55,7 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 			p.Strict = true
 			_, then := p.run(t)
 			defer p.cluster.end()
-			if then.Kind != victims.Refuse || then.Rule != victims.Law4 {
+			if then.Kind != planner.Refuse || then.Rule != planner.Law4 {
 				t.Errorf("with another setting it is the same: %v", then)
 			}
 		})
@@ -63,7 +63,7 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 			p := &play{Case: c, delay: askDelay / 2}
 			early, _ := p.run(t)
 			defer p.cluster.end()
-			if early.Kind == victims.Refuse {
+			if early.Kind == planner.Refuse {
 				t.Errorf("nobody notices that it is early: %v", early)
 			}
 		})
@@ -129,7 +129,7 @@ func (c *cluster) end() {
 func (p *play) check(t *testing.T) {
 	early, then := p.run(t)
 	defer p.cluster.end()
-	if early.Kind != victims.Refuse {
+	if early.Kind != planner.Refuse {
 		t.Errorf("before the delay is over: %v", early)
 	}
 	if diff := cmp.Diff(p.stage.Want(&p.Case), then); diff != "" {
@@ -174,7 +174,7 @@ func (p *play) build() {
 		pod.Status.Phase = corev1.PodRunning
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 		p.protect(pod, at)
-		if at.Protection == victims.Binding {
+		if at.Protection == planner.Binding {
 			p.bindSlowly(pod)
 		}
 		c.api.create(c.t, pod)
@@ -203,10 +203,10 @@ func (p *play) born(pod *corev1.Pod, name string, age time.Duration) *corev1.Pod
 
 func (p *play) protect(pod *corev1.Pod, as *stories.Pod) {
 	switch as.Protection {
-	case victims.Leaving:
+	case planner.Leaving:
 		long := int64(500) // shorter than reservationTimeout: no plan counts on pods that take longer to leave
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Now().Add(500 * time.Second)}, &long
-	case victims.DaemonSet:
+	case planner.DaemonSet:
 		yes := true
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "d", UID: "uid-of-daemonset", Controller: &yes}}
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -237,7 +237,7 @@ func (p *play) bindSlowly(pod *corev1.Pod) {
 func (p *play) leaving(node string) []types.UID {
 	var uids []types.UID
 	for _, x := range p.World.Pods {
-		if x.Protection == victims.Leaving && x.Node == node {
+		if x.Protection == planner.Leaving && x.Node == node {
 			uids = append(uids, uid(x.Name))
 		}
 	}
@@ -276,11 +276,11 @@ func (p *play) checkEnd(t *testing.T) {
 		if gone := slices.Contains(p.Want.Victims, x.Name); gone != (pod == nil) {
 			t.Errorf("pod %s: gone is %v, want %v", x.Name, pod == nil, gone)
 		}
-		if x.Protection == victims.Leaving {
+		if x.Protection == planner.Leaving {
 			c.api.delete(t, pod)
 		}
 	}
-	if p.Want.Kind == victims.Refuse {
+	if p.Want.Kind == planner.Refuse {
 		return
 	}
 	p.wait(time.Minute)

@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // own requests a page below /api/v1.
@@ -53,7 +53,7 @@ func TestDecisionsAndHolds(t *testing.T) {
 	d := e.decision(asker.Name, "carried out", func(d *record.Decision) bool {
 		return slices.ContainsFunc(d.Stages, func(s record.Stage) bool { return s.Stage == record.StageDisrupted })
 	})
-	if d.Outcome != victims.Preempt || d.Queue != "root.owed" || len(d.Victims) != 2 || d.Victims[0].Queue != "root.borrows" || d.Victims[0].Requests["vcore"] != 1000 {
+	if d.Outcome != planner.Preempt || d.Queue != "root.owed" || len(d.Victims) != 2 || d.Victims[0].Queue != "root.borrows" || d.Victims[0].Requests["vcore"] != 1000 {
 		t.Errorf("the decision is %+v", d)
 	}
 	if !slices.ContainsFunc(d.Numbers, func(n record.Number) bool { return n.Law == "4" && n.Queue == "root.owed" && *n.Guaranteed == 40000 }) {

@@ -22,8 +22,8 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // caseLabel distinguishes the objects of plays.
@@ -233,7 +233,7 @@ func (p *playhouse) bear(g generation) (same bool, err error) {
 	var made []*corev1.Pod
 	for _, x := range g.pods {
 		pod := g.stage.Pod(x)
-		if x.Protection == victims.Leaving {
+		if x.Protection == planner.Leaving {
 			long := int64(500)
 			pod.Spec.TerminationGracePeriodSeconds = &long
 		}
@@ -293,7 +293,7 @@ func (p *playhouse) makeHolders(c *play) error {
 func (c *play) leaving(node string) []types.UID {
 	var uids []types.UID
 	for _, x := range c.World.Pods {
-		if x.Protection == victims.Leaving && x.Node == node {
+		if x.Protection == planner.Leaving && x.Node == node {
 			uids = append(uids, c.pods[x.Name].UID)
 		}
 	}
@@ -319,7 +319,7 @@ func (p *playhouse) awaitRunningAll() {
 // sendAway deletes the pods that the scenario has leaving, with a long grace period.
 func (p *playhouse) sendAway(c *play) error {
 	for _, x := range c.World.Pods {
-		if x.Protection == victims.Leaving {
+		if x.Protection == planner.Leaving {
 			if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{}); err != nil {
 				return err
 			}
@@ -349,7 +349,7 @@ func (p *playhouse) awaitKnown() {
 	want := int64(0)
 	for _, c := range p.plays {
 		for i := range c.World.Pods {
-			if x := c.World.Pods[i].Protection; x != victims.Foreign && x != victims.Static { // static pods are foreign, too
+			if x := c.World.Pods[i].Protection; x != planner.Foreign && x != planner.Static { // static pods are foreign, too
 				want++
 			}
 		}
@@ -434,7 +434,7 @@ func (p *playhouse) makeWay() {
 	now := int64(0)
 	p.ok(each(p.plays, func(c *play) error {
 		for _, x := range c.World.Pods {
-			if x.Protection == victims.Leaving {
+			if x.Protection == planner.Leaving {
 				if err := suite.client.CoreV1().Pods(p.ns).Delete(p.Context(), c.stage.Name(x.Name), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 					return err
 				}

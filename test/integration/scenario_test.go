@@ -13,7 +13,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // unplayable are the plans of the scenarios that this driver cannot show, and why. The
@@ -38,7 +38,7 @@ const askDelay = 2 * time.Second
 // no influence. Their objects exist when the scheduler starts; then all askers are
 // created, and pods must end and start as the scenarios say.
 func TestScenarios(t *testing.T) {
-	all := scenario.Cases(t, "../../pkg/victims/testdata")
+	all := scenario.Cases(t, "../../pkg/planner/testdata")
 	cases, off := stage.Unplayable(all)
 	if diff := cmp.Diff(unplayable, off); diff != "" {
 		t.Errorf("plans that cannot be shown (-want +got)\n%s", diff)
@@ -177,13 +177,13 @@ func (c *play) judge(e *env) {
 // judgeEnd checks which pods are left, and where. A preemptor that was refused beside
 // leaving pods may be allowed more once they are gone, which the scenario does not say.
 func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
-	leaving := slices.ContainsFunc(c.World.Pods, func(x scenario.Pod) bool { return x.Protection == victims.Leaving })
-	if leaving && c.want().Kind == victims.Refuse {
+	leaving := slices.ContainsFunc(c.World.Pods, func(x scenario.Pod) bool { return x.Protection == planner.Leaving })
+	if leaving && c.want().Kind == planner.Refuse {
 		return
 	}
 	for i := range c.World.Pods {
 		x := &c.World.Pods[i]
-		if x.Protection == victims.Leaving {
+		if x.Protection == planner.Leaving {
 			continue
 		}
 		name := c.stage.Name(x.Name)
@@ -192,7 +192,7 @@ func (c *play) judgeEnd(e *env, left map[string]*corev1.Pod) {
 		}
 	}
 	want := c.want()
-	if want.Kind == victims.Refuse {
+	if want.Kind == planner.Refuse {
 		return
 	}
 	if now := left[want.Asker]; now == nil || now.Spec.NodeName != want.Node {

@@ -9,10 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // unasked finds a waiting pod of a queue for which the laws allow a preemption: at rest
@@ -53,11 +53,11 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	}
 	s.count(asked)
 	holds := w.Holds()
-	d = victims.Plan(world, d.Ask, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
+	d = planner.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
 		return n == nil || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
 	}})
-	if d.Outcome != victims.Preempt {
+	if d.Outcome != planner.Preempt {
 		return nil // a pod that may not preempt holds no node on which pods terminate
 	}
 	return fmt.Errorf("others could be made to go for it: %s", d)
@@ -82,19 +82,19 @@ func (s *simulation) unaskedThere(in *instance, ask *objects.Pod) error {
 	}
 	s.count(asked)
 	p := portrait{witness: w}
-	there := &required.Node{Name: n.Name, Types: kinds, Allocatable: amounts(w.nodes[n.Name])}
+	there := &daemonset.Node{Name: n.Name, Types: kinds, Allocatable: amounts(w.nodes[n.Name])}
 	for _, m := range w.mirror() {
 		if m.Node == n.Name {
-			there.Pods = append(there.Pods, required.Pod{Pod: &victims.Pod{
+			there.Pods = append(there.Pods, daemonset.Pod{Pod: &planner.Pod{
 				UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Request: amounts(m.Request), Priority: m.Priority, Created: m.Created, Protection: p.protection(&m),
 			}, Peer: m.Peer})
 		}
 	}
-	d := required.Plan(there, &required.Ask{
-		Ask:  &victims.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},
+	d := daemonset.Plan(there, &daemonset.Ask{
+		Ask:  &planner.Ask{UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Request: amounts(ask.Request), Priority: ask.Priority},
 		Held: time.Hour,
 	}, w.Preemption().Required)
-	if d.Outcome != victims.Preempt {
+	if d.Outcome != planner.Preempt {
 		return nil
 	}
 	return fmt.Errorf("others could be made to go for it: %s", d)

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // guard is the cluster's disruption controller: it writes into the status of each
@@ -181,7 +181,7 @@ func (s share) beyond() int {
 // plan counts if the plan is in force or has deleted the pod.
 func (w *witness) judgeBudgets(item *store.Work) {
 	d := item.Decision
-	if d == nil || d.Outcome != victims.Preempt || len(d.Victims) == 0 {
+	if d == nil || d.Outcome != planner.Preempt || len(d.Victims) == 0 {
 		return
 	}
 	s := w.in.sim

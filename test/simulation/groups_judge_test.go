@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // The laws are judged for all missing pods of a PodGroup where these pods are known from
@@ -53,12 +53,12 @@ func (s *simulation) onlyMinMember(name types.NamespacedName) int {
 
 // group returns the pods that have to start together with an asker; nil if they are not
 // known. The world already has its nodes.
-func (p *portrait) group(ask *objects.Pod, minMember int, w *victims.World) *victims.Group {
+func (p *portrait) group(ask *objects.Pod, minMember int, w *planner.World) *planner.Group {
 	name := ask.Labels[store.PodGroupLabel]
 	if name == "" || minMember == 0 {
 		return nil
 	}
-	g := &victims.Group{Name: ask.Namespace + "/" + name}
+	g := &planner.Group{Name: ask.Namespace + "/" + name}
 	lack := minMember - 1
 	for uid, m := range p.pods {
 		if uid == ask.UID || m.Foreign || m.Namespace != ask.Namespace || m.Labels[store.PodGroupLabel] != name {
@@ -74,7 +74,7 @@ func (p *portrait) group(ask *objects.Pod, minMember int, w *victims.World) *vic
 			return nil
 		}
 		request := amounts(m.Request)
-		g.Shares = append(g.Shares, victims.Share{Leaf: leaf, Request: request, Least: request})
+		g.Shares = append(g.Shares, planner.Share{Leaf: leaf, Request: request, Least: request})
 	}
 	if g.Pods = len(g.Shares); g.Pods == 0 || g.Pods != lack {
 		return nil

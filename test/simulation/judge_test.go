@@ -10,20 +10,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // types of resources, in the order of all amounts
 var kinds = []string{"vcore", "memory", "pods"}
 
-func amounts(v resources.Vector) victims.Amounts {
-	out := make(victims.Amounts, len(kinds))
+func amounts(v resources.Vector) planner.Amounts {
+	out := make(planner.Amounts, len(kinds))
 	for i, t := range kinds {
 		out[i] = int64(v.Get(t))
 	}
@@ -57,7 +57,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 			return fmt.Errorf("victim %s waits at Permit for the asker itself", v.Name)
 		}
 	}
-	return victims.Lawful(world, decision, victims.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
+	return planner.Lawful(world, decision, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
 }
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of
@@ -70,30 +70,30 @@ func (w *witness) startsWith(asker *objects.Pod, uid types.UID) bool {
 
 // world makes the world that a plan for an asker is judged on. In this world no pod
 // arrives or leaves for the asker itself.
-func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*victims.World, victims.Decision, error) {
+func (w *witness) world(ask *objects.Pod, hold *reservations.Hold, going []store.Victim, inPermit []types.UID, spec *config.Spec) (*planner.World, planner.Decision, error) {
 	p := portrait{witness: w, draft: queues.NewDraftFrom(spec), inPermit: inPermit, leaving: map[types.UID]bool{}, holds: w.Holds().All()}
-	d := victims.Decision{Outcome: victims.Preempt, Node: hold.Node}
+	d := planner.Decision{Outcome: planner.Preempt, Node: hold.Node}
 	leaf, ok := p.leafOf(ask)
 	if !ok {
 		return nil, d, errSkipped
 	}
-	d.Ask = &victims.Ask{
+	d.Ask = &planner.Ask{
 		UID: string(ask.UID), Namespace: ask.Namespace, Name: ask.Name, Leaf: leaf, App: appOf(ask), Request: amounts(ask.Request),
 		Priority: ask.Priority, Never: ask.NeverPreempts,
 	}
 	if !p.charge(ask.UID) {
 		return nil, d, errSkipped
 	}
-	world := &victims.World{Types: kinds, Queues: p.draft}
+	world := &planner.World{Types: kinds, Queues: p.draft}
 	for name := range w.nodes {
 		world.Nodes = append(world.Nodes, p.node(name, ask.UID))
 	}
-	slices.SortFunc(world.Nodes, func(a, b *victims.Node) int { return compareText(a.Name, b.Name) })
+	slices.SortFunc(world.Nodes, func(a, b *planner.Node) int { return compareText(a.Name, b.Name) })
 	d.Ask.Group = p.group(ask, w.minMember, world)
 	for _, n := range world.Nodes {
 		for _, v := range n.Pods {
 			if slices.ContainsFunc(going, func(g store.Victim) bool { return string(g.UID) == v.UID }) {
-				d.Victims = append(d.Victims, victims.Victim{Pod: v, Node: n.Name})
+				d.Victims = append(d.Victims, planner.Victim{Pod: v, Node: n.Name})
 			}
 		}
 	}
@@ -175,8 +175,8 @@ func (w *witness) pendingPod(uid types.UID) (objects.Pod, bool) {
 }
 
 // node returns a node as the asker finds it.
-func (p *portrait) node(name string, asker types.UID) *victims.Node {
-	n := &victims.Node{Name: name, Allocatable: amounts(p.nodes[name])}
+func (p *portrait) node(name string, asker types.UID) *planner.Node {
+	n := &planner.Node{Name: name, Allocatable: amounts(p.nodes[name])}
 	free := p.nodes[name]
 	for _, m := range p.mirror() {
 		if m.Node != name {
@@ -203,8 +203,8 @@ func (p *portrait) node(name string, asker types.UID) *victims.Node {
 	return n
 }
 
-func (p *portrait) pod(m *mirrored) *victims.Pod {
-	v := &victims.Pod{
+func (p *portrait) pod(m *mirrored) *planner.Pod {
+	v := &planner.Pod{
 		UID: string(m.UID), Namespace: m.Namespace, Name: m.Name, Leaf: queues.NoQueue, Request: amounts(m.Request),
 		Priority: m.Priority, Created: m.Created, Protection: p.protection(m),
 	}
@@ -215,20 +215,20 @@ func (p *portrait) pod(m *mirrored) *victims.Pod {
 	return v
 }
 
-func (p *portrait) protection(m *mirrored) victims.Protection {
+func (p *portrait) protection(m *mirrored) planner.Protection {
 	switch {
 	case p.leaves(m):
-		return victims.Leaving
+		return planner.Leaving
 	case m.Static:
-		return victims.Static
+		return planner.Static
 	case m.RequiredNode != "":
-		return victims.DaemonSet
+		return planner.DaemonSet
 	case m.Foreign:
-		return victims.Foreign
+		return planner.Foreign
 	case m.binding && !slices.Contains(p.inPermit, m.UID):
-		return victims.Binding
+		return planner.Binding
 	}
-	return victims.Unprotected
+	return planner.Unprotected
 }
 
 // judgeRequired judges the rules for pods that require a node as far as possible without
@@ -260,7 +260,7 @@ func (w *witness) judgeRequired(ask *objects.Pod, hold *reservations.Hold, going
 			return fmt.Errorf("D4: victim %s is on node %s", v.Name, m.Node)
 		case m.Priority > ask.Priority:
 			return fmt.Errorf("D4: victim %s has priority %d, the asker %d", v.Name, m.Priority, ask.Priority)
-		case kind != victims.Unprotected && kind != victims.Foreign, kind == victims.Foreign && !m.Peer && !settings.PreemptForeign:
+		case kind != planner.Unprotected && kind != planner.Foreign, kind == planner.Foreign && !m.Peer && !settings.PreemptForeign:
 			return fmt.Errorf("D4: victim %s may not go (%v)", v.Name, kind)
 		}
 	}

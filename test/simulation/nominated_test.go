@@ -9,8 +9,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // A pod that upstream's preemption has nominated to a node has precedence there over pods
@@ -36,7 +36,7 @@ func (in *instance) reserved(nodes []string, priority int32) map[string][]*corev
 // pods count that the process knew then.
 func (w *witness) judgeNominated(item *store.Work) {
 	d := item.Decision
-	if d == nil || d.Outcome != victims.Preempt {
+	if d == nil || d.Outcome != planner.Preempt {
 		return
 	}
 	s, in := w.in.sim, w.in
@@ -64,7 +64,7 @@ func (w *witness) judgeNominated(item *store.Work) {
 	s.count(besideNominated)
 	leaving := w.chosen()
 	for _, pod := range s.api.allPods() {
-		going := slices.ContainsFunc(d.Victims, func(v victims.Victim) bool { return v.UID == string(pod.UID) })
+		going := slices.ContainsFunc(d.Victims, func(v planner.Victim) bool { return v.UID == string(pod.UID) })
 		if pod.Spec.NodeName != node.Name || ended(pod) || pod.DeletionTimestamp != nil || going || leaving[pod.UID] || s.api.boundAt[pod.UID] > knew {
 			continue
 		}

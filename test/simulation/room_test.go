@@ -8,13 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // checkRoom finds a pod that was just given free room on a node while another pod waited
@@ -46,7 +46,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
 			continue
 		}
-		if err := victims.Lawful(world, d, victims.Params{}); err != nil {
+		if err := planner.Lawful(world, d, planner.Params{}); err != nil {
 			continue
 		}
 		// The order is exact when a pod is admitted. It is not checked again when the pod

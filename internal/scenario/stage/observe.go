@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Outcome is the decision about an asker, read from the changes of pods since its
@@ -19,13 +19,13 @@ import (
 // condition PodScheduled names the node on which it waits for leaving pods, or the rule
 // by which it is refused.
 func Outcome(asker string, seen []watch.Event) scenario.Outcome {
-	out := scenario.Outcome{Asker: asker, Kind: victims.Refuse}
+	out := scenario.Outcome{Asker: asker, Kind: planner.Refuse}
 	for _, event := range seen {
 		pod, ok := event.Object.(*corev1.Pod)
 		switch {
 		case !ok:
 		case event.Type == watch.Deleted:
-			out.Kind = victims.Preempt
+			out.Kind = planner.Preempt
 			out.Victims = append(out.Victims, pod.Name)
 		case pod.Name == asker:
 			if held := Condition(pod, reservations.HeldCondition); held == nil || held.Status != corev1.ConditionTrue {
@@ -33,18 +33,18 @@ func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 			} else if claim, err := reservations.ParseClaim(held.Message); err == nil {
 				out.Node = claim.Node
 			}
-			if out.Kind == victims.Refuse {
-				out.Kind = victims.Hold
+			if out.Kind == planner.Refuse {
+				out.Kind = planner.Hold
 			}
 		}
 	}
 	slices.Sort(out.Victims)
-	if out.Kind != victims.Refuse {
+	if out.Kind != planner.Refuse {
 		return out
 	}
 	said := lastSaid(asker, seen)
 	if _, node, waits := strings.Cut(said, string(reasons.WaitingForRoom)+": node "); waits {
-		out.Kind = victims.Wait
+		out.Kind = planner.Wait
 		out.Node, _, _ = strings.Cut(node, " ")
 		return out
 	}
@@ -54,21 +54,21 @@ func Outcome(asker string, seen []watch.Event) scenario.Outcome {
 
 // rules are those that refuse an asker, and the sentences that name them.
 var rules = []struct {
-	rule victims.Rule
+	rule planner.Rule
 	says string
 }{
-	{victims.Law2, "(law 2"}, {victims.Law3, "(law 3"}, {victims.Law4, "(law 4"},
-	{victims.Law5, "(law 5"}, {victims.Law6, "(law 6"}, {victims.Law7, "(law 7"},
-	{victims.RuleDisabled, "preemption.policy disabled"},
-	{victims.RuleTooLittle, "pods that may go are not enough"},
-	{victims.RuleFilters, "the filters refuse"},
-	{victims.RuleNoQueue, "queue is gone"},
-	{victims.RuleDaemonSet, string(victims.RuleDaemonSet)},
-	{victims.RuleStatic, string(victims.RuleStatic)},
-	{victims.RuleLeaving, string(victims.RuleLeaving)},
-	{victims.RuleBinding, string(victims.RuleBinding)},
-	{victims.RuleForeign, string(victims.RuleForeign)},
-	{victims.RuleNotNeeded, string(victims.RuleNotNeeded)},
+	{planner.Law2, "(law 2"}, {planner.Law3, "(law 3"}, {planner.Law4, "(law 4"},
+	{planner.Law5, "(law 5"}, {planner.Law6, "(law 6"}, {planner.Law7, "(law 7"},
+	{planner.RuleDisabled, "preemption.policy disabled"},
+	{planner.RuleTooLittle, "pods that may go are not enough"},
+	{planner.RuleFilters, "the filters refuse"},
+	{planner.RuleNoQueue, "queue is gone"},
+	{planner.RuleDaemonSet, string(planner.RuleDaemonSet)},
+	{planner.RuleStatic, string(planner.RuleStatic)},
+	{planner.RuleLeaving, string(planner.RuleLeaving)},
+	{planner.RuleBinding, string(planner.RuleBinding)},
+	{planner.RuleForeign, string(planner.RuleForeign)},
+	{planner.RuleNotNeeded, string(planner.RuleNotNeeded)},
 }
 
 // lastSaid is the last message of condition PodScheduled of a pod.
@@ -85,12 +85,12 @@ func lastSaid(asker string, seen []watch.Event) string {
 }
 
 // refusedBy is the rule that is named first; empty for none.
-func refusedBy(said string) victims.Rule {
+func refusedBy(said string) planner.Rule {
 	if strings.Contains(said, string(reasons.PreemptionNever)) {
-		return victims.RuleNeverPreempt
+		return planner.RuleNeverPreempt
 	}
 	_, said, _ = strings.Cut(said, string(reasons.PreemptionRefused))
-	first := victims.Rule("")
+	first := planner.Rule("")
 	for _, r := range rules {
 		if at := strings.Index(said, r.says); at >= 0 {
 			said, first = said[:at], r.rule

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // happens is an event of a pod with its name as UID.
@@ -32,8 +32,8 @@ func TestWhatHappenedIsRead(t *testing.T) {
 	says := func(message string) watch.Event {
 		return happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message})
 	}
-	refused := func(rule victims.Rule) scenario.Outcome {
-		return scenario.Outcome{Asker: "asker", Kind: victims.Refuse, Rule: rule}
+	refused := func(rule planner.Rule) scenario.Outcome {
+		return scenario.Outcome{Asker: "asker", Kind: planner.Refuse, Rule: rule}
 	}
 	const nodes = "0/1 nodes are available: 1 Insufficient cpu. "
 	for _, test := range []struct {
@@ -44,27 +44,27 @@ func TestWhatHappenedIsRead(t *testing.T) {
 	}{
 		{"nothing", nil, refused(""), nil},
 		{"no rule", []watch.Event{says(nodes + "PreemptionDelayed: (law 4)")}, refused(""), nil},
-		{"a rule", []watch.Event{says(nodes + "PreemptionRefused: x (law 4); nobody has (law 5), no new claims")}, refused(victims.Law4), nil},
-		{"the last rule", []watch.Event{says("PreemptionRefused: x (law 4)"), says("PreemptionRefused: x (law 2)")}, refused(victims.Law2), nil},
-		{"never", []watch.Event{says("PreemptionNever: it asks nobody")}, refused(victims.RuleNeverPreempt), nil},
+		{"a rule", []watch.Event{says(nodes + "PreemptionRefused: x (law 4); nobody has (law 5), no new claims")}, refused(planner.Law4), nil},
+		{"the last rule", []watch.Event{says("PreemptionRefused: x (law 4)"), says("PreemptionRefused: x (law 2)")}, refused(planner.Law2), nil},
+		{"never", []watch.Event{says("PreemptionNever: it asks nobody")}, refused(planner.RuleNeverPreempt), nil},
 		{"of another pod", []watch.Event{happens(watch.Modified, "b", corev1.PodCondition{Type: corev1.PodScheduled, Message: "PreemptionRefused: x (law 4)"})}, refused(""), nil},
-		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: victims.Hold, Node: "n1"}, nil},
-		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: victims.Wait, Node: "n1"}, nil},
+		{"a hold", []watch.Event{holds()}, scenario.Outcome{Asker: "asker", Kind: planner.Hold, Node: "n1"}, nil},
+		{"room", []watch.Event{says(nodes + "WaitingForRoom: node n1 has room for the pod")}, scenario.Outcome{Asker: "asker", Kind: planner.Wait, Node: "n1"}, nil},
 		{
 			"victims", []watch.Event{holds("a", "b"), told("b"), told("a"), removed("b"), removed("a")},
-			scenario.Outcome{Asker: "asker", Kind: victims.Preempt, Node: "n1", Victims: []string{"a", "b"}}, nil,
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a", "b"}}, nil,
 		},
 		{
 			"not told", []watch.Event{holds("a"), happens(watch.Deleted, "a")},
-			scenario.Outcome{Asker: "asker", Kind: victims.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was removed and not told why"},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was removed and not told why"},
 		},
 		{
 			"claimed too late", []watch.Event{told("a"), holds("a"), removed("a")},
-			scenario.Outcome{Asker: "asker", Kind: victims.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
 		},
 		{
 			"not claimed", []watch.Event{holds("b"), removed("a")},
-			scenario.Outcome{Asker: "asker", Kind: victims.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
+			scenario.Outcome{Asker: "asker", Kind: planner.Preempt, Node: "n1", Victims: []string{"a"}}, []string{"a was disrupted and is in no claim"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestWhatHappenedIsRead(t *testing.T) {
 // Every rule is recognised by the sentence that users see.
 func TestRulesAreReadFromSentences(t *testing.T) {
 	for _, r := range rules {
-		d := victims.Decision{Ask: &victims.Ask{Name: "asker"}, Outcome: victims.Refuse, Stopped: r.rule}
-		if r.rule == victims.Law6 {
-			d.Higher = &victims.Victim{Pod: &victims.Pod{}, Queue: "root.a"}
+		d := planner.Decision{Ask: &planner.Ask{Name: "asker"}, Outcome: planner.Refuse, Stopped: r.rule}
+		if r.rule == planner.Law6 {
+			d.Higher = &planner.Victim{Pod: &planner.Pod{}, Queue: "root.a"}
 		}
 		message := "PreemptionRefused: " + d.Sentence()
 		event := happens(watch.Modified, "asker", corev1.PodCondition{Type: corev1.PodScheduled, Message: message})

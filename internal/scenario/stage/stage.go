@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Stage describes how the worlds of a driver become objects.
@@ -77,10 +77,10 @@ func (s *Stage) Pod(p *scenario.Pod) *corev1.Pod {
 		pod.Annotations[allowPreemption] = "false"
 	}
 	switch p.Protection {
-	case victims.Static: // pods of queues are never static
+	case planner.Static: // pods of queues are never static
 		pod.Spec.SchedulerName = s.Other
 		pod.Annotations[corev1.MirrorPodAnnotationKey] = "story"
-	case victims.Foreign:
+	case planner.Foreign:
 		pod.Spec.SchedulerName = s.Other
 	}
 	return pod
@@ -183,7 +183,7 @@ func (s *Stage) budgetLabel(name string) string { return budgetPrefix + s.Name(n
 func (s *Stage) Budget(w *scenario.World, b *scenario.Budget) *policyv1.PodDisruptionBudget {
 	covered := int64(0)
 	for i := range w.Pods {
-		if slices.Contains(w.Pods[i].Budgets, b.Name) && w.Pods[i].Protection != victims.Leaving {
+		if slices.Contains(w.Pods[i].Budgets, b.Name) && w.Pods[i].Protection != planner.Leaving {
 			covered++
 		}
 	}

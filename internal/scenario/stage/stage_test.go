@@ -13,7 +13,7 @@ import (
 
 // The configuration of every world is read back as the tree of the scenario.
 func TestQueuesAreReadBack(t *testing.T) {
-	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
+	for _, c := range scenario.Cases(t, "../../../pkg/planner/testdata") {
 		tree, err := Queues(c.World, "root", 7*time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestQueuesAreReadBack(t *testing.T) {
 
 // No node of a scenario has more pods than fit, because the cluster would reject them.
 func TestNodesAreNotOvercommitted(t *testing.T) {
-	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
+	for _, c := range scenario.Cases(t, "../../../pkg/planner/testdata") {
 		for _, n := range c.World.Nodes {
 			left := maps.Clone(n.Allocatable)
 			for i := range c.World.Pods {
@@ -72,7 +72,7 @@ func TestNodesAreNotOvercommitted(t *testing.T) {
 // No scenario may depend on the quota of a leaf.
 func TestOverOwnMax(t *testing.T) {
 	var over []string
-	for _, c := range scenario.Cases(t, "../../../pkg/victims/testdata") {
+	for _, c := range scenario.Cases(t, "../../../pkg/planner/testdata") {
 		if OverOwnMax(&c) {
 			over = append(over, c.Name)
 		}

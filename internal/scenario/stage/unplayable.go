@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/internal/scenario"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // Fact is a fact of a scenario that not every cluster can show.
@@ -39,9 +39,9 @@ func Facts(c *scenario.Case) []Fact {
 		}
 		queues[p.App] = p.Queue
 		switch p.Protection {
-		case victims.Binding:
+		case planner.Binding:
 			facts = append(facts, Binding)
-		case victims.DaemonSet:
+		case planner.DaemonSet:
 			facts = append(facts, Daemon)
 		}
 	}

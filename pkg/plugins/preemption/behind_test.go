@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // answerAfter runs a cycle in which no node takes the pod, ends other pods, and calls
@@ -89,7 +89,7 @@ func TestRoomThatCameByItself(t *testing.T) {
 // TestBoundWhileItIsPlannedFor: a plan for a pod that another scheduler binds meanwhile
 // has no effect, whatever its result.
 func TestBoundWhileItIsPlannedFor(t *testing.T) {
-	for _, outcome := range []victims.Outcome{victims.Refuse, victims.Wait} {
+	for _, outcome := range []planner.Outcome{planner.Refuse, planner.Wait} {
 		t.Run(string(outcome), func(t *testing.T) {
 			c := newCluster(t, twoQueues, []*corev1.Node{node("n1", 200)}, []*corev1.Pod{running("v1", "n1", 200)})
 			asker := plugintest.Pod("asker", 100)
@@ -101,7 +101,7 @@ func TestBoundWhileItIsPlannedFor(t *testing.T) {
 			bound := asker.DeepCopy()
 			bound.Spec.NodeName = "n1"
 			c.store.Upsert(c.translate(bound), c.now)
-			if why := c.store.Decline(asker.UID, &victims.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
+			if why := c.store.Decline(asker.UID, &planner.Decision{Ask: attempt.Ask, Outcome: outcome, Node: "n1"}, c.now); why.Text != "the pod has a node" {
 				t.Errorf("it is told %v", why)
 			}
 			if err := c.store.Check(); err != nil {

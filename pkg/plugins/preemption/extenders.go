@@ -12,8 +12,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 )
 
 // extenders calls the scheduler's extenders about one pod, for one plan. They are called
@@ -59,19 +59,19 @@ type leave struct {
 }
 
 // leave begins the list of leaving pods; pods are the victims.
-func (x *extenders) leave(without []*victims.Pod, budgets []int64) leave {
+func (x *extenders) leave(without []*planner.Pod, budgets []int64) leave {
 	if len(x.list) == 0 {
 		return leave{}
 	}
-	return leave{violations: victims.Violations(without, budgets)}
+	return leave{violations: planner.Violations(without, budgets)}
 }
 
 // fit returns the answer of the extenders about a node that the filters accept without
 // some pods.
-func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) victims.Fit {
+func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) planner.Fit {
 	for _, e := range slices.Clone(x.list) {
 		if x.failed != nil {
-			return victims.Never
+			return planner.Never
 		}
 		fit, why, err := x.ask(e, info, gone)
 		switch {
@@ -80,50 +80,50 @@ func (x *extenders) fit(ctx context.Context, info fwk.NodeInfo, gone leave) vict
 			x.list = slices.DeleteFunc(slices.Clone(x.list), func(o fwk.Extender) bool { return o == e })
 		case err != nil:
 			x.failed = fmt.Errorf("extender %s: %w", e.Name(), err)
-		case fit != victims.Passes:
+		case fit != planner.Passes:
 			x.refused = append(x.refused, objection{e.Name(), info.Node().Name, why})
 			return fit
 		}
 	}
 	if x.failed != nil {
-		return victims.Never
+		return planner.Never
 	}
-	return victims.Passes
+	return planner.Passes
 }
 
 // ask calls one extender. It returns the reason if it rejects.
-func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (victims.Fit, string, error) {
+func (x *extenders) ask(e fwk.Extender, info fwk.NodeInfo, gone leave) (planner.Fit, string, error) {
 	switch {
 	case e.SupportsPreemption() && len(gone.pods) > 0:
 		return x.askPreemption(e, info.Node().Name, gone)
 	case e.IsFilter():
 		return x.askFilter(e, info)
 	}
-	return victims.Passes, "", nil
+	return planner.Passes, "", nil
 }
 
 // askPreemption calls the preempt verb of an extender for a node with these victims. If
 // the extender returns a part of them, that is a consent, too: it needs no others
 // deleted. The laws and the filters decide which of them stay.
-func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (victims.Fit, string, error) {
+func (x *extenders) askPreemption(e fwk.Extender, node string, gone leave) (planner.Fit, string, error) {
 	plan := map[string]*extenderv1.Victims{node: {Pods: gone.pods, NumPDBViolations: gone.violations}}
 	left, err := e.ProcessPreemption(x.pod, plan, x.nodes)
 	if err != nil {
-		return victims.Never, "", err
+		return planner.Never, "", err
 	}
 	v, ok := left[node]
 	switch {
 	case !ok:
-		return victims.Fails, "the pods that would go do not make room there", nil
+		return planner.Fails, "the pods that would go do not make room there", nil
 	case (v == nil || len(v.Pods) == 0) && e.IsIgnorable():
-		return victims.Fails, "it named no pods that would go", nil
+		return planner.Fails, "it named no pods that would go", nil
 	case v == nil || len(v.Pods) == 0:
-		return victims.Never, "", errors.New("expected at least one victim pod on node " + node)
+		return planner.Never, "", errors.New("expected at least one victim pod on node " + node)
 	}
 	if other := beyond(v.Pods, gone.pods); other != "" {
-		return victims.Fails, "pod " + other + " would have to go, too, and the plan does not name it", nil
+		return planner.Fails, "pod " + other + " would have to go, too, and the plan does not name it", nil
 	}
-	return victims.Passes, "", nil
+	return planner.Passes, "", nil
 }
 
 // beyond returns the first pod, by name, that was not proposed; empty for none.
@@ -140,23 +140,23 @@ func beyond(pods, proposed []*corev1.Pod) string {
 
 // askFilter calls the filter verb. If the extender has no preempt verb, its rejection
 // applies whatever pods leave.
-func (x *extenders) askFilter(e fwk.Extender, info fwk.NodeInfo) (victims.Fit, string, error) {
+func (x *extenders) askFilter(e fwk.Extender, info fwk.NodeInfo) (planner.Fit, string, error) {
 	name := info.Node().Name
 	passed, failed, never, err := e.Filter(x.pod, []fwk.NodeInfo{info})
 	if err != nil {
-		return victims.Never, "", err
+		return planner.Never, "", err
 	}
 	if slices.ContainsFunc(passed, func(n fwk.NodeInfo) bool { return n.Node().Name == name }) {
-		return victims.Passes, "", nil
+		return planner.Passes, "", nil
 	}
 	if why, ok := never[name]; ok {
-		return victims.Never, said(why), nil
+		return planner.Never, said(why), nil
 	}
 	why := said(failed[name])
 	if e.SupportsPreemption() {
-		return victims.Fails, why, nil
+		return planner.Fails, why, nil
 	}
-	return victims.Never, why + "; it has no preemptVerb, so it cannot be asked which pods would have to go", nil
+	return planner.Never, why + "; it has no preemptVerb, so it cannot be asked which pods would have to go", nil
 }
 
 func said(why string) string {
@@ -190,13 +190,13 @@ func (x *extenders) silence() string {
 }
 
 // judgedThere does the same as judged for a node-bound pod.
-func (x *extenders) judgedThere(d required.Decision) required.Decision {
+func (x *extenders) judgedThere(d daemonset.Decision) daemonset.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
 		return d
 	}
-	return required.Decision{
-		Ask: d.Ask, Node: d.Node, Need: d.Need, Outcome: victims.Refuse, Stopped: victims.RuleExtender,
+	return daemonset.Decision{
+		Ask: d.Ask, Node: d.Node, Need: d.Need, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
 		Objections: x.silence(), FitsCalls: d.FitsCalls,
 	}
 }
@@ -204,13 +204,13 @@ func (x *extenders) judgedThere(d required.Decision) required.Decision {
 // judged adds the answers of the extenders to the decision. If one that is not ignorable
 // did not answer, nothing is decided: the plan may contain pods that need not be
 // preempted.
-func (x *extenders) judged(d victims.Decision) victims.Decision {
+func (x *extenders) judged(d planner.Decision) planner.Decision {
 	if x.failed == nil {
 		d.Objections = x.objections()
 		return d
 	}
-	return victims.Decision{
-		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: victims.Refuse, Stopped: victims.RuleExtender,
+	return planner.Decision{
+		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
 		Objections: x.silence(), FitsCalls: d.FitsCalls,
 	}
 }

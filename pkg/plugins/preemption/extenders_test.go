@@ -18,11 +18,11 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // httpExtender is an extender that upstream's client calls over HTTP.
@@ -323,7 +323,7 @@ func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != victims.Refuse || !strings.HasSuffix(message, got[0].Message) {
+	if len(got) != 1 || got[0].Kind != record.Required || got[0].Outcome != planner.Refuse || !strings.HasSuffix(message, got[0].Message) {
 		t.Errorf("on record: %+v, want one refusal with %q", got, message)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // trial runs the scheduler's own filters for nodes without some of their pods. It is the
@@ -20,7 +20,7 @@ type trial struct {
 	handle fwk.Handle
 	state  fwk.CycleState
 	pod    *corev1.Pod
-	world  *victims.World
+	world  *planner.World
 	// exists reports whether a pod in the snapshot still exists. The store may have heard
 	// of the end of a pod before the snapshot did, and informers hear of it before both.
 	// Nil if the snapshot has no such pods.
@@ -32,7 +32,7 @@ type trial struct {
 	extenders *extenders
 }
 
-func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *victims.World, exists func(*corev1.Pod) bool) *trial {
+func newTrial(handle fwk.Handle, state fwk.CycleState, pod *corev1.Pod, w *planner.World, exists func(*corev1.Pod) bool) *trial {
 	return &trial{
 		handle: handle, state: state, pod: pod, world: w, exists: exists, came: map[string]map[types.UID]bool{},
 		extenders: newExtenders(handle, pod),
@@ -62,8 +62,8 @@ func (t *trial) ended(info fwk.NodeInfo, node string) map[types.UID]bool {
 }
 
 // pods returns the pods of a node as the store has them.
-func (t *trial) pods(node string) []*victims.Pod {
-	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n *victims.Node, name string) int { return cmp.Compare(n.Name, name) })
+func (t *trial) pods(node string) []*planner.Pod {
+	at, found := slices.BinarySearchFunc(t.world.Nodes, node, func(n *planner.Node, name string) int { return cmp.Compare(n.Name, name) })
 	if !found {
 		return nil
 	}
@@ -71,10 +71,10 @@ func (t *trial) pods(node string) []*victims.Pod {
 }
 
 // leaving returns the pods that leave a node in any case.
-func (t *trial) leaving(node string) []*victims.Pod {
-	var out []*victims.Pod
+func (t *trial) leaving(node string) []*planner.Pod {
+	var out []*planner.Pod
 	for _, p := range t.pods(node) {
-		if p.Protection == victims.Leaving {
+		if p.Protection == planner.Leaving {
 			out = append(out, p)
 		}
 	}
@@ -84,10 +84,10 @@ func (t *trial) leaving(node string) []*victims.Pod {
 // fits reports whether the filters and the extenders accept the node without the given
 // pods and without those that leave it in any case. Pods nominated to the node count as
 // in upstream.
-func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) victims.Fit {
+func (t *trial) fits(ctx context.Context, node string, without []*planner.Pod) planner.Fit {
 	info, err := t.handle.SnapshotSharedLister().NodeInfos().Get(node)
 	if err != nil {
-		return victims.Never // the node was deleted since the cycle began
+		return planner.Never // the node was deleted since the cycle began
 	}
 	going := append(t.leaving(node), without...)
 	gone := make(map[types.UID]bool, len(going))
@@ -107,17 +107,17 @@ func (t *trial) fits(ctx context.Context, node string, without []*victims.Pod) v
 			leaves.pods = append(leaves.pods, pi.GetPod())
 		}
 		if err := info.RemovePod(logger, pi.GetPod()); err != nil {
-			return victims.Fails
+			return planner.Fails
 		}
 		if status := t.handle.RunPreFilterExtensionRemovePod(ctx, state, t.pod, pi, info); !status.IsSuccess() {
-			return victims.Fails
+			return planner.Fails
 		}
 	}
 	switch status := t.handle.RunFilterPluginsWithNominatedPods(ctx, state, t.pod, info); {
 	case status.IsSuccess():
 		return t.extenders.fit(ctx, info, leaves)
 	case status.Code() == fwk.UnschedulableAndUnresolvable:
-		return victims.Never
+		return planner.Never
 	}
-	return victims.Fails
+	return planner.Fails
 }

@@ -8,16 +8,16 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // candidates returns the nodes of the world on which preemption might help: those that
 // the filters rejected for a reason that pods may cause. A node that was rejected only
 // because other pods hold it counts, too: a plan may join its holders.
-func candidates(w *victims.World, statuses fwk.NodeToStatusReader) []*victims.Node {
-	out := make([]*victims.Node, 0, len(w.Nodes))
+func candidates(w *planner.World, statuses fwk.NodeToStatusReader) []*planner.Node {
+	out := make([]*planner.Node, 0, len(w.Nodes))
 	for _, n := range w.Nodes {
 		status := statuses.Get(n.Name)
 		if status.Code() == fwk.Unschedulable || status.Plugin() == reservation.Name {
@@ -69,7 +69,7 @@ func (pl *Plugin) refusedBy(ctx context.Context, state fwk.CycleState, pod *core
 // barred replaces the filters of a cycle that a quota ended before they ran. It lists the
 // nodes that reject the pod whatever pods leave. The pods of these nodes stay in the
 // world: they may be preempted for the quota.
-func (pl *Plugin) barred(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*victims.Node) map[string]bool {
+func (pl *Plugin) barred(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []*planner.Node) map[string]bool {
 	if len(nodes) == 0 {
 		return nil
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Name is the name of the plugin in a scheduler configuration.
@@ -255,16 +255,16 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	t := newTrial(pl.handle, state, pod, &w, pl.exists)
 	began := pl.process.Clock.Now()
-	d := victims.Plan(&w, attempt.Ask, victims.Params{
+	d := planner.Plan(&w, attempt.Ask, planner.Params{
 		StrictGuarantee: attempt.Strict,
 		Barred:          barred,
-		Fits:            func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) },
+		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },
 	})
 	metrics.Planned(metrics.KindQueue, pl.process.Clock.Since(began))
 	d = t.extenders.judged(d)
 	klog.FromContext(ctx).V(3).Info("Planned preemption", "pod", klog.KObj(pod), "decision", d.String(),
 		"filterCalls", d.FitsCalls, "exhaustive", d.Exhaustive, "kept", d.Kept())
-	if d.Outcome != victims.Preempt {
+	if d.Outcome != planner.Preempt {
 		return "", s.Decline(pod.UID, &d, now)
 	}
 	if why := s.Claim(pod.UID, &d, now); !why.None() {

@@ -16,14 +16,14 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // Previewer computes what would happen to a pod that does not exist. It calls the store,
@@ -217,13 +217,13 @@ func (x *rehearsing) askExtenders(ctx context.Context) {
 	x.fit = slices.DeleteFunc(x.fit, func(name string) bool {
 		fit := asked.fit(ctx, x.stage.snapshot.byName[name], leave{})
 		switch {
-		case fit == victims.Passes:
+		case fit == planner.Passes:
 			return false
 		case asked.failed != nil:
 			x.refuse(name, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, asked.silence()))
 		default:
 			code, o := fwk.Unschedulable, asked.refused[len(asked.refused)-1]
-			if fit == victims.Never {
+			if fit == planner.Never {
 				code = fwk.UnschedulableAndUnresolvable
 			}
 			x.refuse(name, fwk.NewStatus(code, fmt.Sprintf("extender %s: %s", o.extender, o.why)))
@@ -292,16 +292,16 @@ func (x *rehearsing) plan(ctx context.Context) {
 		}
 	}
 	t := newTrial(x.stage, x.state, x.pod, &w, nil)
-	params.Fits = func(node string, without []*victims.Pod) victims.Fit { return t.fits(ctx, node, without) }
-	d := t.extenders.judged(victims.Plan(&w, x.r.Ask, params))
+	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
+	d := t.extenders.judged(planner.Plan(&w, x.r.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch d.Outcome {
-	case victims.Refuse:
+	case planner.Refuse:
 		x.out.Node = ""
 		x.waits(x.obstacle(), store.Refusal(&d))
 		return
-	case victims.Wait:
+	case planner.Wait:
 		x.waits(reasons.New(reasons.WaitingForRoom, "it fits on node %s once pods that leave already are gone, if no pod before it in the order takes the room", d.Node))
 		x.out.After = x.r.Delay.String()
 		return
@@ -321,22 +321,22 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	pl := &Plugin{process: x.process, handle: x.stage, pods: x.stage.pods, lister: x.stage.nodes}
 	t := pl.newRequiredTrial(ctx, x.state, x.pod, a)
 	params := a.Params
-	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
-	d := t.extenders.judgedThere(required.Plan(a.Node, a.Ask, params))
+	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
+	d := t.extenders.judgedThere(daemonset.Plan(a.Node, a.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, nil, &d, a.Node.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch {
-	case d.Outcome == victims.Preempt:
+	case d.Outcome == planner.Preempt:
 		x.out.Outcome = rest.PreviewPreempts
 		x.out.Because(x.obstacle())
 		x.say("would make others leave: %s", d.Sentence())
-	case d.Outcome == victims.Hold && d.Stopped == "":
+	case d.Outcome == planner.Hold && d.Stopped == "":
 		x.waits(reasons.New(reasons.WaitingForRoom, "%s", d.Sentence()))
-	case d.Outcome == victims.Hold:
+	case d.Outcome == planner.Hold:
 		x.waits(reasons.New(reasons.RoomAwaited, "%s", d.Sentence()))
-	case d.Outcome == required.Fits:
+	case d.Outcome == daemonset.Fits:
 		x.waits(x.obstacle())
-	case d.Stopped == victims.RuleExtender:
+	case d.Stopped == planner.RuleExtender:
 		x.out.Node = ""
 		x.waits(x.obstacle(), reasons.New(reasons.PreemptionRefused, "%s", d.Sentence()))
 	default:

@@ -14,12 +14,12 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // makeRoomThere plans for a DaemonSet pod on the one node that it can run on, and puts
@@ -33,9 +33,9 @@ func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *
 	}
 	t := pl.newRequiredTrial(ctx, state, pod, attempt)
 	params := attempt.Params
-	params.Fits = func(without []*victims.Pod) victims.Fit { return t.fits(ctx, without) }
+	params.Fits = func(without []*planner.Pod) planner.Fit { return t.fits(ctx, without) }
 	began := pl.process.Clock.Now()
-	d := t.extenders.judgedThere(required.Plan(attempt.Node, attempt.Ask, params))
+	d := t.extenders.judgedThere(daemonset.Plan(attempt.Node, attempt.Ask, params))
 	metrics.Planned(metrics.KindRequired, pl.process.Clock.Since(began))
 	klog.FromContext(ctx).V(3).Info("Decided about the node a pod requires", "pod", klog.KObj(pod), "decision", d.String(), "filterCalls", d.FitsCalls)
 	held, why := s.Settle(pod.UID, &d, pl.process.Clock.Now())
@@ -73,7 +73,7 @@ func (pl *Plugin) newRequiredTrial(ctx context.Context, state fwk.CycleState, po
 	t.state.Write(reservation.PlanningKey, reservation.Planning{})
 	gone := pl.complete(a, info)
 	for i := range a.Node.Pods {
-		if p := &a.Node.Pods[i]; p.Protection == victims.Leaving {
+		if p := &a.Node.Pods[i]; p.Protection == planner.Leaving {
 			gone[types.UID(p.UID)] = true
 		}
 	}
@@ -106,8 +106,8 @@ func (pl *Plugin) complete(a *store.RequiredAttempt, info fwk.NodeInfo) map[type
 			gone[pod.UID] = true
 			continue
 		}
-		a.Node.Pods = append(a.Node.Pods, required.Pod{Pod: &victims.Pod{
-			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: victims.Binding,
+		a.Node.Pods = append(a.Node.Pods, daemonset.Pod{Pod: &planner.Pod{
+			UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Protection: planner.Binding,
 			Request: pl.amounts(pod, a.Node.Types),
 		}})
 		if i := slices.IndexFunc(a.Before, func(r objects.Ref) bool { return r.UID == pod.UID }); i >= 0 {
@@ -124,9 +124,9 @@ func (pl *Plugin) exists(pod *corev1.Pod) bool {
 }
 
 // amounts returns what a pod requests of each type.
-func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) victims.Amounts {
+func (pl *Plugin) amounts(pod *corev1.Pod, kinds []string) planner.Amounts {
 	request := informer.Requests(pod, pl.process.Requests())
-	out := make(victims.Amounts, len(kinds))
+	out := make(planner.Amounts, len(kinds))
 	for i, kind := range kinds {
 		out[i] = int64(request.Get(kind))
 	}
@@ -174,9 +174,9 @@ func (t *requiredTrial) remove(ctx context.Context, state fwk.CycleState, info f
 
 // fits reports whether the filters and the extenders accept once the given pods are gone,
 // too. Pods nominated to the node do not count, because this pod comes before them.
-func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victims.Fit {
+func (t *requiredTrial) fits(ctx context.Context, without []*planner.Pod) planner.Fit {
 	if t.info == nil {
-		return victims.Never
+		return planner.Never
 	}
 	info, state := t.info, t.state
 	leaves := t.extenders.leave(without, t.budgets)
@@ -193,14 +193,14 @@ func (t *requiredTrial) fits(ctx context.Context, without []*victims.Pod) victim
 			}
 		}
 		if !t.remove(ctx, state, info, gone) {
-			return victims.Fails
+			return planner.Fails
 		}
 	}
 	switch status := t.handle.RunFilterPlugins(ctx, state, t.pod, info); {
 	case status.IsSuccess():
 		return t.extenders.fit(ctx, info, leaves)
 	case status.Code() == fwk.UnschedulableAndUnresolvable:
-		return victims.Never
+		return planner.Never
 	}
-	return victims.Fails
+	return planner.Fails
 }

@@ -12,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 // ConfigurePreemption sets the arguments of QueuePreemption. They apply to the whole
@@ -75,13 +75,13 @@ func (p *Process) applyPreemption() {
 }
 
 // requiredParams are the settings of decisions for DaemonSet pods.
-func requiredParams(a *config.NodeReservationArgs) required.Params {
-	p := required.Params{
-		SingleDeviationPercent: a.SingleDeviationPercent, MaxVictims: a.MaxVictims, ClassOrder: required.ClassOrder(a.ClassOrder),
+func requiredParams(a *config.NodeReservationArgs) daemonset.Params {
+	p := daemonset.Params{
+		SingleDeviationPercent: a.SingleDeviationPercent, MaxVictims: a.MaxVictims, ClassOrder: daemonset.ClassOrder(a.ClassOrder),
 		PreemptForeign: a.PreemptForeign, StartDelay: a.PreemptionStartDelay.Duration,
 	}
 	for _, s := range a.VictimSelection {
-		p.Selection = append(p.Selection, required.Selection(s))
+		p.Selection = append(p.Selection, daemonset.Selection(s))
 	}
 	return p
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
 )
 
 func preemptionArgs() *config.QueuePreemptionArgs {
@@ -55,9 +55,9 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	if got.RetryInterval != 7*time.Second || got.Round != 2*time.Second || got.MaxVictims != 3 || !got.IgnorePodOptOut || got.HoldTimeout != time.Minute {
 		t.Errorf("the store has %+v", got)
 	}
-	want := required.Params{
-		StartDelay: 3 * time.Second, Selection: []required.Selection{required.Multiple, required.Single},
-		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: required.YuniKorn, PreemptForeign: true,
+	want := daemonset.Params{
+		StartDelay: 3 * time.Second, Selection: []daemonset.Selection{daemonset.Multiple, daemonset.Single},
+		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true,
 	}
 	if diff := cmp.Diff(want, got.Required); diff != "" {
 		t.Errorf("decisions for DaemonSet pods are made with other settings (-want +got)\n%s", diff)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/pkg/evict"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 func TestTaintPolicy(t *testing.T) {
@@ -103,7 +103,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 		if attempt == nil {
 			return fmt.Errorf("no attempt: %v", why)
 		}
-		d := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
+		d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
 		if why := s.Claim(asker.UID, &d, p.Clock.Now()); !why.None() {
 			return fmt.Errorf("no claim: %v", why)
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 var kinds = []string{"memory", "vcore"}
@@ -300,16 +300,16 @@ func TestVictimsThatWereNotForecastAreNoticed(t *testing.T) {
 // returns how many victims it looked up.
 func checkPlan(s situation, tree *queues.Snapshot, waiting int, f Forecast) (checked int, err error) {
 	asker := s.pods[waiting]
-	w := &victims.World{Types: kinds, Queues: tree}
-	var running []*victims.Pod
+	w := &planner.World{Types: kinds, Queues: tree}
+	var running []*planner.Pod
 	for i, p := range s.pods {
 		if !p.waits {
-			running = append(running, &victims.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i), Leaf: idOf(tree, p.leaf), App: fmt.Sprint(i), Request: p.request[:]})
+			running = append(running, &planner.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i), Leaf: idOf(tree, p.leaf), App: fmt.Sprint(i), Request: p.request[:]})
 		}
 	}
-	w.Nodes = []*victims.Node{victims.NewNode("n", victims.Amounts{100, 100}, victims.Amounts{0, 0}, running)}
-	ask := &victims.Ask{UID: "asker", Name: "asker", Leaf: idOf(tree, asker.leaf), App: "asker", Request: asker.request[:], Priority: 100}
-	d := victims.Plan(w, ask, victims.Params{})
+	w.Nodes = []*planner.Node{planner.NewNode("n", planner.Amounts{100, 100}, planner.Amounts{0, 0}, running)}
+	ask := &planner.Ask{UID: "asker", Name: "asker", Leaf: idOf(tree, asker.leaf), App: "asker", Request: asker.request[:], Priority: 100}
+	d := planner.Plan(w, ask, planner.Params{})
 	for _, v := range d.Victims {
 		var of pod
 		for i, p := range s.pods {

@@ -15,13 +15,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // World is a store with what shows it.
@@ -137,8 +137,8 @@ func (w *World) Preempt(name string) {
 	if !why.None() {
 		w.tb.Fatal(why)
 	}
-	plan := victims.Plan(attempt.World, attempt.Ask, victims.Params{})
-	if plan.Outcome == victims.Refuse {
+	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	if plan.Outcome == planner.Refuse {
 		w.Store.Decline(uid, &plan, w.Now)
 	} else if why := w.Store.Claim(uid, &plan, w.Now); !why.None() {
 		w.tb.Fatal(why)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-	"github.com/paddock-scheduler/paddock/pkg/victims/required"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 )
 
 // Options set when and how fast queues preempt for their guarantees.
@@ -26,7 +26,7 @@ type Options struct {
 	MaxVictimGrace time.Duration
 	// Required has the settings of decisions for pods that require a node, without the
 	// filters.
-	Required required.Params
+	Required daemonset.Params
 }
 
 // Grace is the grace period of a pod if it is preempted.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 var epoch = time.Unix(1_700_000_000, 0)
@@ -122,7 +122,7 @@ func TestLossesInAPause(t *testing.T) {
 
 // TestSweepGoesOn: a plan goes on with the nodes that earlier plans did not ask about.
 func TestSweepGoesOn(t *testing.T) {
-	nodes := []*victims.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	nodes := []*planner.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	var w preemption.Sweep
 	left := func() (names string) {
 		for _, n := range w.Rest(nodes) {
@@ -130,13 +130,13 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		return names
 	}
-	if more := w.Continue(&victims.Decision{More: true, Unfit: []string{"c"}}); !more || left() != "ab" {
+	if more := w.Continue(&planner.Decision{More: true, Unfit: []string{"c"}}); !more || left() != "ab" {
 		t.Errorf("after c: %s", left())
 	}
-	if more := w.Continue(&victims.Decision{More: true, Unfit: []string{"a"}}); !more || left() != "b" {
+	if more := w.Continue(&planner.Decision{More: true, Unfit: []string{"a"}}); !more || left() != "b" {
 		t.Errorf("after a: %s", left())
 	}
-	if more := w.Continue(&victims.Decision{Unfit: []string{"b"}}); more || left() != "abc" {
+	if more := w.Continue(&planner.Decision{Unfit: []string{"b"}}); more || left() != "abc" {
 		t.Errorf("after all: %s", left())
 	}
 }
@@ -211,12 +211,12 @@ func TestSnapshotIsRenewed(t *testing.T) {
 	made := ""
 	renew := func() string {
 		made = ""
-		s.Renew(func(name string) *victims.Node {
+		s.Renew(func(name string) *planner.Node {
 			made += name
 			if !there[name] {
 				return nil
 			}
-			return &victims.Node{Name: name}
+			return &planner.Node{Name: name}
 		})
 		checked(t, &s)
 		names := ""
@@ -261,7 +261,7 @@ func TestTypesAreNumbered(t *testing.T) {
 	types.Amounts(queuestest.Vector("vcore=1"))
 	names := types.Names()
 	got := types.Amounts(queuestest.Vector("vcore=2 gpu=3"))
-	if diff := cmp.Diff(victims.Amounts{2000, 3}, got); diff != "" || len(names) != 1 || len(types.Names()) != 2 {
+	if diff := cmp.Diff(planner.Amounts{2000, 3}, got); diff != "" || len(names) != 1 || len(types.Names()) != 2 {
 		t.Errorf("amounts (-want +got):\n%s%v", diff, types.Names())
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/victims"
 )
 
 // Types numbers the resource types of plans, in the order in which they are first met.
@@ -21,8 +21,8 @@ type Types struct {
 func (t *Types) Names() []string { return t.names }
 
 // Amounts converts a vector to amounts by number, and numbers types that are new.
-func (t *Types) Amounts(v resources.Vector) victims.Amounts {
-	out := make(victims.Amounts, 0, len(t.names))
+func (t *Types) Amounts(v resources.Vector) planner.Amounts {
+	out := make(planner.Amounts, 0, len(t.names))
 	for name, amount := range v.All() {
 		n, known := t.numbers[name]
 		if !known {
@@ -45,12 +45,12 @@ func (t *Types) Amounts(v resources.Vector) victims.Amounts {
 // nodes that changed are made again. A list that a plan has does not change.
 type Snapshot struct {
 	Types
-	nodes []*victims.Node // by name; replaced, never written
+	nodes []*planner.Node // by name; replaced, never written
 	stale map[string]struct{}
 }
 
 // Nodes returns the nodes by name, as of the last Renew.
-func (s *Snapshot) Nodes() []*victims.Node { return s.nodes }
+func (s *Snapshot) Nodes() []*planner.Node { return s.nodes }
 
 // Change notes that a node is to be made again.
 func (s *Snapshot) Change(node string) {
@@ -68,13 +68,13 @@ func (s *Snapshot) IsStale(node string) bool {
 
 // Renew makes the nodes again that changed; view returns nil for a node that is not there.
 // The order is that of names, because the first node with a type decides its number.
-func (s *Snapshot) Renew(view func(name string) *victims.Node) {
+func (s *Snapshot) Renew(view func(name string) *planner.Node) {
 	if len(s.stale) == 0 {
 		return
 	}
 	nodes := slices.Clone(s.nodes)
 	for _, name := range slices.Sorted(maps.Keys(s.stale)) {
-		at, listed := slices.BinarySearchFunc(nodes, name, func(n *victims.Node, name string) int { return cmp.Compare(n.Name, name) })
+		at, listed := slices.BinarySearchFunc(nodes, name, func(n *planner.Node, name string) int { return cmp.Compare(n.Name, name) })
 		node := view(name)
 		switch {
 		case node == nil && listed:

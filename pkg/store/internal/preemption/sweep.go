@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/victims"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // Sweep has the nodes that further plans for a pod, or for its equivalence class, can
@@ -14,18 +14,18 @@ import (
 type Sweep []string
 
 // Rest returns the nodes that are left, in the same order.
-func (w Sweep) Rest(nodes []*victims.Node) []*victims.Node {
+func (w Sweep) Rest(nodes []*planner.Node) []*planner.Node {
 	if len(w) == 0 {
 		return nodes
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *victims.Node) bool {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *planner.Node) bool {
 		_, done := slices.BinarySearch(w, n.Name)
 		return done
 	})
 }
 
 // Continue adds the nodes of a refused plan, and tells whether nodes are left.
-func (w *Sweep) Continue(d *victims.Decision) bool {
+func (w *Sweep) Continue(d *planner.Decision) bool {
 	if !d.More || len(d.Unfit) == 0 {
 		w.Restart()
 		return false

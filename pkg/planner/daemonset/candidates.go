@@ -1,0 +1,138 @@
+package daemonset
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Rules by which pods are no candidates, in addition to those of [victims].
+const (
+	RulePriority   planner.Rule = "higher priority than the asker's"
+	RuleAlone      planner.Rule = "does not cover the need alone"
+	RuleDeviation  planner.Rule = "deviates too much from the request"
+	RuleMaxVictims planner.Rule = "more victims than maxVictims"
+	RuleMax        planner.Rule = "over the max of a queue"
+	RuleDelay      planner.Rule = "the hold is younger than preemptionStartDelay"
+	RuleNoVictims  planner.Rule = "no selection found victims"
+)
+
+// candidate is a pod that may be preempted.
+type candidate struct {
+	*Pod
+	class Class
+	rank  int
+	// share is the largest covered share of the need.
+	share resources.Share
+	// violates is true if a budget has no disruption left for the pod alone.
+	violates bool
+}
+
+// excludes returns the rule by which a pod may not be preempted; empty for none (D4).
+func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
+	switch p.Protection {
+	case planner.DaemonSet:
+		return planner.RuleDaemonSet
+	case planner.Static:
+		return planner.RuleStatic
+	case planner.Leaving:
+		return planner.RuleLeaving
+	case planner.Lingering:
+		return planner.RuleLingering
+	case planner.Binding:
+		return planner.RuleBinding
+	case planner.Foreign:
+		if !p.Peer && !preemptForeign {
+			return planner.RuleForeign
+		}
+	}
+	if p.Priority > ask.Priority {
+		return RulePriority
+	}
+	return ""
+}
+
+// gather lists the candidates in order, and counts the other pods by rule.
+func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Rejection) {
+	candidates := make([]candidate, 0, len(n.Pods))
+	var rejected []planner.Rejection
+	for i := range n.Pods {
+		pod := &n.Pods[i]
+		if rule := excludes(pod, ask, p.PreemptForeign); rule != "" {
+			rejected = count(rejected, rule, 1)
+			continue
+		}
+		class := classOf(pod)
+		candidates = append(candidates, candidate{
+			Pod: pod, class: class, rank: p.ClassOrder.rank(pod, class),
+			share: b.covers(pod.Request), violates: pod.Violates(n.Budgets),
+		})
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b) })
+	return candidates, rejected
+}
+
+// count adds pods to the number of a rule; the list is sorted by rule.
+func count(list []planner.Rejection, rule planner.Rule, pods int) []planner.Rejection {
+	i, found := slices.BinarySearchFunc(list, rule, func(r planner.Rejection, rule planner.Rule) int { return cmp.Compare(r.Rule, rule) })
+	if !found {
+		list = slices.Insert(list, i, planner.Rejection{Rule: rule})
+	}
+	list[i].Pods += pods
+	return list
+}
+
+// compare is the order of candidates, least harm first (D5):
+//
+//  1. class; among opted-out pods, originators last
+//  2. lower priority
+//  3. larger covered share of the need
+//  4. younger
+//  5. candidates that violate no budget
+//  6. UID
+func compare(a, b *candidate) int {
+	if c := compareHarm(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(rankOf(a.violates)-rankOf(b.violates), strings.Compare(a.UID, b.UID))
+}
+
+// compareHarm is compare without its tie-breaks.
+func compareHarm(a, b *candidate) int {
+	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Priority, b.Priority)); c != 0 {
+		return c
+	}
+	return cmp.Or(b.share.Compare(a.share), b.Created.Compare(a.Created))
+}
+
+func rankOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// sequence is the order in which several candidates are preempted one after the other. It
+// is the order of candidates, except that each uses disruptions of budgets that the
+// following ones then lack.
+func sequence(candidates []candidate, budgets []int64) []candidate {
+	if !slices.ContainsFunc(candidates, func(c candidate) bool { return len(c.Budgets) > 0 }) {
+		return candidates
+	}
+	order, allowed := slices.Clone(candidates), slices.Clone(budgets)
+	for i := range order {
+		next, least := i, rankOf(order[i].Violates(allowed))
+		for j := i + 1; j < len(order) && compareHarm(&order[i], &order[j]) == 0; j++ {
+			v := rankOf(order[j].Violates(allowed))
+			if v < least || v == least && order[j].UID < order[next].UID {
+				next, least = j, v
+			}
+		}
+		order[i], order[next] = order[next], order[i]
+		order[i].Consume(allowed)
+	}
+	return order
+}

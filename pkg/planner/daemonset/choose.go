@@ -1,0 +1,203 @@
+package daemonset
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Trial is a selection that found no victims. It counts the rejected pods by rule; for
+// RuleMaxVictims the number is that of the victims needed.
+type Trial struct {
+	Selection Selection
+	Rejected  []planner.Rejection
+}
+
+// planning is the state of one plan.
+type planning struct {
+	balance
+	node   *Node
+	ask    *Ask
+	params *Params
+	// candidates are sorted.
+	candidates []candidate
+	calls      int // of Fits so far
+}
+
+// passes reports whether the real filters accept without the pods.
+func (pl *planning) passes(without []candidate) bool {
+	if pl.params.Fits == nil {
+		return true
+	}
+	pl.calls++
+	pods := make([]*planner.Pod, len(without))
+	for i := range without {
+		pods[i] = without[i].Pod.Pod
+	}
+	return pl.params.Fits(pods) == planner.Passes
+}
+
+// choose tries the selections in turn. It returns no victims if none found any. Its
+// caller has checked that all candidates together are enough, and that no victims are not
+// enough.
+func (pl *planning) choose() (chosen []candidate, by Selection, tried []Trial) {
+	selections := pl.params.Selection
+	if len(selections) == 0 {
+		selections = []Selection{Multiple}
+	}
+	if !pl.short {
+		selections = append([]Selection{Single}, slices.DeleteFunc(slices.Clone(selections), func(s Selection) bool { return s == Single })...)
+	}
+	for _, s := range selections {
+		trial := Trial{Selection: s}
+		switch {
+		case s == Multiple:
+			chosen = pl.multiple(&trial)
+		case pl.short:
+			chosen = pl.single(&trial)
+		default:
+			chosen = pl.first(&trial, pl.candidates)
+		}
+		if len(chosen) > 0 {
+			return chosen, s, tried
+		}
+		tried = append(tried, trial)
+	}
+	return nil, "", tried
+}
+
+// single chooses the one victim that covers the need and deviates least from the request,
+// in the first class that has any.
+func (pl *planning) single(trial *Trial) []candidate {
+	type match struct {
+		candidate
+		off resources.Share
+	}
+	yard := yardstick(pl.node, pl.ask.Request)
+	var matches []match
+	for _, c := range pl.candidates {
+		if !pl.metBy(c.Request) {
+			trial.Rejected = count(trial.Rejected, RuleAlone, 1)
+			continue
+		}
+		off := deviation(at(c.Request, yard), at(pl.ask.Request, yard))
+		if most := pl.params.SingleDeviationPercent; most != nil && off.Compare(resources.ShareOf(resources.Amount(*most), 100)) > 0 {
+			trial.Rejected = count(trial.Rejected, RuleDeviation, 1)
+			continue
+		}
+		matches = append(matches, match{c, off})
+	}
+	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Or(cmp.Compare(a.rank, b.rank), a.off.Compare(b.off)) })
+	ordered := make([]candidate, len(matches))
+	for i := range matches {
+		ordered[i] = matches[i].candidate
+	}
+	return pl.first(trial, ordered)
+}
+
+// first chooses the first of the candidates without which the filters pass.
+func (pl *planning) first(trial *Trial, of []candidate) []candidate {
+	for i := range of {
+		if pl.passes(of[i : i+1]) {
+			return of[i : i+1]
+		}
+		trial.Rejected = count(trial.Rejected, planner.RuleFilters, 1)
+	}
+	return nil
+}
+
+// multiple takes candidates in order until the need is met and the filters pass, and then
+// removes those that are not needed, the most harmful first.
+func (pl *planning) multiple(trial *Trial) []candidate {
+	order := sequence(pl.candidates, pl.node.Budgets)
+	chosen := pl.spare(order[:pl.reach(order)])
+	if most := pl.params.MaxVictims; most != nil && len(chosen) > int(*most) {
+		trial.Rejected = count(trial.Rejected, RuleMaxVictims, len(chosen))
+		return nil
+	}
+	return chosen
+}
+
+// reach returns how many of the candidates, in order, are needed. All of them are known
+// to be enough. To limit filter calls, it assumes that filters that accept without some
+// pods also accept without more. The filters accept the returned set in any case.
+func (pl *planning) reach(order []candidate) int {
+	freed := make(planner.Amounts, len(pl.need))
+	n := 0
+	for ; !pl.metBy(freed); n++ {
+		pl.add(freed, &order[n], 1)
+	}
+	if n == len(order) || n > 0 && pl.passes(order[:n]) {
+		return n
+	}
+	for enough := len(order); ; {
+		switch middle := (n + enough) / 2; {
+		case middle == n:
+			return enough
+		case pl.passes(order[:middle]):
+			enough = middle
+		default:
+			n = middle
+		}
+	}
+}
+
+func (pl *planning) add(freed planner.Amounts, c *candidate, sign int64) {
+	for t := range freed {
+		freed[t] = plus(freed[t], sign*at(c.Request, t))
+	}
+}
+
+// spare removes victims that are not needed, from the last to the first, and returns the
+// rest. It tries whole runs before their halves: if many were taken because of one, most
+// are not needed.
+func (pl *planning) spare(taken []candidate) []candidate {
+	stays := make([]bool, len(taken))
+	freed := make(planner.Amounts, len(pl.need))
+	for i := range taken {
+		pl.add(freed, &taken[i], 1)
+	}
+	rest := func() []candidate {
+		out := make([]candidate, 0, len(taken))
+		for i := range taken {
+			if !stays[i] {
+				out = append(out, taken[i])
+			}
+		}
+		return out
+	}
+	if pl.params.Fits == nil {
+		for i := len(taken) - 1; i >= 0; i-- {
+			pl.add(freed, &taken[i], -1)
+			if stays[i] = pl.metBy(freed); !stays[i] {
+				pl.add(freed, &taken[i], 1)
+			}
+		}
+		return rest()
+	}
+	move := func(from, to int, stay bool, sign int64) {
+		for i := from; i < to; i++ {
+			stays[i] = stay
+			pl.add(freed, &taken[i], sign)
+		}
+	}
+	var try func(from, to int)
+	try = func(from, to int) {
+		if from > 0 || to < len(taken) { // not all: there must be a victim
+			move(from, to, true, -1)
+			if pl.metBy(freed) && pl.passes(rest()) {
+				return
+			}
+			move(from, to, false, 1)
+		}
+		if to-from > 1 {
+			half := (from + to) / 2
+			try(half, to)
+			try(from, half)
+		}
+	}
+	try(0, len(taken))
+	return rest()
+}

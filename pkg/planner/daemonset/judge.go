@@ -1,0 +1,266 @@
+package daemonset
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Judge judges a decision by the rules D1 to D7, on a node and an asker that may be newer
+// than those of the decision. It shares no code with Plan. It checks whether the decision
+// is permitted, and whether each victim that was chosen for its amounts is still needed.
+// It does not check whether other victims would do less harm. If Params.Fits is nil, the
+// filters count as passed. A decision to do nothing is always accepted. The error lists
+// every broken rule.
+func Judge(n *Node, ask *Ask, p Params, d Decision) error {
+	if d.Outcome == NoHold || d.Outcome == planner.Refuse {
+		return nil
+	}
+	if n.Name != d.Node {
+		return fmt.Errorf("the decision is about node %s, not %s", d.Node, n.Name)
+	}
+	j := &judge{n: n, ask: ask, p: p, d: d}
+	if ask.OverMax != "" {
+		return fmt.Errorf("D2: queue %s is over its max", ask.OverMax)
+	}
+	switch d.Outcome {
+	case Fits:
+		return j.fits()
+	case planner.Hold:
+		return j.hold()
+	case planner.Preempt:
+		return j.preempt()
+	}
+	return fmt.Errorf("there is no outcome %q", d.Outcome)
+}
+
+// judge checks one decision.
+type judge struct {
+	n    *Node
+	ask  *Ask
+	p    Params
+	d    Decision
+	gone []*Pod // the victims in their current state
+}
+
+// room is what is free on a node, by type.
+type room []resources.Amount
+
+// use subtracts amounts; a negative sign adds them.
+func (r room) use(a planner.Amounts, sign resources.Amount) {
+	for t, amount := range a {
+		r[t] = r[t].Sub(sign * resources.Amount(amount))
+	}
+}
+
+// left returns what is free on the node without some pods, with the holders before the
+// asker placed.
+func (j *judge) left(without func(*Pod) bool) room {
+	left := make(room, len(j.n.Types))
+	left.use(j.n.Allocatable, -1)
+	for i := range j.n.Pods {
+		if p := &j.n.Pods[i]; !without(p) {
+			left.use(p.Request, 1)
+		}
+	}
+	for _, request := range j.n.Before {
+		left.use(request, 1)
+	}
+	return left
+}
+
+// lacks returns an error with the first type of which less is left than the asker
+// requests; nil if it fits.
+func (j *judge) lacks(left room) error {
+	for t, want := range j.ask.Request {
+		if has := left[t]; want > 0 && has < resources.Amount(want) {
+			return fmt.Errorf("%d %s are left, the asker wants %d", has, j.n.Types[t], want)
+		}
+	}
+	return nil
+}
+
+func leaves(p *Pod) bool { return p.Protection == planner.Leaving }
+
+func (j *judge) filters(without []*Pod) error {
+	if j.p.Fits == nil {
+		return nil
+	}
+	var pods []*planner.Pod
+	for _, p := range without {
+		pods = append(pods, p.Pod)
+	}
+	if j.p.Fits(pods) != planner.Passes {
+		return fmt.Errorf("the filters refuse the asker on node %s without %d pods", j.n.Name, len(without))
+	}
+	return nil
+}
+
+// fits judges that nothing needs to be done.
+func (j *judge) fits() error {
+	if len(j.n.Before) > 0 {
+		return fmt.Errorf("D1: others hold node %s before the asker", j.n.Name)
+	}
+	if err := j.lacks(j.left(func(*Pod) bool { return false })); err != nil {
+		return fmt.Errorf("D1: %w", err)
+	}
+	return j.filters(nil)
+}
+
+// hold judges that the asker can fit the held node at all (D1).
+func (j *judge) hold() error {
+	var may []*Pod
+	for i := range j.n.Pods {
+		if j.d.Stopped != "" && j.allowed(&j.n.Pods[i]) == nil && !j.ask.Never {
+			may = append(may, &j.n.Pods[i])
+		}
+	}
+	if err := j.lacks(j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(may, p) })); err != nil {
+		return fmt.Errorf("D1: even without %d pods %w", len(may), err)
+	}
+	return j.filters(may)
+}
+
+// allowed judges whether a pod may be preempted (D4).
+func (j *judge) allowed(p *Pod) error {
+	if p.Protection == planner.Foreign {
+		if !p.Peer && !j.p.PreemptForeign {
+			return errors.New("D4: it is of a foreign scheduler, and preemptForeign is not set")
+		}
+	} else if p.Protection != planner.Unprotected {
+		return errors.New("D4: it is never a victim")
+	}
+	if p.Priority > j.ask.Priority {
+		return fmt.Errorf("D4: its priority is %d, the asker's %d", p.Priority, j.ask.Priority)
+	}
+	return nil
+}
+
+// find looks up the current state of the victims.
+func (j *judge) find() error {
+	for _, v := range j.d.Victims {
+		i := slices.IndexFunc(j.n.Pods, func(p Pod) bool { return p.UID == v.UID })
+		switch {
+		case i < 0:
+			return fmt.Errorf("victim %s/%s is not on node %s", v.Namespace, v.Name, j.n.Name)
+		case slices.Contains(j.gone, &j.n.Pods[i]):
+			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
+		}
+		j.gone = append(j.gone, &j.n.Pods[i])
+	}
+	return nil
+}
+
+// preempt judges the victims.
+func (j *judge) preempt() error {
+	if err := j.find(); err != nil {
+		return err
+	}
+	errs := []error{j.begun(), j.number()}
+	left := j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })
+	for i, v := range j.gone {
+		for _, err := range []error{j.allowed(v), j.class(v, j.d.Victims[i].Class), j.needed(i, left)} {
+			if err != nil {
+				errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
+			}
+		}
+	}
+	if err := j.lacks(left); err != nil {
+		return errors.Join(append(errs, fmt.Errorf("D7: %w", err))...)
+	}
+	return errors.Join(append(errs, j.filters(j.gone))...)
+}
+
+// begun judges whether preemption may have started.
+func (j *judge) begun() error {
+	switch {
+	case j.ask.Never:
+		return errors.New("D2: the asker has preemptionPolicy Never")
+	case j.ask.Held < j.p.StartDelay:
+		return fmt.Errorf("D3: the hold is %v old, preemptionStartDelay is %v", j.ask.Held, j.p.StartDelay)
+	}
+	return nil
+}
+
+// number judges the number of victims, and the conditions of the selection on a single
+// one (D6).
+func (j *judge) number() error {
+	switch {
+	case len(j.gone) == 0:
+		return errors.New("D6: it preempts nobody")
+	case j.d.Selection == Multiple && j.p.MaxVictims != nil && len(j.gone) > int(*j.p.MaxVictims):
+		return fmt.Errorf("D6: %d victims, maxVictims is %d", len(j.gone), *j.p.MaxVictims)
+	case j.d.Selection == Single && len(j.gone) > 1:
+		return fmt.Errorf("D6: %d victims of the selection single", len(j.gone))
+	case j.d.Selection == Single && j.d.Victims[0].ForRoom:
+		return j.near(j.gone[0])
+	}
+	return nil
+}
+
+// near judges the deviation of the single victim.
+func (j *judge) near(v *Pod) error {
+	if j.p.SingleDeviationPercent == nil {
+		return nil
+	}
+	yard, most := 0, new(big.Rat)
+	for t, want := range j.ask.Request {
+		share := big.NewRat(want, max(amount(j.n.Allocatable, t), 1))
+		if c := share.Cmp(most); c > 0 || c == 0 && j.n.Types[t] < j.n.Types[yard] {
+			yard, most = t, share
+		}
+	}
+	has, want := amount(v.Request, yard), amount(j.ask.Request, yard)
+	off := new(big.Int).Abs(new(big.Int).Sub(big.NewInt(has), big.NewInt(want)))
+	if off.Mul(off, big.NewInt(100)).Cmp(new(big.Int).Mul(big.NewInt(want), big.NewInt(int64(*j.p.SingleDeviationPercent)))) > 0 {
+		return fmt.Errorf("D6: its victim has %d %s, more than %d%% off %d", has, j.n.Types[yard], *j.p.SingleDeviationPercent, want)
+	}
+	return nil
+}
+
+func amount(a planner.Amounts, t int) int64 {
+	if t >= len(a) {
+		return 0
+	}
+	return a[t]
+}
+
+// class judges that a victim's class is not more harmful than in the decision (D5).
+func (j *judge) class(v *Pod, decided Class) error {
+	var now Class
+	switch {
+	case v.Protection == planner.Foreign && !v.Peer:
+		now = Foreign
+	case v.OptedOut:
+		now = OptedOut
+	case v.Originator:
+		now = Originator
+	}
+	places := [...]int{Regular: 1, Originator: 2, OptedOut: 3, Foreign: 4}
+	if j.p.ClassOrder == YuniKorn {
+		places[Originator], places[OptedOut] = 3, 2
+	}
+	if places[now] > places[decided] {
+		return fmt.Errorf("D5: it was chosen as %s and is %s", decided, now)
+	}
+	return nil
+}
+
+// needed judges that a victim chosen for its amounts is needed, that is, that the others
+// alone do not free enough. If the filters never ran, all victims were chosen for their
+// amounts (D6). What is left is computed without all victims.
+func (j *judge) needed(i int, left room) error {
+	if leaves(j.gone[i]) || !j.d.Victims[i].ForRoom && j.d.FitsCalls > 0 {
+		return nil
+	}
+	left.use(j.gone[i].Request, 1)
+	defer left.use(j.gone[i].Request, -1)
+	if j.lacks(left) != nil {
+		return nil
+	}
+	return errors.New("D6: there is room without it")
+}

@@ -1,0 +1,143 @@
+package daemonset_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+)
+
+// TestJudgeAgainstOracle judges arbitrary sets of pods, most of them wrong.
+func TestJudgeAgainstOracle(t *testing.T) {
+	lawful, unlawful := 0, 0
+	for seed := uint64(1); seed <= 8000; seed++ {
+		m := generate(seed, 6)
+		o, chance := newOracle(m), rand.New(rand.NewPCG(seed, 9))
+		n, ask, p := m.world(nil)
+		for range 8 {
+			var set []int
+			for i := range m.pods {
+				if chance.IntN(2) == 0 {
+					set = append(set, i)
+				}
+			}
+			by := []daemonset.Selection{daemonset.Single, daemonset.Multiple}[chance.IntN(2)]
+			d := o.decision(ask, verdict{outcome: planner.Preempt, victims: set, selection: by})
+			err, want := daemonset.Judge(n, ask, p, d), o.lawful(set, by)
+			if (err == nil) != want {
+				t.Fatalf("generate(%d, 6): %v of %s: lawful %v, judged %v\n%s", seed, set, by, want, err, m)
+			}
+			if want {
+				lawful++
+			} else {
+				unlawful++
+			}
+		}
+	}
+	if lawful < 1000 || unlawful < 1000 {
+		t.Errorf("%d lawful and %d unlawful sets", lawful, unlawful)
+	}
+}
+
+// TestJudgeNoticesEachRule breaks one rule after the other, in a plan that is otherwise
+// correct and was made on an older state.
+func TestJudgeNoticesEachRule(t *testing.T) {
+	ten, one := int32(10), int32(1)
+	for _, test := range []struct {
+		name   string
+		change func(n *daemonset.Node, ask *daemonset.Ask, p *daemonset.Params, d *daemonset.Decision)
+		want   string
+	}{
+		{"nothing", func(*daemonset.Node, *daemonset.Ask, *daemonset.Params, *daemonset.Decision) {}, ""},
+		{"another node", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) { n.Name = "n2" }, "about node n1"},
+		{"over max", func(_ *daemonset.Node, ask *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			ask.OverMax = "root.a"
+		}, "D2: queue root.a"},
+		{"never", func(_ *daemonset.Node, ask *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			ask.Never = true
+		}, "D2: the asker"},
+		{"too early", func(_ *daemonset.Node, _ *daemonset.Ask, p *daemonset.Params, _ *daemonset.Decision) {
+			p.StartDelay = 1
+		}, "D3"},
+		{"gone", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Pods = n.Pods[1:]
+		}, "is not on node"},
+		{"leaving", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Pods[0].Protection = planner.Leaving
+		}, "never a victim"},
+		{"twice", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			d.Victims[1] = d.Victims[0]
+		}, "listed twice"},
+		{"nobody", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Victims = nil }, "preempts nobody"},
+		{"foreign", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Pods[0].Protection = planner.Foreign
+		}, "preemptForeign"},
+		{"priority", func(_ *daemonset.Node, ask *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			ask.Priority = -1
+		}, "its priority is 0, the asker's -1"},
+		{"opted out since", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Pods[0].OptedOut = true
+		}, "D5"},
+		{"originator since", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Pods[0].Originator = true
+		}, "D5"},
+		{"not needed any more", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Allocatable[0] += 2
+		}, "D6: there is room without it"},
+		{"too many", func(_ *daemonset.Node, _ *daemonset.Ask, p *daemonset.Params, _ *daemonset.Decision) {
+			p.MaxVictims = &one
+		}, "maxVictims"},
+		{"two of single", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			d.Selection = daemonset.Single
+		}, "2 victims of the selection single"},
+		{"deviation", func(n *daemonset.Node, _ *daemonset.Ask, p *daemonset.Params, d *daemonset.Decision) {
+			n.Allocatable[0], n.Pods[0].Request[0] = 9, 7
+			d.Selection, d.Victims, p.SingleDeviationPercent = daemonset.Single, d.Victims[:1], &ten
+		}, "D6: its victim has 7 vcore, more than 10% off 5"},
+		{"a holder before", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, _ *daemonset.Decision) {
+			n.Before = []planner.Amounts{{1}}
+		}, "D7"},
+		{"filters", func(_ *daemonset.Node, _ *daemonset.Ask, p *daemonset.Params, _ *daemonset.Decision) {
+			p.Fits = func([]*planner.Pod) planner.Fit { return planner.Fails }
+		}, "the filters refuse"},
+		{"no outcome", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) { d.Outcome = "" }, "no outcome"},
+		{"no room", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			d.Outcome = daemonset.Fits
+		}, "D1: 1 vcore are left"},
+		{"not before others", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			n.Before, d.Outcome = []planner.Amounts{{}}, daemonset.Fits
+		}, "D1: others hold"},
+		{"a hold in vain", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			n.Allocatable[0], d.Outcome, d.Stopped = 0, planner.Hold, daemonset.RuleDelay
+		}, "D1: even without 2 pods"},
+		{"a hold for nobody who leaves", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			d.Outcome = planner.Hold
+		}, "D1: even without 0 pods"},
+		{"a hold", func(_ *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			d.Outcome, d.Stopped = planner.Hold, daemonset.RuleDelay
+		}, ""},
+		{"no hold", func(n *daemonset.Node, _ *daemonset.Ask, _ *daemonset.Params, d *daemonset.Decision) {
+			n.Name, d.Outcome = "n2", daemonset.NoHold
+		}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n := &daemonset.Node{Name: "n1", Types: []string{"vcore"}, Allocatable: planner.Amounts{5}, Pods: []daemonset.Pod{
+				{Pod: &planner.Pod{UID: "a", Request: planner.Amounts{2}}}, {Pod: &planner.Pod{UID: "b", Request: planner.Amounts{2}}},
+			}}
+			ask, p := &daemonset.Ask{Ask: &planner.Ask{Request: planner.Amounts{5}}}, daemonset.Params{}
+			d := daemonset.Plan(n, ask, p)
+			if len(d.Victims) != 2 {
+				t.Fatal(d)
+			}
+			slices.SortFunc(d.Victims, func(a, b daemonset.Victim) int { return strings.Compare(a.UID, b.UID) })
+			test.change(n, ask, &p, &d)
+			err := daemonset.Judge(n, ask, p, d)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Fatalf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

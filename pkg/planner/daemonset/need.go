@@ -1,0 +1,116 @@
+package daemonset
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
+func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }
+
+// at returns the amount of a type; a shorter list has nothing of the types that follow.
+func at(a planner.Amounts, t int) int64 {
+	if t < len(a) {
+		return a[t]
+	}
+	return 0
+}
+
+// balance is what the asker needs and what is free, by type.
+type balance struct {
+	// free is what is free once leaving pods are gone and the holders before the asker
+	// are placed (D7). now is the same without the first condition: leaving pods still
+	// count.
+	free, now planner.Amounts
+	// need is what must be freed of each type; 0 for nothing.
+	need planner.Amounts
+	// short is true if anything must be freed.
+	short bool
+}
+
+// weigh computes the balance of a node for an asker.
+func weigh(n *Node, request planner.Amounts) balance {
+	b := balance{free: make(planner.Amounts, len(n.Types)), now: make(planner.Amounts, len(n.Types)), need: make(planner.Amounts, len(n.Types))}
+	for t := range n.Types {
+		b.free[t] = at(n.Allocatable, t)
+		for _, holder := range n.Before {
+			b.free[t] = minus(b.free[t], at(holder, t))
+		}
+		b.now[t] = b.free[t]
+	}
+	for i := range n.Pods {
+		p := n.Pods[i].Pod
+		for t := range p.Request[:min(len(p.Request), len(n.Types))] {
+			b.now[t] = minus(b.now[t], p.Request[t])
+			if p.Protection != planner.Leaving {
+				b.free[t] = minus(b.free[t], p.Request[t])
+			}
+		}
+	}
+	for t := range n.Types {
+		if want := at(request, t); want > 0 {
+			b.need[t] = max(minus(want, b.free[t]), 0)
+		}
+		b.short = b.short || b.need[t] > 0
+	}
+	return b
+}
+
+// fitsNow reports whether the asker fits in the current state.
+func (b *balance) fitsNow(request planner.Amounts) bool {
+	for t, free := range b.now {
+		if want := at(request, t); want > 0 && free < want {
+			return false
+		}
+	}
+	return true
+}
+
+// metBy reports whether the freed amounts meet the need.
+func (b *balance) metBy(freed planner.Amounts) bool {
+	for t, need := range b.need {
+		if at(freed, t) < need {
+			return false
+		}
+	}
+	return true
+}
+
+// covers returns the largest share of the need that a request covers.
+func (b *balance) covers(request planner.Amounts) resources.Share {
+	var largest resources.Share
+	for t, need := range b.need {
+		if need == 0 {
+			continue
+		}
+		if s := resources.ShareOf(resources.Amount(min(at(request, t), need)), resources.Amount(need)); s.Compare(largest) > 0 {
+			largest = s
+		}
+	}
+	return largest
+}
+
+// yardstick returns the type by which deviations are measured: the one of which the
+// request is the largest share of the node's allocatable; among equals the first by name.
+// It returns -1 if nothing is requested.
+func yardstick(n *Node, request planner.Amounts) int {
+	found := -1
+	var largest resources.Share
+	for t, name := range n.Types {
+		want := at(request, t)
+		if want <= 0 {
+			continue
+		}
+		s := resources.ShareOf(resources.Amount(want), resources.Amount(at(n.Allocatable, t)))
+		if c := s.Compare(largest); found < 0 || c > 0 || c == 0 && name < n.Types[found] {
+			found, largest = t, s
+		}
+	}
+	return found
+}
+
+// deviation returns how far a victim is from the request, as a share of the request.
+func deviation(victim, request int64) resources.Share {
+	off := minus(max(victim, request), min(victim, request))
+	return resources.ShareOf(resources.Amount(off), resources.Amount(request))
+}

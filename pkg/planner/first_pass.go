@@ -1,0 +1,166 @@
+package planner
+
+import (
+	"math"
+	"slices"
+)
+
+// firstPass passes over every node once. It finds plans with at most one victim, and a lower
+// bound of the harm of larger sets.
+func (pl *planner) firstPass() {
+	for i, n := range pl.nodes {
+		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
+			break // nodes without victims differ by name only
+		}
+		if slices.Contains(pl.asked, n) {
+			continue
+		}
+		pl.counting = i >= pl.counted
+		pl.skimNode(n)
+		pl.counted = max(pl.counted, i+1)
+	}
+	pl.counting = false
+}
+
+func (pl *planner) skimNode(n *Node) {
+	sv := pl.look(n, false)
+	if pl.params.Barred != nil && pl.hasHope(sv) && pl.params.Barred(n.Name) {
+		return
+	}
+	if len(sv.goals) == 0 {
+		p := &plan{}
+		p.set(sv, nil, harmless)
+		pl.add(p)
+		return
+	}
+	pl.single(sv)
+	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
+		return
+	}
+	h, ok := pl.floor(sv)
+	if !ok {
+		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
+		return
+	}
+	h.victims = max(h.victims, 2)
+	best := pl.toBeat()
+	if best == nil && !pl.spent() || pl.seeded < atOnce && best != nil && compareHarm(h, best.harm) < 0 {
+		pl.seeded++
+		pl.seed(sv)
+		best = pl.toBeat()
+	}
+	if best != nil && compareHarm(h, best.harm) > 0 {
+		return
+	}
+	v := visit{node: n, floor: h, youngest: math.MaxInt64}
+	if len(pl.over) == 0 {
+		v.waste, v.youngest = sv.thrift(&h)
+	}
+	if best == nil || !v.cannotBeat(best) {
+		if pl.later == nil {
+			pl.later = make([]visit, 0, len(pl.nodes))
+		}
+		pl.later = append(pl.later, v)
+	}
+}
+
+// hasHope reports whether a node may have a plan. The filters need not run for other
+// nodes.
+func (pl *planner) hasHope(sv *survey) bool {
+	switch {
+	case len(sv.goals) == 0:
+		return true
+	case len(pl.over) == 0:
+		return len(sv.candidates) > 0
+	}
+	return pl.poolFor(sv).enough
+}
+
+// spent reports whether enough nodes were tried with a large pool.
+func (pl *planner) spent() bool { return pl.poolSize == largePool && pl.seeded >= mostSeeds }
+
+// cannotBeat reports whether no plan with several victims of the node is better than the
+// best.
+func (v *visit) cannotBeat(best *plan) bool {
+	c := compareHarm(v.floor, best.harm)
+	if c == 0 {
+		c = v.waste.Compare(best.waste)
+	}
+	return c > 0 || c == 0 && v.youngest < best.created[0].Unix()
+}
+
+// outdone reports whether any two candidates do more harm than h.
+func (pl *planner) outdone(sv *survey, h harm) bool {
+	for i := range sv.candidates {
+		if !sv.candidates[i].exceeds(&h, 2) {
+			return false
+		}
+	}
+	return true
+}
+
+// floor returns a lower bound of the harm of any plan with victims on the node.
+func (pl *planner) floor(sv *survey) (harm, bool) {
+	h := harm{priority: math.MinInt64, victims: 1}
+	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
+		var ok bool
+		if h, ok = floor(sv.candidates, onNode); !ok {
+			return h, false
+		}
+	}
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		if compareHarm(p.floor, h) > 0 {
+			h = p.floor
+		}
+		return h, p.enough
+	}
+	return h, true
+}
+
+// single finds the best plan with one victim.
+func (pl *planner) single(sv *survey) {
+	for i := range sv.goals {
+		if g := &sv.goals[i]; g.depth == 0 && Amounts(sv.digest.most).at(g.typ) < g.amount {
+			return // no pod on the node is large enough, and no other pod helps
+		}
+	}
+	for i := range sv.candidates {
+		pl.try(sv, &sv.candidates[i])
+	}
+	if len(pl.over) == 0 || len(sv.goals) > len(pl.over) {
+		return
+	}
+	p := pl.poolFor(sv)
+	for i := range p.candidates {
+		if c := &p.candidates[i]; c.node != sv.node {
+			pl.try(sv, c)
+		}
+	}
+}
+
+// try adds the plan with this victim alone, if it frees enough and is good enough.
+func (pl *planner) try(sv *survey, c *candidate) {
+	for g := range sv.goals {
+		if c.frees(&sv.goals[g]) < sv.goals[g].amount {
+			return
+		}
+	}
+	h := harmless
+	if c.budget != noBudget {
+		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
+	}
+	h.add(c, pl.allowed)
+	best := pl.toBeat()
+	if best != nil {
+		by := compareHarm(h, best.harm)
+		if by > 0 || by == 0 && c.onNode && sv.wastesMore(c.request, best.waste) {
+			return
+		}
+	}
+	pl.alone = append(pl.alone[:0], *c)
+	pl.trial.set(sv, pl.alone, h)
+	if best == nil || comparePlans(&pl.trial, best) < 0 {
+		pl.add(pl.trial.clone())
+	}
+}

@@ -1,0 +1,389 @@
+package planner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+)
+
+// filters is a fake of the real filters: the asker passes on a node only without some
+// pods, such as those that use its port.
+type filters struct {
+	// away are the pods, by UID, that must not be on the node.
+	away map[string]bool
+	// stay are the pods without which the asker does not run there (affinity).
+	stay map[string]bool
+	// never and refuses are nodes on which the asker never passes. For those of refuses
+	// the filters return Fails instead of Never.
+	never, refuses map[string]bool
+	model          *model
+	calls          int
+}
+
+func (f *filters) fits(node string, without []string) planner.Fit {
+	f.calls++
+	switch {
+	case f.never[node]:
+		return planner.Never
+	case f.refuses[node]:
+		return planner.Fails
+	}
+	for _, p := range f.model.pods {
+		here, gone := f.model.nodes[p.node].name == node, slices.Contains(without, p.uid)
+		if here && (f.away[p.uid] && !gone || f.stay[p.uid] && gone) {
+			return planner.Fails
+		}
+	}
+	return planner.Passes
+}
+
+func (f *filters) plan(m *model, most int) planner.Decision {
+	f.model, m.fits = m, f.fits
+	w, ask, p := m.world(nil)
+	p.MaxFits = most
+	return planner.Plan(w, ask, p)
+}
+
+// TestFitsThatPassChangeNothing: the filters are called once.
+func TestFitsThatPassChangeNothing(t *testing.T) {
+	for seed := uint64(1); seed <= 3000; seed++ {
+		m := generate(seed, 8)
+		_, want, _ := real(m, nil)
+		f := &filters{}
+		got := f.plan(m, 0)
+		calls := 0
+		if want.Outcome != planner.Refuse {
+			calls = 1
+		}
+		if f.calls != calls || got.FitsCalls != calls {
+			t.Fatalf("generate(%d, 8): %d calls, said are %d, want %d", seed, f.calls, got.FitsCalls, calls)
+		}
+		want.Rejected, got.Rejected = nil, nil // with filters, fewer nodes may be examined
+		if diff := cmp.Diff(essence(want), essence(got)); diff != "" {
+			t.Fatalf("generate(%d, 8): %s\n%s", seed, diff, m)
+		}
+	}
+}
+
+// TestFitsOnRandomWorlds has blocking pods that the planner does not know of.
+func TestFitsOnRandomWorlds(t *testing.T) {
+	widened, refused := 0, 0
+	for seed := uint64(1); seed <= 8000; seed++ {
+		m, f := inTheWay(seed)
+		d := f.plan(m, 200)
+		if err := f.check(m, d); err != nil {
+			t.Fatalf("inTheWay(%d): %v\naway %v, never %v\n%s", seed, err, f.away, f.never, m)
+		}
+		if d.Outcome == planner.Preempt && !d.Exhaustive {
+			widened++
+		}
+		if d.Stopped == planner.RuleFilters {
+			refused++
+		}
+	}
+	if widened < 200 || refused < 200 {
+		t.Errorf("only %d plans were widened, %d refused by the filters", widened, refused)
+	}
+}
+
+// inTheWay is a random world in which the filters reject the asker on a node with certain
+// pods, or on some nodes.
+func inTheWay(seed uint64) (*model, *filters) {
+	m := generate(seed, 8)
+	m.budgets = append(m.budgets, 0)
+	chance := rand.New(rand.NewPCG(seed, 5))
+	f := &filters{away: map[string]bool{}, never: map[string]bool{}, refuses: map[string]bool{}}
+	for _, p := range m.pods {
+		f.away[p.uid] = chance.IntN(4) == 0
+	}
+	if chance.IntN(3) == 0 {
+		f.never[m.nodes[0].name] = seed%2 == 0
+		f.refuses[m.nodes[0].name] = seed%2 == 1
+	}
+	return m, f
+}
+
+// check is fitsCheck, and compares the number of filter calls with the reported one.
+func (f *filters) check(m *model, d planner.Decision) error {
+	if d.FitsCalls != f.calls || f.calls > 200 {
+		return fmt.Errorf("%d calls, said are %d", f.calls, d.FitsCalls)
+	}
+	return fitsCheck(m, d)
+}
+
+// TestDeafPlansAreNoticed plants planners that violate the guarantees of plans with
+// filters. Each returns false if its bug has no effect.
+func TestDeafPlansAreNoticed(t *testing.T) {
+	for _, c := range []struct {
+		bug, want string
+		plan      func(m *model, f *filters) (planner.Decision, bool)
+	}{
+		{"asks nobody", "passes false", func(m *model, f *filters) (planner.Decision, bool) {
+			m.fits = nil
+			_, d, _ := real(m, nil)
+			f.model, m.fits = m, f.fits
+			o := newOracle(m)
+			node, set := o.chosen(d)
+			deaf := d.Outcome != planner.Refuse && !o.passes(node, set)
+			f.calls = 0
+			return d, deaf
+		}},
+		{"gives up at the first refusal", "though without", func(m *model, f *filters) (planner.Decision, bool) {
+			if d := f.plan(m, 200); d.Outcome == planner.Refuse {
+				return d, false
+			}
+			f.calls = 0
+			w, ask, p := m.world(nil)
+			p.Fits = func(node string, without []*planner.Pod) planner.Fit {
+				if f.fits(node, uidsOf(without)) == planner.Passes {
+					return planner.Passes
+				}
+				return planner.Never
+			}
+			d := planner.Plan(w, ask, p)
+			o := newOracle(m)
+			all := slices.ContainsFunc(upTo(len(m.nodes)), func(node int) bool {
+				set := o.all(node)
+				return o.law2(o.taken(set), o.contested(node)) && o.passes(node, set)
+			})
+			f.calls = d.FitsCalls
+			return d, d.Outcome == planner.Refuse && all
+		}},
+		{"lets nobody back", "is not needed", func(m *model, f *filters) (planner.Decision, bool) {
+			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) {
+				all := o.all(node)
+				return all, len(all) > len(set) && o.lawful(node, all) && o.passes(node, all)
+			})
+		}},
+		{"takes who is in the way, lawful or not", "lawful false", func(m *model, f *filters) (planner.Decision, bool) {
+			return f.swap(m, func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) })
+		}},
+		{"miscounts", "said are", func(m *model, f *filters) (planner.Decision, bool) {
+			d := f.plan(m, 200)
+			d.FitsCalls--
+			return d, true
+		}},
+	} {
+		noticed := 0
+		for seed := uint64(1); seed <= 8000 && noticed < 20; seed++ {
+			m, f := inTheWay(seed)
+			d, planted := c.plan(m, f)
+			if !planted {
+				continue
+			}
+			if err := f.check(m, d); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("inTheWay(%d): a planner that %s: %v", seed, c.bug, err)
+			}
+			noticed++
+		}
+		if noticed < 20 {
+			t.Errorf("a planner that %s was planted %d times only", c.bug, noticed)
+		}
+	}
+}
+
+// swap changes the victims of a plan.
+func (f *filters) swap(m *model, plant func(o *oracle, node int, set []int) ([]int, bool)) (planner.Decision, bool) {
+	d := f.plan(m, 200)
+	if d.Outcome != planner.Preempt {
+		return d, false
+	}
+	o, calls := newOracle(m), f.calls
+	node, set := o.chosen(d)
+	set, planted := plant(o, node, set)
+	if planted {
+		w, ask, _ := m.world(nil)
+		d = o.decision(w, ask, choice{node: node, victims: set}, true)
+	}
+	d.FitsCalls, f.calls = calls, calls
+	return d, planted
+}
+
+// all are the pods that may be preempted if the asker runs on a node, each judged alone.
+func (o *oracle) all(node int) []int {
+	s := o.contested(node)
+	return slices.DeleteFunc(upTo(len(o.pods)), func(i int) bool { return o.forbids(i, node, s) != "" })
+}
+
+// fitsCheck judges a decision: the plan is lawful, frees enough, passes the filters, and
+// needs each victim. There must be a plan if preempting all permitted pods would suffice.
+func fitsCheck(m *model, d planner.Decision) error {
+	o := newOracle(m)
+	if d.Outcome != planner.Refuse {
+		node, set := o.chosen(d)
+		if !o.lawful(node, set) || !o.passes(node, set) {
+			return fmt.Errorf("%s: lawful %v, passes %v", d, o.lawful(node, set), o.passes(node, set))
+		}
+		for i := range set {
+			if o.passes(node, slices.Delete(slices.Clone(set), i, i+1)) {
+				return fmt.Errorf("%s: %s is not needed", d, m.pods[set[i]].uid)
+			}
+		}
+		return nil
+	}
+	for node := range m.nodes {
+		all := o.all(node)
+		if !m.ask.never && o.law2(o.taken(all), o.contested(node)) && o.passes(node, all) {
+			return fmt.Errorf("refused (%s), though without %v node %s passes", d.Stopped, all, m.nodes[node].name)
+		}
+	}
+	return nil
+}
+
+// passes reports whether the asker runs on a node without a set of pods.
+func (o *oracle) passes(node int, set []int) bool {
+	var gone []string
+	for _, i := range set {
+		if o.pods[i].node == node {
+			gone = append(gone, o.pods[i].uid)
+		}
+	}
+	return o.room(node, set, o.taken(set)) && o.fits(o.nodes[node].name, gone) == planner.Passes
+}
+
+// crowd is a node with many pods of root.b, of which the given ones block an asker of
+// root.a. The asker fits by amounts.
+func crowd(pods int, away ...int) (*model, *filters) {
+	m := pair()
+	m.nodes[0].allocatable[0] = 1000
+	m.pods = nil
+	f := &filters{away: map[string]bool{}}
+	for i := range pods {
+		m.pods = append(m.pods, &mpod{uid: fmt.Sprintf("v%03d", i), app: "b", queue: 2, request: []int64{2}, created: i, originator: i%2 == 0})
+		f.away[m.pods[i].uid] = slices.Contains(away, i)
+	}
+	return m, f
+}
+
+func TestFitsPorts(t *testing.T) {
+	m, f := crowd(100, 17, 60)
+	d := f.plan(m, 0)
+	if got := uids(d); !slices.Equal(got, []string{"v017", "v060"}) || d.Outcome != planner.Preempt {
+		t.Errorf("victims are %v of %s", got, d)
+	}
+	if f.calls > 40 {
+		t.Errorf("the filters were asked %d times", f.calls)
+	}
+	if d.Exhaustive {
+		t.Error("nobody weighed every choice")
+	}
+}
+
+// TestFitsTooOften: if the limit on filter calls is too low, no pod is preempted, rather
+// than one that is not needed.
+func TestFitsTooOften(t *testing.T) {
+	for most := 1; most <= 60; most++ {
+		m, f := crowd(64, 3, 9, 27, 40, 63)
+		d := f.plan(m, most)
+		if f.calls > most || d.FitsCalls != f.calls || d.Exhaustive {
+			t.Fatalf("at most %d calls: %d, said are %d; %s", most, f.calls, d.FitsCalls, d)
+		}
+		if d.Outcome == planner.Preempt && len(d.Victims) != 5 {
+			t.Fatalf("at most %d calls: %s", most, d)
+		}
+		if done := d.Outcome == planner.Preempt; done != (most >= 54) && (most < 30 || most == 60) {
+			t.Fatalf("at most %d calls: %s after %d", most, d, f.calls)
+		}
+	}
+}
+
+// TestFitsAffinity: a pod that the asker requires on its node is not preempted.
+func TestFitsAffinity(t *testing.T) {
+	m := pair()
+	f := &filters{stay: map[string]bool{"v1": true}}
+	if d := f.plan(m, 0); d.Outcome != planner.Refuse || d.Stopped != planner.RuleFilters || f.calls != 2 {
+		// Arithmetic chooses v1, the younger; without all pods, the filters fail as well.
+		t.Errorf("%s after %d calls", d, f.calls)
+	}
+	f = &filters{stay: map[string]bool{"v0": true}}
+	if d := f.plan(m, 0); !slices.Equal(uids(d), []string{"v1"}) {
+		t.Errorf("%s", d)
+	}
+}
+
+// TestFitsNextNode: a node that the filters reject whatever pods leave costs two calls,
+// or one call if they return Never. The next node is taken, and the rejected nodes are
+// named.
+func TestFitsNextNode(t *testing.T) {
+	m := pair()
+	for _, name := range []string{"a", "b", "c"} {
+		m.nodes = append(m.nodes, &mnode{name, []int64{2}})
+		m.pods = append(m.pods, &mpod{uid: "on-" + name, app: "b", queue: 2, node: len(m.nodes) - 1, request: []int64{2}, created: 9})
+	}
+	nodes := func(names ...string) map[string]bool {
+		out := map[string]bool{}
+		for _, name := range names {
+			out[name] = true
+		}
+		return out
+	}
+	for _, c := range []struct {
+		filters filters
+		calls   int
+	}{
+		{filters{refuses: nodes("a", "b")}, 5},
+		{filters{never: nodes("a", "b")}, 3},
+		{filters{never: nodes("a"), refuses: nodes("b")}, 4},
+	} {
+		f := &c.filters
+		d := f.plan(m, 0)
+		if d.Node != "c" || !slices.Equal(uids(d), []string{"on-c"}) || f.calls != c.calls || !slices.Equal(d.Unfit, []string{"a", "b"}) {
+			t.Errorf("%s after %d calls, want %d; unfit %v", d, f.calls, c.calls, d.Unfit)
+		}
+		if f.calls = 0; f.plan(m, c.calls-1).Outcome != planner.Refuse || f.calls != c.calls-1 {
+			t.Errorf("%d calls", f.calls)
+		}
+	}
+}
+
+// TestFitsManyNodes: however many nodes the filters reject for good, the plan is the one
+// for the world without these nodes.
+func TestFitsManyNodes(t *testing.T) {
+	late := 0
+	for seed := uint64(1); seed <= 400; seed++ {
+		chance := rand.New(rand.NewPCG(seed, 6))
+		c := city{nodes: 6 + chance.IntN(12), podsPerNode: 1 + chance.IntN(6), shapes: chance.IntN(3) * 4, slack: 100_000, want: 1000 + chance.Int64N(15_000)}
+		w, ask := c.world(t)
+		never := map[string]bool{}
+		for _, n := range w.Nodes {
+			never[n.Name] = chance.IntN(10) < 8
+		}
+		without, asked, want := *w, 0, planner.Decision{}
+		for without.Nodes = slices.Clone(w.Nodes); ; asked++ {
+			if want = planner.Plan(&without, ask, planner.Params{}); !never[want.Node] {
+				break
+			}
+			without.Nodes = slices.DeleteFunc(without.Nodes, func(n *planner.Node) bool { return n.Name == want.Node })
+		}
+		if asked > 4 {
+			late++
+		}
+		got := planner.Plan(w, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
+			if never[node] {
+				return planner.Never
+			}
+			return planner.Passes
+		}})
+		if got.Node != want.Node || !slices.Equal(uids(got), uids(want)) || len(got.Unfit) != asked {
+			t.Fatalf("%d: %+v\n%s, unfit %v, want\n%s after %d", seed, c, got, got.Unfit, want, asked)
+		}
+	}
+	if late < 40 {
+		t.Errorf("only %d worlds had more than the first few plans refused", late)
+	}
+}
+
+func TestFitsHold(t *testing.T) {
+	m := pair()
+	m.pods[0].protection = planner.Leaving
+	f := &filters{}
+	if d := f.plan(m, 0); d.Outcome != planner.Wait || f.calls != 1 {
+		t.Errorf("%s after %d calls", d, f.calls)
+	}
+}

@@ -1,0 +1,141 @@
+package planner
+
+import (
+	"math"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// floor returns a lower bound of the harm of any set of the candidates, or false if all
+// of them together do not reach the goals.
+func floor(from []candidate, goals []goal) (harm, bool) {
+	if h, ok := mildest(from, goals); ok {
+		return h, true
+	}
+	worst := plain
+	for g := range goals {
+		var free [classes]int64
+		for i := range from {
+			c := &from[i]
+			free[c.class] = plus(free[c.class], c.frees(&goals[g]))
+		}
+		sum := free[plain]
+		for class := plain; sum < goals[g].amount; sum = plus(sum, free[class]) {
+			if class++; class == classes {
+				return harm{}, false
+			}
+			worst = max(worst, class)
+		}
+	}
+	h := worst.harm()
+	if worst == plain {
+		h.priority = lowest(from, goals)
+	}
+	h.victims = fewest(from, goals, h)
+	return h, true
+}
+
+// mildest returns the floor if the plain candidates of the lowest priority suffice, and
+// reports whether they do. This is the most frequent case, and it takes one pass.
+func mildest(from []candidate, goals []goal) (harm, bool) {
+	h := harm{priority: math.MaxInt64, victims: 1}
+	for i := range from {
+		if c := &from[i]; c.class == plain {
+			h.priority = min(h.priority, c.priority)
+		}
+	}
+	for g := range goals {
+		sum, most := int64(0), int64(1)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority == h.priority {
+				free := c.frees(&goals[g])
+				sum, most = plus(sum, free), max(most, free)
+			}
+		}
+		if sum < goals[g].amount {
+			return h, false
+		}
+		h.victims = max(h.victims, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
+	}
+	return h, len(from) > 0 && h.priority < math.MaxInt64
+}
+
+// lowest returns the lowest priority up to which the plain candidates cover the goals,
+// provided that all of them do.
+func lowest(from []candidate, goals []goal) int64 {
+	for p := int64(math.MinInt64); ; {
+		next := int64(math.MaxInt64)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority > p {
+				next = min(next, c.priority)
+			}
+		}
+		p = next
+		if p == math.MaxInt64 || cover(from, goals, p) {
+			return p
+		}
+	}
+}
+
+// cover reports whether the plain candidates up to a priority free enough for every goal.
+func cover(from []candidate, goals []goal, highest int64) bool {
+	for g := range goals {
+		sum := int64(0)
+		for i := range from {
+			if c := &from[i]; c.class == plain && c.priority <= highest {
+				sum = plus(sum, c.frees(&goals[g]))
+			}
+		}
+		if sum < goals[g].amount {
+			return false
+		}
+	}
+	return true
+}
+
+// fewest returns the least number of victims of a set that does no more harm than h.
+func fewest(from []candidate, goals []goal, h harm) int {
+	least := 1
+	for g := range goals {
+		most := int64(0)
+		for i := range from {
+			c := &from[i]
+			if h.priority == math.MinInt64 || c.class == plain && c.priority <= h.priority {
+				most = max(most, c.frees(&goals[g]))
+			}
+		}
+		if most > 0 {
+			least = max(least, int(min((goals[g].amount-1)/most+1, math.MaxInt32)))
+		}
+	}
+	return least
+}
+
+// thrift returns the least amount beyond need that a set of candidates with exactly this
+// harm frees, and the second at which the youngest of them was created.
+func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
+	sv.least = sv.least[:0]
+	for range sv.world.Types {
+		sv.least = append(sv.least, math.MaxInt64)
+	}
+	youngest = math.MinInt64
+	for i := range sv.candidates {
+		c := &sv.candidates[i]
+		if c.exceeds(h, h.victims) {
+			continue
+		}
+		youngest = max(youngest, c.created)
+		for t := range sv.least {
+			sv.least[t] = min(sv.least[t], c.request.at(t))
+		}
+	}
+	for t, least := range sv.least {
+		if least == math.MaxInt64 {
+			continue // all candidates do more harm, or each frees an unlimited amount
+		}
+		if share := sv.waste(t, least*int64(h.victims)); share.Compare(waste) > 0 {
+			waste = share
+		}
+	}
+	return waste, youngest
+}

@@ -1,0 +1,156 @@
+package planner
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// harm is the criteria that the search counts while it grows a set. Adding a victim never
+// reduces them.
+type harm struct {
+	optedOut    int
+	violations  int64 // victims that one of their budgets no longer allows
+	originators int
+	priority    int64 // highest effective priority of a victim
+	slow        int   // victims that may take longer to stop than a hold lasts
+	victims     int
+}
+
+// harmless is the harm of an empty set.
+var harmless = harm{priority: math.MinInt64}
+
+func compareHarm(a, b harm) int {
+	switch {
+	case a.optedOut != b.optedOut:
+		return cmp.Compare(a.optedOut, b.optedOut)
+	case a.violations != b.violations:
+		return cmp.Compare(a.violations, b.violations)
+	case a.originators != b.originators:
+		return cmp.Compare(a.originators, b.originators)
+	case a.priority != b.priority:
+		return cmp.Compare(a.priority, b.priority)
+	case a.slow != b.slow:
+		return cmp.Compare(a.slow, b.slow)
+	}
+	return cmp.Compare(a.victims, b.victims)
+}
+
+// add counts one more victim; allowed are the disruptions left, by budget. If several
+// budgets cover a victim of the set, the number of violations depends on the order, and
+// Violations counts them.
+func (h *harm) add(c *candidate, allowed []int64) {
+	h.victims++
+	h.optedOut += rankOf(c.kind == optedOut)
+	h.originators += rankOf(c.originates)
+	h.priority = max(h.priority, c.priority)
+	h.slow += rankOf(c.slow)
+	if c.budget == noBudget {
+		return
+	}
+	if c.pod.Consume(allowed) {
+		h.violations++
+	}
+}
+
+// plan is a node and a set of victims, with everything that plans are compared by.
+type plan struct {
+	node    *Node
+	stance  *stance
+	victims []candidate
+	harm    harm
+	waste   resources.Share // largest share of the node's allocatable freed beyond need
+	created []time.Time     // youngest first
+	edges   int             // edges of the tree, from the victims' queues to the common ancestors
+	uids    []string        // sorted
+	// checked is true once the real filters accepted it.
+	checked bool
+}
+
+// comparePlans orders plans, least harm first:
+//
+//  1. opted-out victims          7. what is freed beyond need
+//  2. budget violations          8. creation, youngest first
+//  3. originators                9. edges to the common ancestors
+//  4. highest priority          10. node name
+//  5. slow victims              11. UIDs
+//  6. victims
+func comparePlans(a, b *plan) int {
+	if c := compareHarm(a.harm, b.harm); c != 0 {
+		return c
+	}
+	if c := a.waste.Compare(b.waste); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		slices.CompareFunc(b.created, a.created, time.Time.Compare),
+		cmp.Compare(a.edges, b.edges),
+		strings.Compare(a.node.Name, b.node.Name),
+		slices.Compare(a.uids, b.uids),
+	)
+}
+
+// set gives the plan these victims and computes what plans are compared by. It reuses the
+// plan's lists.
+func (p *plan) set(sv *survey, victims []candidate, h harm) {
+	p.node, p.stance, p.harm, p.edges, p.checked = sv.node, sv.stance, h, 0, false
+	p.victims = append(p.victims[:0], victims...)
+	p.created, p.uids = p.created[:0], p.uids[:0]
+	for i := range victims {
+		c := &victims[i]
+		p.created = append(p.created, c.pod.Created)
+		p.uids = append(p.uids, c.pod.UID)
+		p.edges += len(c.route.side)
+	}
+	slices.SortFunc(p.created, func(a, b time.Time) int { return b.Compare(a) })
+	slices.Sort(p.uids)
+	p.waste = resources.Share{}
+	for t := range sv.world.Types {
+		freed := int64(0)
+		for i := range victims {
+			if victims[i].onNode {
+				freed = plus(freed, victims[i].request.at(t))
+			}
+		}
+		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {
+			p.waste = share
+		}
+	}
+}
+
+// waste returns the share of the node's allocatable of a type that is freed beyond need.
+func (sv *survey) waste(t int, freed int64) resources.Share {
+	if freed <= 0 {
+		return resources.Share{}
+	}
+	for _, g := range sv.goals {
+		if g.depth == 0 && g.typ == t {
+			freed -= g.amount
+		}
+	}
+	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.at(t)))
+}
+
+// wastesMore reports whether a larger share than the given one is freed beyond need.
+func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
+	for t, amount := range freed {
+		if sv.waste(t, amount).Compare(than) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// youngerThan reports whether the plan's youngest victim was created after t.
+func (p *plan) youngerThan(t time.Time) bool { return len(p.created) > 0 && p.created[0].After(t) }
+
+// clone copies a plan before its lists are reused.
+func (p *plan) clone() *plan {
+	c := *p
+	c.victims, c.created, c.uids = slices.Clone(p.victims), slices.Clone(p.created), slices.Clone(p.uids)
+	return &c
+}

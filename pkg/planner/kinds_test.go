@@ -1,0 +1,330 @@
+package planner_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+)
+
+// A queue may be over its max because of many pods on many nodes, of which those that
+// harm least may not be preempted (law 2). They are too many for an oracle over sets of
+// pods. But they form few equivalence classes, and an oracle over the number of victims
+// per class is exact.
+
+// kind is an equivalence class: pods that no law and no criterion before creation
+// distinguishes, for an asker on a given node.
+type kind struct {
+	queue, app          string
+	request, budgets    string
+	priority            int32
+	optedOut, originate bool
+	slow                bool
+	onNode              bool
+}
+
+// kinds sorts pods into equivalence classes. The first pod of a class is taken first.
+func (o *oracle) kinds(node int, pods []int) [][]int {
+	byKind := map[kind]int{}
+	var out [][]int
+	for _, i := range pods {
+		p := o.pods[i]
+		k := kind{
+			o.queues[p.queue].path, p.app, fmt.Sprint(p.request), fmt.Sprint(p.budgets), p.priority, p.optedOut, p.originator, p.slow, p.node == node,
+		}
+		at, known := byKind[k]
+		if !known {
+			at = len(out)
+			byKind[k], out = at, append(out, nil)
+		}
+		out[at] = append(out[at], i)
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b int) int {
+			return cmp.Or(cmp.Compare(o.pods[b].created, o.pods[a].created), strings.Compare(o.pods[a].uid, o.pods[b].uid))
+		})
+	}
+	return out
+}
+
+// bestOfKinds is best for pods of few kinds. It does not extend sets that free enough,
+// because every victim of a plan is needed.
+func (o *oracle) bestOfKinds() (choice, bool) {
+	var best *choice
+	if o.ask.never {
+		return choice{}, false
+	}
+	for node := range o.nodes {
+		s := o.contested(node)
+		kinds := o.kinds(node, o.keptPool(o.mayGo(node, s)))
+		o.multisets(node, kinds, func(set []int, freed []int64) bool {
+			switch {
+			case !o.roomy(node, freed, o.sums):
+				return true
+			case !o.law2(o.sums, s):
+				return false
+			}
+			c := o.count(node, set, freed)
+			if best == nil || o.compareCounts(c, best.cost.counts) <= 0 {
+				if price := o.priced(node, set, c); best == nil || o.compare(price, best.cost) < 0 {
+					chosen := slices.Sorted(slices.Values(set))
+					best = &choice{node, chosen, price}
+				}
+			}
+			return false
+		})
+	}
+	if best == nil {
+		return choice{}, false
+	}
+	return *best, true
+}
+
+// multisets calls f with every choice of the number of victims of each kind. It extends a
+// choice only if f returns true. Every victim frees a unit that the others leave lacking,
+// so there are at most as many victims as lacking units.
+func (o *oracle) multisets(node int, kinds [][]int, f func(set []int, freed []int64) bool) {
+	need := int64(0)
+	for t := range o.types {
+		need += o.lack(node, t)
+		for _, q := range o.path {
+			need += o.overMax(q, t)
+		}
+	}
+	o.taken(nil)
+	var set []int
+	freed, used := make([]int64, len(o.types)), make([]int, len(kinds))
+	var grow func(from int)
+	grow = func(from int) {
+		if !f(set, freed) || int64(len(set)) == need {
+			return
+		}
+		for k := from; k < len(kinds); k++ {
+			if used[k] == len(kinds[k]) {
+				continue
+			}
+			pod := kinds[k][used[k]]
+			used[k]++
+			set = append(set, pod)
+			o.take(pod, 1)
+			o.gain(freed, node, pod, 1)
+			grow(k)
+			o.gain(freed, node, pod, -1)
+			o.take(pod, -1)
+			set = set[:len(set)-1]
+			used[k]--
+		}
+	}
+	grow(0)
+}
+
+// keptPool is the planted bug of a planner that considers only the 32 least harmful pods,
+// whether or not they can be preempted together.
+func (o *oracle) keptPool(pods []int) []int {
+	if !o.wide["pool"] || len(pods) <= 32 {
+		return pods
+	}
+	slices.SortStableFunc(pods, func(a, b int) int {
+		one := func(i int) counts {
+			c := o.count(0, []int{i}, make([]int64, len(o.types)))
+			c.waste = 0
+			return c
+		}
+		return o.compareCounts(one(a), one(b))
+	})
+	return pods[:32]
+}
+
+// sparse makes a world with 20 to 60 pods of few kinds, on 10 to 40 nodes, and an asker
+// that would exceed the max of the parent of its queue.
+func sparse(seed uint64) *model {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 9)), m: &model{types: []string{"vcore"}}}
+	m := g.m
+	if g.chance(30) {
+		m.types = append(m.types, "pods")
+	}
+	p := m.addQueue(m.addQueue(-1, "root"), "p")
+	m.ask = mask{app: "asker", queue: m.addQueue(p, "a"), priority: int32(g.between(0, 2))}
+	for _, name := range []string{"b", "c", "d"}[:g.between(2, 3)] {
+		if q := m.addQueue(p, name); g.chance(20) {
+			m.addQueue(q, "x")
+			m.addQueue(q, "y")
+		}
+	}
+	if g.chance(30) {
+		m.addQueue(0, "q")
+	}
+	amounts := func(vcore int) []int64 { return []int64{int64(vcore), 1}[:len(m.types)] }
+	m.ask.request = amounts(g.between(1, 4))
+	for i := range g.between(10, 40) {
+		m.nodes = append(m.nodes, &mnode{name: fmt.Sprintf("n%02d", i)})
+	}
+	g.bounded = p
+	g.alike(amounts)
+	g.fullNodes()
+	g.tightQueues(p)
+	return m
+}
+
+// alike adds pods of few kinds. Most are of the first kind, which mostly does the least
+// harm.
+func (g *generator) alike(amounts func(vcore int) []int64) {
+	m := g.m
+	var kinds []mpod
+	for i := range g.between(2, 5) {
+		kinds = append(kinds, mpod{
+			app: fmt.Sprint("app", i), queue: g.leaf(m.ask.queue), request: amounts([]int{1, 1, 1, 2, 3}[g.IntN(5)]),
+			priority: int32(g.IntN(2)), optedOut: g.chance(15), originator: g.chance(10),
+		})
+	}
+	crowd := []int{50, 90}[g.IntN(2)]
+	if g.chance(60) {
+		kinds[0].priority, kinds[0].optedOut, kinds[0].originator = -1, false, false
+	}
+	for i := range g.between(20, 60) {
+		p := kinds[g.IntN(len(kinds))]
+		if g.chance(crowd) {
+			p = kinds[0]
+		}
+		p.uid, p.node, p.created = fmt.Sprintf("p%02d", i), g.IntN(len(m.nodes)), g.IntN(5)
+		m.pods = append(m.pods, &p)
+	}
+}
+
+// fullNodes leaves free capacity for the asker on few nodes, or on most.
+func (g *generator) fullNodes() {
+	lacking := []int{10, 10, 80}[g.IntN(3)]
+	for n, node := range g.m.nodes {
+		node.allocatable = make([]int64, len(g.m.types))
+		for t, want := range g.m.ask.request {
+			free := want + int64(g.IntN(3))
+			if t == 0 && g.chance(lacking) {
+				free = g.Int64N(want)
+			}
+			node.allocatable[t] = max(free-g.m.free(n, t), 0)
+		}
+	}
+}
+
+// tightQueues sets guarantees that let queues lose little, and a max of their parent.
+func (g *generator) tightQueues(parent int) {
+	m := g.m
+	for i, q := range m.queues {
+		used := g.used(i, 0)
+		switch {
+		case i == m.ask.queue:
+			q.guaranteed[0] = used + int64(g.between(1, 4))
+		case i == parent:
+			q.max[0] = max(used+m.ask.request[0]-int64(g.between(1, 4)), 0)
+			if g.chance(20) {
+				q.guaranteed[0] = max(used+int64(g.between(-3, 5)), 0)
+			}
+		case i > 0 && g.chance(75):
+			q.guaranteed[0] = max(used-int64(g.between(0, 3)), 0)
+		case i > 0 && g.chance(40):
+			q.guaranteed[0] = 0
+		}
+		if g.chance(10) {
+			q.policies.PriorityOffset = int32(g.between(-1, 1))
+		}
+	}
+}
+
+// checkSparse compares the result of a planner for a world of few kinds with the oracle.
+// The planner must find a plan if there is one, and the best one if it reports that it
+// was exhaustive. checkSparse returns the best plan and whether it is the planner's.
+func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, err error) {
+	o := newOracle(m)
+	want, found := o.bestOfKinds()
+	w, d, p := plan(m, nil)
+	if refused := d.Outcome == planner.Refuse; refused == found {
+		return want, false, fmt.Errorf("outcome is %s (%s), want %v on node %d", d.Outcome, d, want.cost.uids, want.node)
+	}
+	if err := planner.Lawful(w, d, p); err != nil {
+		return want, false, fmt.Errorf("Lawful refuses it: %w", err)
+	}
+	if err := o.facts(d); err != nil {
+		return want, false, err
+	}
+	best = !found || d.Node == want.cost.node && slices.Equal(uids(d), want.cost.uids)
+	if !best && d.Exhaustive {
+		return want, false, fmt.Errorf("all is said to be weighed: %s: want %v on %s", d, want.cost.uids, want.cost.node)
+	}
+	return want, best, o.repeat(d, plan, seed)
+}
+
+// TestManyAlikePodsOnManyNodes finds plans for a queue over its max among many pods of
+// few kinds.
+func TestManyAlikePodsOnManyNodes(t *testing.T) { sparseWorlds(t, 1_500, 1) }
+
+func sparseWorlds(t *testing.T, worlds, first uint64) {
+	t.Helper()
+	plans, best, elsewhere := 0, 0, 0
+	for seed := first; seed < first+worlds; seed++ {
+		m := sparse(seed)
+		want, right, err := checkSparse(m, real, seed)
+		if err != nil {
+			t.Fatalf("sparse(%d): %v\n%s", seed, err, m)
+		}
+		if len(want.victims) == 0 {
+			continue
+		}
+		plans++
+		if right {
+			best++
+		}
+		if slices.ContainsFunc(want.victims, func(i int) bool { return m.pods[i].node != want.node }) {
+			elsewhere++
+		}
+	}
+	t.Logf("%d worlds: %d plans, %d the best, %d with victims elsewhere", worlds, plans, best, elsewhere)
+	if plans < int(worlds)/4 || elsewhere < int(worlds)/8 || best < plans*19/20 {
+		t.Errorf("%d worlds: %d plans, %d the best, %d with victims elsewhere", worlds, plans, best, elsewhere)
+	}
+}
+
+// TestSmallPoolsAreNoticed plants a planner that considers 32 pods and reports that it
+// was exhaustive. It misses plans, or has worse ones.
+func TestSmallPoolsAreNoticed(t *testing.T) {
+	noticed := map[string]int{}
+	for seed := uint64(1); seed <= 2000 && min(noticed["outcome is refuse"], noticed["all is said"]) < 5; seed++ {
+		m := sparse(seed)
+		want, found := newOracle(m).bestOfKinds()
+		small := newOracle(m, "wide pool")
+		c, foundToo := small.bestOfKinds()
+		wrong := "outcome is refuse"
+		switch {
+		case !found || foundToo && want.node == c.node && slices.Equal(want.victims, c.victims):
+			continue
+		case foundToo:
+			wrong = "all is said"
+		}
+		_, _, err := checkSparse(m, func(m *model, _ *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
+			w, ask, p := m.world(nil)
+			return w, newOracle(m).decision(w, ask, c, foundToo), p
+		}, seed)
+		if err == nil || !strings.HasPrefix(err.Error(), wrong) {
+			t.Fatalf("sparse(%d): 32 pods make %v instead of %v: %v", seed, c.cost.uids, want.cost.uids, err)
+		}
+		noticed[wrong]++
+	}
+	if min(noticed["outcome is refuse"], noticed["all is said"]) < 5 {
+		t.Errorf("32 pods are too few in few worlds: %v", noticed)
+	}
+}
+
+// TestOraclesAgree: the oracle over kinds gives the same results as the one over sets.
+func TestOraclesAgree(t *testing.T) {
+	for seed := uint64(1); seed <= 3000; seed++ {
+		m := generate(seed, 8)
+		want, found := newOracle(m).best()
+		got, foundToo := newOracle(m).bestOfKinds()
+		if found != foundToo || want.node != got.node || !slices.Equal(want.victims, got.victims) {
+			t.Fatalf("generate(%d, 8): one says %+v, %v, the other %+v, %v\n%s", seed, want, found, got, foundToo, m)
+		}
+	}
+}

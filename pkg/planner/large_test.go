@@ -1,0 +1,254 @@
+package planner_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// If a node has more candidates than are considered exactly, a plan is still lawful,
+// needs each victim, and is the same in any order. There is a plan if taking the
+// candidates in order of harm yields one.
+
+func TestLargeWorlds(t *testing.T) { largeWorlds(t, 400, 1) }
+
+func largeWorlds(t *testing.T, worlds, first uint64) {
+	t.Helper()
+	bounded, several := 0, 0
+	for seed := first; seed < first+worlds; seed++ {
+		m := largeWorld(seed)
+		d, err := sound(m, real, seed)
+		if err != nil {
+			t.Fatalf("largeWorld(%d): %v\n%s", seed, err, m)
+		}
+		if !d.Exhaustive {
+			bounded++
+		}
+		if len(d.Victims) > 2 {
+			several++
+		}
+	}
+	if bounded < int(worlds)/100 || several < int(worlds)/40 {
+		t.Errorf("of %d worlds %d are too large to weigh all, %d have several victims", worlds, bounded, several)
+	}
+}
+
+// largeWorld has up to 60 pods that are all different, so that the search cannot group
+// them.
+func largeWorld(seed uint64) *model {
+	m := generate(seed, 60)
+	for i, p := range m.pods {
+		p.request = slices.Clone(p.request)
+		p.request[0] = p.request[0]*100 + int64(i)
+	}
+	m.ask.request[0] *= 300
+	for _, q := range m.queues {
+		for _, quota := range [][]int64{q.guaranteed, q.max} {
+			quota[0] = max(quota[0]*100, quota[0])
+		}
+	}
+	for n, node := range m.nodes {
+		node.allocatable[0] = 0
+		node.allocatable[0] = -m.free(n, 0)
+	}
+	return m
+}
+
+// sound checks a decision that need not be the best.
+func sound(m *model, plan planFunc, seed uint64) (planner.Decision, error) {
+	o := newOracle(m)
+	w, d, p := plan(m, nil)
+	if err := planner.Lawful(w, d, p); err != nil {
+		return d, fmt.Errorf("Lawful refuses it: %w", err)
+	}
+	if err := o.facts(d); err != nil {
+		return d, err
+	}
+	if d.Outcome == planner.Refuse && !m.ask.never {
+		for node := range m.nodes {
+			if set := o.greedy(node); set != nil && !d.Exhaustive {
+				return d, fmt.Errorf("refused (%s), but %v may go on node %d", d.Stopped, set, node)
+			}
+		}
+	}
+	return d, o.repeat(d, plan, seed)
+}
+
+// greedy takes lawful candidates, the largest first, until enough is freed.
+func (o *oracle) greedy(node int) []int {
+	s := o.contested(node)
+	order := upTo(len(o.pods))
+	slices.SortStableFunc(order, func(a, b int) int { return int(o.pods[b].request[0] - o.pods[a].request[0]) })
+	var set []int
+	for _, i := range order {
+		if o.room(node, set, o.taken(set)) {
+			return set
+		}
+		if more := append(slices.Clone(set), i); o.forbids(i, node, s) == "" && o.law2(o.taken(more), s) {
+			set = more
+		}
+	}
+	return nil
+}
+
+// TestUnsoundPlansAreNoticed plants planners that violate the guarantees for large
+// worlds. Each changes the decision of the real one, with all its fields.
+func TestUnsoundPlansAreNoticed(t *testing.T) {
+	for _, c := range []struct {
+		bug, want string
+		// plant returns other victims, nil for a refusal, and false if it cannot.
+		plant func(o *oracle, node int, set []int) ([]int, bool)
+	}{
+		{"a victim too many", "is not needed", func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, true) }},
+		{"a victim that a law keeps", "Lawful refuses it", func(o *oracle, node int, set []int) ([]int, bool) { return o.oneMore(node, set, false) }},
+		{"a victim too few", "Lawful refuses it", func(_ *oracle, _ int, set []int) ([]int, bool) { return set[1:], len(set) > 1 }},
+		{"a refusal", "may go on node", func(o *oracle, node int, _ []int) ([]int, bool) { return nil, o.greedy(node) != nil }},
+	} {
+		noticed := 0
+		for seed := uint64(1); seed <= 2000 && noticed < 20; seed++ {
+			m := largeWorld(seed)
+			planted := false
+			_, err := sound(m, func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
+				w, d, p := real(m, chance)
+				if d.Outcome == planner.Preempt {
+					o := newOracle(m)
+					node, set := o.chosen(d)
+					if set, planted = c.plant(o, node, set); planted {
+						d = o.decision(w, d.Ask, choice{node: node, victims: set}, set != nil)
+						d.Exhaustive = false
+					}
+				}
+				return w, d, p
+			}, seed)
+			if !planted {
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("largeWorld(%d) with %s: %v", seed, c.bug, err)
+			}
+			noticed++
+		}
+		if noticed < 20 {
+			t.Errorf("%s was planted %d times only", c.bug, noticed)
+		}
+	}
+}
+
+// TestChanceIsNoticedInLargeWorlds plants a planner with decisions that depend on the
+// order.
+func TestChanceIsNoticedInLargeWorlds(t *testing.T) {
+	for seed := uint64(1); seed <= 2000; seed++ {
+		planted := false
+		_, err := sound(largeWorld(seed), func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
+			w, d, p := real(m, chance)
+			if planted = len(d.Victims) > 1; chance != nil && planted {
+				d.Victims = d.Victims[1:]
+			}
+			return w, d, p
+		}, seed)
+		if !planted {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), "another order") {
+			t.Fatalf("largeWorld(%d): %v", seed, err)
+		}
+		return
+	}
+	t.Fatal("no world has several victims")
+}
+
+// chosen returns the node and the victims of a decision.
+func (o *oracle) chosen(d planner.Decision) (node int, set []int) {
+	for _, v := range d.Victims {
+		set = append(set, slices.IndexFunc(o.pods, func(p *mpod) bool { return p.uid == v.UID }))
+	}
+	return slices.IndexFunc(o.nodes, func(n *mnode) bool { return n.name == d.Node }), set
+}
+
+// oneMore adds a pod of the node to a sufficient set: one with which the set stays
+// lawful, or one that a law protects.
+func (o *oracle) oneMore(node int, set []int, lawful bool) ([]int, bool) {
+	s := o.contested(node)
+	for i, p := range o.pods {
+		if p.node != node || p.queue < 0 || slices.Contains(set, i) || lawful != (o.forbids(i, node, s) == "") {
+			continue
+		}
+		if more := append(slices.Clone(set), i); !lawful || o.lawful(node, more) {
+			return more, true
+		}
+	}
+	return nil, false
+}
+
+// TestAlikePodsAreWeighedTogether: many pods of few shapes are searched exactly.
+func TestAlikePodsAreWeighedTogether(t *testing.T) {
+	m, _ := crowd(60)
+	m.nodes[0].allocatable[0] = 120
+	m.ask.request = []int64{40}
+	m.queues[1].guaranteed[0] = 100
+	_, d, _ := real(m, nil)
+	if len(d.Victims) != 20 || !d.Exhaustive {
+		t.Fatalf("%d victims, exhaustive %v", len(d.Victims), d.Exhaustive)
+	}
+	for _, v := range d.Victims {
+		if v.Originator || v.Created.Before(epoch.Add(21*time.Second)) {
+			t.Errorf("%s is not among the youngest that are no originators", v.UID)
+		}
+	}
+}
+
+// TestDegenerateWorlds has worlds for which no plan is possible; Plan must not panic.
+func TestDegenerateWorlds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		change  func(*model, *planner.World, *planner.Ask)
+		outcome planner.Outcome
+		stopped planner.Rule
+	}{
+		{"no nodes", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes = nil }, planner.Refuse, ""},
+		{"no pods", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes[0].Pods = nil }, planner.Refuse, ""},
+		{"no queue", func(_ *model, _ *planner.World, a *planner.Ask) { a.Leaf = 77 }, planner.Refuse, planner.RuleNoQueue},
+		{"no request", func(_ *model, _ *planner.World, a *planner.Ask) { a.Request = nil }, planner.Wait, ""},
+		{"huge request", func(_ *model, _ *planner.World, a *planner.Ask) { a.Request[0] = math.MaxInt64 }, planner.Refuse, planner.RuleTooLittle},
+		{"node overcommitted without end", func(_ *model, w *planner.World, _ *planner.Ask) { w.Nodes[0].Free[0] = math.MinInt64 }, planner.Refuse, planner.RuleTooLittle},
+		{"huge pods", func(_ *model, w *planner.World, _ *planner.Ask) {
+			for _, p := range w.Nodes[0].Pods {
+				p.Request[0] = math.MaxInt64
+			}
+		}, planner.Refuse, planner.Law2},
+		{"pod of a queue that is gone", func(_ *model, w *planner.World, _ *planner.Ask) {
+			for _, p := range w.Nodes[0].Pods {
+				p.Leaf = 55
+			}
+		}, planner.Refuse, planner.RuleForeign},
+		{"queue that became a parent", func(_ *model, w *planner.World, _ *planner.Ask) {
+			for _, p := range w.Nodes[0].Pods {
+				p.Leaf = queues.RootID
+			}
+		}, planner.Refuse, planner.Law3},
+		{"max without end", func(m *model, w *planner.World, a *planner.Ask) {
+			m.queues[1].max[0] = 1
+			w.Queues = m.view(upTo(3))
+			a.Request[0] = math.MaxInt64
+		}, planner.Refuse, planner.RuleTooLittle},
+	} {
+		m := pair()
+		m.queues[2].guaranteed[0] = 0
+		w, ask, p := m.world(nil)
+		c.change(m, w, ask)
+		d := planner.Plan(w, ask, p)
+		if d.Outcome != c.outcome || d.Stopped != c.stopped {
+			t.Errorf("%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
+		}
+		if err := planner.Lawful(w, d, p); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,310 @@
+package planner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Lawful judges a decision by the laws. Its world may be newer than that of the decision,
+// but must name the same types in the same order (new ones may follow). It shares no code
+// with Plan: it adds up what the victims take from each queue, and applies each law to
+// the sums and to each victim. It checks neither whether a better plan exists nor, for
+// victims on the asker's node, whether each is needed, which only the real filters know.
+// A hold is judged by whether the asker fits. The error lists every law that is broken.
+func Lawful(w *World, d Decision, p Params) error {
+	if d.Outcome == Refuse {
+		return nil
+	}
+	j := &judge{w: w, d: d, p: p, ask: vectorOf(w, d.Ask.Request)}
+	if err := j.find(); err != nil {
+		return err
+	}
+	var errs []error
+	if d.Ask.Never {
+		errs = append(errs, errors.New("law 6: the asker has preemptionPolicy Never"))
+	}
+	for _, v := range j.victims {
+		if err := j.one(v); err != nil {
+			errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
+		}
+	}
+	errs = append(errs, j.guarantees()...)
+	errs = append(errs, j.groupHasEnough()...)
+	errs = append(errs, j.roomOnNode(), j.roomBelowMax(j.victims))
+	errs = append(errs, j.elsewhere()...)
+	return errors.Join(errs...)
+}
+
+// judge checks one decision.
+type judge struct {
+	w       *World
+	d       Decision
+	p       Params
+	ask     resources.Vector
+	node    *Node
+	victims []*Pod
+	nodes   []string // of the victims, in the same order
+}
+
+func vectorOf(w *World, a Amounts) resources.Vector {
+	var entries []resources.Entry
+	for t, amount := range a {
+		entries = append(entries, resources.Entry{Name: w.Types[t], Amount: resources.Amount(amount)})
+	}
+	return resources.VectorOf(entries...)
+}
+
+// find looks up the node and the victims in the current world.
+func (j *judge) find() error {
+	where := map[string]string{}
+	pods := map[string]*Pod{}
+	for i := range j.w.Nodes {
+		n := j.w.Nodes[i]
+		if n.Name == j.d.Node {
+			j.node = n
+		}
+		for _, p := range n.Pods {
+			where[p.UID], pods[p.UID] = n.Name, p
+		}
+	}
+	if j.node == nil {
+		return fmt.Errorf("node %s is not there", j.d.Node)
+	}
+	if j.w.Queues.Queue(j.d.Ask.Leaf) == nil {
+		return errors.New("the asker's queue is not there")
+	}
+	seen := map[string]bool{}
+	for _, v := range j.d.Victims {
+		p := pods[v.UID]
+		switch {
+		case p == nil:
+			return fmt.Errorf("victim %s/%s is not there", v.Namespace, v.Name)
+		case seen[v.UID]:
+			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
+		case p.Protection != Unprotected || j.w.Queues.Queue(p.Leaf) == nil:
+			return fmt.Errorf("victim %s/%s is never a victim of queue preemption", v.Namespace, v.Name)
+		}
+		seen[v.UID] = true
+		j.victims, j.nodes = append(j.victims, p), append(j.nodes, where[v.UID])
+	}
+	return nil
+}
+
+// up lists the paths of the queue and its ancestors, leaf first.
+func (j *judge) up(id queues.ID) []*queues.Queue {
+	var out []*queues.Queue
+	for q := j.w.Queues.Queue(id); q != nil; q = j.w.Queues.Queue(q.Parent) {
+		out = append(out, q)
+	}
+	return out
+}
+
+func within(path, ancestor string) bool {
+	return path == ancestor || strings.HasPrefix(path, ancestor+".")
+}
+
+// below splits the path from a leaf to root at the lowest common ancestor with the other
+// leaf.
+func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
+	otherPath := j.w.Queues.Queue(other).Path
+	for _, q := range j.up(leaf) {
+		if within(otherPath, q.Path) {
+			return side, q
+		}
+		side = append(side, q)
+	}
+	return side, nil
+}
+
+// short lists the types in which the asker does not fit the node, and those in which it
+// exceeds a max on its path.
+func (j *judge) short() (node, over []string) {
+	for name, want := range j.ask.All() {
+		if vectorOf(j.w, j.node.Free).Get(name) < want {
+			node = append(node, name)
+		}
+		for _, q := range j.up(j.d.Ask.Leaf) {
+			most, limited := q.Max.Get(name)
+			if limited && !q.IsRoot() && q.Used().Get(name)+q.Arriving.Get(name)+want > most && !slices.Contains(over, name) {
+				over = append(over, name)
+			}
+		}
+	}
+	return node, over
+}
+
+func (j *judge) contested() []string {
+	node, over := j.short()
+	all := append(slices.Clone(node), over...)
+	if len(all) == 0 {
+		for name := range j.ask.All() {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func effective(p int32, side []*queues.Queue) int64 {
+	e := int64(p)
+	for _, q := range side {
+		if q.Policies.PriorityFence {
+			e = 0
+		}
+		e += int64(q.Policies.PriorityOffset)
+	}
+	return e
+}
+
+// one judges a victim by the laws about single victims.
+func (j *judge) one(v *Pod) error {
+	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
+		return errors.New("law 3: it is of the asker's queue or application")
+	}
+	victimSide, lca := j.below(v.Leaf, j.d.Ask.Leaf)
+	askSide, _ := j.below(j.d.Ask.Leaf, v.Leaf)
+	if len(victimSide) == 0 || len(askSide) == 0 {
+		return errors.New("law 3: one queue is within the other")
+	}
+	if err := j.fences(v, lca); err != nil {
+		return err
+	}
+	if a, b := effective(v.Priority, victimSide), effective(j.d.Ask.Priority, askSide); a > b {
+		return fmt.Errorf("law 6: its priority is %d, the asker's %d", a, b)
+	}
+	contested := j.contested()
+	if err := j.law4(askSide, contested); err != nil {
+		return err
+	}
+	request := vectorOf(j.w, v.Request)
+	for _, q := range victimSide {
+		if !slices.ContainsFunc(contested, func(t string) bool {
+			g, _ := q.Guaranteed.Get(t)
+			return request.Get(t) > 0 && q.Used().Get(t) > g
+		}) {
+			return fmt.Errorf("law 5: queue %s is not over its guarantee in what is contested", q.Path)
+		}
+	}
+	return nil
+}
+
+// fences judges law 7 and the policy disabled.
+func (j *judge) fences(v *Pod, lca *queues.Queue) error {
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !within(lca.Path, q.Path) {
+			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
+		}
+	}
+	if q := j.w.Queues.Queue(v.Leaf); j.isDisabled(q) {
+		return fmt.Errorf("preemption is disabled in queue %s", q.Path)
+	}
+	return nil
+}
+
+// isDisabled reports whether policy disabled applies to a queue, by its own setting or by
+// inheritance.
+func (j *judge) isDisabled(q *queues.Queue) bool {
+	for _, a := range j.up(q.ID) {
+		if a.Policies.Preemption == config.PreemptionDisabled {
+			return true
+		}
+		if a.Managed {
+			break
+		}
+	}
+	return false
+}
+
+func (j *judge) law4(askSide []*queues.Queue, contested []string) error {
+	some := false
+	for _, q := range askSide {
+		for _, t := range contested {
+			g, named := q.Guaranteed.Get(t)
+			if !named {
+				continue
+			}
+			some = true
+			has := q.Allocated.Get(t).Sub(q.Preempted.Get(t)).Add(q.Arriving.Get(t))
+			all, least := j.groupBelow(q, t)
+			if j.p.StrictGuarantee && has.Add(all) > g || !j.p.StrictGuarantee && has.Add(all.Sub(least)) >= g {
+				return fmt.Errorf("law 4: queue %s has %d of %d guaranteed %s%s", q.Path, has, g, t, j.forGroup(all))
+			}
+		}
+	}
+	if !some {
+		return errors.New("law 4: no queue of the asker guarantees anything contested")
+	}
+	return nil
+}
+
+// guarantees judges law 2 on the complete set.
+func (j *judge) guarantees() []error {
+	taken := map[queues.ID]resources.Vector{}
+	for _, v := range j.victims {
+		for _, q := range j.up(v.Leaf) {
+			taken[q.ID] = taken[q.ID].Add(vectorOf(j.w, v.Request))
+		}
+	}
+	contested := j.contested()
+	var errs []error
+	for id, loss := range taken {
+		q := j.w.Queues.Queue(id)
+		for t, g := range q.Guaranteed.All() {
+			if err := j.law2(q, t, g, loss.Get(t), slices.Contains(contested, t)); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return append(errs, j.shortages(taken)...)
+}
+
+// law2 judges the amount of one guaranteed type that is taken from one queue.
+func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
+	used := q.Used().Get(t)
+	if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+		has := used.Add(q.Arriving.Get(t))
+		if has.Sub(loss).Add(j.ask.Get(t)) < min(g, has) {
+			return fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t)
+		}
+		return nil
+	}
+	if after := used.Sub(loss); loss > 0 && (contested || used >= g) && after < g {
+		return fmt.Errorf("law 2: queue %s falls to %d of %d guaranteed %s", q.Path, after, g, t)
+	}
+	return nil
+}
+
+// shortages judges that the shortage of no type grows: what the victims take from queues
+// below their guarantee is at most what the asker adds to such queues on its own path, as
+// far as no victim is below them.
+func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
+	var lost, gained resources.Vector
+	for id, loss := range taken {
+		q := j.w.Queues.Queue(id)
+		if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+			continue
+		}
+		missing := q.Guaranteed.Missing(q.Used())
+		lost = lost.Add(q.Guaranteed.Missing(q.Used().Sub(loss)).Sub(missing))
+	}
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if _, common := taken[q.ID]; common {
+			break
+		}
+		has := q.Allocated.Sub(q.Preempted).Add(q.Arriving)
+		gained = gained.Add(q.Guaranteed.Missing(has).Sub(q.Guaranteed.Missing(has.Add(j.ask))))
+	}
+	var errs []error
+	for t, amount := range lost.All() {
+		if amount > gained.Get(t) {
+			errs = append(errs, fmt.Errorf("law 2: queues become shorter of %s by %d, the asker's less short by %d", t, amount, gained.Get(t)))
+		}
+	}
+	return errs
+}

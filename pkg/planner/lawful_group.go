@@ -1,0 +1,89 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// This file judges an asker that starts together with a group.
+
+// groupBelow returns what the asker and its group below a queue request of a type, and
+// the smallest of these requests.
+func (j *judge) groupBelow(q *queues.Queue, t string) (all, least resources.Amount) {
+	all = j.ask.Get(t)
+	least = all
+	if j.d.Ask.Group == nil {
+		return all, least
+	}
+	for _, share := range j.d.Ask.Group.Shares {
+		leaf := j.w.Queues.Queue(share.Leaf)
+		if leaf == nil || !within(leaf.Path, q.Path) {
+			continue
+		}
+		all = all.Add(vectorOf(j.w, share.Request).Get(t))
+		if one := vectorOf(j.w, share.Least).Get(t); one > 0 && (least == 0 || one < least) {
+			least = one
+		}
+	}
+	return all, least
+}
+
+func (j *judge) forGroup(all resources.Amount) string {
+	if j.d.Ask.Group == nil {
+		return ""
+	}
+	return fmt.Sprintf(", and PodGroup %s requests %d", j.d.Ask.Group.Name, all)
+}
+
+// groupHasEnough judges law 2 for the whole group: the free amounts, and the usage above
+// their guarantees of queues that may lose pods, must suffice.
+func (j *judge) groupHasEnough() []error {
+	g := j.d.Ask.Group
+	if g == nil || len(j.victims) == 0 {
+		return nil
+	}
+	var errs []error
+	contested := j.contested()
+	path := j.up(j.d.Ask.Leaf)
+	for _, t := range contested {
+		root := path[len(path)-1]
+		all, _ := j.groupBelow(root, t)
+		enough := vectorOf(j.w, g.Free).Get(t)
+		for i, lca := range path {
+			if i > 0 && j.law4(path[:i], contested) == nil {
+				for _, child := range lca.Children {
+					if c := j.w.Queues.Queue(child); c != nil && c.ID != path[i-1].ID {
+						enough = enough.Add(j.beyond(c, t))
+					}
+				}
+			}
+			if !lca.IsRoot() && lca.Policies.Preemption == config.PreemptionFence {
+				break
+			}
+		}
+		if all > enough {
+			errs = append(errs, fmt.Errorf("law 2: PodGroup %s requests %d %s, and there are %d", g.Name, all, t, enough))
+		}
+	}
+	return errs
+}
+
+// beyond returns how much of a type a queue and all below it may lose.
+func (j *judge) beyond(q *queues.Queue, t string) resources.Amount {
+	var sum, below resources.Amount
+	for _, child := range q.Children {
+		if c := j.w.Queues.Queue(child); c != nil {
+			sum, below = sum.Add(j.beyond(c, t)), below.Add(c.Used().Get(t))
+		}
+	}
+	if own := q.Used().Get(t).Sub(below); own > 0 && !j.isDisabled(q) {
+		sum = sum.Add(own)
+	}
+	if g, named := q.Guaranteed.Get(t); named {
+		sum = min(sum, max(q.Used().Get(t).Sub(g), 0))
+	}
+	return sum
+}

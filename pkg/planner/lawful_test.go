@@ -1,0 +1,131 @@
+package planner_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// verdicts calls Lawful for sets of victims, lawful and other ones, whether or not a
+// planner would choose them, and passes the verdicts of oracle and Lawful on.
+func verdicts(worlds uint64, seen func(m *model, o *oracle, node int, set []int, err error)) {
+	for seed := uint64(1); seed <= worlds; seed++ {
+		m := generate(seed, 6)
+		w, ask, p := m.world(nil)
+		o := newOracle(m)
+		chance := rand.New(rand.NewPCG(seed, 3))
+		for range 6 {
+			node := chance.IntN(len(m.nodes))
+			var set []int
+			for i, pod := range m.pods {
+				if o.forbids(i, node, o.contested(node)) == "" && chance.IntN(3) > 0 || chance.IntN(12) == 0 && pod.queue >= 0 {
+					set = append(set, i)
+				}
+			}
+			d := o.decision(w, ask, choice{node: node, victims: set}, true)
+			seen(m, o, node, set, planner.Lawful(w, d, p))
+		}
+	}
+}
+
+func TestLawfulAgreesWithTheLaws(t *testing.T) {
+	lawful := 0
+	verdicts(5000, func(m *model, o *oracle, node int, set []int, err error) {
+		want := o.lawful(node, set)
+		if want && len(set) > 0 {
+			lawful++
+		}
+		if want != (err == nil) {
+			t.Fatalf("victims %v on node %d are lawful: %v; Lawful says %v\n%s", set, node, want, err, m)
+		}
+	})
+	if lawful < 500 {
+		t.Fatalf("only %d sets of victims are lawful", lawful)
+	}
+}
+
+// TestLawfulNoticesEachLaw breaks one law at a time: sets that are lawful except for this
+// law must be rejected with an error that names the law.
+func TestLawfulNoticesEachLaw(t *testing.T) {
+	// An empty name accepts any error, because another check than the law's own may fail.
+	laws := map[string]string{
+		"law 2": "law 2", "law 2 common": "law 2", "law 2 shortage": "law 2", "law 3": "law 3", "law 4": "law 4", "law 5": "law 5", "law 6": "law 6",
+		"law 7": "law 7", "max": "", "P3": "", "disabled": "disabled", "protection": "never a victim", "never": "Never",
+		"arriving": "law 4",
+	}
+	noticed := map[string]int{}
+	verdicts(4000, func(m *model, o *oracle, node int, set []int, err error) {
+		if o.lawful(node, set) {
+			return
+		}
+		for law, named := range laws {
+			if !newOracle(m, law).lawful(node, set) {
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), named) {
+				t.Fatalf("victims %v on node %d break %s alone; Lawful says %v\n%s", set, node, law, err, m)
+			}
+			noticed[law]++
+		}
+	})
+	for law := range laws {
+		if noticed[law] < 2 {
+			t.Errorf("%s is broken alone in %d sets only", law, noticed[law])
+		}
+	}
+	t.Log(noticed)
+}
+
+func TestLawfulOnANewerWorld(t *testing.T) {
+	m := pair()
+	w, ask, p := m.world(nil)
+	d := planner.Plan(w, ask, p)
+	if err := planner.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+		t.Fatalf("%v: %v", d, err)
+	}
+	for _, c := range []struct {
+		name, want string
+		change     func(*model, *planner.World)
+	}{
+		{"victim gone", "default/v1 is not there", func(m *model, _ *planner.World) { m.pods = m.pods[:1] }},
+		{"victim leaving", "never a victim", func(m *model, _ *planner.World) { m.pods[1].protection = planner.Leaving }},
+		{"node gone", "node n is not there", func(m *model, _ *planner.World) { m.nodes[0].name = "other" }},
+		{"guarantee raised", "law 2", func(m *model, _ *planner.World) { m.queues[2].guaranteed[0] = 4 }},
+		{"guarantee reached", "law 4", func(m *model, _ *planner.World) { m.waiting = []mwaiting{{1, -1, []int64{2}}} }},
+		{"node smaller", "node n then has", func(m *model, _ *planner.World) { m.nodes[0].allocatable[0] = 3 }},
+		{"queue of the victim gone", "never a victim", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(2)) }},
+		{"queue of the asker gone", "asker's queue", func(m *model, w *planner.World) { delete(w.Queues.(view), queues.ID(1)) }},
+	} {
+		changed := pair()
+		c.change(changed, &planner.World{Queues: view{}})
+		now, _, _ := changed.world(nil)
+		c.change(changed, now)
+		if err := planner.Lawful(now, d, p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	twice := d
+	twice.Victims = append(twice.Victims, twice.Victims...)
+	if err := planner.Lawful(w, twice, p); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a victim listed twice: %v", err)
+	}
+}
+
+// pair is a full node with two pods of root.b, and an asker of root.a, which has a
+// guarantee of 2 and uses nothing.
+func pair() *model {
+	m := &model{types: []string{"vcore"}}
+	m.addQueue(-1, "root")
+	m.ask = mask{app: "asker", queue: m.addQueue(0, "a"), request: []int64{2}}
+	b := m.addQueue(0, "b")
+	m.queues[1].guaranteed[0] = 2
+	m.nodes = []*mnode{{"n", []int64{4}}}
+	m.pods = []*mpod{
+		{uid: "v0", app: "b", queue: b, request: []int64{2}},
+		{uid: "v1", app: "b", queue: b, request: []int64{2}, created: 1},
+	}
+	return m
+}

@@ -1,0 +1,242 @@
+package planner_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+)
+
+// mutants are the laws and criteria that a planner can omit. Each omission must be
+// noticed on at least the given number of 6,000 random worlds. This shows that check sees
+// the bug, and that the generator makes worlds in which the law decides. Law 5 is not
+// listed: if resources are the obstacle, a needed victim uses a contested type, and then
+// law 2 is stricter (but see TestLawfulNoticesEachLaw).
+var mutants = []struct {
+	without []string
+	least   int
+}{
+	{[]string{"opted out"}, 40}, // law 1
+	{[]string{"law 2"}, 40},
+	{[]string{"law 2 common"}, 4},
+	{[]string{"law 2 shortage"}, 10},
+	{[]string{"law 3"}, 10},
+	{[]string{"law 4"}, 40},
+	{[]string{"law 4 group"}, 10}, // for pods that start together with the asker
+	{[]string{"law 2 group"}, 2},
+	{[]string{"law 6"}, 40},
+	{[]string{"law 7"}, 10},
+	{[]string{"max"}, 40}, // law 7, the implicit fence
+	{[]string{"P3"}, 40},
+	{[]string{"arriving"}, 4},
+	{[]string{"own deletes"}, 4},
+	{[]string{"priority fence"}, 10},
+	{[]string{"priority offset"}, 10},
+	{[]string{"disabled"}, 10},
+	{[]string{"protection"}, 40},
+	{[]string{"never"}, 10},
+	{[]string{"violations"}, 10},
+	{[]string{"once"}, 2}, // a pod of two budgets
+	{[]string{"originators"}, 10},
+	{[]string{"priority"}, 10},
+	{[]string{"slow"}, 10},
+	{[]string{"victims"}, 10}, // minimality
+	{[]string{"waste"}, 10},
+	{[]string{"creation"}, 10},
+	{[]string{"edges"}, 2},
+	{[]string{"node"}, 2},
+	{[]string{"uids"}, 2},
+}
+
+// strict are the laws that a planner can interpret too broadly, and searches that
+// consider too little. Each must miss an existing plan on at least the given number of
+// 6,000 random worlds.
+var strict = []struct {
+	bug   string
+	least int
+}{
+	{"wide law 1", 40},         // pods that opted out are never preempted
+	{"wide law 2", 4},          // a queue keeps uncontested types of which it is already below its guarantee
+	{"wide law 2 common", 4},   // a common ancestor that is already below its guarantee loses nothing
+	{"wide law 2 shortage", 4}, // a shortage may not move
+	{"wide law 3", 40},         // no pod in a sibling of the asker's queue is preempted
+	{"wide law 4", 40},         // every contested type must be guaranteed
+	{"wide law 4 after", 40},   // the asker may not raise its queue above the guarantee
+	{"wide law 5", 10},         // over the guarantee in all types that a victim uses, not in one
+	{"wide law 6", 40},         // pods of equal priority are protected
+	{"wide law 7", 4},          // a fence also protects from askers outside
+	{"wide max", 4},            // all victims must be below the queue over its max
+	{"wide disabled", 4},       // inherited from a queue that does not hand it down
+	{"wide P3", 4},             // no pod on other nodes is preempted
+	{"wide large", 4},          // the search stops at the first victim that is large enough
+	{"wide half", 40},          // half of the candidates are considered
+	{"wide nodes", 40},         // one node is considered
+}
+
+// TestPlansThatAreMissedAreNoticed plants planners that refuse what is lawful.
+func TestPlansThatAreMissedAreNoticed(t *testing.T) {
+	missed := make([]int, len(strict))
+	for seed := uint64(1); seed <= 6000; seed++ {
+		m := generate(seed, 8)
+		o := newOracle(m)
+		want, found := o.best()
+		if !found || len(want.victims) == 0 {
+			continue
+		}
+		for i, planted := range strict {
+			if missed[i] == planted.least {
+				continue
+			}
+			if _, foundOther := newOracle(m, planted.bug).best(); foundOther {
+				continue
+			}
+			if o.check(want, found, buggy(planted.bug), seed) == nil {
+				t.Fatalf("generate(%d, 8): a planner with %s goes unnoticed", seed, planted.bug)
+			}
+			missed[i]++
+		}
+	}
+	for i, planted := range strict {
+		if missed[i] < planted.least {
+			t.Errorf("a planner with %s misses %d plans, want %d", planted.bug, missed[i], planted.least)
+		}
+	}
+}
+
+func TestPlantedBugsAreNoticed(t *testing.T) {
+	caught := make([]int, len(mutants))
+	for seed := uint64(1); seed <= 6000; seed++ {
+		m := generate(seed, 8)
+		o := newOracle(m)
+		want, found := o.best()
+		for i, bug := range mutants {
+			if caught[i] == bug.least {
+				continue
+			}
+			other, foundOther := newOracle(m, bug.without...).best()
+			if found == foundOther && want.node == other.node && slices.Equal(want.victims, other.victims) {
+				continue // the bug has no effect here
+			}
+			if o.check(want, found, buggy(bug.without...), seed) == nil {
+				t.Fatalf("generate(%d, 8): a planner without %v goes unnoticed", seed, bug.without)
+			}
+			caught[i]++
+		}
+	}
+	for i, bug := range mutants {
+		if caught[i] < bug.least {
+			t.Errorf("a planner without %v is noticed %d times, want %d", bug.without, caught[i], bug.least)
+		}
+	}
+}
+
+// TestChanceIsNoticed plants a planner that takes whichever of two equally harmful plans
+// comes first.
+func TestChanceIsNoticed(t *testing.T) {
+	for seed := uint64(1); seed <= 6000; seed++ {
+		m := generate(seed, 8)
+		order, _ := newOracle(m, "creation", "edges", "node", "uids").best()
+		total, found := newOracle(m).best()
+		if slices.Equal(order.cost.uids, total.cost.uids) {
+			continue // the order of the model hides it from the other checks
+		}
+		first := func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
+			w, ask, p := m.world(chance)
+			if chance == nil {
+				return w, newOracle(m).decision(w, ask, total, found), p
+			}
+			return w, newOracle(m).decision(w, ask, order, found), p
+		}
+		if err := check(m, first, seed); err == nil || !strings.Contains(err.Error(), "another order") {
+			t.Fatalf("generate(%d, 8): %v", seed, err)
+		}
+		return
+	}
+	t.Fatal("no world has two equally harmful plans")
+}
+
+// TestOraclePlansAreAccepted shows that the mutants are rejected because of their bugs.
+func TestOraclePlansAreAccepted(t *testing.T) {
+	for seed := uint64(1); seed <= 2000; seed++ {
+		if m := generate(seed, 8); check(m, buggy(), seed) != nil {
+			t.Fatalf("generate(%d, 8): %v\n%s", seed, check(m, buggy(), seed), m)
+		}
+	}
+}
+
+// buggy is the oracle as a planner, without some laws or criteria.
+func buggy(without ...string) planFunc {
+	return func(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
+		w, ask, p := m.world(chance)
+		c, found := newOracle(m, without...).best()
+		return w, newOracle(m).decision(w, ask, c, found), p
+	}
+}
+
+// decision converts a choice to a planner's decision.
+func (o *oracle) decision(w *planner.World, ask *planner.Ask, c choice, found bool) planner.Decision {
+	d := planner.Decision{Ask: ask, Outcome: planner.Refuse, Exhaustive: true}
+	if !found {
+		d = o.refusal()
+		d.Ask, d.Outcome, d.Exhaustive = ask, planner.Refuse, true
+		d.Rejected = o.mustReject(d)
+		return d
+	}
+	d.Outcome, d.Node = planner.Wait, o.nodes[c.node].name
+	if len(c.victims) > 0 {
+		d.Outcome = planner.Preempt
+	}
+	d.Rejected = o.mustReject(d)
+	price := o.price(c.node, c.victims)
+	d.OptedOut, d.Violations = int(price.optedOut), price.violations
+	for t, in := range o.contested(c.node) {
+		if in {
+			d.Contested = append(d.Contested, o.types[t])
+		}
+	}
+	for _, n := range w.Nodes {
+		for _, p := range n.Pods {
+			i := slices.IndexFunc(o.pods, func(q *mpod) bool { return q.uid == p.UID })
+			if !slices.Contains(c.victims, i) {
+				continue
+			}
+			d.Victims = append(d.Victims, o.victim(p, i, c.node))
+		}
+	}
+	slices.SortFunc(d.Victims, func(a, b planner.Victim) int { return cmp.Compare(a.UID, b.UID) })
+	o.numbers(&d, c.node, c.victims)
+	return d
+}
+
+// TestIdleVictimsAreNoticed plants a superfluous victim in plans that are lawful and
+// report correct numbers.
+func TestIdleVictimsAreNoticed(t *testing.T) {
+	noticed := 0
+	for seed := uint64(1); seed <= 6000 && noticed < 100; seed++ {
+		m := generate(seed, 8)
+		o := newOracle(m)
+		best, found := o.best()
+		if !found || len(best.victims) == 0 {
+			continue
+		}
+		more, idle := o.oneMore(best.node, best.victims, true)
+		if !idle {
+			continue
+		}
+		w, ask, p := m.world(nil)
+		d := o.decision(w, ask, choice{node: best.node, victims: more}, true)
+		if err := planner.Lawful(w, d, p); err != nil {
+			t.Fatalf("generate(%d, 8): %v", seed, err)
+		}
+		if err := o.facts(d); err == nil || !strings.Contains(err.Error(), "is not needed") {
+			t.Fatalf("generate(%d, 8): %v", seed, err)
+		}
+		noticed++
+	}
+	if noticed < 100 {
+		t.Errorf("only %d plans had a victim too many", noticed)
+	}
+}

@@ -1,0 +1,273 @@
+package planner
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// exactly is the number of candidates up to which every choice is considered.
+const exactly = 16
+
+// beyond limits the visits of a search among more candidates, and effort the visits of
+// all such searches together.
+const (
+	beyond = 1 << 12
+	effort = 1 << 15
+)
+
+// lastDigs is the number of nodes that are searched for any plan at all when the effort
+// is used up. By then an initial solution was tried on all of them, or, with large pools,
+// on mostSeeds.
+const (
+	lastDigs  = 64
+	mostSeeds = 64
+)
+
+// atOnce is the number of promising nodes that get an initial plan as soon as they are
+// seen, so that later plans have a good one to beat. These nodes are searched when all
+// have been seen.
+const atOnce = 16
+
+// Plan decides which pods are preempted for an asker, or why none are.
+func Plan(w *World, ask *Ask, p Params) Decision {
+	if p.MaxFits <= 0 {
+		p.MaxFits = defaultMaxFits
+	}
+	s, ok := newScene(w, ask, p)
+	pl := &planner{scene: s, keep: 1, poolSize: poolSize, effort: effort, exhaustive: true}
+	switch {
+	case !ok:
+		return pl.refuse(RuleNoQueue)
+	case ask.Never:
+		return pl.refuse(RuleNeverPreempt)
+	}
+	if p.Fits != nil {
+		pl.keep = min(few, p.MaxFits)
+	}
+	if pl.nodes = w.Nodes; !slices.IsSortedFunc(pl.nodes, byName) {
+		pl.nodes = slices.SortedFunc(slices.Values(w.Nodes), byName)
+	}
+	for {
+		pl.firstPass()
+		pl.digLater()
+		d, decided := pl.choose()
+		switch {
+		case !decided:
+			pl.keep = p.MaxFits
+		case d.Outcome == Refuse && pl.enlarge():
+		default:
+			return d
+		}
+		pl.later, pl.seeded = pl.later[:0], 0
+	}
+}
+
+// enlarge drops the pools, so that larger ones are made. It returns false if no pool can
+// grow.
+func (pl *planner) enlarge() bool {
+	small := slices.ContainsFunc(pl.stances, func(st *stance) bool { return st.pool != nil && !st.pool.whole })
+	if !small || pl.poolSize == largePool {
+		return false
+	}
+	for _, st := range pl.stances {
+		st.pool = nil
+	}
+	pl.poolSize, pl.blocked, pl.tooFew = largePool, false, false
+	return true
+}
+
+func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
+
+// few is the number of plans kept at first if the real filters are used. They mostly
+// accept one of the best plans, and with fewer kept plans a node without a better one is
+// recognised sooner. If they accept none, the nodes are examined again for as many plans
+// as the filters may be run for.
+const few = 4
+
+// planner collects the best plans of all nodes.
+type planner struct {
+	*scene
+	nodes []*Node // by name
+	plans []*plan // best first, one per node
+	keep  int     // maximal number of plans
+	// poolSize is the number of candidates of a pool, unless more are needed.
+	poolSize int
+	later    []visit
+
+	stances []*stance
+	survey  survey
+	search  search
+	// counting is true in the first pass over the pods. counted is the number of nodes.
+	counting          bool
+	counted           int
+	rejected, ignored [verdicts]int
+	blocked, tooFew   bool // a set was stopped by law 2, or freed too little
+	effort, seeded    int
+	last              int // searches for any plan since the effort is used up
+	exhaustive        bool
+	fits              int     // calls of Fits so far
+	asked             []*Node // the filters rejected their best plan
+	unfit             []string
+	more              bool // there are nodes for which the filters did not run
+
+	contestedNow []int
+	mixed, alone []candidate
+	allowed      []int64
+	trial        plan
+}
+
+// visit is a node where several victims might make the best plan. No set there does less
+// harm than floor. No set with that harm frees less beyond need than waste, or has
+// victims created after youngest, in seconds.
+type visit struct {
+	node     *Node
+	floor    harm
+	waste    resources.Share
+	youngest int64
+}
+
+// compareVisits orders visits, the most promising first.
+func compareVisits(a, b visit) int {
+	if c := compareHarm(a.floor, b.floor); c != 0 {
+		return c
+	}
+	if c := a.waste.Compare(b.waste); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(b.youngest, a.youngest), byName(a.node, b.node))
+}
+
+func (pl *planner) tally() *[verdicts]int {
+	if pl.counting {
+		return &pl.rejected
+	}
+	return &pl.ignored
+}
+
+// toBeat returns the plan that a new one must be better than; nil for any.
+func (pl *planner) toBeat() *plan {
+	if len(pl.plans) < pl.keep {
+		return nil
+	}
+	return pl.plans[len(pl.plans)-1]
+}
+
+// add keeps a plan if it is among the best and the best of its node.
+func (pl *planner) add(p *plan) {
+	if i := slices.IndexFunc(pl.plans, func(q *plan) bool { return q.node == p.node }); i >= 0 {
+		if comparePlans(p, pl.plans[i]) >= 0 {
+			return
+		}
+		pl.plans = slices.Delete(pl.plans, i, i+1)
+	}
+	at, _ := slices.BinarySearchFunc(pl.plans, p, comparePlans)
+	pl.plans = slices.Insert(pl.plans, at, p)
+	pl.plans = pl.plans[:min(len(pl.plans), pl.keep)]
+}
+
+// digLater searches nodes where several victims might be better than the best plan so
+// far, the most promising first.
+func (pl *planner) digLater() {
+	if best := pl.toBeat(); best != nil {
+		pl.later = slices.DeleteFunc(pl.later, func(v visit) bool { return v.cannotBeat(best) })
+	}
+	slices.SortFunc(pl.later, compareVisits)
+	for i := range pl.later {
+		v, best := &pl.later[i], pl.toBeat()
+		if best != nil && v.cannotBeat(best) {
+			return // nor can the following ones
+		}
+		pl.dig(pl.look(v.node, false), v.floor)
+	}
+}
+
+// seed adds an initial plan with several victims on a node, if the first one found is
+// good enough.
+func (pl *planner) seed(sv *survey) {
+	best := pl.toBeat()
+	pl.mix(sv, best)
+	pl.search.start(sv, pl.mixed, best)
+	pl.search.seed()
+	if pl.search.found {
+		pl.add(pl.search.best)
+	}
+}
+
+// dig searches for a plan with several victims on a node.
+func (pl *planner) dig(sv *survey, floor harm) {
+	best := pl.toBeat()
+	whole := pl.mix(sv, best)
+	s := &pl.search
+	s.start(sv, pl.mixed, best)
+	s.most = math.MaxInt
+	if !whole || len(pl.mixed) > exactly {
+		if best == nil && pl.effort == 0 {
+			if pl.last++; pl.last > lastDigs {
+				pl.exhaustive = false
+				return
+			}
+		}
+		if best != nil && best.node != sv.node &&
+			(pl.effort == 0 || compareHarm(floor, best.harm) == 0 && best.waste == (resources.Share{})) {
+			pl.exhaustive = false
+			return
+		}
+		s.most = max(min(beyond, pl.effort), 2*len(s.groups))
+	}
+	s.seed()
+	s.from(0)
+	pl.blocked = pl.blocked || s.blocked
+	if s.most < math.MaxInt {
+		pl.effort = max(pl.effort-s.visits, 0)
+	}
+	if s.cut || !whole {
+		pl.exhaustive = false
+	}
+	if s.cut {
+		pl.salvage()
+	} else if s.found {
+		pl.add(s.best)
+	}
+}
+
+// mix lists the candidates of a node, and those of other nodes for a queue over its max.
+// It omits candidates that are too harmful for a better plan. It reports whether the list
+// is complete.
+func (pl *planner) mix(sv *survey, best *plan) bool {
+	pl.mixed = append(pl.mixed[:0], sv.candidates...)
+	whole := true
+	if len(pl.over) > 0 {
+		p := pl.poolFor(sv)
+		whole = p.whole
+		pl.mixed = p.elsewhere(pl.mixed, sv.node)
+	}
+	if best != nil {
+		pl.mixed = slices.DeleteFunc(pl.mixed, func(c candidate) bool { return c.exceeds(&best.harm, 2) })
+	}
+	return whole
+}
+
+// salvage repairs the result of a search that was cut off. If the search found victims,
+// it removes those that are not needed. If it found none, the largest candidates are
+// tried.
+func (pl *planner) salvage() {
+	s := &pl.search
+	if s.found {
+		s.clear()
+		for i := range s.best.victims {
+			s.add(&s.best.victims[i])
+		}
+		pl.add(s.planOf(s.spare(always)))
+		return
+	}
+	for g := range s.goals {
+		if s.grab(g) {
+			pl.add(s.planOf(s.spare(always)))
+		}
+	}
+}
+
+func always([]candidate) bool { return true }

@@ -1,0 +1,162 @@
+package planner
+
+import (
+	"slices"
+	"sort"
+)
+
+// pool is the candidates from all nodes that may be preempted for a queue over its max
+// (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
+type pool struct {
+	candidates []candidate
+	// floor is a lower bound of the harm of any plan. enough is false if all candidates
+	// together do not free the excess.
+	floor  harm
+	enough bool
+	// whole is true if no candidate was omitted.
+	whole bool
+}
+
+// A pool has poolSize candidates, or more if it needs them to free the excess. If no plan
+// is found with it, one of largePool is tried.
+const (
+	poolSize  = 32
+	largePool = 512
+)
+
+// poolFor returns the pool of the survey's stance, which is made once.
+func (pl *planner) poolFor(sv *survey) *pool {
+	if sv.pool != nil {
+		return sv.pool
+	}
+	for size := pl.poolSize; ; size *= 4 {
+		p := pl.newPool(sv, size)
+		p.floor, p.enough = floor(p.candidates, pl.over)
+		if p.enough || p.whole {
+			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger
+			sv.pool = p
+			return p
+		}
+	}
+}
+
+func (pl *planner) newPool(sv *survey, size int) *pool {
+	var shelves []*shelf // in the order of their first candidates
+	byLeaf := make([]*shelf, len(sv.outlooks))
+	for _, n := range pl.nodes {
+		d, from := n.read(), 0
+		for _, run := range d.runs {
+			first := from
+			from = int(run.to)
+			o := sv.outlook(run.leaf)
+			if o.all != mayGo || o.route.lca < pl.over[0].depth {
+				continue
+			}
+			id := indexOf(run.leaf)
+			byLeaf = grown(byLeaf, id)
+			for i := first; i < from; i++ {
+				e, request := &d.entries[i], d.request(i)
+				if sv.judge(e, request, o) != mayGo || !helps(request, o.route.lca, false, pl.over) {
+					continue
+				}
+				if byLeaf[id] == nil {
+					byLeaf[id] = &shelf{outlook: o}
+					shelves = append(shelves, byLeaf[id])
+				}
+				priority := o.lift.apply(int64(e.priority))
+				byLeaf[id].insert(&candidate{e, request, o.route, n, priority, sv.classOf(e), false}, size, pl.scene)
+			}
+		}
+	}
+	return pl.pooled(shelves, size)
+}
+
+// pooled makes one pool of the shelves. If there are too many candidates, each leaf is
+// limited to those that could be preempted together. Otherwise many candidates of a leaf
+// that may lose only few would displace those of other leaves.
+func (pl *planner) pooled(shelves []*shelf, size int) *pool {
+	p, all := &pool{whole: true}, 0
+	for _, s := range shelves {
+		all += s.seen
+	}
+	for _, s := range shelves {
+		if all > size {
+			s.trim(pl.over)
+		}
+		p.whole = p.whole && s.seen == len(s.candidates)
+		p.candidates = append(p.candidates, s.candidates...)
+	}
+	slices.SortFunc(p.candidates, func(a, b candidate) int { return pl.byHarm(&a, &b) })
+	if len(p.candidates) > size {
+		p.candidates, p.whole = p.candidates[:size], false
+	}
+	return p
+}
+
+// shelf is the candidates of a leaf, the least harmful first.
+type shelf struct {
+	outlook    *outlook
+	candidates []candidate
+	seen       int // including those that were not kept
+}
+
+// insert keeps the least harmful candidates, sorted.
+func (s *shelf) insert(c *candidate, size int, by *scene) {
+	s.seen++
+	if len(s.candidates) == size {
+		if by.byHarm(c, &s.candidates[size-1]) > 0 {
+			return
+		}
+		s.candidates = s.candidates[:size-1]
+	}
+	at := sort.Search(len(s.candidates), func(i int) bool { return by.byHarm(&s.candidates[i], c) >= 0 })
+	s.candidates = slices.Insert(s.candidates, at, *c)
+}
+
+// leastOnShelf is the minimal number of candidates kept of a leaf.
+const leastOnShelf = 4
+
+// trim drops the most harmful candidates while the others use twice what the leaf may
+// lose (law 2), or free twice the excess.
+func (s *shelf) trim(over []goal) {
+	used := make([]int64, len(s.outlook.room))
+	for i := range s.candidates {
+		for t := range used {
+			used[t] = plus(used[t], s.candidates[i].request.at(t))
+		}
+		if i+1 >= leastOnShelf && (s.exceeds(used) || s.suffices(used, over)) {
+			s.candidates = s.candidates[:i+1]
+			return
+		}
+	}
+}
+
+// exceeds reports whether a leaf cannot lose half of the amounts.
+func (s *shelf) exceeds(used []int64) bool {
+	for t, room := range s.outlook.room {
+		if room != unbounded && used[t]/2 >= room && used[t] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// suffices reports whether half of the amounts frees the whole excess.
+func (s *shelf) suffices(used []int64, over []goal) bool {
+	for _, g := range over {
+		if g.depth <= s.outlook.route.lca && used[g.typ]/2 < g.amount {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere appends the candidates of the pool that are on other nodes than n.
+func (p *pool) elsewhere(to []candidate, n *Node) []candidate {
+	for i := range p.candidates {
+		if p.candidates[i].node != n {
+			to = append(to, p.candidates[i])
+		}
+	}
+	return to
+}

@@ -1,0 +1,57 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+)
+
+// roomOnNode judges whether the victims free what the asker lacks on its node.
+func (j *judge) roomOnNode() error {
+	free := vectorOf(j.w, j.node.Free)
+	for i, v := range j.victims {
+		if j.nodes[i] == j.node.Name {
+			free = free.Add(vectorOf(j.w, v.Request))
+		}
+	}
+	for name, want := range j.ask.All() {
+		if free.Get(name) < want {
+			return fmt.Errorf("node %s then has %d %s, the asker wants %d", j.node.Name, free.Get(name), name, want)
+		}
+	}
+	return nil
+}
+
+// roomBelowMax judges whether no queue of the asker exceeds its max once the victims are
+// gone.
+func (j *judge) roomBelowMax(victims []*Pod) error {
+	for _, q := range j.up(j.d.Ask.Leaf) {
+		if q.IsRoot() {
+			continue
+		}
+		used := q.Used().Add(q.Arriving)
+		for _, v := range victims {
+			if within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
+				used = used.Sub(vectorOf(j.w, v.Request))
+			}
+		}
+		if !q.Max.Allows(used, j.ask) {
+			return fmt.Errorf("law 7: queue %s would still be over its max", q.Path)
+		}
+	}
+	return nil
+}
+
+// elsewhere judges whether every victim on another node is needed for a max (P3).
+func (j *judge) elsewhere() []error {
+	var errs []error
+	for i, v := range j.victims {
+		if j.nodes[i] == j.node.Name {
+			continue
+		}
+		others := slices.Delete(slices.Clone(j.victims), i, i+1)
+		if j.roomBelowMax(others) == nil {
+			errs = append(errs, fmt.Errorf("victim %s/%s: P3: it is on node %s and no max needs it", v.Namespace, v.Name, j.nodes[i]))
+		}
+	}
+	return errs
+}

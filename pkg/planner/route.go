@@ -1,0 +1,142 @@
+package planner
+
+import (
+	"math"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+)
+
+// lift is the priority shift by the queues on a path: an offset, or a replacement.
+type lift struct {
+	fixed bool
+	value int64
+}
+
+func (l lift) apply(p int64) int64 {
+	if l.fixed {
+		return l.value
+	}
+	return p + l.value
+}
+
+// then returns l followed by the shift of a queue with these policies.
+func (l lift) then(p config.Policies) lift {
+	if p.PriorityFence {
+		return lift{fixed: true, value: int64(p.PriorityOffset)}
+	}
+	l.value += int64(p.PriorityOffset)
+	return l
+}
+
+// below returns the highest priority that is shifted to at most p.
+func (l lift) below(p int64) int64 {
+	switch {
+	case !l.fixed:
+		return p - l.value
+	case l.value <= p:
+		return math.MaxInt64
+	}
+	return math.MinInt64
+}
+
+// route is the path from a victim's leaf to the ask's path.
+type route struct {
+	leaf *queues.Queue
+	// barred is the rule that forbids victims of this leaf for every ask of the scene.
+	barred verdict
+	// lca is the depth of the lowest common ancestor; the depth of root is 0.
+	lca int
+	// side are the accounts strictly below the common ancestor, leaf first.
+	side []*account
+	// counts are the accounts that a victim is taken from: side, then the common ancestor
+	// and all above it.
+	counts []*account
+	// most is the highest priority of a victim that law 6 allows.
+	most int64
+	// lift is the shift by all queues strictly below the fence root; below is the shift
+	// by those strictly below the common ancestor.
+	lift, below lift
+}
+
+// route returns the path from a leaf, which is made once.
+func (s *scene) route(leaf queues.ID) *route {
+	id := indexOf(leaf)
+	if id >= len(s.routes) || s.routes[id] == nil {
+		s.routes = grown(s.routes, id)
+		s.routes[id] = s.newRoute(leaf)
+	}
+	return s.routes[id]
+}
+
+// indexOf numbers leaves for lists; 0 is for foreign pods.
+func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
+
+func (s *scene) newRoute(leaf queues.ID) *route {
+	r := s.arenas.routes.one()
+	r.leaf = s.world.Queues.Queue(leaf)
+	switch {
+	case r.leaf == nil:
+		r.barred = byForeign
+		return r
+	case leaf == s.ask.Leaf:
+		r.barred = byLaw3
+		return r
+	}
+	var l lift
+	s.way = s.way[:0]
+	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
+		a := s.account(q)
+		if a.depth >= 0 {
+			r.lca = a.depth
+			break
+		}
+		s.way = append(s.way, a)
+		l = l.then(q.Policies)
+	}
+	r.most = l.below(s.lifts[r.lca].apply(int64(s.ask.Priority)))
+	side := len(s.way)
+	for d := r.lca; d >= 0; d-- {
+		s.way = append(s.way, s.path[d])
+	}
+	r.counts = s.arenas.ways.list(len(s.way))
+	copy(r.counts, s.way)
+	r.side = r.counts[:side:side]
+	r.lift, r.below = l, l
+	for d := r.lca; d > s.fence; d-- {
+		r.lift = r.lift.then(s.path[d].queue.Policies)
+	}
+	switch {
+	case len(r.side) == 0: // the asker is below the victim's queue, which became a parent
+		r.barred = byLaw3
+	case r.lca < s.fence:
+		r.barred = byLaw7
+	case protected(s.world.Queues, r.leaf):
+		r.barred = byDisabled
+	}
+	return r
+}
+
+// frees returns how much a victim frees for a goal; lca is the depth at which the
+// victim's path meets the ask's path.
+func frees(request Amounts, lca int, onNode bool, g *goal) int64 {
+	if g.depth == 0 && !onNode || g.depth > lca {
+		return 0
+	}
+	return request.at(g.typ)
+}
+
+// protected reports whether preemption.policy: disabled applies to a leaf. Managed queues
+// inherit it through the configuration; a dynamic queue has it from its template or from
+// its ancestors.
+func protected(v queues.View, q *queues.Queue) bool {
+	for ; q != nil; q = v.Queue(q.Parent) {
+		if q.Policies.Preemption == config.PreemptionDisabled {
+			return true
+		}
+		if q.Managed {
+			return false
+		}
+	}
+	return false
+}

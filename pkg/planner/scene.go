@@ -1,0 +1,180 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// scene is the planning problem of one asker in a world.
+type scene struct {
+	world  *World
+	ask    *Ask
+	app    uint32 // hash of ask.App
+	params Params
+
+	accounts []*account // in order of their first use
+	byQueue  []*account // by queue ID
+	routes   []*route   // by index of the leaf
+
+	path  []*account // from root to the ask's leaf
+	fence int        // depth of the fence root (law 7)
+	lifts []lift     // by depth: priority shift of the ask on the path strictly below it
+	// byName are all types sorted by name; wanted are those that the asker requests.
+	byName, wanted []int
+	// over is what must be freed below queues with a max that the asker would exceed,
+	// from root down.
+	over []goal
+	// requests are, by depth, the requests of the asker's group; nil without a group.
+	requests []request
+	// higher is the pod that law 6 protects by the smallest difference of priority.
+	higher *Victim
+
+	way    []*account // scratch
+	arenas arenas
+}
+
+// arenas is the arena for the lists of the scene and its stances.
+type arenas struct {
+	amounts  arena[int64]
+	flags    arena[bool]
+	accounts arena[account]
+	ways     arena[*account]
+	routes   arena[route]
+	outlooks arena[outlook]
+}
+
+// goal is an amount of a type that must be freed.
+type goal struct {
+	typ    int
+	amount int64
+	// depth is the depth of the queue on the ask's path below which it must be freed; 0
+	// means on the node.
+	depth int
+}
+
+// newScene returns the scene, or false if the ask's queue does not exist.
+func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
+	s := &scene{world: w, ask: ask, app: hash(ask.App), params: p}
+	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
+		s.path = append(s.path, s.account(q))
+	}
+	slices.Reverse(s.path)
+	s.lifts = make([]lift, len(s.path))
+	var l lift
+	for d := len(s.path) - 1; d >= 0; d-- {
+		s.path[d].depth = d
+		s.lifts[d] = l
+		l = l.then(s.path[d].queue.Policies)
+		if s.fence == 0 && s.path[d].queue.Policies.Preemption == config.PreemptionFence {
+			s.fence = d // root's depth is 0: a fence on root has no effect
+		}
+	}
+	for t := range w.Types {
+		s.byName = append(s.byName, t)
+		if ask.Request.at(t) > 0 {
+			s.wanted = append(s.wanted, t)
+		}
+	}
+	slices.SortFunc(s.byName, func(a, b int) int { return cmp.Compare(w.Types[a], w.Types[b]) })
+	s.findOver()
+	s.findRequests()
+	return s, len(s.path) > 0
+}
+
+// findOver finds the queues with a max that the asker would exceed. Root has no max.
+func (s *scene) findOver() {
+	for d := 1; d < len(s.path); d++ {
+		a := s.path[d]
+		for _, t := range s.wanted {
+			most, limited := a.queue.Max.Get(s.world.Types[t])
+			if !limited {
+				continue
+			}
+			if over := minus(plus(a.expected[t], s.ask.Request.at(t)), int64(most)); over > 0 {
+				s.over = append(s.over, goal{t, over, d})
+			}
+		}
+	}
+}
+
+// goals appends what the asker lacks on a node and below queues over their max.
+func (s *scene) goals(to []goal, n *Node) []goal {
+	for _, t := range s.wanted {
+		if lack := minus(s.ask.Request.at(t), n.Free.at(t)); lack > 0 {
+			to = append(to, goal{t, lack, 0})
+		}
+	}
+	return append(to, s.over...)
+}
+
+// contested appends the contested types S: the types of the goals or, without goals, all
+// that the asker requests.
+func (s *scene) contested(to []int, goals []goal) []int {
+	if len(goals) == 0 {
+		return append(to, s.wanted...)
+	}
+	for _, g := range goals {
+		if !slices.Contains(to, g.typ) {
+			to = append(to, g.typ)
+		}
+	}
+	slices.Sort(to)
+	return to
+}
+
+// account is a queue with its amounts as lists.
+type account struct {
+	queue      *queues.Queue
+	index      int // in scene.accounts
+	depth      int // on the ask's path; -1 elsewhere
+	used       []int64
+	expected   []int64 // used and arriving
+	has        []int64 // what counts for law 4, see queues.Queue.Has
+	guaranteed []int64
+	named      []bool // types that the queue guarantees, with 0 or more
+	tight      []bool // types in which the queue stopped a set of victims (law 2)
+}
+
+// isOver reports whether the queue uses more of a type than its guarantee.
+func (a *account) isOver(t int) bool { return a.used[t] > a.guaranteed[t] }
+
+// account returns the amounts of a queue.
+func (s *scene) account(q *queues.Queue) *account {
+	s.byQueue = grown(s.byQueue, int(q.ID))
+	if a := s.byQueue[q.ID]; a != nil {
+		return a
+	}
+	n := len(s.world.Types)
+	amounts, flags := &s.arenas.amounts, &s.arenas.flags
+	a := s.arenas.accounts.one()
+	*a = account{
+		queue: q, index: len(s.accounts), depth: -1,
+		used: amounts.list(n), expected: amounts.list(n), has: amounts.list(n), guaranteed: amounts.list(n), named: flags.list(n), tight: flags.list(n),
+	}
+	used, expected, has := q.Used(), q.Expected(), q.Has()
+	for t, name := range s.world.Types {
+		a.used[t], a.expected[t], a.has[t] = int64(used.Get(name)), int64(expected.Get(name)), int64(has.Get(name))
+		if g, ok := q.Guaranteed.Get(name); ok {
+			a.guaranteed[t], a.named[t] = int64(g), true
+		}
+	}
+	s.byQueue[q.ID] = a
+	s.accounts = append(s.accounts, a)
+	return a
+}
+
+// grown returns a list that is long enough for the index.
+func grown[T any](list []T, index int) []T {
+	if index < len(list) {
+		return list
+	}
+	return append(list, make([]T, index+1-len(list))...)
+}
+
+// plus and minus saturate, because a pod may request any amount.
+func plus(a, b int64) int64  { return int64(resources.Amount(a).Add(resources.Amount(b))) }
+func minus(a, b int64) int64 { return int64(resources.Amount(a).Sub(resources.Amount(b))) }

@@ -1,0 +1,248 @@
+package planner
+
+import (
+	"slices"
+	"time"
+)
+
+// search grows sets of victims for one node. It tracks what a set has left to free and
+// may still take, and undoes its changes when it backtracks. It reuses its lists for all
+// nodes.
+type search struct {
+	*survey
+	candidates []candidate // sorted by harm
+	// groups are the ends of runs of equivalent candidates.
+	groups []int
+	// left is what remains to be freed, by goal. A goal is reached at 0 or below.
+	left []int64
+	// budget is what may still be taken, by account and type (law 2); nil for accounts
+	// without candidates.
+	budget [][]int64
+	// loss is the increase of existing shortages of guarantees, by type (law 2); losing
+	// is the number of victims that caused one.
+	loss   []int64
+	losing int
+	// allowed are the disruptions left, by PodDisruptionBudget. several is the number of
+	// taken victims that more than one budget covers.
+	allowed []int64
+	several int
+	// supply is how much the groups from one on can free for each goal, and largest how
+	// much one of their candidates can. smallest is the least that one of them frees on
+	// the node, by type.
+	supply, largest, smallest [][]int64
+	// youngest is the creation time of the youngest candidate in the groups from one on.
+	youngest []time.Time
+	freed    []int64 // on the node, by type
+
+	taken  []candidate
+	harms  []harm // before each taken victim
+	harm   harm
+	best   *plan // to beat; nil for any
+	found  bool  // best was found in this search
+	trial  plan
+	visits int
+	most   int // limit of visits
+	cut    bool
+	// blocked is true once law 2 stopped a set that did not free enough yet.
+	blocked bool
+}
+
+// start prepares the search among the candidates and sorts them.
+func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
+	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
+	s.visits, s.cut, s.blocked = 0, false, false
+	s.taken, s.harms, s.harm, s.several = s.taken[:0], s.harms[:0], harmless, 0
+	slices.SortFunc(candidates, func(a, b candidate) int { return s.byHarm(&a, &b) })
+	s.groups = s.groups[:0]
+	for i := range candidates {
+		if i > 0 && !alike(&candidates[i-1], &candidates[i]) {
+			s.groups = append(s.groups, i)
+		}
+	}
+	if len(candidates) > 0 {
+		s.groups = append(s.groups, len(candidates))
+	}
+	s.left = s.left[:0]
+	for _, g := range sv.goals {
+		s.left = append(s.left, g.amount)
+	}
+	s.allowed = append(s.allowed[:0], sv.world.Budgets...)
+	s.freed = append(s.freed[:0], make([]int64, len(sv.world.Types))...)
+	s.loss, s.losing = append(s.loss[:0], s.freed...), 0
+	s.fillBudget()
+	s.fillSupply()
+}
+
+func (s *search) fillBudget() {
+	s.budget = grown(s.budget, len(s.accounts)-1)
+	for i := range s.candidates {
+		for _, a := range s.candidates[i].route.counts {
+			s.budget[a.index] = append(s.budget[a.index][:0], s.take(a)...)
+		}
+	}
+}
+
+func (s *search) group(i int) []candidate {
+	start := 0
+	if i > 0 {
+		start = s.groups[i-1]
+	}
+	return s.candidates[start:s.groups[i]]
+}
+
+// reached reports whether all goals are reached.
+func (s *search) reached() bool {
+	for _, left := range s.left {
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lawful reports whether one more victim may be taken (law 2).
+func (s *search) lawful(c *candidate) bool {
+	for _, a := range c.route.counts {
+		budget := s.budget[a.index]
+		for t, amount := range c.request {
+			if amount > 0 && budget[t] < amount {
+				s.note(c)
+				return false
+			}
+		}
+	}
+	short := s.outlook(c.pod.Leaf).short
+	if short == nil && s.losing == 0 {
+		return true
+	}
+	lca := c.route.lca
+	for i := range s.taken {
+		lca = max(lca, s.taken[i].route.lca)
+	}
+	for t, loss := range s.loss {
+		if short != nil {
+			loss += short[t] * c.request.at(t)
+		}
+		if loss > s.gain[lca][t] {
+			return false
+		}
+	}
+	return true
+}
+
+// note records which queues stopped a victim.
+func (s *search) note(c *candidate) {
+	for _, a := range c.route.counts {
+		for t, amount := range c.request {
+			a.tight[t] = a.tight[t] || amount > 0 && s.budget[a.index][t] < amount
+		}
+	}
+}
+
+// add takes a victim.
+func (s *search) add(c *candidate) {
+	s.harms = append(s.harms, s.harm)
+	s.harm.add(c, s.allowed)
+	s.taken = append(s.taken, *c)
+	if c.budget == manyBudgets {
+		s.several++
+	}
+	if s.several > 0 {
+		s.harm.violations = violations(s.taken, s.world.Budgets)
+	}
+	s.apply(c, 1)
+}
+
+// drop removes the last victim.
+func (s *search) drop() {
+	last := len(s.taken) - 1
+	c := s.taken[last]
+	s.taken = s.taken[:last]
+	s.harm, s.harms = s.harms[last], s.harms[:last]
+	if c.budget == manyBudgets {
+		s.several--
+	}
+	for _, b := range c.pod.Budgets {
+		s.allowed[b]++
+	}
+	s.apply(&c, -1)
+}
+
+// apply subtracts a victim from what is left and from what may be taken.
+func (s *search) apply(c *candidate, sign int64) {
+	for g := range s.goals {
+		s.left[g] -= sign * c.frees(&s.goals[g])
+	}
+	if c.onNode {
+		for t, amount := range c.request {
+			s.freed[t] += sign * amount
+		}
+	}
+	if short := s.outlook(c.pod.Leaf).short; short != nil {
+		s.losing += int(sign)
+		for t, amount := range c.request {
+			s.loss[t] += sign * short[t] * amount
+		}
+	}
+	for _, a := range c.route.counts {
+		budget := s.budget[a.index]
+		for t, amount := range c.request {
+			if budget[t] != unbounded {
+				budget[t] -= sign * amount
+			}
+		}
+	}
+}
+
+// from considers all sets that add victims of the groups from i on.
+func (s *search) from(i int) {
+	if s.reached() {
+		s.weigh()
+		return
+	}
+	if i == len(s.groups) || s.impossible(i) {
+		return
+	}
+	if s.visits++; s.visits > s.most {
+		s.cut = true
+		return
+	}
+	before := len(s.taken)
+	s.fill(s.group(i))
+	// Sets with the most victims of the group come first: the group is early, so its
+	// victims do little harm.
+	for {
+		if !s.worse() {
+			s.from(i + 1)
+		}
+		if len(s.taken) == before {
+			return
+		}
+		s.drop()
+	}
+}
+
+// fill takes as many of a group as are lawful, needed, and not too harmful.
+func (s *search) fill(group []candidate) {
+	for n := 0; n < len(group) && !s.reached() && !s.worse(); n++ {
+		if !s.lawful(&group[n]) {
+			s.blocked = true
+			return
+		}
+		s.add(&group[n])
+	}
+}
+
+// worse reports whether the set does more harm than the best.
+func (s *search) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
+
+// weigh compares the set with the best so far.
+func (s *search) weigh() {
+	if s.worse() || s.best != nil && compareHarm(s.harm, s.best.harm) == 0 && s.wastesMore(s.freed, s.best.waste) {
+		return
+	}
+	s.trial.set(s.survey, s.taken, s.harm)
+	if s.best == nil || comparePlans(&s.trial, s.best) < 0 {
+		s.best, s.found = s.trial.clone(), true
+	}
+}

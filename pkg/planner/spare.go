@@ -1,0 +1,104 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+)
+
+// clear removes all victims.
+func (s *search) clear() {
+	for len(s.taken) > 0 {
+		s.drop()
+	}
+}
+
+// seed takes lawful candidates, the least harmful first, and makes the set the best if it
+// is better. The search then need not visit worse sets.
+func (s *search) seed() {
+	for i := 0; i < len(s.candidates) && !s.reached() && !s.worse(); i++ {
+		if s.lawful(&s.candidates[i]) {
+			s.add(&s.candidates[i])
+		}
+	}
+	if s.reached() && !s.worse() {
+		if p := s.planOf(s.spare(always)); s.best == nil || comparePlans(p, s.best) < 0 {
+			s.best, s.found = p, true
+		}
+	}
+	s.clear()
+}
+
+// grab takes lawful candidates, those that free most for a goal first, until all goals
+// are reached. It reports whether they are. It is for searches that were cut off before
+// they found a set.
+func (s *search) grab(goal int) bool {
+	s.clear()
+	order := slices.Clone(s.candidates)
+	slices.SortStableFunc(order, func(a, b candidate) int {
+		return cmp.Compare(b.frees(&s.goals[goal]), a.frees(&s.goals[goal]))
+	})
+	for i := 0; i < len(order) && !s.reached(); i++ {
+		if s.lawful(&order[i]) {
+			s.add(&order[i])
+		}
+	}
+	slices.SortFunc(s.taken, func(a, b candidate) int { return s.byHarm(&a, &b) })
+	return s.reached()
+}
+
+// spare removes every victim that is not needed, the most harmful first, and returns the
+// rest. The set must reach the goals and pass; passes checks what goes beyond the goals.
+// It tries whole runs of victims before their halves, because mostly few victims are
+// needed.
+func (s *search) spare(passes func([]candidate) bool) []candidate {
+	all := slices.Clone(s.taken)
+	stays := make([]bool, len(all))
+	rest := func() []candidate {
+		var out []candidate
+		for i := range all {
+			if !stays[i] {
+				out = append(out, all[i])
+			}
+		}
+		return out
+	}
+	move := func(from, to int, stay bool, sign int64) {
+		for i := from; i < to; i++ {
+			stays[i] = stay
+			s.apply(&all[i], sign)
+		}
+	}
+	var try func(from, to int)
+	try = func(from, to int) {
+		move(from, to, true, -1)
+		if s.reached() && passes(rest()) {
+			return
+		}
+		move(from, to, false, 1)
+		if to-from > 1 {
+			half := (from + to) / 2
+			try(half, to)
+			try(from, half)
+		}
+	}
+	try(0, len(all))
+	kept := rest()
+	for i := range all {
+		if stays[i] {
+			s.apply(&all[i], 1) // restored for the caller, which may remove all
+		}
+	}
+	return kept
+}
+
+// planOf returns the plan with these victims.
+func (s *search) planOf(victims []candidate) *plan {
+	allowed, h := slices.Clone(s.world.Budgets), harmless
+	for i := range victims {
+		h.add(&victims[i], allowed)
+	}
+	h.violations = violations(victims, s.world.Budgets)
+	p := &plan{}
+	p.set(s.survey, victims, h)
+	return p
+}

@@ -1,0 +1,131 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+)
+
+// Amounts are quantities of the World's types, in base units. A shorter list has nothing
+// of the types that follow.
+type Amounts []int64
+
+func (a Amounts) at(t int) int64 {
+	if t < len(a) {
+		return a[t]
+	}
+	return 0
+}
+
+// World is all input of a plan, at one moment. It does not change while a plan is made.
+// It does not contain the asker: neither among the pods, nor in what is arriving or held.
+type World struct {
+	// Types names the resource types. Amounts follow its order.
+	Types []string
+	// Queues are the queues with their usage.
+	Queues queues.View
+	// Nodes are the nodes where the asker could run if pods did not use them. If they are
+	// sorted by name, a plan need not sort them.
+	Nodes []*Node
+	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
+	Budgets []int64
+}
+
+// Node is a node with its pods. A literal is valid; [NewNode] makes a node for which
+// plans are faster.
+type Node struct {
+	Name        string
+	Allocatable Amounts
+	// Free is what is free once leaving pods are gone and earlier holders have what they
+	// wait for; negative if the node is overcommitted.
+	Free Amounts
+	Pods []*Pod
+
+	digest *digest
+}
+
+// NewNode returns a node that is prepared for many plans. Its pods and their list must
+// not change afterwards; after a change, make a new node. Free may be set at any time.
+func NewNode(name string, allocatable, free Amounts, pods []*Pod) *Node {
+	return &Node{Name: name, Allocatable: allocatable, Free: free, Pods: pods, digest: newDigest(pods)}
+}
+
+// Protection is the reason why a pod is never a victim of queue preemption.
+type Protection uint8
+
+// The protections (LAWS, never victims).
+const (
+	Unprotected Protection = iota
+	DaemonSet
+	Static
+	Leaving
+	Binding
+	Foreign
+	// Lingering pods are leaving, and stay longer than a hold lasts.
+	Lingering
+)
+
+// Pod is a pod on a node.
+type Pod struct {
+	UID, Namespace, Name string
+	// Leaf is the queue; NoQueue for a foreign pod.
+	Leaf queues.ID
+	// App is namespace and ID of the application.
+	App      string
+	Request  Amounts
+	Priority int32
+	Created  time.Time
+	// OptedOut pods are victims only if no plan without them is lawful (law 1).
+	OptedOut bool
+	// Originator pods own another pod of their application, or are its oldest pod.
+	Originator bool
+	// Slow pods have a grace period longer than a hold lasts.
+	Slow       bool
+	Protection Protection
+	// Budgets are the indexes of the PodDisruptionBudgets that cover the pod.
+	Budgets []int
+}
+
+// Ask is the pod that preempts.
+type Ask struct {
+	UID, Namespace, Name string
+	Leaf                 queues.ID
+	App                  string
+	Request              Amounts
+	Priority             int32
+	// Never is true for preemptionPolicy Never: the pod must not preempt (law 6).
+	Never bool
+	// Group is the set of pods that must start together with it; nil for none.
+	Group *Group
+}
+
+// Params are the settings of a plan.
+type Params struct {
+	// StrictGuarantee refuses an asker that would raise the usage of its queue above its
+	// guarantee (law 4).
+	StrictGuarantee bool
+	// Barred reports whether the asker cannot run on a node, whatever pods are preempted.
+	// The pods of such a node may still be preempted for a max. Barred is called for a
+	// node only if the laws permit a plan there. Nil means that no node is barred.
+	Barred func(node string) bool
+	// Fits runs the real filters for the asker on a node without some pods. Nil means
+	// that only resources count.
+	Fits func(node string, without []*Pod) Fit
+	// MaxFits limits the calls of Fits for one plan; 0 or less means 100.
+	MaxFits int
+}
+
+// Fit is the result of the real filters for the asker on a node without some pods.
+type Fit uint8
+
+const (
+	// Fails means that the filters reject, but might accept without other pods.
+	Fails Fit = iota
+	// Passes means that the asker can run there.
+	Passes
+	// Never means that the filters reject whatever pods are preempted. They are not run
+	// for the node again.
+	Never
+)
+
+const defaultMaxFits = 100
