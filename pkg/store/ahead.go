@@ -47,7 +47,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	}
 	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
 	s.lane.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
-	for w := range s.window.pods {
+	for w := range s.window.Pods() {
 		if w != p && !w.asks.holds && w.RequiredNode == "" && wants(w) && s.isAhead(w, p, sides) {
 			out = append(out, w)
 		}
@@ -95,7 +95,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 			s.leaveCooling(w)
 			s.toWaiting(w)
 		case admitted: // tried before p, if the scheduler's queue sorts it first
-			key, _ := s.keys.get(w.UID)
+			key, _ := s.keys.Get(w.UID)
 			inFlight = inFlight || key.Rank >= rank
 		}
 	}

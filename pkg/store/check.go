@@ -33,7 +33,7 @@ func (s *Store) Check() error {
 	}
 	errs = append(errs, s.checkApps()...)
 	errs = append(errs, s.checkBooks()...)
-	errs = append(errs, s.keys.check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
+	errs = append(errs, s.keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
 	errs = append(errs, s.checkClasses()...)
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes()...)
@@ -46,9 +46,7 @@ func (s *Store) Check() error {
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := s.deadlines.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("deadlines: %w", err))
-	}
+	errs = append(errs, s.deadlines.Check(), s.lost.Check(), s.tooEarly.Check())
 	return errors.Join(errs...)
 }
 
@@ -71,8 +69,8 @@ func (s *Store) checkPod(p *pod) error {
 		return errors.New("is kept for others of its PodGroup")
 	case (p.state == waiting) != (p.ask != nil):
 		return fmt.Errorf("is in the order: %v", p.ask != nil)
-	case (p.state == admitted || p.state == cooling) != (p.at != ranking.Outside):
-		return fmt.Errorf("has a deadline: %v", p.at != ranking.Outside)
+	case (p.state == admitted || p.state == cooling) != (p.timer.IsSet()):
+		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
 	case p.state == admitted && !keyed:
 		return errors.New("has no sort key")
 	case p.state.allocated() && keyed:
@@ -93,11 +91,11 @@ func (s *Store) checkPod(p *pod) error {
 type books struct {
 	usage  map[queues.ID]*queues.Usage
 	ledger *queues.Ledger
-	slots  int
+	slots  map[*pod]struct{} // pods that have a slot
 }
 
 func (s *Store) sum() books {
-	b := books{usage: map[queues.ID]*queues.Usage{}, ledger: queues.NewLedger()}
+	b := books{usage: map[queues.ID]*queues.Usage{}, ledger: queues.NewLedger(), slots: map[*pod]struct{}{}}
 	for q := range s.draft.All() {
 		b.usage[q.ID] = &queues.Usage{}
 	}
@@ -119,7 +117,7 @@ func (s *Store) sum() books {
 			}
 		})
 		if p.state == admitted {
-			b.slots++
+			b.slots[p] = struct{}{}
 		}
 	}
 	return b
@@ -175,9 +173,7 @@ func (s *Store) checkBooks() []error {
 	if err := s.shared.check(); err != nil {
 		errs = append(errs, err)
 	}
-	if s.window.taken != b.slots {
-		errs = append(errs, fmt.Errorf("window: %d slots taken, %d pods admitted", s.window.taken, b.slots))
-	}
+	errs = append(errs, s.window.Check(b.slots))
 	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !sameUsage(got, s.draft.Root().Usage) {
 		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
 	}

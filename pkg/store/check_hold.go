@@ -23,8 +23,8 @@ func (s *Store) checkForeign(p *pod) error {
 		return fmt.Errorf("is foreign and on a node: %v", p.on != nil)
 	case p.state != bound && !mayAskForeign(p.Pod):
 		return errors.New("is foreign, has no node, and may not ask")
-	case (p.state == cooling) != (p.at != ranking.Outside):
-		return fmt.Errorf("has a deadline: %v", p.at != ranking.Outside)
+	case (p.state == cooling) != (p.timer.IsSet()):
+		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
 	}
 	return checkHolder(p)
 }

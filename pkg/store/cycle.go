@@ -47,7 +47,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		// result.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
-		s.keys.remove(uid)
+		s.keys.Remove(uid)
 	}
 	if p.state == parked && !p.kept && !s.bindingHold(p) {
 		s.requeue(p, now)
@@ -143,7 +143,7 @@ func (s *Store) refused(p *pod) {
 	case parked:
 		s.toWaiting(p)
 	}
-	s.keys.remove(p.UID)
+	s.keys.Remove(p.UID)
 }
 
 // Failed says that a cycle of the pod found no node. kind identifies what the filters see
@@ -163,8 +163,8 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 		return
 	}
 	s.withdraw(p)
-	s.keys.remove(uid)
-	s.window.failure()
+	s.keys.Remove(uid)
+	s.window.Failed()
 	s.joinClass(p, kind)
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
@@ -199,7 +199,7 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.remove(uid)
+	s.keys.Remove(uid)
 	s.leaveClass(p)
 	s.toParked(p, why, now)
 	s.cool(p, p.notUntil)
@@ -243,7 +243,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
 	if s.passedOver(p, now) || s.letAhead(p, node, now) {
-		s.keys.remove(uid)
+		s.keys.Remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	s.assume(p, node, now)
@@ -261,7 +261,7 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 		s.supersede(p.on, now)
 	}
 	p.treeGen = s.draft.TreeGeneration()
-	s.window.success()
+	s.window.Placed()
 }
 
 // Recheck tells, between Assume and the bind, whether the pod may still run. It may
@@ -314,7 +314,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.charge(p.app, charge{pending: p.held})
 	s.enter(p, parked)
 	s.weigh(p)
-	s.window.failure()
+	s.window.Failed()
 	s.toParked(p, s.whyForgotten(p, node), now)
 	p.erred, p.asks.retryAt = true, latest(p.asks.retryAt, p.notUntil) // not tried before its back-off ends
 	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event

@@ -11,11 +11,10 @@ import (
 )
 
 func (s *Store) setDeadline(p *pod, at time.Time) {
-	p.deadline = at
-	s.deadlines.Update(p, true)
+	s.deadlines.Set(&p.timer, at)
 }
 
-func (s *Store) clearDeadline(p *pod) { s.deadlines.Update(p, false) }
+func (s *Store) clearDeadline(p *pod) { s.deadlines.Clear(&p.timer) }
 
 // nextMoved tells whether the next deadline is earlier than the one last returned.
 func (s *Store) nextMoved() bool {
@@ -29,7 +28,7 @@ func (s *Store) nextMoved() bool {
 
 func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
-	next = earliest(next, s.askingDue(), s.preemption.Watches.Due(), s.lostDue())
+	next = earliest(next, s.askingDue(), s.preemption.Watches.Due(), s.lost.Due())
 	return next, !next.IsZero()
 }
 
@@ -47,10 +46,7 @@ func earliest(times ...time.Time) time.Time {
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
 func (s *Store) nextChore() (time.Time, bool) {
-	next := earliest(s.holdsDue(), s.placingDue(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due())
-	if p, ok := s.deadlines.First(); ok {
-		next = earliest(next, p.deadline)
-	}
+	next := earliest(s.holdsDue(), s.placingDue(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due(), s.deadlines.Next())
 	return next, !next.IsZero()
 }
 
@@ -73,12 +69,7 @@ func (s *Store) Tick(now time.Time) {
 		s.tellCapacity()
 	}
 	s.vacated = append(s.vacated, s.preemption.NodeBound.Expire(now)...)
-	for {
-		p, ok := s.deadlines.First()
-		if !ok || p.deadline.After(now) {
-			break
-		}
-		s.clearDeadline(p)
+	for p, ok := s.deadlines.Due(now); ok; p, ok = s.deadlines.Due(now) {
 		switch p.state {
 		case cooling:
 			s.leaveLane(p)

@@ -48,21 +48,6 @@ func (t *equivalenceClass) name() string {
 	return t.kind
 }
 
-// classLimit bounds how many pods that found no node before are admitted at a time: one,
-// doubled with each one that is placed. Room for them is scarce, and each result can
-// change the order: if the first one finds no node, its class need not be tried, and
-// another queue is next. A window full of them would be tried in vain, or take room out
-// of order.
-type classLimit struct {
-	limit, taken int
-	// hopes counts how often a failed class returned to the order.
-	hopes uint64
-}
-
-// full tells whether the pod, which is first in the order, has to wait for the results of
-// pods that were tried before. All pods behind it wait, too.
-func (b *classLimit) full(p *pod) bool { return p.equivalenceClass != nil && b.taken >= b.limit }
-
 // heldByClass tells whether a pod waits because its equivalence class failed.
 func (p *pod) heldByClass() bool {
 	return p.state == waiting && p.equivalenceClass != nil && p.equivalenceClass.failed
@@ -93,11 +78,11 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 func (s *Store) recount(t *equivalenceClass, st state, n int) {
 	switch st {
 	case admitted:
-		s.classLimit.taken += n
+		s.classLimit.Admitted(n)
 	case parked:
 		t.parked += n
 		if n < 0 && t.failed {
-			s.classLimit.hopes++
+			s.classLimit.NoteReopened()
 			s.setFailed(t, false)
 		}
 	}
@@ -146,7 +131,7 @@ func (s *Store) leaveClass(p *pod) {
 // classFailed notes that a pod, already parked, found no node.
 func (s *Store) classFailed(p *pod) {
 	if p.equivalenceClass != nil {
-		s.classLimit.limit = 1
+		s.classLimit.Failed()
 		s.setFailed(p.equivalenceClass, true)
 	}
 }
@@ -154,7 +139,7 @@ func (s *Store) classFailed(p *pod) {
 // classPlaced notes that a pod found a node.
 func (s *Store) classPlaced(p *pod) {
 	if p.equivalenceClass != nil {
-		s.classLimit.limit = min(2*s.classLimit.limit, s.options.MaxWindow)
+		s.classLimit.Placed()
 	}
 }
 
@@ -163,7 +148,7 @@ func (s *Store) classPlaced(p *pod) {
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (s *Store) passedOver(p *pod, now time.Time) bool {
-	if p.state != admitted || p.asks.holds || p.hopes == s.classLimit.hopes || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
+	if p.state != admitted || p.asks.holds || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
 		return false
 	}
 	return s.backInOrder(p, now)
@@ -190,9 +175,7 @@ func (s *Store) checkClasses() []error {
 		counts[p.equivalenceClass] = c
 	}
 	var errs []error
-	if taken != s.classLimit.taken {
-		errs = append(errs, fmt.Errorf("probing: %d pods counted, there are %d", s.classLimit.taken, taken))
-	}
+	errs = append(errs, s.classLimit.Check(taken))
 	for t, c := range counts {
 		switch {
 		case c != count{t.members, t.parked} || t.app.equivalenceClass[t.key()] != t:

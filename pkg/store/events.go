@@ -117,7 +117,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		}
 		s.leaveForGood(p, now)
 	}
-	s.keys.remove(p.UID)
+	s.keys.Remove(p.UID)
 	s.cache.Protection.Change(p.guarded(), cache.Guarded{})
 	delete(s.pods, p.UID)
 	s.cache.Types.Forget(p.UID)

@@ -94,7 +94,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	}
 	x := &Explanation{
 		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
-		Window: max(s.window.size, s.index.LeavesWithWork()), Taken: s.window.taken,
+		Window: s.window.Slots(s.index.LeavesWithWork()), Taken: s.window.Taken(),
 	}
 	if p.kept { // it was not refused by any node
 		x.State = waiting.String()
@@ -146,7 +146,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	if p.state == cooling {
 		x.Erred = p.erred
 		if !p.asks.holds { // a pod with a hold has a reason about its node
-			x.Retry = p.deadline
+			x.Retry = p.timer.When()
 		}
 	}
 	r := &Room{DelayEnds: s.delayEnd(p)}

@@ -66,7 +66,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(), prospect: &prospect{}, state: waiting, app: &app{}, asks: &asks{}}
+	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &asks{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},

@@ -368,7 +368,7 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 		return // already handled
 	}
 	s.withdraw(p)
-	s.keys.remove(p.UID)
+	s.keys.Remove(p.UID)
 	s.enter(p, parked)
 	p.erred, p.notUntil = false, now.Add(s.backoff(1))
 	h, _ := s.preemption.Holds.Of(p.UID)

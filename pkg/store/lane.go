@@ -27,7 +27,7 @@ func (s *Store) leaveLane(p *pod) {
 // firstOfLane moves the first pod of the lane into the order if no pod is admitted. The
 // order has no other pod that can go on at that time.
 func (s *Store) firstOfLane() bool {
-	if s.window.taken > 0 {
+	if s.window.Taken() > 0 {
 		return false
 	}
 	ask, ok := s.lane.index.Next()

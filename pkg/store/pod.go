@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -99,7 +100,7 @@ func newPod(event *objects.Pod, with shared) *pod {
 	p.say(event)
 	p.elder = seniority{pod: p, at: ranking.Outside}
 	if event.Node == "" || !event.Foreign {
-		p.turn = newTurn() // its own until it runs in a queue
+		p.turn = newTurn(p) // its own until it runs in a queue
 	}
 	if event.Node == "" {
 		p.asks = newAsks(p)
@@ -134,14 +135,6 @@ func sooner(a, b *entry) bool {
 	return a.pod.UID < b.pod.UID
 }
 
-// earlier orders deadlines: time, then UID.
-func earlier(a, b *pod) bool {
-	if c := a.deadline.Compare(b.deadline); c != 0 {
-		return c < 0
-	}
-	return a.UID < b.UID
-}
-
 func (p *pod) askKey() order.AskKey {
 	return order.AskKey{Priority: p.Priority, Created: p.Created, UID: string(p.UID)}
 }
@@ -163,17 +156,12 @@ func (p *pod) apartKind() string {
 	return ""
 }
 
-// Key is the sort key of an admitted pod in the scheduler's queue: higher Rank first,
-// then earlier Time, then lower Seq. It does not change while the pod is in that queue.
-type Key struct {
-	Rank int64
-	Time int64 // Unix nanoseconds of the admission
-	Seq  uint64
-}
+// Key is the sort key of an admitted pod in the scheduler's queue.
+type Key = pending.Key
 
 // Key returns the sort key of an admitted pod, and false for every other pod.
 // It takes no lock.
-func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.get(uid) }
+func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.Get(uid) }
 
 // The state transitions. Each takes the pod from the named state and leaves the
 // accounting right. Callers hold the lock.
@@ -201,20 +189,16 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, admitted)
 	s.reports.hadItsTurn(p, now)
-	s.window.pods[p] = struct{}{}
+	s.window.Enter(p)
 	if p.arriving.IsZero() {
 		p.slot = p.held
 	}
 	s.charge(p.app, charge{admitted: p.slot})
 	p.app.slots++
 	s.count(p.app)
-	s.window.taken++
-	p.hopes, p.entered = s.classLimit.hopes, false
+	p.hopes, p.entered = s.classLimit.Reopened(), false
 	s.setDeadline(p, now.Add(s.lease(p)))
-	s.seq++
-	s.keys.add(p.UID, Key{
-		Rank: queues.Rank(s.draft, p.app.leaf, p.Priority), Time: now.UnixNano(), Seq: s.seq,
-	})
+	s.keys.Add(p.UID, queues.Rank(s.draft, p.app.leaf, p.Priority), now.UnixNano())
 }
 
 // leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
@@ -223,8 +207,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 func (s *Store) leaveSlot(p *pod) {
 	p.asks.over = false
 	p.app.slots--
-	s.window.taken--
-	delete(s.window.pods, p)
+	s.window.Leave(p)
 	s.clearDeadline(p)
 	if s.asking.current == p {
 		s.asking.current = nil
@@ -262,7 +245,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 		c.admitted = minus(p.slot)
 		p.slot = resources.Vector{}
 	}
-	s.keys.remove(p.UID)
+	s.keys.Remove(p.UID)
 	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.disarm(p)

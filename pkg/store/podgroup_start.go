@@ -67,7 +67,7 @@ func (s *Store) callBack(g *podGroup) {
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.holds }) {
 		s.vacate(m)
 		s.toWaiting(m)
-		s.keys.remove(m.UID)
+		s.keys.Remove(m.UID)
 	}
 }
 

@@ -58,14 +58,14 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	p, known := s.pods[uid]
 	switch {
 	case !known || !s.started || p.RequiredNode == "":
-		s.missed.note(uid, now)
+		s.tooEarly.Note(uid, now)
 		return nil, reasons.Brief(reasons.Starting)
 	case !p.Foreign && p.app == nil:
 		return nil, s.explain(p)
 	case p.state.allocated():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	case s.mayNotHold(p):
-		s.missed.note(uid, now)
+		s.tooEarly.Note(uid, now)
 		return nil, notLeading()
 	}
 	s.mayTryAgain(s.preemption.NodeBound.Tried(uid))
@@ -219,7 +219,7 @@ func (s *Store) rest(p *pod, until time.Time) {
 	switch {
 	case p.state == parked:
 		s.cool(p, until)
-	case p.state == cooling && until.Before(p.deadline):
+	case p.state == cooling && until.Before(p.timer.When()):
 		s.setDeadline(p, until)
 	}
 }

@@ -25,7 +25,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 	case p.state.allocated():
 		return true, reasons.New(reasons.InOrder, "the pod has a node")
 	case s.mayNotHold(p):
-		s.missed.note(uid, now)
+		s.tooEarly.Note(uid, now)
 		return false, notLeading()
 	}
 	if _, why := s.unusable(d.Node); !why.None() {
@@ -214,7 +214,7 @@ func (s *Store) park(p *pod) {
 		return
 	}
 	s.withdraw(p)
-	s.keys.remove(p.UID)
+	s.keys.Remove(p.UID)
 	s.enter(p, parked)
 }
 

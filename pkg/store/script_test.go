@@ -573,7 +573,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		if at, ok := st.NextDeadline(); ok {
 			next = at.Sub(s.now).String()
 		}
-		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.window.taken, st.window.size, next)
+		return fmt.Sprintf("%d of %d taken, next deadline in %s\n", st.window.Taken(), st.window.Slots(0), next)
 	case "limits":
 		return s.limits()
 	case "holds":

@@ -7,11 +7,11 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
@@ -59,7 +59,7 @@ type Store struct {
 	snapshot atomic.Pointer[queues.Snapshot] // of the queues, as last published
 	unshown  atomic.Bool                     // the queues changed since; written under mu
 	ready    atomic.Bool                     // Start was called
-	keys     keys                            // sort keys of admitted pods; written under mu, read without it
+	keys     pending.Keys                    // sort keys of admitted pods; written under mu, read without it
 	wake     chan struct{}
 
 	// mu guards all fields below and everything reachable from them.
@@ -86,9 +86,9 @@ type Store struct {
 	together   together
 	nodes      map[string]*node
 	toRecheck  []*node // changed nodes with preemptors to recheck
-	window     window
-	classLimit classLimit
-	deadlines  ranking.Heap[*pod]
+	window     pending.Window[*pod]
+	classLimit pending.ClassLimit
+	deadlines  pending.Timers[*pod]
 	told       time.Time // the next deadline as last returned to the caller
 	reconsider map[queues.ID]struct{}
 
@@ -104,8 +104,8 @@ type Store struct {
 	owned    map[types.UID]int
 	refusals []*refusal // oldest first
 	arrivals uint32     // number of pods that came to a node so far; see pod.arrival
-	missed   missed
-	lost     lost
+	tooEarly pending.TooEarly
+	lost     pending.Lost
 
 	activate   []objects.Ref
 	reports    reports
@@ -114,7 +114,6 @@ type Store struct {
 	history    history
 	waitCounts waitCounts
 	demand     demand
-	seq        uint64
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -139,9 +138,9 @@ func New(spec *config.Spec, options Options) *Store {
 		gangs:      map[appName]*hardGang{},
 		together:   newTogether(),
 		nodes:      map[string]*node{},
-		window:     newWindow(options.Window, options.MaxWindow),
-		classLimit: classLimit{limit: 1},
-		deadlines:  ranking.New(earlier),
+		window:     pending.NewWindow[*pod](options.Window, options.MaxWindow),
+		classLimit: pending.NewClassLimit(options.MaxWindow),
+		deadlines:  pending.NewTimers[*pod](),
 		reconsider: map[queues.ID]struct{}{},
 		preemption: preemption.New(),
 		asking:     newAsking(),

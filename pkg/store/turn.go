@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -27,7 +27,7 @@ type turn struct {
 	assumedRequest *resources.Vector
 
 	equivalenceClass *equivalenceClass // its equivalence class; set once it found no node
-	hopes            uint64            // probing.hopes when it was admitted
+	hopes            uint64            // ClassLimit.Reopened when it was admitted
 	reason           reasons.Reason    // why it is unplaced, or was parked
 	within           bool              // it is part of the demand; see demand.go
 	beyond           reasons.Reason    // the quota that keeps it out of the demand
@@ -37,18 +37,23 @@ type turn struct {
 	late             *objects.Pod      // the latest event while it is assumed
 	tallied          tallied           // its contribution to the counts
 
-	deadline time.Time // end of its lease or back-off
-	at       int       // index in Store.deadlines
+	timer pending.Timer[*pod] // the end of its lease or back-off
 }
 
-func newTurn() *turn { return &turn{at: ranking.Outside} }
-
-// Place implements the interface of package ranking, for deadlines.
-func (t *turn) Place() *int { return &t.at }
+// newTurn returns the turn of a pod; the shared one is of nil.
+func newTurn(p *pod) *turn {
+	t := &turn{}
+	if p == nil {
+		t.timer = pending.NewTimer(p, "")
+	} else {
+		t.timer = pending.NewTimer(p, p.UID)
+	}
+	return t
+}
 
 // over tells whether a running pod no longer needs its own turn.
 func (t *turn) over() bool {
-	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.equivalenceClass != nil || t.at != ranking.Outside
+	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.equivalenceClass != nil || t.timer.IsSet()
 	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.in
 }
 
@@ -73,7 +78,7 @@ type shared struct {
 }
 
 func newShared() shared {
-	return shared{turn: newTurn(), prospect: &prospect{}, asks: newAsks(nil)}
+	return shared{turn: newTurn(nil), prospect: &prospect{}, asks: newAsks(nil)}
 }
 
 // foresee replaces the prospect of a pod.
@@ -112,7 +117,7 @@ func (s *Store) atWork(p *pod, now time.Time) {
 
 // check verifies that the shared values are empty.
 func (s *shared) check() error {
-	if !reflect.DeepEqual(s.turn, newTurn()) || !s.prospect.isEmpty() || !s.asks.empty() {
+	if !reflect.DeepEqual(s.turn, newTurn(nil)) || !s.prospect.isEmpty() || !s.asks.empty() {
 		return errors.New("pods that run share something that another pod knows")
 	}
 	return nil

@@ -9,37 +9,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// window bounds the pods that are let through the gate at a time. With a large window the
-// scheduler's queue may differ more from the live order; with a small one the scheduler
-// waits for this package more often. So it doubles while every pod it lets through is
-// placed, and shrinks at the first that is not.
-type window struct {
-	smallest, largest int
-	size              int               // slots, leaves with work aside
-	taken             int               // slots in use
-	placed            int               // pods placed in a row since the size changed
-	pods              map[*pod]struct{} // admitted pods
-}
-
-func newWindow(smallest, largest int) window {
-	return window{smallest: smallest, largest: largest, size: smallest, pods: map[*pod]struct{}{}}
-}
-
-// success notes a placed pod. After as many in a row as there are slots, the window
-// doubles.
-func (w *window) success() {
-	if w.placed++; w.placed >= w.size {
-		w.size, w.placed = min(2*w.size, w.largest), 0
-	}
-}
-
-// failure notes a pod that was not placed.
-func (w *window) failure() { w.size, w.placed = w.smallest, 0 }
-
-// room tells whether another pod may be let through. The window has at least one slot for
-// every leaf with work.
-func (w *window) room(leavesWithWork int) bool { return w.taken < max(w.size, leavesWithWork) }
-
 // fill admits the next pods of the order while the window has room, and the first pod of
 // the lane when the order has none.
 func (s *Store) fill(now time.Time) {
@@ -61,13 +30,13 @@ func (s *Store) fill(now time.Time) {
 }
 
 func (s *Store) fillInOrder(now time.Time) {
-	for s.window.room(s.index.LeavesWithWork()) {
+	for s.window.HasRoom(s.index.LeavesWithWork()) {
 		ask, ok := s.index.Next()
 		if !ok {
 			return
 		}
 		p := s.pods[types.UID(ask.UID())]
-		if s.classLimit.full(p) {
+		if p.equivalenceClass != nil && s.classLimit.Full() {
 			return
 		}
 		if v := s.judge(p.app, p.Request, queues.OnCommitted); !v.OK() {

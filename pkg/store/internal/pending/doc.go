@@ -1,0 +1,14 @@
+// Package pending has the pods of queues that have no node: which of them have a slot,
+// their deadlines, and what the scheduler's queue must be told about them.
+//
+// It is a component of package store: it has no lock, goroutine or clock, and it knows
+// nothing of nodes, quotas and plans. The store calls it under its lock and does what it
+// returns. Types that only carry pods have a type parameter for them.
+//
+//	Window      the pods let through the gate, and how many that may be
+//	ClassLimit  how many of them may be pods that found no node before
+//	Keys        sort keys of pods in the scheduler's queue
+//	Timers      pods by deadline
+//	Lost        pods whose room became free without an event in the scheduler's queue
+//	TooEarly    pods that asked for room before the store was ready
+package pending

@@ -1,0 +1,60 @@
+package pending
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key is the sort key of an admitted pod in the scheduler's queue: higher Rank first,
+// then earlier Time, then lower Seq. It does not change while the pod is in that queue.
+type Key struct {
+	Rank int64
+	Time int64 // Unix nanoseconds of the admission
+	Seq  uint64
+}
+
+// Keys has the sort key of each pod that was let through, until the scheduler no longer
+// has the pod. The scheduler's heap reads keys without the store's lock; changes need the
+// lock.
+type Keys struct {
+	byUID sync.Map // types.UID to Key
+	seq   uint64   // of the latest key
+}
+
+// Get returns the key of a pod and whether it has one.
+func (k *Keys) Get(uid types.UID) (Key, bool) {
+	key, ok := k.byUID.Load(uid)
+	if !ok {
+		return Key{}, false
+	}
+	return key.(Key), true
+}
+
+// Add sets the key of a pod, unless it has one. Each call uses up a number of Seq.
+func (k *Keys) Add(uid types.UID, rank, nanoseconds int64) {
+	k.seq++
+	k.byUID.LoadOrStore(uid, Key{Rank: rank, Time: nanoseconds, Seq: k.seq})
+}
+
+// Remove deletes the key of a pod, if it has one.
+func (k *Keys) Remove(uid types.UID) { k.byUID.Delete(uid) }
+
+// Check verifies that each key is of a pod that exists, and that keys differ.
+func (k *Keys) Check(exists func(types.UID) bool) []error {
+	var errs []error
+	bySeq := map[uint64]types.UID{}
+	k.byUID.Range(func(uid, key any) bool {
+		if !exists(uid.(types.UID)) {
+			errs = append(errs, fmt.Errorf("sort key of %s, which is gone", uid))
+		}
+		seq := key.(Key).Seq
+		if o, known := bySeq[seq]; known || seq > k.seq {
+			errs = append(errs, fmt.Errorf("sort key of %s: number %d, which %s has or nothing had", uid, seq, o))
+		}
+		bySeq[seq] = uid.(types.UID)
+		return true
+	})
+	return errs
+}

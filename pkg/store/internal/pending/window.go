@@ -1,0 +1,63 @@
+package pending
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+)
+
+// Window has the pods that are let through the gate, and bounds their number. With a
+// large window the scheduler's queue may differ more from the live order; with a small one
+// the scheduler waits for the store more often. So the window doubles while all its pods
+// are placed, and shrinks to its smallest size when one is not.
+type Window[P comparable] struct {
+	smallest, largest int
+	size              int // slots; a queue with work has one at least
+	inARow            int // pods placed in a row since the size changed
+	pods              map[P]struct{}
+}
+
+// NewWindow returns an empty window of the smallest size.
+func NewWindow[P comparable](smallest, largest int) Window[P] {
+	return Window[P]{smallest: smallest, largest: largest, size: smallest, pods: map[P]struct{}{}}
+}
+
+// Enter gives a slot to a pod.
+func (w *Window[P]) Enter(p P) { w.pods[p] = struct{}{} }
+
+// Leave takes the slot of a pod back. It does nothing for a pod without a slot.
+func (w *Window[P]) Leave(p P) { delete(w.pods, p) }
+
+// Pods iterates over the pods with a slot, in no particular order.
+func (w *Window[P]) Pods() iter.Seq[P] { return maps.Keys(w.pods) }
+
+// Taken is the number of slots in use.
+func (w *Window[P]) Taken() int { return len(w.pods) }
+
+// Slots is how many slots there are. Each leaf with work has one at least.
+func (w *Window[P]) Slots(leavesWithWork int) int { return max(w.size, leavesWithWork) }
+
+// HasRoom tells whether another pod may be let through.
+func (w *Window[P]) HasRoom(leavesWithWork int) bool { return w.Taken() < w.Slots(leavesWithWork) }
+
+// Placed notes that a pod was placed. After as many in a row as the window has slots, the
+// window doubles.
+func (w *Window[P]) Placed() {
+	if w.inARow++; w.inARow >= w.size {
+		w.size, w.inARow = min(2*w.size, w.largest), 0
+	}
+}
+
+// Failed notes that a pod was not placed.
+func (w *Window[P]) Failed() { w.size, w.inARow = w.smallest, 0 }
+
+// Check verifies the size, and that exactly the given pods have a slot.
+func (w *Window[P]) Check(admitted map[P]struct{}) error {
+	switch {
+	case w.size < w.smallest || w.size > w.largest || w.inARow >= w.size:
+		return fmt.Errorf("window: %d slots of %d to %d, %d placed in a row", w.size, w.smallest, w.largest, w.inARow)
+	case !maps.Equal(w.pods, admitted):
+		return fmt.Errorf("window: %d slots taken, %d pods admitted", len(w.pods), len(admitted))
+	}
+	return nil
+}
