@@ -31,7 +31,7 @@ import (
 // ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (s *Store) ahead(p *pod, node string) []*pod {
 	n := s.nodes[node]
-	if n == nil || p.state != admitted || p.asks.holds || p.RequiredNode != "" || p.apart() {
+	if n == nil || p.asks.holds || p.RequiredNode != "" || p.apart() {
 		return nil
 	}
 	room := n.room()
@@ -47,8 +47,15 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	}
 	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
 	s.lane.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
+	var up wayUp
 	for w := range s.window.Pods() {
-		if w != p && !w.asks.holds && w.RequiredNode == "" && wants(w) && s.isAhead(w, p, sides) {
+		if w == p || w.asks.holds || w.RequiredNode != "" || !wants(w) {
+			continue
+		}
+		if up == nil {
+			up = s.wayUp(p)
+		}
+		if s.isAhead(w, up, sides) {
 			out = append(out, w)
 		}
 	}
@@ -56,24 +63,46 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	return out
 }
 
-// isAhead tells whether criterion 2 puts the admitted pod w before p, which has the given
-// sides.
-func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
-	path, exposed := map[queues.ID]int{}, []int64{}
-	at := int64(p.Priority)
+// wayUp is the queues above a pod, leaf first, each with the priority that the pod shows
+// to its parent.
+type wayUp []struct {
+	queue   queues.ID
+	exposed int64
+}
+
+func (s *Store) wayUp(p *pod) wayUp {
+	up, at := make(wayUp, 0, 8), int64(p.Priority)
 	for q := range s.draft.Ancestors(p.app.leaf) {
-		path[q.ID] = len(path)
 		at = queues.Exposed(at, q.Policies)
-		exposed = append(exposed, at)
+		up = append(up, struct {
+			queue   queues.ID
+			exposed int64
+		}{q.ID, at})
 	}
+	return up
+}
+
+// level returns how many levels above the leaf a queue is; -1 if it is not on the way.
+func (up wayUp) level(q queues.ID) int {
+	for i := range up {
+		if up[i].queue == q {
+			return i
+		}
+	}
+	return -1
+}
+
+// isAhead tells whether criterion 2 puts the admitted pod w before another one, which has
+// the given way up and sides.
+func (s *Store) isAhead(w *pod, up wayUp, sides order.Sides) bool {
 	at, level := int64(w.Priority), 0
 	for q := range s.draft.Ancestors(w.app.leaf) {
-		if _, same := path[q.ID]; same {
+		if up.level(q.ID) >= 0 {
 			return false // one queue contains the other
 		}
 		at = queues.Exposed(at, q.Policies)
-		if above, common := path[q.Parent]; common && above > 0 {
-			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= exposed[above-1]
+		if above := up.level(q.Parent); above > 0 {
+			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= up[above-1].exposed
 			return first && !sides.Has(above-1) && s.index.Sides(w.app.leaf, w.Request, w.slot).Has(level)
 		}
 		level++
@@ -81,8 +110,9 @@ func (s *Store) isAhead(w, p *pod, sides order.Sides) bool {
 	return false
 }
 
-// letAhead puts an admitted pod that found a node back into the order if others go before
-// it, and tells whether it did.
+// letAhead puts a pod that found a node back into the order if others go before it, and
+// tells whether it did. A pod that an event took out of its slot during its cycle has no
+// right to the room either.
 func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	ahead := s.ahead(p, node)
 	if len(ahead) == 0 {
@@ -94,17 +124,30 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 		case cooling:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case admitted: // tried before p, if the scheduler's queue sorts it first
+		case admitted:
 			key, _ := s.keys.Get(w.UID)
-			inFlight = inFlight || key.Rank >= rank
+			rank, inFlight = min(rank, key.Rank), true
 		}
 	}
-	return s.backInOrder(p, now) || inFlight && s.putBack(p)
+	if p.state != admitted {
+		s.withdraw(p)
+		s.keys.Remove(p.UID)
+		s.toWaiting(p)
+		return true
+	}
+	if !s.backInOrder(p, now) && !(inFlight && s.putBack(p)) {
+		return false
+	}
+	if inFlight { // the scheduler's queue is to try them before p
+		s.keys.Add(p.UID, rank, now.UnixNano())
+	}
+	return true
 }
 
 // putBack puts an admitted pod back into the order.
 func (s *Store) putBack(p *pod) bool {
 	s.vacate(p)
+	s.keys.Remove(p.UID)
 	s.toWaiting(p)
 	return true
 }

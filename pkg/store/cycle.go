@@ -243,7 +243,6 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
 	}
 	if s.passedOver(p, now) || s.letAhead(p, node, now) {
-		s.keys.Remove(uid)
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}
 	}
 	s.assume(p, node, now)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -584,9 +585,30 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		return s.demand()
 	case "originators":
 		return s.originators()
+	case "tries":
+		return s.tries()
 	}
 	d.Fatalf(t, "cannot show %s", what)
 	return ""
+}
+
+// tries prints the pods that were let through, in the order of their sort keys.
+func (s *script) tries() string {
+	pods := s.store.sortedPods()
+	key := func(p *pod) Key {
+		k, _ := s.store.Key(p.UID)
+		return k
+	}
+	slices.SortFunc(pods, func(a, b *pod) int {
+		return cmp.Or(cmp.Compare(key(b).Rank, key(a).Rank), cmp.Compare(key(a).Time, key(b).Time), cmp.Compare(key(a).Seq, key(b).Seq))
+	})
+	var b strings.Builder
+	for _, p := range pods {
+		if p.state == admitted {
+			fmt.Fprintf(&b, "%s rank %d\n", p.Name, key(p).Rank)
+		}
+	}
+	return b.String()
 }
 
 // demand prints the pods within the demand and those beyond it.
