@@ -138,8 +138,7 @@ func (i *Inventory) apply(c *store.Changes) {
 		i.stale.nodeList = true
 		i.dropNode(name)
 	}
-	for at := range c.Nodes {
-		r := &c.Nodes[at]
+	for _, r := range c.Nodes {
 		n := i.nodeOf(r.Name)
 		i.stale.nodeList = i.stale.nodeList || n.record == nil
 		n.record = r

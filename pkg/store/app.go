@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
 // appName identifies an application. Users choose application IDs, so two namespaces may
@@ -51,12 +52,10 @@ type app struct {
 	// counted is true while the application counts against maxapplications: it is
 	// running, or one of its pods is admitted or allocated.
 	counted bool
-	// What readers see: a number, whether it was published, its index in register.apps,
-	// when it was given its queue, when its first pod was bound, and its peak use of each
-	// type.
+	// What readers see: a number, when it was given its queue, when its first pod was
+	// bound, and its peak use of each type.
+	history.Mark[AppRecord]
 	serial          uint64
-	shown           bool
-	marked          int
 	accepted, began time.Time
 	mostUsed        resources.Vector
 	told            *AppName // its name in events (history.go)
@@ -98,7 +97,7 @@ func (s *Store) leave(p *pod, now time.Time) {
 	}
 	a.running = false
 	s.count(a)
-	s.register.forgetApp(a)
+	s.register.apps.Remove(a, a.serial)
 	s.noteApp(AppRemoved, a)
 	for _, name := range append(a.aliases, a.name) {
 		if s.apps[name] = slices.DeleteFunc(s.apps[name], func(o *app) bool { return o == a }); len(s.apps[name]) == 0 {
@@ -192,7 +191,7 @@ func (s *Store) count(a *app) {
 		return
 	}
 	a.counted = counts
-	s.register.apps.add(a)
+	s.register.apps.Add(a)
 	s.index.SetClass(a.ordered, s.class(a))
 	d := 1
 	if !counts {

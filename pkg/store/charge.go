@@ -26,7 +26,7 @@ func (s *Store) charge(a *app, c charge) {
 	add(&a.used)
 	s.demand.stale = true
 	a.growMost(c.allocated)
-	s.register.apps.add(a)
+	s.register.apps.Add(a)
 	s.draft.Update(a.leaf, add)
 	s.queuesChanged(a.leaf, &c)
 	if !c.allocated.IsZero() || !c.admitted.IsZero() {

@@ -129,7 +129,7 @@ func (s *Store) reledger() {
 	for _, apps := range s.leaves {
 		for _, a := range apps {
 			a.owner.Group = queues.GroupFor(s.draft, a.leaf, a.groups)
-			s.register.apps.add(a)
+			s.register.apps.Add(a)
 			s.rename(a)
 			s.index.SetClass(a.ordered, s.class(a))
 			s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { addApp(u, a) })

@@ -125,7 +125,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.waitCounts.untally(p)
 	s.reports.forget(p)
 	s.settleOn(p, "", resources.Vector{})
-	s.register.forgetPod(p)
+	s.register.pods.Remove(p, p.UID)
 	s.leaveMates(p)
 	s.leaveGang(p, now)
 	s.gone(p.UID, now)

@@ -130,7 +130,7 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 		s.noteForeign(ForeignWent, p)
 	}
 	s.settleOn(p, "", resources.Vector{})
-	s.register.forgetPod(p)
+	s.register.pods.Remove(p, p.UID)
 	s.gone(p.UID, now)
 	if node != nil {
 		s.wakeHolders(node.name, "", now)

@@ -113,8 +113,8 @@ func (j *History) Reset() {
 	*j = History{Moments: j.Moments[:0], Happenings: j.Happenings[:0]}
 }
 
-// history has the events that the reader has not taken yet.
-type history struct {
+// pastEvents has the events that the reader has not taken yet.
+type pastEvents struct {
 	wanted bool // a reader takes it
 	open   bool // Start has processed what existed before
 	now    History
@@ -144,7 +144,7 @@ func (s *Store) TakeHistory(empty History) History {
 }
 
 // note adds an event to the current change.
-func (j *history) note(h Happening) {
+func (j *pastEvents) note(h Happening) {
 	switch {
 	case !j.open:
 	case len(j.now.Happenings) >= historyLimit:
@@ -171,7 +171,7 @@ func (s *Store) endMoment(now time.Time) {
 
 // begin opens the history at the end of Start, so objects that existed before cause no
 // events. Its first moment has all queues.
-func (j *history) begin() { j.open = j.wanted }
+func (j *pastEvents) begin() { j.open = j.wanted }
 
 // rename updates the name of an application in the history.
 func (s *Store) rename(a *app) {

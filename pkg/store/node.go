@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -30,9 +31,7 @@ type node struct {
 	// node they can run on. roused is true while such a check is due.
 	askers    map[types.UID]*pod
 	toRecheck bool
-	// For readers: whether the node was published, and its index in register.nodes.
-	shown  bool
-	marked int
+	history.Mark[NodeRecord]
 }
 
 // nodeOf returns the record of a node; it creates one if there is none.

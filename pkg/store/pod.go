@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -74,8 +75,7 @@ type pod struct {
 	failed *failures // nil for none
 	report *report   // nil once it runs and nothing is left to report
 
-	shown  *PodRecord // last published to readers; nil if never
-	marked int        // index in register.pods
+	history.Mark[PodRecord]
 }
 
 // failures are the failed cycles of a pod. Immutable.

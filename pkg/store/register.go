@@ -8,36 +8,31 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
-// The register is the dirty set. Readers need every pod, but must not delay the
-// scheduling decisions. So the store marks what changed, one reader ([Store.TakeChanges])
-// fetches it in small portions, and all others read that reader's copy. Without a reader
-// a mark costs one list entry per pod, however often the pod changes, and objects that
-// were never published leave no entry when they go.
+// Readers need every pod, but must not delay the scheduling decisions. So the store marks
+// what changed, one reader ([Store.TakeChanges]) fetches it in small portions, and all
+// others read that reader's copy. Without a reader a mark costs one list entry per pod,
+// however often the pod changes, and objects that were never published leave no entry
+// when they go.
 
 // finishedKept is how many ended applications are remembered.
 const finishedKept = 1000
 
 // register has the changes since the reader's last call.
 type register struct {
-	pods  marks[*pod]
-	apps  marks[*app]
-	nodes marks[*node]
-	// Published objects that are gone.
-	gonePods  []types.UID
-	goneApps  []uint64
-	goneNodes []string
+	pods  history.Dirty[types.UID, PodRecord, *pod]
+	apps  history.Dirty[uint64, AppRecord, *app]
+	nodes history.Dirty[string, NodeRecord, *node]
 
-	serial uint64 // Serial of the last application
-	unsaid []*app // applications to be stamped with times
-	// finished is a ring of the last applications that ended; next is the index of the
-	// next entry. inOrder is a copy, oldest first; nil if it is out of date.
-	finished []*AppRecord
-	next     int
-	inOrder  []*AppRecord
+	serial   uint64 // Serial of the last application
+	unsaid   []*app // applications to be stamped with times
+	finished history.Recent[*AppRecord]
 	counts   Counts
 }
+
+func newRegister() register { return register{finished: history.NewRecent[*AppRecord](finishedKept)} }
 
 // Counts are totals since the process started. What existed at the start counts as having
 // happened then.
@@ -50,46 +45,20 @@ type Counts struct {
 	Allocated, Released uint64
 }
 
-func (p *pod) mark() *int  { return &p.marked }
-func (a *app) mark() *int  { return &a.marked }
-func (n *node) mark() *int { return &n.marked }
-
 // changed notes that a pod changed for readers.
 func (s *Store) changed(p *pod) {
-	s.register.pods.add(p)
+	s.register.pods.Add(p)
 	if p.app != nil {
-		s.register.apps.add(p.app)
-	}
-}
-
-// forgetPod notes that a pod is gone.
-func (r *register) forgetPod(p *pod) {
-	r.pods.remove(p)
-	if p.shown != nil {
-		r.gonePods = append(r.gonePods, p.UID)
-		p.shown = nil
-	}
-}
-
-// forgetApp notes that an application has no pods left.
-func (r *register) forgetApp(a *app) {
-	r.apps.remove(a)
-	if a.shown {
-		r.goneApps = append(r.goneApps, a.serial)
-		a.shown = false
+		s.register.apps.Add(p.app)
 	}
 }
 
 // changedNode notes that a node, without its pods, changed for readers.
 func (r *register) changedNode(n *node) {
 	if n.known {
-		r.nodes.add(n)
-		return
-	}
-	r.nodes.remove(n)
-	if n.shown {
-		r.goneNodes = append(r.goneNodes, n.name)
-		n.shown = false
+		r.nodes.Add(n)
+	} else {
+		r.nodes.Remove(n, n.name)
 	}
 }
 
@@ -98,7 +67,7 @@ func (r *register) enroll(a *app) {
 	r.serial++
 	r.counts.Accepted++
 	a.serial = r.serial
-	r.apps.add(a)
+	r.apps.Add(a)
 	r.unsaid = append(r.unsaid, a)
 }
 
@@ -132,20 +101,7 @@ func (r *register) finish(a *AppRecord, now time.Time) {
 	if a.Accepted.IsZero() {
 		a.Accepted = now // it came and went in the same change
 	}
-	if len(r.finished) < finishedKept {
-		r.finished = append(r.finished, a)
-	} else {
-		r.finished[r.next] = a
-		r.next = (r.next + 1) % finishedKept
-	}
-	r.inOrder = nil
-}
-
-func (r *register) finishedInOrder() []*AppRecord {
-	if r.inOrder == nil {
-		r.inOrder = append(append(make([]*AppRecord, 0, len(r.finished)), r.finished[r.next:]...), r.finished[:r.next]...)
-	}
-	return r.inOrder
+	r.finished.Add(a)
 }
 
 // Changes are the changes since the last call. Deletions come before additions. The lists
@@ -156,7 +112,7 @@ type Changes struct {
 	GoneNodes []string
 	Pods      []*PodRecord
 	Apps      []*AppRecord
-	Nodes     []NodeRecord
+	Nodes     []*NodeRecord
 	// Rest is set when no changes are left: together with all earlier Changes it is the
 	// state at one moment.
 	Rest *Rest
@@ -182,33 +138,24 @@ func (s *Store) TakeChanges(limit int) Changes {
 	defer s.mu.Unlock()
 	r := &s.register
 	var c Changes
-	c.GonePods = takeFirst(&r.gonePods, limit)
+	c.GonePods = r.pods.TakeGone(limit)
 	limit -= len(c.GonePods)
-	c.GoneApps = takeFirst(&r.goneApps, limit)
+	c.GoneApps = r.apps.TakeGone(limit)
 	limit -= len(c.GoneApps)
-	c.GoneNodes = takeFirst(&r.goneNodes, limit)
+	c.GoneNodes = r.nodes.TakeGone(limit)
 	limit -= len(c.GoneNodes)
-	limit -= r.nodes.take(limit, func(n *node) {
-		n.shown = true
-		c.Nodes = append(c.Nodes, recordOfNode(n))
-	})
-	limit -= r.apps.take(limit, func(a *app) {
-		a.shown = true
-		c.Apps = append(c.Apps, s.recordOfApp(a))
-	})
-	r.pods.take(limit, func(p *pod) {
-		p.shown = s.recordOf(p)
-		c.Pods = append(c.Pods, p.shown)
-	})
+	c.Nodes = r.nodes.Take(limit, recordOfNode)
+	limit -= len(c.Nodes)
+	c.Apps = r.apps.Take(limit, s.recordOfApp)
+	limit -= len(c.Apps)
+	c.Pods = r.pods.Take(limit, s.recordOf)
 	if r.empty() {
 		c.Rest = &Rest{
 			Started: s.started, Queues: s.current(), Holds: s.preemption.Holds.View(), Spec: s.spec,
-			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finishedInOrder(), Counts: r.counts,
+			HoldTimeout: s.preemption.HoldTimeout, Finished: r.finished.List(), Counts: r.counts,
 		}
 	}
 	return c
 }
 
-func (r *register) empty() bool {
-	return len(r.pods.list)+len(r.apps.list)+len(r.nodes.list)+len(r.gonePods)+len(r.goneApps)+len(r.goneNodes) == 0
-}
+func (r *register) empty() bool { return r.pods.Len()+r.apps.Len()+r.nodes.Len() == 0 }

@@ -18,13 +18,13 @@ import (
 type copyOf struct {
 	pods  map[types.UID]*PodRecord
 	apps  map[uint64]*AppRecord
-	nodes map[string]NodeRecord
+	nodes map[string]*NodeRecord
 	rest  *Rest
 	calls int
 }
 
 func newCopy() *copyOf {
-	return &copyOf{pods: map[types.UID]*PodRecord{}, apps: map[uint64]*AppRecord{}, nodes: map[string]NodeRecord{}}
+	return &copyOf{pods: map[types.UID]*PodRecord{}, apps: map[uint64]*AppRecord{}, nodes: map[string]*NodeRecord{}}
 }
 
 // bite takes one portion of changes and tells whether there are more.
@@ -95,11 +95,9 @@ func (c *copyOf) read(s *Store) error {
 func TestReadersNoticePlantedBugs(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
 		"a mark is lost": func(s *Store) {
-			if marked := s.register.pods.list; len(marked) > 0 {
-				s.register.pods.remove(marked[0])
-			}
+			s.register.pods.Take(1, s.recordOf)
 		},
-		"who is gone stays": func(s *Store) { s.register.gonePods = nil },
+		"a pod that is gone stays": func(s *Store) { s.register.pods.TakeGone(100) },
 	} {
 		t.Run(name, func(t *testing.T) { expectNotice(t, func(r *readers) { r.before = plant }) })
 	}
@@ -118,8 +116,7 @@ func TestNobodyReads(t *testing.T) {
 		s.DeleteNode(string(uid), epoch)
 	}
 	if r := &s.register; !r.empty() || len(r.unsaid) > 0 {
-		t.Errorf("remembers %d pods, %d applications, %d nodes, %d and %d and %d gone", len(r.pods.list), len(r.apps.list), len(r.nodes.list),
-			len(r.gonePods), len(r.goneApps), len(r.goneNodes))
+		t.Errorf("remembers %d pods, %d applications, %d nodes", r.pods.Len(), r.apps.Len(), r.nodes.Len())
 	}
 	last := s.TakeChanges(1).Rest.Finished
 	if len(last) != finishedKept || last[0].ID != fmt.Sprint("u", 2*finishedKept) || last[finishedKept-1].ID != fmt.Sprint("u", 3*finishedKept-1) {

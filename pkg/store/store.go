@@ -111,7 +111,7 @@ type Store struct {
 	reports    reports
 	register   register
 	journal    journal
-	history    history
+	history    pastEvents
 	waitCounts waitCounts
 	demand     demand
 }
@@ -145,6 +145,7 @@ func New(spec *config.Spec, options Options) *Store {
 		preemption: preemption.New(),
 		asking:     newAsking(),
 		work:       work{ready: make(chan struct{}, 1)},
+		register:   newRegister(),
 		journal:    journal{ready: make(chan struct{}, 1)},
 		owned:      map[types.UID]int{},
 		reports:    newReports(),

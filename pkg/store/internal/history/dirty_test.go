@@ -1,0 +1,132 @@
+package history_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+)
+
+// thing is a thing with one value that readers see.
+type thing struct {
+	history.Mark[int]
+	value int
+}
+
+func recordOfThing(x *thing) *int { return &x.value }
+
+func copyOfThing(x *thing) *int {
+	value := x.value
+	return &value
+}
+
+type dirty = history.Dirty[string, int, *thing]
+
+// A reader that applies what it takes has a copy of all things, whatever happened
+// between its calls and however little it takes at a time.
+func TestDirtyKeepsACopyUpToDate(t *testing.T) {
+	for seed := range int64(50) {
+		r := rand.New(rand.NewSource(seed))
+		var d dirty
+		things, names, copied := map[string]*thing{}, map[*thing]string{}, map[string]*int{}
+		for step := range 400 {
+			name := fmt.Sprint("t", r.Intn(20))
+			x := things[name]
+			switch {
+			case x == nil:
+				x = &thing{value: step}
+				things[name], names[x] = x, name
+				d.Add(x)
+			case r.Intn(4) == 0:
+				delete(things, name)
+				d.Remove(x, name)
+				d.Remove(x, name)
+			default:
+				x.value = step
+				d.Add(x)
+			}
+			if err := d.Check(maps.All(things), recordOfThing); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+			if r.Intn(3) > 0 {
+				continue
+			}
+			for _, gone := range d.TakeGone(3) {
+				delete(copied, gone)
+			}
+			d.Take(2, func(x *thing) *int {
+				copied[names[x]] = copyOfThing(x)
+				return copied[names[x]]
+			})
+		}
+		for d.Len() > 0 {
+			for _, gone := range d.TakeGone(2) {
+				delete(copied, gone)
+			}
+			d.Take(2, func(x *thing) *int {
+				copied[names[x]] = copyOfThing(x)
+				return copied[names[x]]
+			})
+		}
+		if len(copied) != len(things) {
+			t.Fatalf("seed %d: the copy has %v, want %v", seed, slices.Sorted(maps.Keys(copied)), slices.Sorted(maps.Keys(things)))
+		}
+		for name, x := range things {
+			if copied[name] == nil || *copied[name] != x.value {
+				t.Fatalf("seed %d: %s is %v in the copy, want %d", seed, name, copied[name], x.value)
+			}
+		}
+	}
+}
+
+// Without a reader the set keeps nothing of things that are gone.
+func TestDirtyForgetsWhatWasNeverRead(t *testing.T) {
+	var d dirty
+	for range 100 {
+		x := &thing{}
+		d.Add(x)
+		d.Add(x)
+		d.Remove(x, "x")
+	}
+	if d.Len() != 0 {
+		t.Errorf("%d entries", d.Len())
+	}
+}
+
+func TestDirtyNoticesAMissingMark(t *testing.T) {
+	var d dirty
+	x := &thing{value: 1}
+	all := maps.All(map[string]*thing{"x": x})
+	if d.Check(all, recordOfThing) == nil {
+		t.Error("a new thing without a mark is not noticed")
+	}
+	d.Add(x)
+	d.Take(1, copyOfThing)
+	if err := d.Check(all, recordOfThing); err != nil {
+		t.Error(err)
+	}
+	x.value = 2
+	if d.Check(all, recordOfThing) == nil {
+		t.Error("a changed thing without a mark is not noticed")
+	}
+}
+
+func TestRecentKeepsTheLast(t *testing.T) {
+	r := history.NewRecent[int](3)
+	for i := range 8 {
+		r.Add(i)
+		var want []int
+		for k := max(0, i-2); k <= i; k++ {
+			want = append(want, k)
+		}
+		if got := r.List(); !slices.Equal(got, want) {
+			t.Errorf("after %d: %v, want %v", i, got, want)
+		}
+		if err := r.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}

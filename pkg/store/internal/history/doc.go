@@ -1,0 +1,8 @@
+// Package history has what happened, and what readers have to look at again.
+//
+//	Dirty    the things of one kind that changed since a reader looked at them
+//	Recent   the last things that ended
+//
+// The types have no lock, no clock and no goroutine. The store calls them under its own
+// lock.
+package history
