@@ -95,6 +95,9 @@ type QueueSortArgs struct {
 	// MetricsQueues is how many queues have series of their own on /metrics; 0 is
 	// none.
 	MetricsQueues int32
+	// MaxDynamicQueues and MaxDynamicQueuesPerNamespace bound the queues that rules make;
+	// 0 is no bound.
+	MaxDynamicQueues, MaxDynamicQueuesPerNamespace int32
 	// SlotLease is how long an admitted pod keeps its place in the window.
 	SlotLease metav1.Duration
 	// GenerateUniqueAppID gives pods without an application one of their own

@@ -112,11 +112,14 @@ func managedSettings(spec *config.Queue, parent *Queue, parentID ID) Settings {
 
 // AddDynamic makes the queues that are missing on the way to a leaf, the last
 // one a leaf configured by the nearest template, as in YuniKorn, and
-// returns the leaf. A queue that exists is returned as it is.
-func (d *Draft) AddDynamic(path string) (ID, error) {
+// returns the leaf. A queue that exists is returned as it is. The namespace is that of the
+// pod for which they are made.
+func (d *Draft) AddDynamic(path, namespace string) (ID, error) {
 	parent, missing := d.deepest(path)
 	for i, name := range missing {
-		id, err := d.Add(dynamicSettings(d.Queue(parent), parent, name, i == len(missing)-1))
+		s := dynamicSettings(d.Queue(parent), parent, name, i == len(missing)-1)
+		s.MadeFor = namespace
+		id, err := d.Add(s)
 		if err != nil {
 			return NoQueue, err
 		}
@@ -159,7 +162,7 @@ func (d *Draft) SetNamespaceQuota(id ID, namespace string, quota *NamespaceQuota
 	}
 	parent := d.Queue(q.Parent)
 	s := dynamicSettings(parent, q.Parent, q.Name, true)
-	s.State = q.State
+	s.State, s.MadeFor = q.State, q.MadeFor
 	if quota != nil {
 		s.QuotaNamespace = namespace
 		if !quota.Guaranteed.IsNone() || !quota.Max.IsUnlimited() {

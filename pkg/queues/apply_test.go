@@ -37,7 +37,7 @@ func TestApply(t *testing.T) {
 					d.Apply(spec)
 				}
 			case "dynamic":
-				if _, err := d.AddDynamic(word(t, td, 0)); err != nil {
+				if _, err := d.AddDynamic(word(t, td, 0), ""); err != nil {
 					td.Fatalf(t, "%v", err)
 				}
 			case "quota":
@@ -148,7 +148,7 @@ func grow(d *queues.Draft, path string, dynamic map[string]bool) error {
 	for q := range d.All() {
 		before[q.Path] = true
 	}
-	leaf, err := d.AddDynamic(path)
+	leaf, err := d.AddDynamic(path, path)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Draft struct {
 	dirty          bool
 	free           []ID
 	capacity       resources.Vector
+	dynamic        dynamicCounts
 }
 
 // NewDraft returns a draft with an empty active root.
@@ -78,6 +79,7 @@ func (d *Draft) Add(s Settings) (ID, error) {
 		}
 	}
 	d.put(&Queue{ID: id, Settings: &s, epoch: d.epoch})
+	d.dynamic.add(&s, 1)
 	p := d.writable(s.Parent)
 	p.Children = slices.Insert(slices.Clone(p.Children), i, id)
 	d.treeGeneration++
@@ -99,13 +101,17 @@ func (d *Draft) Remove(id ID) error {
 	p.Children = slices.DeleteFunc(slices.Clone(p.Children), func(c ID) bool { return c == id })
 	d.ownChunk(id).queues[int(id)%chunkSize] = nil
 	d.free = append(d.free, id)
+	d.dynamic.add(q.Settings, -1)
 	d.treeGeneration++
 	return nil
 }
 
 // SetSettings replaces the settings of a queue.
 func (d *Draft) SetSettings(id ID, s Settings) {
-	d.writable(id).Settings = &s
+	q := d.writable(id)
+	d.dynamic.add(q.Settings, -1)
+	d.dynamic.add(&s, 1)
+	q.Settings = &s
 	d.treeGeneration++
 }
 

@@ -70,6 +70,8 @@ type Settings struct {
 	// QuotaNamespace is the namespace with the annotations that set the quota of a
 	// dynamic leaf; empty when none did.
 	QuotaNamespace string
+	// MadeFor is the namespace of the pod for which a dynamic queue was made.
+	MadeFor string
 }
 
 // Usage is what goes on in a queue and below it.

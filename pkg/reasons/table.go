@@ -33,6 +33,8 @@ const (
 	SubmitDenied Code = "SubmitDenied"
 	// InvalidQueueName: the name breaks the rules for queue names.
 	InvalidQueueName Code = "InvalidQueueName"
+	// TooManyQueues: rules have made as many queues as they may.
+	TooManyQueues Code = "TooManyQueues"
 	// InvalidUserInfo: the annotation with user and groups cannot be read.
 	InvalidUserInfo Code = "InvalidUserInfo"
 	// HardGangUnsupported: the pod asks for all-or-nothing scheduling, which is not there.
@@ -160,6 +162,8 @@ var table = []Entry{
 		"Add the user or group to submitacl of the queue or a parent."},
 	{InvalidQueueName, "The queue name is empty, too long or has characters that are not allowed.",
 		"Use 1 to 64 characters out of letters, digits and - _ # @ / : for each part between dots."},
+	{TooManyQueues, "Placement rules with create: true would have to make the pod's queue, and have made as many queues as they may, for the pod's namespace or in all.",
+		"Use a queue that exists, or write the queue into queues.yaml. The pod is tried again when queues without pods are removed. The administrator can raise maxDynamicQueues and maxDynamicQueuesPerNamespace of QueueSort."},
 	{InvalidUserInfo, "The annotation yunikorn.apache.org/user.info is not the JSON object it must be.",
 		`Write it as {"user":"name","groups":["group"]}, or remove it.`},
 	{HardGangUnsupported, "The pod demands that its whole gang starts at once or not at all, which this scheduler does not offer yet.",

@@ -173,6 +173,8 @@ func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues
 	made := map[queues.ID]*queues.Queue{}
 	if q, exists := s.draft.Find(path); exists {
 		r.Leaf = q.ID
+	} else if r.Unplaced = s.options.DynamicQueues.Admit(s.draft, path, p.Namespace); !r.Unplaced.None() {
+		return
 	} else if r.Leaf = s.imagine(made, scratch, path, p.Namespace); r.Leaf == queues.NoQueue {
 		r.Unplaced = reasons.New(reasons.PlacementRuleFailed, "rule %s: queue %s cannot be made", r.Placement.Rule, path)
 		return
@@ -197,7 +199,7 @@ func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues
 // imagine creates the missing queues of a path in scratch, as the configuration defines
 // them, with IDs that no queue has.
 func (s *Store) imagine(made map[queues.ID]*queues.Queue, scratch *queues.Draft, path, namespace string) queues.ID {
-	leaf, err := scratch.AddDynamic(path)
+	leaf, err := scratch.AddDynamic(path, namespace)
 	if err != nil {
 		return queues.NoQueue
 	}

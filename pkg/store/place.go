@@ -100,7 +100,10 @@ func (s *Store) appOf(p *pod, id placement.Identity) (*app, reasons.Reason) {
 	if !reason.None() {
 		return nil, reason
 	}
-	leaf, err := s.draft.AddDynamic(result.Path)
+	if reason := s.options.DynamicQueues.Admit(s.draft, result.Path, p.Namespace); !running && !reason.None() {
+		return nil, reason
+	}
+	leaf, err := s.draft.AddDynamic(result.Path, p.Namespace)
 	if err != nil {
 		return nil, reasons.New(reasons.PlacementRuleFailed, "rule %s: %v", result.Rule, err)
 	}

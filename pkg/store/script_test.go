@@ -29,6 +29,7 @@ import (
 // The configuration:
 //
 //	store [window=N] [max-window=N] [lease=D] [backoff=D] [max-backoff=D] [grace=D] [podgroups] [started]
+//	      [queues=N] [queues-of-namespace=N]
 //	rule: provided create
 //	root
 //	  a max.vcore=2
@@ -148,6 +149,10 @@ func newScript(t *testing.T, d *datadriven.TestData) *script {
 			o.MaxBackoff = duration(t, d, arg.Vals[0])
 		case "grace":
 			o.QueueGrace = duration(t, d, arg.Vals[0])
+		case "queues":
+			arg.Scan(t, 0, &o.DynamicQueues.Total)
+		case "queues-of-namespace":
+			arg.Scan(t, 0, &o.DynamicQueues.PerNamespace)
 		case "started":
 			started = true
 		case "podgroups":

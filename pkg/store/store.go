@@ -32,6 +32,8 @@ type Options struct {
 	InitialBackoff, MaxBackoff time.Duration
 	// Placement has the options of placement.
 	Placement placement.Options
+	// DynamicQueues bound the queues that rules make (no bound).
+	DynamicQueues queues.DynamicLimits
 	// QueueGrace is how long an empty dynamic or draining queue is kept (10s).
 	QueueGrace time.Duration
 }

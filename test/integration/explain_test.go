@@ -82,6 +82,7 @@ var explainedElsewhere = map[reasons.Code]string{
 	reasons.Preempted:               "TestExplanations, when room is made",
 	reasons.WaitingForRoom:          "TestExplanations, when a pod leaves",
 	reasons.RoomImpossible:          "TestExplanations, of a DaemonSet",
+	reasons.TooManyQueues:           "TestTooManyQueues",
 	reasons.QueueDraining:           "TestExplanations, after a change of the configuration",
 	reasons.PreemptionDisabled:      "TestExplanations, after a change of the configuration",
 }

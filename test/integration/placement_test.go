@@ -92,3 +92,20 @@ func TestDrainingQueue(t *testing.T) {
 	e.configure(placementQueues + "    - name: old\n")
 	e.awaitRunning(refused)
 }
+
+// TestTooManyQueues checks that a pod beyond the bound of queues that rules make waits, and
+// runs when a queue goes.
+func TestTooManyQueues(t *testing.T) {
+	e := setup(t, strings.Replace(placementQueues, "create: false", "create: true", 1), func(s *settings) {
+		s.args = map[string]any{"maxDynamicQueuesPerNamespace": 2}
+	})
+	first := e.create("first", 2, inQueue("root.made.one"))
+	beyond := e.createPod(e.pod("beyond", "beyond", inQueue("root.two")))
+	e.awaitExplained(beyond, reasons.TooManyQueues, asReason)
+	e.expectStill("first", 2, 0, "")
+	e.expectStill("beyond", 0, 1, reasons.TooManyQueues)
+	for _, p := range first {
+		e.delete(p)
+	}
+	e.expectStill("beyond", 1, 0, "")
+}

@@ -15,6 +15,9 @@ const (
 
 	defaultMetricsQueues int32 = 1000
 
+	defaultMaxDynamicQueues             int32 = 1000
+	defaultMaxDynamicQueuesPerNamespace int32 = 100
+
 	defaultSlotLease         = 30 * time.Second
 	defaultPodInitialBackoff = time.Second
 	defaultPodMaxBackoff     = 10 * time.Second
@@ -37,6 +40,8 @@ func SetDefaults_QueueSortArgs(args *QueueSortArgs) {
 	setDefault(&args.Window, defaultWindow)
 	setDefault(&args.MaxWindow, max(defaultMaxWindow, *args.Window))
 	setDefault(&args.MetricsQueues, defaultMetricsQueues)
+	setDefault(&args.MaxDynamicQueues, defaultMaxDynamicQueues)
+	setDefault(&args.MaxDynamicQueuesPerNamespace, defaultMaxDynamicQueuesPerNamespace)
 	setDefault(&args.SlotLease, metav1.Duration{Duration: defaultSlotLease})
 	setDefault(&args.GenerateUniqueAppID, false)
 	if args.DaemonSetOwner == "" {

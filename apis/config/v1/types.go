@@ -117,6 +117,19 @@ type QueueSortArgs struct {
 	// +optional
 	MetricsQueues *int32 `json:"metricsQueues,omitempty"`
 
+	// MaxDynamicQueues is how many queues rules with create: true make at most, parents of
+	// others included. A pod that needs one more waits with reason TooManyQueues. A pod
+	// that runs has its queue in any case. Default: 1000. Bounds: at least 0, where 0 is
+	// no bound.
+	// +optional
+	MaxDynamicQueues *int32 `json:"maxDynamicQueues,omitempty"`
+
+	// MaxDynamicQueuesPerNamespace bounds them for the pods of one namespace: a queue
+	// counts for the namespace of its first pod. Default: 100. Bounds: at least 0, where 0
+	// is no bound.
+	// +optional
+	MaxDynamicQueuesPerNamespace *int32 `json:"maxDynamicQueuesPerNamespace,omitempty"`
+
 	// SlotLease is how long an admitted pod keeps its place in the window
 	// without being attempted, as a duration. It is the safety net against a
 	// lost wake-up, not a tuning knob. Default: 30s. Bounds: 100ms to 1h.

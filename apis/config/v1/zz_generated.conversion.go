@@ -163,6 +163,12 @@ func autoConvert_v1_QueueSortArgs_To_config_QueueSortArgs(in *QueueSortArgs, out
 	if err := metav1.Convert_Pointer_int32_To_int32(&in.MetricsQueues, &out.MetricsQueues, s); err != nil {
 		return err
 	}
+	if err := metav1.Convert_Pointer_int32_To_int32(&in.MaxDynamicQueues, &out.MaxDynamicQueues, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_Pointer_int32_To_int32(&in.MaxDynamicQueuesPerNamespace, &out.MaxDynamicQueuesPerNamespace, s); err != nil {
+		return err
+	}
 	if err := metav1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.SlotLease, &out.SlotLease, s); err != nil {
 		return err
 	}
@@ -210,6 +216,12 @@ func autoConvert_config_QueueSortArgs_To_v1_QueueSortArgs(in *config.QueueSortAr
 		return err
 	}
 	if err := metav1.Convert_int32_To_Pointer_int32(&in.MetricsQueues, &out.MetricsQueues, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_int32_To_Pointer_int32(&in.MaxDynamicQueues, &out.MaxDynamicQueues, s); err != nil {
+		return err
+	}
+	if err := metav1.Convert_int32_To_Pointer_int32(&in.MaxDynamicQueuesPerNamespace, &out.MaxDynamicQueuesPerNamespace, s); err != nil {
 		return err
 	}
 	if err := metav1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.SlotLease, &out.SlotLease, s); err != nil {

@@ -149,6 +149,16 @@ func (in *QueueSortArgs) DeepCopyInto(out *QueueSortArgs) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.MaxDynamicQueues != nil {
+		in, out := &in.MaxDynamicQueues, &out.MaxDynamicQueues
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxDynamicQueuesPerNamespace != nil {
+		in, out := &in.MaxDynamicQueuesPerNamespace, &out.MaxDynamicQueuesPerNamespace
+		*out = new(int32)
+		**out = **in
+	}
 	if in.SlotLease != nil {
 		in, out := &in.SlotLease, &out.SlotLease
 		*out = new(metav1.Duration)

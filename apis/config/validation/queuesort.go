@@ -86,6 +86,14 @@ func validateWindow(path *field.Path, args *config.QueueSortArgs) field.ErrorLis
 		errs = append(errs, field.Invalid(path.Child("metricsQueues"), args.MetricsQueues,
 			"must be between 0 and "+strconv.Itoa(maxMetricsQueues)))
 	}
+	for _, bound := range []struct {
+		name string
+		n    int32
+	}{{"maxDynamicQueues", args.MaxDynamicQueues}, {"maxDynamicQueuesPerNamespace", args.MaxDynamicQueuesPerNamespace}} {
+		if bound.n < 0 {
+			errs = append(errs, field.Invalid(path.Child(bound.name), bound.n, "must be at least 0, where 0 is no bound"))
+		}
+	}
 	return errs
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -195,7 +196,8 @@ func storeOptions(args *config.QueueSortArgs) store.Options {
 	return store.Options{
 		Window: int(args.Window), MaxWindow: int(args.MaxWindow), SlotLease: args.SlotLease.Duration,
 		InitialBackoff: orNone(args.PodInitialBackoff.Duration), MaxBackoff: orNone(args.PodMaxBackoff.Duration),
-		Placement: placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
+		DynamicQueues: queues.DynamicLimits{Total: int(args.MaxDynamicQueues), PerNamespace: int(args.MaxDynamicQueuesPerNamespace)},
+		Placement:     placement.Options{GenerateUniqueAppID: args.GenerateUniqueAppID},
 	}
 }
 

@@ -1,0 +1,106 @@
+package queues_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+// counted checks that the limits admit as many queues as are missing from them, and no
+// more, after the queues of the draft were counted anew.
+func counted(d *queues.Draft) error {
+	total, by := 0, map[string]int{}
+	for q := range d.All() {
+		if !q.Managed && q.Path != queues.RecoveryPath && !q.IsRoot() {
+			total++
+			by[q.MadeFor]++
+		}
+	}
+	by["other"] += 0
+	for namespace, n := range by {
+		for _, l := range []queues.DynamicLimits{{Total: total + 2}, {PerNamespace: n + 2}} {
+			if why := l.Admit(d, "root.new.leaf", namespace); !why.None() {
+				return fmt.Errorf("%d queues, %d for %q; %+v: %v", total, n, namespace, l, why)
+			}
+		}
+		for _, l := range []queues.DynamicLimits{{Total: total + 1}, {PerNamespace: n + 1}} {
+			if why := l.Admit(d, "root.new.leaf", namespace); why.Code != reasons.TooManyQueues {
+				return fmt.Errorf("%d queues, %d for %q; %+v admits two: %v", total, n, namespace, l, why)
+			}
+		}
+	}
+	return nil
+}
+
+// TestDynamicQueuesAreCounted makes, configures, and removes queues at random.
+func TestDynamicQueuesAreCounted(t *testing.T) {
+	specs := []*config.Spec{
+		queuestest.MustTree(t, "root\n  a parent\n    b\n"), queuestest.MustTree(t, "root\n  a\n  c parent template.max.vcore=1\n"), queuestest.MustTree(t, "root\n"),
+	}
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not for secrets
+		d := queues.NewDraftFrom(specs[0])
+		for step := range 50 {
+			what := step
+			switch what = r.IntN(4); what {
+			case 0:
+				d.Apply(specs[r.IntN(len(specs))])
+			case 1, 2:
+				path := "root"
+				for range 1 + r.IntN(3) {
+					path += "." + string(rune('a'+r.IntN(4)))
+				}
+				if _, err := d.AddDynamic(path, string(rune('x'+r.IntN(3)))); err != nil {
+					t.Fatal(err)
+				}
+				if leaf, _ := d.Find(path); leaf.Leaf {
+					d.SetNamespaceQuota(leaf.ID, "x", &queues.NamespaceQuota{MaxApplications: 1})
+				}
+			case 3:
+				for q := range d.All() {
+					if q.Empty() && !q.IsRoot() && r.IntN(3) == 0 {
+						if err := d.Remove(q.ID); err != nil {
+							t.Fatal(err)
+						}
+						break
+					}
+				}
+			}
+			if err := counted(d); err != nil {
+				t.Fatalf("seed %d, step %d (%d): %v", seed, step, what, err)
+			}
+		}
+	}
+}
+
+// TestDynamicLimits: what exists is never refused, nor anything without a bound, and the
+// sentence names what to change.
+func TestDynamicLimits(t *testing.T) {
+	d := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n"))
+	if _, err := d.AddDynamic(queues.RecoveryPath, "ns"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AddDynamic("root.b", "ns"); err != nil {
+		t.Fatal(err)
+	}
+	tight := queues.DynamicLimits{Total: 1, PerNamespace: 1}
+	for _, path := range []string{"root.a", "root.b", queues.RecoveryPath} {
+		if why := tight.Admit(d, path, "ns"); !why.None() {
+			t.Errorf("%s: %v", path, why)
+		}
+	}
+	if why := (queues.DynamicLimits{}).Admit(d, "root.c", "ns"); !why.None() {
+		t.Errorf("without bounds: %v", why)
+	}
+	for l, name := range map[queues.DynamicLimits]string{tight: "maxDynamicQueuesPerNamespace", {Total: 1}: "maxDynamicQueues)"} {
+		if why := l.Admit(d, "root.c", "ns"); !strings.Contains(why.String(), "queue root.c") || !strings.Contains(why.String(), name) {
+			t.Errorf("%+v: %v", l, why)
+		}
+	}
+}
