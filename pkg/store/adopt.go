@@ -40,7 +40,7 @@ func (s *Store) claimants() []*pod {
 
 // adopt takes up the hold that is written on a pod, or releases it if it cannot.
 func (s *Store) adopt(p *pod, now time.Time) {
-	if p.Claim == nil || p.asks.holds || p.Foreign && p.RequiredNode == "" {
+	if p.Claim == nil || p.asks.Holds() || p.Foreign && p.RequiredNode == "" {
 		return
 	}
 	h := s.claimed(p)
@@ -57,14 +57,14 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	}
 	if end != "" {
 		s.ownAsks(p)
-		p.asks.ended = h.Since
+		p.asks.Ended = h.Since
 		h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
 		s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: end, Node: p.Node, Reason: why}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: end, Reason: why})
 		return
 	}
 	placed, _ := s.preemption.Holds.Of(p.UID)
-	p.asks.decidedAt = decidedAt(placed.Decision)
+	p.asks.DecidedAt = decidedAt(placed.Decision)
 	s.enterStep(p, Step{Kind: StepTakenUp, Hold: placed, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
@@ -105,7 +105,7 @@ func (s *Store) follow(p *pod, now time.Time) {
 	case !s.started:
 		return
 	case !s.standby:
-		if p.Claim != nil && p.Claim.Since.After(p.asks.ended) {
+		if p.Claim != nil && !p.asks.IsEcho(p.Claim.Since) {
 			s.adopt(p, now)
 		}
 		return
@@ -159,7 +159,7 @@ func (s *Store) lead(now time.Time) {
 // know that this process leads. The scheduler may take a pod before the store learns that
 // it leads, or after it learns that it does not. A hold made then would not be written,
 // and would end without a message as soon as the store reads what is written.
-func (s *Store) mayNotHold(p *pod) bool { return s.standby && !p.asks.holds }
+func (s *Store) mayNotHold(p *pod) bool { return s.standby && !p.asks.Holds() }
 
 func notLeading() reasons.Reason {
 	return reasons.New(reasons.Starting, "this process does not lead yet, or not any more: it makes no room for anybody")
@@ -171,7 +171,7 @@ func (s *Store) resume() {
 	s.work.items = slices.DeleteFunc(s.work.items, func(w Work) bool { return w.Kind != WorkRelease })
 	for _, p := range s.sortedPods() {
 		if h, ok := s.preemption.Holds.Of(p.UID); ok {
-			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.decision, Required: p.asks.required})
+			s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: h, Decision: p.asks.Decision, Required: p.asks.Required})
 		}
 	}
 }

@@ -31,7 +31,7 @@ import (
 // ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (s *Store) ahead(p *pod, node string) []*pod {
 	n := s.nodes[node]
-	if n == nil || p.asks.holds || p.RequiredNode != "" || p.apart() {
+	if n == nil || p.asks.Holds() || p.RequiredNode != "" || p.apart() {
 		return nil
 	}
 	room := n.room()
@@ -46,10 +46,10 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 		return true
 	}
 	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
-	s.lane.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
+	s.lane.Ahead(p.app.leaf, p.Priority, sides, inOrder)
 	var up wayUp
 	for w := range s.window.Pods() {
-		if w == p || w.asks.holds || w.RequiredNode != "" || !wants(w) {
+		if w == p || w.asks.Holds() || w.RequiredNode != "" || !wants(w) {
 			continue
 		}
 		if up == nil {

@@ -76,8 +76,8 @@ func (s *Store) join(a *app, p *pod) {
 	if p.Created.Before(a.submitted) {
 		a.submitted = p.Created
 		s.index.SetSubmitted(a.ordered, a.submitted)
-		s.lane.setSubmitted(a)
-		s.asking.order.setSubmitted(a)
+		s.lane.SubmittedAt(a, a.submitted)
+		s.asking.Order.SubmittedAt(a, a.submitted)
 	}
 }
 
@@ -104,8 +104,8 @@ func (s *Store) leave(p *pod, now time.Time) {
 			delete(s.apps, name)
 		}
 	}
-	s.lane.forget(a)
-	s.asking.order.forget(a)
+	s.lane.Forget(a)
+	s.asking.Order.Forget(a)
 	delete(s.leaves[a.leaf], a.name.inLeaf())
 	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
 	if len(s.leaves[a.leaf]) == 0 {

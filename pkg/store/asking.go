@@ -3,129 +3,42 @@ package store
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
-	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
-// asking is the preemption queue. It decides when stuck pods get a plan although no event
-// would bring them back (P1, P2):
-//
-//	           due: the delay ended,         first of the order, and
-//	           or the retry interval         no other pod is being tried
-//	armed ───────────────────────────► in order ─────────────────────► admitted
-//	  ▲  ▲                                │                               │ PostFilter
-//	  │  └────────────────────────────────┘                               │
-//	  │    no longer stuck, or law 4 is not met                           │
-//	  └───────────────────────────────────────────────────────────────────┘
-//	       refused: after the retry interval, or a watched queue or node changed
-//
-// The order is the hierarchical one on the used and expected amounts of queues. One pod
-// is tried at a time, because each plan changes the order; the window does not limit it.
-// A pod with a hold is not armed.
-type asking struct {
-	due   ranking.Heap[*entry]
-	order deferred
-	// current is the pod in the current cycle; nil for none.
-	current *pod
-}
-
-func newAsking() asking {
-	return asking{
-		due: ranking.New(sooner), order: newDeferred((*queues.Queue).Expected, (*queues.Queue).Has),
-	}
-}
-
-// asks is the preemptor state of a pod.
-type asks struct {
-	due     *entry     // entry in asking.due
-	ask     *order.Ask // entry in asking.order
-	holds   bool       // it has a hold
-	triedAt time.Time  // time of the last plan
-	retryAt time.Time  // no plan before this time
-	refused reasons.Reason
-	losses  preemption.Losses
-	over    bool // a quota refused the current cycle
-	sweep   preemption.Sweep
-	missed  int    // cycles that failed although the hold was clear
-	began   uint32 // Store.arrivals when its hold began
-	// ended is when the latest ended hold had begun. Claims with that or an earlier time
-	// are echoes of ended holds.
-	ended time.Time
-	// decision is what led to the pod's hold; nil for none, or after a restart. byFilters
-	// are the victims that are not needed by amounts, as of the decision: only the
-	// filters know why they must go.
-	decision  *planner.Decision
-	byFilters []types.UID
-	required  *daemonset.Decision // the decision for a pod that requires a node
-	// toldAt is when users were last told what such a pod waits for; decidedAt is when
-	// the last decision was made.
-	toldAt, decidedAt time.Time
-	// awaits is the pod's node, if a change of it may help; sawNode is the node's
-	// generation at the last decision. hopeless: the pod would not fit the node even
-	// without all possible victims.
-	awaits     *node
-	sawNode    uint64
-	impossible bool
-	// called: a pod of no queue was let through since it holds its node.
-	called bool
-}
-
-func newAsks(p *pod) *asks { return &asks{due: &entry{pod: p, at: ranking.Outside}} }
-
-// empty tells whether the preemptor state has nothing worth keeping.
-func (a *asks) empty() bool {
-	tried := a.ask != nil || !a.triedAt.IsZero() || !a.retryAt.IsZero() || !a.refused.None() || !a.losses.IsEmpty() || a.over
-	watched := len(a.sweep) > 0 || a.awaits != nil || a.sawNode != 0 || a.impossible || a.called
-	decided := a.holds || a.missed > 0 || !a.ended.IsZero() || a.decision != nil || len(a.byFilters) > 0 || a.required != nil ||
-		!a.toldAt.IsZero() || !a.decidedAt.IsZero()
-	return a.due.at == ranking.Outside && !tried && !watched && !decided
-}
+// The preemption queue is a [preemption.Queue]. This file has what it needs to know of the
+// store: when a pod may be planned for, and whether a plan is worth making.
 
 // arm schedules a check of a pod at a time, but not before its delay has ended.
 func (s *Store) arm(p *pod, at time.Time) {
-	if p.app == nil || p.state.allocated() || p.asks.holds || p.NeverPreempts || p.RequiredNode != "" {
+	if p.app == nil || p.state.allocated() || p.asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
 		return // pods that require a node: see required.go
 	}
 	if end := s.delayEnd(p); at.Before(end) {
 		at = end
 	}
-	s.leaveAsking(p)
-	p.asks.due.when = at
-	s.asking.due.Update(p.asks.due, true)
+	s.asking.Arm(p.asks, at)
 }
 
 // keepAsking arms a pod unless a check of it is already due.
 func (s *Store) keepAsking(p *pod) {
 	if !s.willAsk(p) {
-		s.arm(p, p.asks.retryAt)
+		s.arm(p, p.asks.RetryAt)
 	}
 }
 
 // willAsk tells whether a check of a pod is due, queued or triggered by a watch.
 func (s *Store) willAsk(p *pod) bool {
-	return p.asks.due.at != ranking.Outside || p.asks.ask != nil || s.preemption.Watches.Has(p.UID)
+	return s.asking.Waits(p.asks) || s.preemption.Watches.Has(p.UID)
 }
 
 // disarm ends all checks of a pod: it is gone, has a node, or has a hold.
 func (s *Store) disarm(p *pod) {
-	s.asking.due.Update(p.asks.due, false)
-	s.leaveAsking(p)
+	s.asking.Leave(p.asks)
 	s.preemption.Watches.Remove(p.UID)
 	s.leaveNode(p)
-}
-
-func (s *Store) leaveAsking(p *pod) {
-	if p.asks.ask != nil {
-		s.asking.order.index.Remove(p.asks.ask)
-		p.asks.ask = nil
-	}
 }
 
 // delayEnd is when the preemption delay of the pod's leaf ends (P1).
@@ -143,15 +56,17 @@ func (s *Store) later(now time.Time) time.Time {
 // the next Tick goes on; it is due at once.
 func (s *Store) tickAsking(now time.Time) {
 	s.preemption.Limiter.Recover(now)
-	room := s.preemption.Limiter.Room(s.asking.order.index.Eligible())
+	room := s.preemption.Limiter.Room(s.asking.Order.Eligible())
 	for range mostLooks {
-		e, ok := s.asking.due.First()
-		if !ok || e.when.After(now) || room == 0 {
+		if room == 0 {
 			return
 		}
-		s.asking.due.Update(e, false)
-		if s.worthAPlan(e.pod, now) {
-			e.pod.asks.ask = s.asking.order.push(s, e.pod)
+		uid, ok := s.asking.TakeDue(now)
+		if !ok {
+			return
+		}
+		if p := s.pods[uid]; s.worthAPlan(p, now) {
+			s.asking.Enter(p.asks, s.draft, p.app, s.appInfo(p.app), preemption.Ask{Key: p.askKey(), Request: p.Request, Kind: p.apartKind()})
 			room--
 		}
 	}
@@ -164,7 +79,7 @@ const mostLooks = 1000
 // watches what may change that.
 func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 	from, _ := s.planFrom(p)
-	again := latest(s.delayEnd(p), latest(p.asks.retryAt, from))
+	again := latest(s.delayEnd(p), latest(p.asks.RetryAt, from))
 	if t := p.equivalenceClass; t != nil {
 		again = latest(again, t.retryAt)
 	}
@@ -205,13 +120,13 @@ func (s *Store) takeChanges(now time.Time) {
 		}
 		s.preemption.Watches.Remove(uid)
 		p.sweeping().Restart()
-		soonest := p.asks.triedAt.Add(atMostEvery)
+		soonest := p.asks.TriedAt.Add(atMostEvery)
 		if p.equivalenceClass != nil {
 			p.equivalenceClass.retryAt = soonest
 		}
 		from, _ := s.planFrom(p)
-		p.asks.retryAt = latest(soonest, from)
-		s.arm(p, p.asks.retryAt)
+		p.asks.RetryAt = latest(soonest, from)
+		s.arm(p, p.asks.RetryAt)
 	}
 }
 
@@ -220,7 +135,7 @@ func (p *pod) sweeping() *preemption.Sweep {
 	if p.equivalenceClass != nil {
 		return &p.equivalenceClass.sweep
 	}
-	return &p.asks.sweep
+	return &p.asks.Sweep
 }
 
 // pathOf returns the queues on a pod's path, below root.
@@ -271,34 +186,18 @@ func (s *Store) mayAsk(p *pod) bool {
 	return false
 }
 
-// askingDue is when Tick next has work for the preemption queue; zero for never.
-func (s *Store) askingDue() time.Time {
-	first, ok := s.asking.due.First()
-	switch l := &s.preemption.Limiter; {
-	case !l.TakesTurns() && ok:
-		return first.when
-	case !l.TakesTurns(), s.asking.current != nil: // goes on when the current cycle is over
-		return time.Time{}
-	case s.asking.order.index.Eligible() > 0:
-		return l.Paid()
-	case ok:
-		return latest(first.when, l.Paid())
-	}
-	return time.Time{}
-}
-
 // fillAsking lets the first pod of the preemption queue through to have a plan made, if
 // no other pod is being tried.
 func (s *Store) fillAsking(now time.Time) {
 	s.takeChanges(now)
 	s.preemption.Limiter.Recover(now)
-	for s.started && !s.standby && s.asking.current == nil && !s.preemption.Limiter.PlansFrom(now).After(now) {
-		ask, ok := s.asking.order.index.Next()
+	for s.started && !s.standby && !s.preemption.Limiter.PlansFrom(now).After(now) {
+		uid, ok := s.asking.First()
 		if !ok {
 			return
 		}
-		p := s.pods[types.UID(ask.UID())]
-		s.leaveAsking(p)
+		p := s.pods[uid]
+		s.asking.LeaveOrder(p.asks)
 		if !s.worthAPlan(p, now) {
 			continue
 		}
@@ -307,8 +206,8 @@ func (s *Store) fillAsking(now time.Time) {
 			continue
 		}
 		// Whatever the result, the pod is not tried again before that.
-		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
-		s.asking.current = p
+		p.asks.RetryAt = now.Add(s.preemption.RetryInterval)
+		s.asking.Begin(uid)
 		s.letThrough(p, now)
 	}
 }
@@ -316,7 +215,7 @@ func (s *Store) fillAsking(now time.Time) {
 // letThrough admits a stuck pod regardless of the window and the order.
 func (s *Store) letThrough(p *pod, now time.Time) {
 	if p.Foreign {
-		p.asks.called = true
+		p.asks.Activated = true
 		s.park(p)
 		s.activate = append(s.activate, p.Ref())
 		return

@@ -52,7 +52,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, why
 	}
 	s.setInPermit(p, inPermit)
-	p.asks.triedAt = now
+	p.asks.TriedAt = now
 	s.preemption.Watches.PlanBegins()
 	ask := s.askOf(&s.preemption.Snapshot.Types, p) // before the snapshot: it may add a resource type
 	ask.Group = s.groupFor(p)
@@ -77,7 +77,7 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	why, again := s.gate(p, now)
 	if !again.IsZero() {
 		if why.Code != reasons.PreemptionPaced {
-			p.asks.retryAt = again
+			p.asks.RetryAt = again
 		}
 		s.arm(p, again)
 	}
@@ -132,7 +132,7 @@ func notOwed(leaf *queues.Queue) reasons.Reason {
 // lastRefused returns when and why a plan for the pod, or for another pod of its
 // equivalence class, failed.
 func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
-	at, why = p.asks.triedAt, p.asks.refused
+	at, why = p.asks.TriedAt, p.asks.Refused
 	if t := p.equivalenceClass; t != nil && t.triedAt.After(at) {
 		at, why = t.triedAt, t.refused
 	}
@@ -216,11 +216,11 @@ func (s *Store) Decline(uid types.UID, d *planner.Decision, now time.Time) reaso
 	if p.sweeping().Continue(d) {
 		retry = atMostEvery
 	}
-	p.asks.refused, p.asks.retryAt = why, now.Add(retry)
+	p.asks.Refused, p.asks.RetryAt = why, now.Add(retry)
 	if t := p.equivalenceClass; t != nil {
-		t.triedAt, t.retryAt, t.refused = now, p.asks.retryAt, why
+		t.triedAt, t.retryAt, t.refused = now, p.asks.RetryAt, why
 	}
-	s.arm(p, p.asks.retryAt)
+	s.arm(p, p.asks.RetryAt)
 	s.preemption.Limiter.PlanFailed(len(s.preemption.Snapshot.Nodes()), d.FitsCalls, now)
 	s.preemption.Watches.Set(p.UID, watched)
 	s.preemption.Watches.PlanRefused(p.UID)

@@ -111,8 +111,8 @@ func (s *Store) setCapacity(sum resources.Vector, now time.Time) {
 func (s *Store) tellCapacity() {
 	told := s.cache.Capacity.Told()
 	s.index.SetCapacity(told)
-	s.lane.index.SetCapacity(told)
-	s.asking.order.index.SetCapacity(told)
+	s.lane.SetCapacity(told)
+	s.asking.Order.SetCapacity(told)
 }
 
 // checkCapacity verifies the capacity against the nodes.

@@ -35,7 +35,7 @@ func (s *Store) charge(a *app, c charge) {
 			u.Admitted = u.Admitted.Add(c.admitted)
 		})
 	}
-	s.asking.order.tell(s.draft, a)
+	s.asking.Order.Tell(s.draft, a, a.leaf, a.committed())
 	more := c.allocated.Add(c.admitted).Add(c.arriving)
 	if more.IsZero() && c.leaving.IsZero() && c.preempted.IsZero() {
 		return // the order depends only on the sum of the three and on the part that plans take
@@ -44,7 +44,7 @@ func (s *Store) charge(a *app, c charge) {
 	for q := range s.draft.Ancestors(a.leaf) {
 		s.index.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
-	s.lane.tell(s.draft, a)
+	s.lane.Tell(s.draft, a, a.leaf, a.committed())
 }
 
 // committed is what the application uses or is about to use.
@@ -65,7 +65,7 @@ func (s *Store) weigh(p *pod) {
 		if p.chosenBy != "" || p.Preempted {
 			w.preempted = p.held
 		}
-	case !p.state.allocated() && p.asks.holds:
+	case !p.state.allocated() && p.asks.Holds():
 		w.arriving = p.held
 	}
 	s.weighAs(p, w)

@@ -147,7 +147,7 @@ func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
 			if p.chosenBy != "" || p.Preempted {
 				u.Preempted = u.Preempted.Add(p.part(assumed, bound))
 			}
-		case p.asks.holds:
+		case p.asks.Holds():
 			u.Arriving = u.Arriving.Add(p.part(waiting, admitted, parked, cooling))
 		}
 		if first {

@@ -6,13 +6,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 func (s *Store) checkForeign(p *pod) error {
-	if _, held := s.preemption.Holds.Of(p.UID); held != p.asks.holds {
-		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.asks.holds, held)
+	if _, held := s.preemption.Holds.Of(p.UID); held != p.asks.Holds() {
+		return fmt.Errorf("holds a node: %v, by the ledger: %v", p.asks.Holds(), held)
 	}
 	switch {
 	case p.app != nil:
@@ -26,16 +25,12 @@ func (s *Store) checkForeign(p *pod) error {
 	case (p.state == cooling) != (p.timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
 	}
-	return checkHolder(p)
+	return s.checkHolder(p)
 }
 
 // checkHolder verifies the hold state of a pod that requires a node.
-func checkHolder(p *pod) error {
-	n := p.asks.awaits
-	switch {
-	case n != nil && n.askers[p.UID] != p:
-		return errors.New("is not told of changes of its node")
-	case n != nil && p.state.allocated():
+func (s *Store) checkHolder(p *pod) error {
+	if s.preemption.NodeWaits.Of(p.UID) != "" && p.state.allocated() {
 		return errors.New("awaits a change of its node and has a node")
 	}
 	return nil
@@ -55,7 +50,6 @@ func (s *Store) checkNodes() []error {
 			}
 		}
 		on += len(n.pods)
-		errs = append(errs, s.checkAskers(n)...)
 		if !used.Equal(n.used) {
 			errs = append(errs, fmt.Errorf("node %s: books say %v is used, its pods use %v", name, n.used, used))
 		}
@@ -71,13 +65,17 @@ func (s *Store) checkNodes() []error {
 	return errs
 }
 
-// checkAskers verifies that the preemptors registered for a node's changes still wait for
-// that node.
-func (s *Store) checkAskers(n *node) []error {
+// checkPreemptors verifies that the preemptors which watch or await something exist.
+func (s *Store) checkPreemptors() []error {
 	var errs []error
-	for _, p := range sortedByUID(n.askers) {
-		if p.asks.awaits != n || s.pods[p.UID] != p {
-			errs = append(errs, fmt.Errorf("node %s: pod %s/%s does not ask for it any more", n.name, p.Namespace, p.Name))
+	for uid, node := range s.preemption.NodeWaits.All() {
+		if s.pods[uid] == nil || s.nodes[node] == nil {
+			errs = append(errs, fmt.Errorf("node %s: preemptor %s does not wait for it", node, uid))
+		}
+	}
+	for uid := range s.preemption.Watches.All() {
+		if s.pods[uid] == nil {
+			errs = append(errs, fmt.Errorf("watches: pod %s is gone", uid))
 		}
 	}
 	return errs
@@ -86,29 +84,27 @@ func (s *Store) checkAskers(n *node) []error {
 // checkAsks verifies the preemptor state of a pod.
 func (s *Store) checkAsks(p *pod) error {
 	h, held := s.preemption.Holds.Of(p.UID)
-	due := p.asks.due.at != ranking.Outside
+	inQueue := s.asking.Waits(p.asks)
 	switch {
-	case p.asks.holds && !held:
+	case p.asks.Holds() && !held:
 		return errors.New("holds a node that the ledger does not know of")
-	case held && !p.asks.holds:
+	case held && !p.asks.Holds():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
-	case due && p.asks.ask != nil:
-		return errors.New("is due for a plan, and in the order of those that are")
-	case (due || p.asks.ask != nil) && (p.state.allocated() || p.asks.holds || p.app == nil):
+	case inQueue && (p.state.allocated() || p.asks.Holds() || p.app == nil):
 		return errors.New("is due for a plan and needs none")
 	case !s.willAsk(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
-	case s.asking.current == p && p.state != admitted:
+	case s.asking.Current() == p.UID && p.state != admitted:
 		return errors.New("has a plan under way and was not let through")
 	}
-	return checkHolder(p)
+	return s.checkHolder(p)
 }
 
 // needsToAsk tells whether a pod must be due for a plan or watch queues.
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
 	case waiting, parked, cooling:
-		return s.spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.holds && p.RequiredNode == ""
+		return s.spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.Holds() && p.RequiredNode == ""
 	}
 	return false
 }
@@ -130,8 +126,5 @@ func (s *Store) checkHolds() []error {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.chosenBy))
 		}
 	}
-	if err := s.asking.due.Check(); err != nil {
-		errs = append(errs, fmt.Errorf("plans that are due: %w", err))
-	}
-	return append(errs, s.asking.order.index.Check())
+	return append(append(errs, s.checkPreemptors()...), s.asking.Check())
 }

@@ -51,7 +51,7 @@ func (c *found) count(p *pod) {
 	if p.awaitsHeldNode() {
 		c.holding++
 	}
-	if p.state == admitted && !p.asks.holds {
+	if p.state == admitted && !p.asks.Holds() {
 		c.admitted++
 	}
 	if p.equivalenceClass != nil {

@@ -38,7 +38,7 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 	switch {
 	case p.state.allocated():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
-	case p.asks.holds:
+	case p.asks.Holds():
 		h, _ := s.preemption.Holds.Of(p.UID)
 		return makingRoom(&h)
 	case s.mayNotHold(p):
@@ -60,13 +60,13 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 		going = append(going, s.pods[uid])
 	}
 	byFilters := uidsOf(s.idle(p, s.nodes[d.Node], going))
-	since := latest(now, p.asks.ended.Add(1)) // distinguishes it from an earlier hold
+	since := latest(now, p.asks.Ended.Add(1)) // distinguishes it from an earlier hold
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: DecisionID(p.UID, since)}
 	if err := s.placeHold(p, h); err != nil {
 		return reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	s.preemption.VictimsChosen(len(chosen), now)
-	p.asks.decision, p.asks.byFilters = d, byFilters
+	p.asks.Decision, p.asks.ByFilters = d, byFilters
 	p.sweeping().Restart()
 	placed, _ := s.preemption.Holds.Of(p.UID)
 	s.enterStep(p, Step{Kind: StepHeld, Hold: placed, Decision: d, Reason: p.reason}, now)
@@ -161,7 +161,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 		return nil
 	}
 	s.renew()
-	p.asks.holds = false
+	p.asks.SetHolds(false)
 	for _, v := range left {
 		s.chosen(v, "")
 		s.weigh(v)
@@ -189,7 +189,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	if n := s.nodes[h.Node]; err == nil && n != nil {
 		err = s.needed(p, n, left)
 	}
-	p.asks.holds = true
+	p.asks.SetHolds(true)
 	for _, v := range left {
 		s.chosen(v, p.UID)
 		s.weigh(v)
@@ -203,7 +203,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 // in force do not count: they are older, or were made with the victims of this one
 // deducted.
 func (s *Store) withinBudgets(p *pod, left []*pod) error {
-	d := p.asks.decision
+	d := p.asks.Decision
 	if d == nil {
 		return nil // after a restart: the plan's violations are not known
 	}
@@ -219,7 +219,7 @@ func (s *Store) withinBudgets(p *pod, left []*pod) error {
 
 // note is the message that a victim gets.
 func (s *Store) note(asker, v *pod, h *reservations.Hold) string {
-	if d := asker.asks.decision; d != nil {
+	if d := asker.asks.Decision; d != nil {
 		for i := range d.Victims {
 			if d.Victims[i].UID == string(v.UID) {
 				return d.VictimNote(i)

@@ -166,8 +166,8 @@ func (s *Store) sweep(now time.Time) {
 	gone, due := s.cache.Empty.Remove(s.draft, now)
 	for _, id := range gone {
 		s.index.RemoveQueue(id)
-		s.lane.index.RemoveQueue(id)
-		s.asking.order.index.RemoveQueue(id)
+		s.lane.RemoveQueue(id)
+		s.asking.Order.RemoveQueue(id)
 	}
 	if due && s.started && len(s.unplaced) > 0 {
 		s.placeAll(now) // a queue that prevented a placement may be gone

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -25,7 +24,7 @@ import (
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
-	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.called {
+	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.Activated {
 		s.mu.Unlock()
 		return reasons.Brief(reasons.MakingRoom)
 	}
@@ -39,7 +38,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Brief(reasons.Starting)
 	}
 	defer s.unlock(now)
-	if p.state == admitted && p.asks.holds {
+	if p.state == admitted && p.asks.Holds() {
 		s.failedHolder(p, now)
 	}
 	if p.state == admitted {
@@ -61,7 +60,7 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 // requeue: parked to waiting, or to cooling while its back-off lasts. No pod is admitted
 // before all pods of the same event are back; see [Store.Returning].
 func (s *Store) requeue(p *pod, now time.Time) {
-	if p.asks.holds { // holds bypass the order
+	if p.asks.Holds() { // holds bypass the order
 		s.cool(p, latest(p.notUntil, now))
 		return
 	}
@@ -121,9 +120,9 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 	p, known := s.pods[uid]
 	switch {
 	case !known || p.Foreign:
-	case p == s.asking.current && !p.asks.over:
-		p.asks.over = true // the cycle may still make a plan for it
-	case p.asks.holds:
+	case s.asking.Current() == uid && !p.asks.OverQuota:
+		p.asks.OverQuota = true // the cycle may still make a plan for it
+	case p.asks.Holds():
 		s.failedHolder(p, now)
 	default:
 		s.refused(p)
@@ -158,7 +157,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	if p.RequiredNode != "" || p.apart() {
 		kind = "" // no class: the pod has its own node, or is tried as a member of its group
 	}
-	if p.asks.holds {
+	if p.asks.Holds() {
 		s.failedHolder(p, now)
 		return
 	}
@@ -169,13 +168,13 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.toParked(p, why, now)
 	s.foundNoNode(p, now)
 	s.classFailed(p)
-	if p.asks.due.at == ranking.Outside {
-		s.arm(p, p.asks.retryAt)
+	if _, due := s.asking.When(p.asks); !due {
+		s.arm(p, p.asks.RetryAt)
 	}
 	if p.RequiredNode != "" {
 		from, _ := s.planFrom(p)
-		if p.asks.refused.Code == reasons.PreemptionRefused { // an extender did not answer
-			from = latest(from, p.asks.retryAt)
+		if p.asks.Refused.Code == reasons.PreemptionRefused { // an extender did not answer
+			from = latest(from, p.asks.RetryAt)
 		}
 		if from.After(now) {
 			s.cool(p, from)
@@ -194,7 +193,7 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	if !known || p.app == nil || p.state.allocated() {
 		return
 	}
-	if p.asks.holds {
+	if p.asks.Holds() {
 		s.failedHolder(p, now)
 		return
 	}
@@ -230,7 +229,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		v = s.judge(p.app, p.Request, queues.OnAllocated)
 	}
 	if !v.OK() {
-		if p.asks.holds {
+		if p.asks.Holds() {
 			s.failedHolder(p, now)
 		} else {
 			s.refused(p)
@@ -315,11 +314,11 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.weigh(p)
 	s.window.Failed()
 	s.toParked(p, s.whyForgotten(p, node), now)
-	p.erred, p.asks.retryAt = true, latest(p.asks.retryAt, p.notUntil) // not tried before its back-off ends
+	p.erred, p.asks.RetryAt = true, latest(p.asks.RetryAt, p.notUntil) // not tried before its back-off ends
 	s.cool(p, p.notUntil)                                              // it comes back by itself, without an event
 	s.heardDemand(p)                                                   // PodScheduled is from before the pod had a node
 	s.keepAsking(p)
-	if p.asks.holds {
+	if p.asks.Holds() {
 		s.preemption.Holds.TimesChange()
 	}
 	s.gone(uid, now)
@@ -362,7 +361,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		}
 		return p.stopped()
 	case cooling:
-		if p.asks.holds || !p.beyond.None() {
+		if p.asks.Holds() || !p.beyond.None() {
 			return p.stopped()
 		}
 		return reasons.New(reasons.BackingOff, "the pod failed %s and is tried again after its back-off; the last time: %s", times(p.failed.attempts()), p.reason.Text)

@@ -28,7 +28,7 @@ func (s *Store) nextMoved() bool {
 
 func (s *Store) next() (time.Time, bool) {
 	next, _ := s.nextChore()
-	next = earliest(next, s.askingDue(), s.preemption.Watches.Due(), s.lost.Due())
+	next = earliest(next, s.asking.Due(&s.preemption.Limiter), s.preemption.Watches.Due(), s.lost.Due())
 	return next, !next.IsZero()
 }
 
@@ -73,7 +73,7 @@ func (s *Store) Tick(now time.Time) {
 		switch p.state {
 		case cooling:
 			s.leaveLane(p)
-			if p.asks.holds || p.Foreign {
+			if p.asks.Holds() || p.Foreign {
 				s.letThrough(p, now)
 				continue
 			}
@@ -232,7 +232,7 @@ func (s *Store) planAnew(g *podGroup) {
 	}
 	g.losses = preemption.Losses{}
 	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
-		m.asks.retryAt = time.Time{}
+		m.asks.RetryAt = time.Time{}
 		s.arm(m, time.Time{})
 	}
 }

@@ -83,7 +83,7 @@ func (s *Store) heardDemand(p *pod) {
 // stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
 // result of the cycle.
 func (p *pod) stopped() reasons.Reason {
-	if p.asks.holds || p.beyond.None() {
+	if p.asks.Holds() || p.beyond.None() {
 		return p.reason
 	}
 	return p.beyond
@@ -138,7 +138,7 @@ func (s *Store) reckonDemand(now time.Time) {
 	x := s.newTrial()
 	for _, p := range d.pods {
 		switch {
-		case p.asks.holds: // it is charged as arriving
+		case p.asks.Holds(): // it is charged as arriving
 		case p.state == admitted: // it is about to be tried, before all others
 			if p.within {
 				s.setDemand(p, s.countDemand(p), now)
@@ -248,7 +248,7 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 		}
 		delete(s.demand.check, uid)
 		p := s.pods[uid]
-		if p == nil || p.state == admitted || p.state.allocated() || p.asks.holds {
+		if p == nil || p.state == admitted || p.state.allocated() || p.asks.Holds() {
 			continue
 		}
 		if want, why := s.demandOf(p); want != objects.DemandUnsaid && want != p.Demand {

@@ -148,7 +148,7 @@ func (s *Store) classPlaced(p *pod) {
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (s *Store) passedOver(p *pod, now time.Time) bool {
-	if p.state != admitted || p.asks.holds || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
+	if p.state != admitted || p.asks.Holds() || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
 		return false
 	}
 	return s.backInOrder(p, now)

@@ -242,7 +242,7 @@ func (s *Store) withdraw(p *pod) {
 func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 	s.ownAsks(p) // before Start a late event may take the node from a pod
 	same := p.Request.Equal(event.Request) && p.Uncounted.Equal(event.Uncounted) && p.Priority == event.Priority && p.Gated == event.Gated && p.RequiredNode == event.RequiredNode &&
-		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.holds && s.staysPut(p, event))
+		(maps.Equal(p.Labels, event.Labels) && maps.Equal(p.Annotations, event.Annotations) || p.asks.Holds() && s.staysPut(p, event))
 	if same {
 		s.renewPod(p, event)
 		s.follow(p, now)
@@ -259,7 +259,10 @@ func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 	}
 	s.takeOver(p, event)
 	s.changed(p)
-	p.reason, p.asks.impossible = reasons.Reason{}, false
+	p.reason = reasons.Reason{}
+	if p.asks != nil {
+		p.asks.Impossible = false
+	}
 	s.tally(p)
 	s.joinMates(p)
 	s.enlist(p, now)

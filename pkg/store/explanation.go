@@ -99,7 +99,7 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 	if p.kept { // it was not refused by any node
 		x.State = waiting.String()
 	}
-	if p.asks.holds {
+	if p.asks.Holds() {
 		h, _ := s.preemption.Holds.Of(p.UID)
 		x.Hold = &h
 		x.Awaited = s.refs(h.Victims)
@@ -145,12 +145,12 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	}
 	if p.state == cooling {
 		x.Erred = p.erred
-		if !p.asks.holds { // a pod with a hold has a reason about its node
+		if !p.asks.Holds() { // a pod with a hold has a reason about its node
 			x.Retry = p.timer.When()
 		}
 	}
 	r := &Room{DelayEnds: s.delayEnd(p)}
-	if p.asks.holds {
+	if p.asks.Holds() {
 		x.Room = r
 		return
 	}
@@ -161,11 +161,9 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 		r.Why = notOwed(s.draft.Queue(p.app.leaf))
 	}
 	r.Tried, r.Refused = p.lastRefused()
-	if p.asks.due.at >= 0 {
-		r.Next = p.asks.due.when
-	}
+	r.Next, _ = s.asking.When(p.asks)
 	if p.RequiredNode != "" { // decisions for it have no delay
-		*r = Room{Refused: p.asks.refused, Tried: p.asks.triedAt}
+		*r = Room{Refused: p.asks.Refused, Tried: p.asks.TriedAt}
 	}
 	x.Room = r
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -51,14 +52,14 @@ func contradictions(p *pod, x *Explanation) []string {
 	}
 	wrong(x.State != shown.String(), "state %s, not %s", x.State, shown)
 	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
-	wrong((x.Hold != nil) != p.asks.holds, "a hold is explained: %t", x.Hold != nil)
+	wrong((x.Hold != nil) != p.asks.Holds(), "a hold is explained: %t", x.Hold != nil)
 	wrong((x.App != nil) != (p.app != nil), "an application is explained: %t", x.App != nil)
 	wrong((x.Standing != nil) != (p.state == waiting), "a place in the order is explained: %t", x.Standing != nil)
 	wrong(x.Standing != nil && x.Standing.In && x.Why.Code != reasons.InOrder, "it is in the order, and waits for %s", x.Why)
 	wrong(p.state == waiting && x.Why.None(), "it waits and nothing says why")
 	wrong(p.Foreign && x.Placement != nil, "a foreign pod was placed")
 	wrong((x.ChosenBy != nil) != (p.chosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
-	if x.Room != nil && !p.asks.holds && p.RequiredNode == "" {
+	if x.Room != nil && !p.asks.Holds() && p.RequiredNode == "" {
 		early := p.Created.Add(time.Second).After(x.Room.DelayEnds)
 		wrong(early && x.Room.Why.Code == reasons.PreemptionDelayed, "delayed, and the delay is over at %v", x.Room.DelayEnds)
 	}
@@ -66,7 +67,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &asks{}}
+	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},

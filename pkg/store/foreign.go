@@ -82,7 +82,7 @@ func (s *Store) changeForeign(p *pod, event *objects.Pod, now time.Time) {
 	}
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
 		s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-		p.asks.impossible = false
+		p.asks.Impossible = false
 		s.rest(p, now)
 	}
 	s.renewForeign(p, event)

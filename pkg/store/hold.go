@@ -45,7 +45,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 		s.choose(s.pods[uid], p)
 	}
 	s.disarm(p)
-	p.asks.missed, p.asks.began = 0, s.arrivals
+	p.asks.Missed, p.asks.Began = 0, s.arrivals
 	s.setHolds(p, true)
 	s.park(p)
 	s.leaveClass(p)
@@ -183,11 +183,11 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 		e.why, losses = s.countLoss(p, e.why, now)
 	}
 	if e.node == h.Node && h.Binding() {
-		p.asks.losses.PlacedAt = now
+		p.asks.Losses.PlacedAt = now
 	}
 	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)
-	p.asks.decision, p.asks.required, p.asks.ended = nil, nil, h.Since
+	p.asks.Decision, p.asks.Required, p.asks.Ended = nil, nil, h.Since
 	s.setHolds(p, false)
 	s.leaveNode(p)
 	for _, uid := range h.Chosen {
@@ -218,8 +218,8 @@ func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reaso
 		s.rest(p, now.Add(s.backoff(1)))
 	}
 	from, _ := s.planFrom(p)
-	p.asks.retryAt = latest(from, now.Add(atMostEvery))
-	s.arm(p, p.asks.retryAt)
+	p.asks.RetryAt = latest(from, now.Add(atMostEvery))
+	s.arm(p, p.asks.RetryAt)
 }
 
 // goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
@@ -337,11 +337,11 @@ func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 // bindingHold tells whether a pod is bound to its held node, so that events on other
 // nodes do not help it.
 func (s *Store) bindingHold(p *pod) bool {
-	if !p.asks.holds {
+	if !p.asks.Holds() {
 		return false
 	}
 	h, _ := s.preemption.Holds.Of(p.UID)
-	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.missed < missesAtOnce)
+	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.Missed < missesAtOnce)
 }
 
 // taken returns which pods took the room that was made for a preemptor: pods on its node,
@@ -376,11 +376,11 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	if !h.Clear() {
 		return
 	}
-	if p.asks.missed++; p.asks.missed == missesAtOnce {
+	if p.asks.Missed++; p.asks.Missed == missesAtOnce {
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
 	}
-	wait := firstMiss << min(p.asks.missed-1, missesAtOnce)
-	if p.asks.missed > missesAtOnce {
+	wait := firstMiss << min(p.asks.Missed-1, missesAtOnce)
+	if p.asks.Missed > missesAtOnce {
 		wait = s.preemption.RetryInterval
 	}
 	s.cool(p, now.Add(wait))

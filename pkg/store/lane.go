@@ -14,12 +14,14 @@ import (
 // pods in the same situation.
 
 // enterLane puts a cooling pod into the lane.
-func (s *Store) enterLane(p *pod) { p.laneAsk = s.lane.push(s, p) }
+func (s *Store) enterLane(p *pod) {
+	p.laneAsk = s.lane.Push(s.draft, p.app, s.appInfo(p.app), p.askKey(), p.Request, p.apartKind())
+}
 
 // leaveLane takes a pod out of the lane, if it is there.
 func (s *Store) leaveLane(p *pod) {
 	if p.laneAsk != nil {
-		s.lane.index.Remove(p.laneAsk)
+		s.lane.Remove(p.laneAsk)
 		p.laneAsk = nil
 	}
 }
@@ -30,7 +32,7 @@ func (s *Store) firstOfLane() bool {
 	if s.window.Taken() > 0 {
 		return false
 	}
-	ask, ok := s.lane.index.Next()
+	ask, ok := s.lane.Next()
 	if !ok {
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 // planFrom returns when the next plan for a pod may be made after a loss, and the reason
 // given to users until then.
 func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
-	l := &p.asks.losses
+	l := &p.asks.Losses
 	if p.apart() && p.mates.losses.Until.After(l.Until) {
 		l = &p.mates.losses
 	}
@@ -35,12 +35,12 @@ func (s *Store) isLost(h *reservations.Hold, e ending) bool {
 // pods of one PodGroup a loss during a pause belongs to an earlier plan and is not
 // counted again.
 func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
-	l, waits := &p.asks.losses, "the pod"
+	l, waits := &p.asks.Losses, "the pod"
 	if p.apart() {
 		l, waits = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
 	}
 	l.Lose(why, waits, &s.preemption.Options, now)
-	p.asks.refused, p.asks.triedAt = l.Why, now
+	p.asks.Refused, p.asks.TriedAt = l.Why, now
 	s.sayUntil(p, reasons.HoldGivenUp, l.Until)
 	return l.Why, l.Count
 }
@@ -50,9 +50,9 @@ func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Re
 // deleted for it and more are needed.
 func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := s.preemption.Holds.Of(p.UID)
-	if held && h.Binding() && h.Decision != p.asks.losses.Room {
+	if held && h.Binding() && h.Decision != p.asks.Losses.Room {
 		why, n := s.countLoss(p, s.tookNode(p, s.nodes[h.Node]), now)
-		p.asks.losses.Room, p.asks.began = h.Decision, s.arrivals
+		p.asks.Losses.Room, p.asks.Began = h.Decision, s.arrivals
 		s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: why, Losses: n}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: why})
 	}
@@ -99,7 +99,7 @@ func listed(names []string) string {
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
 	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
-	return roomLost("on node "+n.name, newcomers(others, p.asks.began))
+	return roomLost("on node "+n.name, newcomers(others, p.asks.Began))
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -117,7 +117,7 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.began))
+	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.Began))
 }
 
 // isBelow tells whether a leaf is the queue itself or below it.

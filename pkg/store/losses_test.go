@@ -123,7 +123,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	refuse := func(controller, node string, now time.Time) {
 		number++
 		p := newPod(&objects.Pod{UID: types.UID(fmt.Sprintf("refused-%d", number)), Controller: types.UID(controller), RequiredNode: node}, s.shared)
-		p.asks.losses.PlacedAt = now
+		p.asks.Losses.PlacedAt = now
 		s.suspectRefusal(p, now)
 		s.KubeletRefused(p.UID, "OutOfcpu", now)
 	}
@@ -135,7 +135,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
-		return s.pods[uid].asks.losses.Count > 0
+		return s.pods[uid].asks.Losses.Count > 0
 	}
 	refuse("rs", "", epoch)
 	refuse("rs", "", epoch)

@@ -101,8 +101,8 @@ func (s *Store) settleLost(now time.Time) {
 // node bring it back.
 func (s *Store) bringBack(p *pod, now time.Time) {
 	switch {
-	case p.state != parked || p.kept || p.asks.awaits != nil:
-	case p.Foreign || p.asks.holds:
+	case p.state != parked || p.kept || s.preemption.NodeWaits.Of(p.UID) != "":
+	case p.Foreign || p.asks.Holds():
 		s.cool(p, latest(p.notUntil, now))
 	default:
 		s.requeue(p, now)

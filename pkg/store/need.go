@@ -68,7 +68,7 @@ func (s *Store) below(p *pod, id queues.ID) bool {
 // not checked.
 func (s *Store) needed(p *pod, n *node, left []*pod) error {
 	for _, v := range s.idle(p, n, left) {
-		if p.asks.decision == nil || !slices.Contains(p.asks.byFilters, v.UID) {
+		if p.asks.Decision == nil || !slices.Contains(p.asks.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
 		}
 	}

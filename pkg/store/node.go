@@ -27,10 +27,6 @@ type node struct {
 	pods        []*pod           // unordered; pod.seat is the index
 	// generation counts the changes of the node for plans.
 	generation uint64
-	// askers are preemptors to check again when the node changes, because it is the only
-	// node they can run on. roused is true while such a check is due.
-	askers    map[types.UID]*pod
-	toRecheck bool
 	history.Mark[NodeRecord]
 }
 
@@ -49,10 +45,7 @@ func (s *Store) nodeOf(name string) *node {
 func (s *Store) touch(n *node) {
 	s.preemption.Watches.Change(preemption.WatchedNode(n.name))
 	n.generation++
-	if len(n.askers) > 0 && !n.toRecheck {
-		n.toRecheck = true
-		s.toRecheck = append(s.toRecheck, n)
-	}
+	s.preemption.NodeWaits.Change(n.name)
 	s.preemption.Snapshot.Change(n.name)
 }
 
@@ -156,7 +149,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 
 // dropNode forgets a node that is gone and empty.
 func (s *Store) dropNode(n *node) {
-	if !n.known && len(n.pods) == 0 && len(n.askers) == 0 && s.nodes[n.name] == n {
+	if !n.known && len(n.pods) == 0 && !s.preemption.NodeWaits.IsAwaited(n.name) && s.nodes[n.name] == n {
 		delete(s.nodes, n.name)
 		s.touch(n) // removes it from planning snapshots, too
 	}

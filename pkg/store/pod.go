@@ -6,6 +6,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,14 +64,14 @@ type pod struct {
 	seat     int32  // index in on.pods
 	arrival  uint32 // Store.arrivals when it came to that node
 
-	app   *app             // nil while unplaced
-	gang  *hardGang        // the Hard gang that it asks for or is kept back by; nil if none
-	mates *podGroup        // the PodGroup that it names; nil if none
-	asks  *asks            // preemptor state; Store.shared.asks if empty
-	held  resources.Vector // its charge: pending or allocated
-	on    *node            // where it uses resources; nil for nowhere
-	uses  resources.Vector // its usage of that node
-	elder seniority        // position in app.living
+	app   *app              // nil while unplaced
+	gang  *hardGang         // the Hard gang that it asks for or is kept back by; nil if none
+	mates *podGroup         // the PodGroup that it names; nil if none
+	asks  *preemption.Asker // nil once it runs and nothing of it is needed
+	held  resources.Vector  // its charge: pending or allocated
+	on    *node             // where it uses resources; nil for nowhere
+	uses  resources.Vector  // its usage of that node
+	elder seniority         // position in app.living
 
 	failed *failures // nil for none
 	report *report   // nil once it runs and nothing is left to report
@@ -96,14 +97,14 @@ func (p *pod) say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event
 
 // newPod returns the record of a pod after its first event.
 func newPod(event *objects.Pod, with shared) *pod {
-	p := &pod{turn: with.turn, prospect: with.prospect, asks: with.asks}
+	p := &pod{turn: with.turn, prospect: with.prospect}
 	p.say(event)
 	p.elder = seniority{pod: p, at: ranking.Outside}
 	if event.Node == "" || !event.Foreign {
 		p.turn = newTurn(p) // its own until it runs in a queue
 	}
 	if event.Node == "" {
-		p.asks = newAsks(p)
+		p.asks = preemption.NewAsker(p.UID)
 	}
 	return p
 }
@@ -112,27 +113,6 @@ func newPod(event *objects.Pod, with shared) *pod {
 // chosen as a victim.
 func (p *pod) leaves() bool {
 	return (p.Foreign || p.state.allocated()) && (p.Deleting || p.chosenBy != "")
-}
-
-// entry is the position of a pod in an additional heap.
-type entry struct {
-	pod  *pod
-	when time.Time
-	at   int
-}
-
-// Place implements the interface of package ranking.
-func (e *entry) Place() *int { return &e.at }
-
-// These orders compare UIDs only on ties: they are called very often, for pods that are
-// not in a CPU cache.
-
-// sooner orders entries: time, then UID.
-func sooner(a, b *entry) bool {
-	if c := a.when.Compare(b.when); c != 0 {
-		return c < 0
-	}
-	return a.pod.UID < b.pod.UID
 }
 
 func (p *pod) askKey() order.AskKey {
@@ -205,13 +185,11 @@ func (s *Store) admit(p *pod, now time.Time) {
 // charge. The key stays, because the pod may still be in the scheduler's heap; a caller
 // that knows it is not there deletes the key.
 func (s *Store) leaveSlot(p *pod) {
-	p.asks.over = false
+	p.asks.OverQuota = false
 	p.app.slots--
 	s.window.Leave(p)
 	s.clearDeadline(p)
-	if s.asking.current == p {
-		s.asking.current = nil
-	}
+	s.asking.End(p.UID)
 	s.keepAsking(p)
 }
 
@@ -232,7 +210,7 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 	s.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
 	if p.erred { // a cycle for a plan would end the same way
-		p.asks.retryAt = latest(p.asks.retryAt, p.notUntil)
+		p.asks.RetryAt = latest(p.asks.RetryAt, p.notUntil)
 	}
 }
 
@@ -256,7 +234,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	s.settleOn(p, node, p.held)
 	s.notePod(Allocated, p)
 	s.weigh(p)
-	if p.asks.holds {
+	if p.asks.Holds() {
 		s.preemption.Holds.TimesChange()
 	}
 	s.register.counts.Allocated++

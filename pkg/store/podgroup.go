@@ -228,12 +228,12 @@ func (g *podGroup) count(p *pod, by int) {
 
 // awaitsHeldNode tells whether a pod holds a node and is not admitted for it yet.
 func (p *pod) awaitsHeldNode() bool {
-	return p.asks.holds && p.state != admitted && !p.state.allocated()
+	return p.asks.Holds() && p.state != admitted && !p.state.allocated()
 }
 
 // setHolds sets whether a pod holds a node.
 func (s *Store) setHolds(p *pod, holds bool) {
-	s.recountMate(p.mates, p, func() { p.asks.holds = holds })
+	s.recountMate(p.mates, p, func() { p.asks.SetHolds(holds) })
 }
 
 // recountMate runs a change of a member of a group, and marks the group if the change may
@@ -244,7 +244,7 @@ func (s *Store) recountMate(g *podGroup, p *pod, change func()) {
 		return
 	}
 	able, complete, led := g.able(), g.complete(), g.led()
-	if p.asks.holds {
+	if p.asks.Holds() {
 		s.preemption.Holds.TimesChange()
 	}
 	g.count(p, -1)
@@ -316,7 +316,7 @@ func (p *pod) group() string {
 func (g *podGroup) withoutPlace(but *pod) *pod {
 	var first *pod
 	for _, m := range g.members {
-		found := m.state != parked && m.state != cooling || m.kept || m.asks.holds || m.reason.Code == reasons.BackingOff || m.reason.Code == reasons.PodGroupIncomplete
+		found := m.state != parked && m.state != cooling || m.kept || m.asks.Holds() || m.reason.Code == reasons.BackingOff || m.reason.Code == reasons.PodGroupIncomplete
 		if m != but && !found && (first == nil || m.Name < first.Name) {
 			first = m
 		}

@@ -21,7 +21,7 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 	for _, m := range p.mates.members {
 		switch {
 		case m == p:
-		case m.state.allocated() || m.asks.holds:
+		case m.state.allocated() || m.asks.Holds():
 			lack--
 		case m.app != nil:
 			rest = append(rest, m)

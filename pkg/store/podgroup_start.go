@@ -64,7 +64,7 @@ func (s *Store) callBackAll() {
 // member is gone, so the places of the others would be useless. The scheduler may still
 // try them; it then gets the reason not to.
 func (s *Store) callBack(g *podGroup) {
-	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.holds }) {
+	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.Holds() }) {
 		s.vacate(m)
 		s.toWaiting(m)
 		s.keys.Remove(m.UID)
@@ -74,7 +74,7 @@ func (s *Store) callBack(g *podGroup) {
 // alone is the verdict on a pod that the scheduler tries although it was not admitted
 // together with its group.
 func (s *Store) alone(p *pod) queues.Verdict {
-	if !p.apart() || p.state == admitted || p.asks.holds {
+	if !p.apart() || p.state == admitted || p.asks.Holds() {
 		return queues.Granted
 	}
 	return queues.Verdict{At: queues.NoQueue, Reason: p.mates.why()}
@@ -160,7 +160,7 @@ func (s *Store) isPlacing(g *podGroup) bool {
 		return false
 	}
 	for _, p := range g.members {
-		if p.asks.holds {
+		if p.asks.Holds() {
 			return false
 		}
 	}

@@ -30,8 +30,8 @@ func (s *Store) SetPreemption(o PreemptionOptions) {
 	s.preemption.Options = o
 	s.preemption.Holds.TimesChange()
 	s.index.SetStrict(o.StrictGuarantee)
-	s.lane.index.SetStrict(o.StrictGuarantee)
-	s.asking.order.index.SetStrict(o.StrictGuarantee)
+	s.lane.SetStrict(o.StrictGuarantee)
+	s.asking.Order.SetStrict(o.StrictGuarantee)
 }
 
 // Preemption returns the options in force.

@@ -63,7 +63,7 @@ type refusal struct {
 // suspectRefusal asks the executor how a pod that is gone has ended.
 func (s *Store) suspectRefusal(p *pod, now time.Time) {
 	h, holds := s.preemption.Holds.Of(p.UID)
-	placed := p.asks.losses.PlacedAt
+	placed := p.asks.PlacedAt()
 	if holds && h.Binding() && p.Node == h.Node {
 		placed = now
 	}
@@ -79,7 +79,7 @@ func (s *Store) suspectRefusal(p *pod, now time.Time) {
 	}
 	r := &refusal{
 		Ref: p.Ref(), key: refusalKey{p.Controller, p.RequiredNode}, hold: h, queue: s.queueOf(p),
-		losses: p.asks.losses, until: now.Add(refusalTime),
+		losses: p.asks.Losses, until: now.Add(refusalTime),
 	}
 	if p.on != nil {
 		r.took = s.tookNode(p, p.on).Text
@@ -144,7 +144,7 @@ func (s *Store) bequeath(r *refusal, heir *pod) {
 	if heir == nil || heir.state.allocated() || heir.Node != "" {
 		return
 	}
-	heir.asks.losses = r.losses.Inherited()
+	heir.asks.Losses = r.losses.Inherited()
 	if heir.app != nil && heir.RequiredNode == "" {
 		s.sayUntil(heir, reasons.HoldGivenUp, r.losses.Until)
 	}

@@ -233,7 +233,7 @@ func (s *Store) code(p *pod) reasons.Code {
 		}
 		return p.stopped().Code
 	case cooling:
-		if p.asks.holds || !p.beyond.None() {
+		if p.asks.Holds() || !p.beyond.None() {
 			return p.stopped().Code
 		}
 		return reasons.BackingOff

@@ -72,13 +72,13 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 	s.leaveNode(p)
 	if n := s.nodes[p.RequiredNode]; n != nil {
 		s.setInPermit(p, inPermit)
-		p.asks.impossible = p.asks.impossible && p.asks.sawNode == n.generation
-		p.asks.sawNode = n.generation
+		p.asks.Impossible = p.asks.Impossible && p.asks.SawNode == n.generation
+		p.asks.SawNode = n.generation
 	}
 	if why := s.mayRequire(p, now); !why.None() {
 		return nil, why
 	}
-	p.asks.triedAt = now
+	p.asks.TriedAt = now
 	return s.requirement(p, now), reasons.Reason{}
 }
 
@@ -95,16 +95,16 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 			return v.Reason
 		}
 	}
-	if from, why := s.planFrom(p); from.After(now) && !p.asks.holds {
+	if from, why := s.planFrom(p); from.After(now) && !p.asks.Holds() {
 		s.awaitNode(p, n)
 		if p.Foreign {
 			s.rest(p, from)
 		}
 		return why
 	}
-	if p.asks.impossible {
+	if p.asks.Impossible {
 		s.awaitNode(p, n)
-		return p.asks.refused
+		return p.asks.Refused
 	}
 	return reasons.Reason{}
 }
@@ -177,37 +177,28 @@ func (s *Store) overMax(p *pod) string {
 	return ""
 }
 
-// awaitNode registers a preemptor for a check when its node changes.
+// awaitNode makes the store check a preemptor again when its node changes. If there is no
+// node, the scheduler brings the pod back when it comes.
 func (s *Store) awaitNode(p *pod, n *node) {
 	s.leaveNode(p)
-	if n == nil {
-		return // the scheduler brings the pod back when the node comes
+	if n != nil {
+		s.preemption.NodeWaits.Set(p.UID, n.name)
 	}
-	if n.askers == nil {
-		n.askers = map[types.UID]*pod{}
-	}
-	n.askers[p.UID] = p
-	p.asks.awaits = n
 }
 
-// leaveNode ends the registration of awaitNode.
+// leaveNode ends awaitNode.
 func (s *Store) leaveNode(p *pod) {
-	if n := p.asks.awaits; n != nil {
-		p.asks.awaits = nil
-		delete(n.askers, p.UID)
+	if n := s.nodes[s.preemption.NodeWaits.Remove(p.UID)]; n != nil {
 		s.dropNode(n)
 	}
 }
 
 // recheckLater lets preemptors through when their node changed, at most once a second.
 func (s *Store) recheckLater(now time.Time) {
-	for _, n := range s.toRecheck {
-		n.toRecheck = false
-		for _, p := range sortedByUID(n.askers) {
-			s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
-		}
+	for _, uid := range s.preemption.NodeWaits.Take() {
+		p := s.pods[uid]
+		s.rest(p, latest(now, p.asks.TriedAt.Add(atMostEvery)))
 	}
-	s.toRecheck = s.toRecheck[:0]
 }
 
 func sortedByUID(pods map[types.UID]*pod) []*pod {

@@ -63,7 +63,7 @@ func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time
 	}
 	s.rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: s.decide(p, now)}, now)
 	s.tell(p, WorkRecord, nil, now)
-	s.rest(p, latest(now, p.asks.triedAt.Add(atMostEvery)))
+	s.rest(p, latest(now, p.asks.TriedAt.Add(atMostEvery)))
 }
 
 // rejudgeRequired checks the rules for what is left of a decision, on a state without the
@@ -92,7 +92,7 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 // not known: if there is room by amounts, it is taken to be the filters.
 func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) daemonset.Decision {
 	d := daemonset.Decision{Ask: a.Ask, Node: a.Node.Name, Outcome: planner.Preempt}
-	known := p.asks.required
+	known := p.asks.Required
 	if known != nil {
 		d.FitsCalls = known.FitsCalls
 		d.Selection = known.Selection
@@ -137,7 +137,7 @@ func (s *Store) requiredFree(p *pod) resources.Vector {
 
 // noteRequired is the message that a victim gets.
 func (s *Store) noteRequired(asker, v *pod, h *reservations.Hold) string {
-	if d := asker.asks.required; d != nil {
+	if d := asker.asks.Required; d != nil {
 		for i := range d.Victims {
 			if d.Victims[i].UID == string(v.UID) {
 				return d.VictimNote(i)

@@ -33,7 +33,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 		return false, why
 	}
 	n := s.nodes[d.Node]
-	asDecided := n.generation == p.asks.sawNode
+	asDecided := n.generation == p.asks.SawNode
 	switch d.Outcome {
 	case daemonset.NoHold, planner.Refuse:
 		why = s.decline(p, d, now)
@@ -50,7 +50,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 	}
 	s.enterStep(p, Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
-		p.asks.sawNode = n.generation
+		p.asks.SawNode = n.generation
 	}
 	if held || p.Foreign {
 		s.recheckNode(p)
@@ -66,15 +66,15 @@ func (s *Store) decline(p *pod, d *daemonset.Decision, now time.Time) reasons.Re
 	if !silent {
 		s.endHold(p, reservations.GivenUp, why, now)
 	}
-	p.asks.refused = why
+	p.asks.Refused = why
 	s.awaitNode(p, n)
 	if silent { // no event reports that the extender answers again
-		p.asks.retryAt = now.Add(s.preemption.RetryInterval)
+		p.asks.RetryAt = now.Add(s.preemption.RetryInterval)
 		if p.Foreign {
-			s.rest(p, p.asks.retryAt)
+			s.rest(p, p.asks.RetryAt)
 		}
 	}
-	p.asks.impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
+	p.asks.Impossible = d.Stopped == planner.RuleTooLittle // the filters' answer may change at any time, amounts do not
 	return why
 }
 
@@ -85,7 +85,7 @@ func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
 	why := reasons.New(reasons.WaitingForRoom,
 		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.name)
 	s.endHold(p, reservations.GivenUp, why, now)
-	p.asks.refused = why
+	p.asks.Refused = why
 	s.awaitNode(p, n)
 	return why
 }
@@ -131,15 +131,15 @@ func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool
 	if h, _ := s.preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
 		why = makingRoom(&h) // earlier victims are still leaving
 	}
-	p.reason, p.asks.called = why, false
+	p.reason, p.asks.Activated = why, false
 	s.wait(p, d, again, now)
 	return true, why
 }
 
 // decide returns a new ID for a decision.
 func (s *Store) decide(p *pod, now time.Time) string {
-	p.asks.decidedAt = latest(now, p.asks.decidedAt.Add(1))
-	return DecisionID(p.UID, p.asks.decidedAt)
+	p.asks.DecidedAt = latest(now, p.asks.DecidedAt.Add(1))
+	return DecisionID(p.UID, p.asks.DecidedAt)
 }
 
 // stillOn returns the victims of a decision if none of them is gone or leaving.
@@ -160,7 +160,7 @@ func (s *Store) claimRequired(p *pod, d *daemonset.Decision, chosen []types.UID,
 	old, held := s.preemption.Holds.Of(p.UID)
 	switch {
 	case !held:
-		h.Node, h.Since, h.Required, h.Chosen = d.Node, latest(now, p.asks.ended.Add(1)), true, chosen
+		h.Node, h.Since, h.Required, h.Chosen = d.Node, latest(now, p.asks.Ended.Add(1)), true, chosen
 		if err := s.placeHold(p, h); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (s *Store) claimRequired(p *pod, d *daemonset.Decision, chosen []types.UID,
 		s.repeat(p, d, now)
 		return nil
 	}
-	p.asks.required, p.asks.missed = d, 0
+	p.asks.Required, p.asks.Missed = d, 0
 	s.tell(p, WorkDisrupt, d, now)
 	return nil
 }
@@ -196,14 +196,14 @@ func sameUIDs(a, b []types.UID) bool {
 // tell queues a write of the current hold of a preemptor.
 func (s *Store) tell(p *pod, kind WorkKind, d *daemonset.Decision, now time.Time) {
 	h, _ := s.preemption.Holds.Of(p.UID)
-	p.asks.toldAt = now
+	p.asks.ToldAt = now
 	s.toWrite(Work{Ref: p.Ref(), Kind: kind, Hold: h, Required: d})
 }
 
 // repeat reports again that no victim can be chosen, at most once per retry interval
 // (D8).
 func (s *Store) repeat(p *pod, d *daemonset.Decision, now time.Time) {
-	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.asks.toldAt.Add(s.preemption.RetryInterval)) {
+	if d.Stopped == daemonset.RuleNoVictims && !now.Before(p.asks.ToldAt.Add(s.preemption.RetryInterval)) {
 		s.tell(p, WorkTell, d, now)
 	}
 }
@@ -255,11 +255,11 @@ func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 	case d.Stopped == daemonset.RuleNoVictims:
 		s.awaitNode(p, s.nodes[h.Node])
 	case h.Clear() && !s.behind(p, &h): // the scheduler does not know yet that all are gone
-		if p.asks.missed++; p.asks.missed == missesAtOnce {
+		if p.asks.Missed++; p.asks.Missed == missesAtOnce {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
 		}
-		wait := firstMiss << min(p.asks.missed-1, missesAtOnce)
-		if p.asks.missed > missesAtOnce {
+		wait := firstMiss << min(p.asks.Missed-1, missesAtOnce)
+		if p.asks.Missed > missesAtOnce {
 			wait = s.preemption.RetryInterval
 		}
 		s.rest(p, now.Add(wait))
@@ -269,7 +269,7 @@ func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 // recheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
 func (s *Store) recheckNode(p *pod) {
-	if n := p.asks.awaits; n != nil && n.generation != p.asks.sawNode {
-		s.rest(p, p.asks.triedAt.Add(atMostEvery))
+	if n := s.nodes[s.preemption.NodeWaits.Of(p.UID)]; n != nil && n.generation != p.asks.SawNode {
+		s.rest(p, p.asks.TriedAt.Add(atMostEvery))
 	}
 }

@@ -74,10 +74,10 @@ type Store struct {
 	draft      *queues.Draft
 	ledger     *queues.Ledger
 	index      *order.Index
-	lane       deferred  // backing-off pods that may be tried before their back-off ends
-	returning  bool      // pods are coming back, and the order is not complete
-	unfilled   bool      // the window may have room, which TakeActivations fills
-	unfilledAt time.Time // when returning or unfilled was last set
+	lane       order.Sparse[*app] // backing-off pods that may be tried before their back-off ends
+	returning  bool               // pods are coming back, and the order is not complete
+	unfilled   bool               // the window may have room, which TakeActivations fills
+	unfilledAt time.Time          // when returning or unfilled was last set
 	pods       map[types.UID]*pod
 	shared     shared
 	apps       map[appName][]*app             // the records of an application, one per leaf, oldest first
@@ -87,7 +87,6 @@ type Store struct {
 	gangs      map[appName]*hardGang
 	together   together
 	nodes      map[string]*node
-	toRecheck  []*node // changed nodes with preemptors to recheck
 	window     pending.Window[*pod]
 	classLimit pending.ClassLimit
 	deadlines  pending.Timers[*pod]
@@ -95,7 +94,7 @@ type Store struct {
 	reconsider map[queues.ID]struct{}
 
 	preemption *preemption.Preemption
-	asking     asking
+	asking     preemption.Queue[*app]
 	work       work
 	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
 	// last preemptor that was planned for.
@@ -130,7 +129,7 @@ func New(spec *config.Spec, options Options) *Store {
 		draft:      queues.NewDraftFrom(spec),
 		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
-		lane:       newDeferred((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
+		lane:       order.NewSparse[*app]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
 		shared:     newShared(),
 		apps:       map[appName][]*app{},
@@ -145,7 +144,7 @@ func New(spec *config.Spec, options Options) *Store {
 		deadlines:  pending.NewTimers[*pod](),
 		reconsider: map[queues.ID]struct{}{},
 		preemption: preemption.New(),
-		asking:     newAsking(),
+		asking:     preemption.NewQueue[*app](),
 		work:       work{ready: make(chan struct{}, 1)},
 		register:   newRegister(),
 		journal:    journal{ready: make(chan struct{}, 1)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -74,11 +75,10 @@ func (p *prospect) isEmpty() bool {
 type shared struct {
 	turn     *turn
 	prospect *prospect
-	asks     *asks
 }
 
 func newShared() shared {
-	return shared{turn: newTurn(nil), prospect: &prospect{}, asks: newAsks(nil)}
+	return shared{turn: newTurn(nil), prospect: &prospect{}}
 }
 
 // foresee replaces the prospect of a pod.
@@ -99,16 +99,16 @@ func (s *Store) chosen(p *pod, asker types.UID) {
 
 // ownAsks gives a pod its own asks (preemptor state) if it has none.
 func (s *Store) ownAsks(p *pod) {
-	if p.asks == s.shared.asks {
-		p.asks = newAsks(p)
+	if p.asks == nil {
+		p.asks = preemption.NewAsker(p.UID)
 	}
 }
 
 // atWork drops the state that only pods that do not run need.
 func (s *Store) atWork(p *pod, now time.Time) {
 	s.reports.settle(p, now)
-	if p.asks.empty() {
-		p.asks = s.shared.asks
+	if p.asks != nil && p.asks.IsEmpty() {
+		p.asks = nil
 	}
 	if p.turn.over() {
 		p.turn = s.shared.turn
@@ -117,7 +117,7 @@ func (s *Store) atWork(p *pod, now time.Time) {
 
 // check verifies that the shared values are empty.
 func (s *shared) check() error {
-	if !reflect.DeepEqual(s.turn, newTurn(nil)) || !s.prospect.isEmpty() || !s.asks.empty() {
+	if !reflect.DeepEqual(s.turn, newTurn(nil)) || !s.prospect.isEmpty() {
 		return errors.New("pods that run share something that another pod knows")
 	}
 	return nil
@@ -126,8 +126,8 @@ func (s *shared) check() error {
 // checkShares verifies that a pod has its own values where it needs them.
 func (s *Store) checkShares(p *pod) error {
 	switch runs := p.state == bound; {
-	case p.asks == s.shared.asks && p.Node == "":
-		return errors.New("waits, and shares what it knows with pods that run")
+	case p.asks == nil && p.Node == "":
+		return errors.New("waits, and has no record of a preemptor")
 	case p.turn == s.shared.turn && !runs:
 		return errors.New("does not run, and shares its turn with pods that do")
 	case runs && p.turn != s.shared.turn && p.turn.over():

@@ -82,7 +82,8 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	inOrder := min(eligible, st.in[waiting]) + st.in[admitted]
 	byClass := max(0, st.in[waiting]-eligible-s.index.RefusedOf(q.ID))
 	stuck := st.in[parked] + st.in[cooling] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[waiting])
-	asked := s.asking.current != nil && s.asking.current.app != nil && s.asking.current.app.leaf == q.ID
+	current := s.pods[s.asking.Current()]
+	asked := current != nil && current.app != nil && current.app.leaf == q.ID
 	recent := !now.After(st.said.until)
 	switch {
 	case !q.Arriving.IsZero():
@@ -95,7 +96,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return reasons.PreemptionDisabled
 	case recent:
 		return st.said.code
-	case s.asking.order.index.EligibleAt(q.ID) > 0:
+	case s.asking.Order.EligibleAt(q.ID) > 0:
 		return reasons.PreemptionPaced
 	}
 	return reasons.PreemptionDelayed

@@ -30,7 +30,9 @@ func TestScriptsNoticeWhatIsHeard(t *testing.T) {
 		"everything is a change": func(s *Store) { s.changeAll() },
 		"no second between plans": func(s *Store) {
 			for _, p := range s.sortedPods() {
-				p.asks.triedAt = time.Time{}
+				if p.asks != nil {
+					p.asks.TriedAt = time.Time{}
+				}
 			}
 		},
 	}

@@ -3,12 +3,15 @@
 // It is a component of package store: it has no lock, goroutine or clock, and a pod is
 // known here by its UID. The store calls it under its lock and does what it returns.
 //
+//	Asker      the record of a pod that may have room made for it
+//	Queue      when stuck pods get a plan
 //	Limiter    how often plans are made, and how many pods they disrupt
 //	Losses     holds that a preemptor lost, and the pause after them
 //	Watches    the queues and nodes that a refusal named
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
 //	Holds      the nodes that are held for preemptors
+//	NodeWaits  preemptors that wait for a change of the one node they can run on
 //	NodeBound  pods that can run on one node only and were not tried there
 package preemption
 
@@ -32,6 +35,7 @@ type Preemption struct {
 	Watches   Watches
 	Snapshot  Snapshot
 	NodeBound NodeBound
+	NodeWaits NodeWaits
 	Holds     *Holds
 }
 
@@ -42,7 +46,7 @@ func New() *Preemption {
 
 // Check verifies all parts.
 func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.Holds.Check())
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.NodeWaits.Check(), p.Holds.Check())
 }
 
 // VictimsFrom is [Limiter.VictimsFrom] with the options in force.

@@ -3,6 +3,7 @@ package preemption
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -83,6 +84,9 @@ func (w *Watches) Has(uid types.UID) bool { return len(w.of[uid]) > 0 }
 
 // Of returns what a preemptor watches. The caller must not change the slice.
 func (w *Watches) Of(uid types.UID) []Watched { return w.of[uid] }
+
+// All yields the preemptors that watch something, in no particular order.
+func (w *Watches) All() iter.Seq[types.UID] { return maps.Keys(w.of) }
 
 // Idle tells whether no change matters now.
 func (w *Watches) Idle() bool { return len(w.by) == 0 && w.during == nil }

@@ -1,0 +1,115 @@
+package preemption
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/queues/order"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Asker is the record of a pod that may have room made for it. Every pod without a node
+// has one. A pod that runs keeps it only while something in it is needed.
+type Asker struct {
+	UID types.UID
+	Retry
+	Plan
+	Node
+	holds bool
+
+	// Its place in a Queue.
+	when time.Time
+	at   int
+	ask  *order.Ask
+}
+
+// Retry is when the next plan for a pod may be made, and why the last one failed.
+type Retry struct {
+	TriedAt time.Time // time of the last plan
+	RetryAt time.Time // no plan before this time
+	Refused reasons.Reason
+	Losses  Losses
+	Sweep   Sweep // if it has no equivalence class
+	// OverQuota: a quota refused the current cycle.
+	OverQuota bool
+}
+
+// Plan is the plan for a pod that holds a node, and what remains of the last one.
+type Plan struct {
+	// Decision led to the hold; nil for none, or after a restart. ByFilters are the
+	// victims that are not needed by amounts, as of the decision: only the filters know
+	// why they must go.
+	Decision  *planner.Decision
+	ByFilters []types.UID
+	Required  *daemonset.Decision // the decision for a pod that requires a node
+	// ToldAt is when users were last told what such a pod waits for; DecidedAt is when
+	// the last decision was made.
+	ToldAt, DecidedAt time.Time
+	Missed            int    // cycles that failed although the hold was clear
+	Began             uint32 // the number of pods that had come to nodes when its hold began
+	// Ended is when the latest ended hold had begun. Claims with that or an earlier time
+	// are echoes of ended holds.
+	Ended time.Time
+	// Activated: a pod of no queue was let through since it holds its node.
+	Activated bool
+}
+
+// Node is what a pod that can run on one node only knows of that node.
+type Node struct {
+	SawNode uint64 // the node's generation at the last decision
+	// Impossible: the pod would not fit the node even without all possible planner.
+	Impossible bool
+}
+
+// NewAsker returns the record of a pod for which no plan was made.
+func NewAsker(uid types.UID) *Asker { return &Asker{UID: uid, at: ranking.Outside} }
+
+// Place implements the interface of package ranking.
+func (a *Asker) Place() *int { return &a.at }
+
+// sooner orders by time, then UID.
+func sooner(a, b *Asker) bool {
+	if c := a.when.Compare(b.when); c != 0 {
+		return c < 0
+	}
+	return a.UID < b.UID
+}
+
+// Holds tells whether the pod holds a node. A pod without a record holds none.
+func (a *Asker) Holds() bool { return a != nil && a.holds }
+
+// SetHolds sets whether the pod holds a node.
+func (a *Asker) SetHolds(holds bool) { a.holds = holds }
+
+// PlacedAt is when the pod was bound to the node on which room was made for it; zero if
+// it was not, and for a pod without a record.
+func (a *Asker) PlacedAt() time.Time {
+	if a == nil {
+		return time.Time{}
+	}
+	return a.Losses.PlacedAt
+}
+
+// IsEcho tells whether a claim with that beginning is from a hold that ended. For a pod
+// without a record it is not.
+func (a *Asker) IsEcho(since time.Time) bool { return a != nil && !since.After(a.Ended) }
+
+// IsEmpty tells whether nothing in the record is needed once the pod runs.
+func (a *Asker) IsEmpty() bool {
+	retried := !a.TriedAt.IsZero() || !a.RetryAt.IsZero() || !a.Refused.None() || !a.Losses.IsEmpty() || len(a.Sweep) > 0 || a.OverQuota
+	planned := a.Decision != nil || len(a.ByFilters) > 0 || a.Required != nil || a.Missed > 0 || a.Activated ||
+		!a.Ended.IsZero() || !a.ToldAt.IsZero() || !a.DecidedAt.IsZero()
+	return !a.holds && !retried && !planned && a.Node == (Node{}) && a.at == ranking.Outside && a.ask == nil
+}
+
+// Ask is a pod as the order knows it.
+type Ask struct {
+	Key     order.AskKey
+	Request resources.Vector
+	Kind    string
+}
