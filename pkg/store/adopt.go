@@ -68,7 +68,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	s.enterStep(p, Step{Kind: StepTakenUp, Hold: placed, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
-		s.supersede(s.nodes[placed.Node], now)
+		s.supersede(s.cache.Nodes.Get(placed.Node), now)
 		s.rest(p, now) // it determines again which pods it waits for
 		return
 	}
@@ -86,7 +86,7 @@ func (s *Store) claimed(p *pod) reservations.Hold {
 	}
 	for _, uid := range c.Victims {
 		v := s.pods[uid]
-		h.Committed = h.Committed || v == nil || v.on == nil || v.Deleting
+		h.Committed = h.Committed || v == nil || v.On() == nil || v.Deleting
 		if v == nil || v.chosenBy == "" {
 			h.Chosen = append(h.Chosen, uid)
 		}
@@ -125,7 +125,7 @@ func (s *Store) isAsClaimed(p *pod, h *reservations.Hold) bool {
 	}
 	return !slices.ContainsFunc(c.Victims, func(uid types.UID) bool {
 		v := s.pods[uid]
-		return v != nil && v.on != nil && v.chosenBy == ""
+		return v != nil && v.On() != nil && v.chosenBy == ""
 	})
 }
 

@@ -30,11 +30,11 @@ import (
 
 // ahead returns the pods that go before an admitted pod that is about to run on a node.
 func (s *Store) ahead(p *pod, node string) []*pod {
-	n := s.nodes[node]
+	n := s.cache.Nodes.Get(node)
 	if n == nil || p.asks.Holds() || p.RequiredNode != "" || p.apart() {
 		return nil
 	}
-	room := n.room()
+	room := n.Room()
 	rest := room.Sub(p.Request)
 	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
 	var out []*pod

@@ -38,7 +38,7 @@ func (s *Store) willAsk(p *pod) bool {
 func (s *Store) disarm(p *pod) {
 	s.asking.Leave(p.asks)
 	s.preemption.Watches.Remove(p.UID)
-	s.leaveNode(p)
+	s.preemption.NodeWaits.Remove(p.UID)
 }
 
 // delayEnd is when the preemption delay of the pod's leaf ends (P1).

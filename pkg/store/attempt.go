@@ -263,8 +263,8 @@ func (s *Store) whoLeaves(uids []types.UID, node string) string {
 	for _, uid := range slices.Compact(uids) {
 		v := s.pods[uid]
 		name := v.Namespace + "/" + v.Name
-		if v.on.name != node {
-			name += " of node " + v.on.name
+		if v.On().Name() != node {
+			name += " of node " + v.On().Name()
 		}
 		names, last = append(names, name), latest(last, v.GoneBy)
 	}

@@ -29,11 +29,11 @@ func (s *Store) DeleteBudget(namespace, name string, now time.Time) {
 }
 
 func (s *Store) touchNamespace(namespace string) {
-	for _, n := range s.nodes {
-		if s.preemption.Snapshot.IsStale(n.name) {
+	for n := range s.cache.Nodes.All() {
+		if s.preemption.Snapshot.IsStale(n.Name()) {
 			continue
 		}
-		for _, p := range n.pods {
+		for p := range n.Pods() {
 			if p.Namespace == namespace {
 				s.touch(n)
 				break
@@ -92,7 +92,7 @@ func (s *Store) takeOver(p *pod, event *objects.Pod) {
 	if health != event.Health {
 		before = s.budgetsFor(p)
 	}
-	s.recounted(p, func() { p.say(event) })
+	s.recounted(p, func() { p.Say(event) })
 	s.cache.Types.Note(p.Pod)
 	if health != event.Health && !slices.Equal(before, s.budgetsFor(p)) {
 		s.touchPod(p)
@@ -117,9 +117,5 @@ func (s *Store) tellCapacity() {
 
 // checkCapacity verifies the capacity against the nodes.
 func (s *Store) checkCapacity() error {
-	var sum resources.Vector
-	for _, n := range s.nodes {
-		sum = sum.Add(n.allocatable)
-	}
-	return s.cache.Capacity.Check(sum)
+	return s.cache.Capacity.Check(s.cache.Nodes.Capacity())
 }

@@ -36,7 +36,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.keys.Check(func(uid types.UID) bool { return s.pods[uid] != nil })...)
 	errs = append(errs, s.checkClasses()...)
 	errs = append(errs, s.checkDemand())
-	errs = append(errs, s.checkNodes()...)
+	errs = append(errs, s.checkNodes())
 	errs = append(errs, s.checkTogether()...)
 	errs = append(errs, s.preemption.Check())
 	errs = append(errs, s.checkHolds()...)
@@ -79,8 +79,8 @@ func (s *Store) checkPod(p *pod) error {
 		return errors.New("has no node")
 	case p.state != unplaced && !p.state.allocated() && !p.held.Equal(p.Request):
 		return fmt.Errorf("is charged %v and requests %v", p.held, p.Request)
-	case p.state.allocated() != (p.on != nil):
-		return fmt.Errorf("is on a node: %v", p.on != nil)
+	case p.state.allocated() != (p.On() != nil):
+		return fmt.Errorf("is on a node: %v", p.On() != nil)
 	case (p.app != nil && !p.Deleting) != (p.elder.at != ranking.Outside):
 		return fmt.Errorf("counts as living: %v", p.elder.at != ranking.Outside)
 	}

@@ -3,10 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 func (s *Store) checkForeign(p *pod) error {
@@ -18,8 +17,8 @@ func (s *Store) checkForeign(p *pod) error {
 		return errors.New("is foreign and belongs to a queue")
 	case p.state != bound && p.state != parked && p.state != cooling:
 		return errors.New("is foreign and on the way of pods of queues")
-	case (p.state == bound) != (p.on != nil):
-		return fmt.Errorf("is foreign and on a node: %v", p.on != nil)
+	case (p.state == bound) != (p.On() != nil):
+		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
 	case p.state != bound && !mayAskForeign(p.Pod):
 		return errors.New("is foreign, has no node, and may not ask")
 	case (p.state == cooling) != (p.timer.IsSet()):
@@ -37,39 +36,21 @@ func (s *Store) checkHolder(p *pod) error {
 }
 
 // checkNodes verifies that nodes have their pods and the sum of what those use.
-func (s *Store) checkNodes() []error {
-	var errs []error
-	on := 0
-	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
-		n := s.nodes[name]
-		var used resources.Vector
-		for _, p := range n.sortedPods() {
-			used = used.Add(p.uses)
-			if p.on != n || s.pods[p.UID] != p || !n.has(p) {
-				errs = append(errs, fmt.Errorf("node %s: pod %s/%s is not there", name, p.Namespace, p.Name))
+func (s *Store) checkNodes() error {
+	return s.cache.Nodes.Check(func(yield func(*cache.Pod) bool) {
+		for _, p := range s.pods {
+			if !yield(&p.cachePod) {
+				return
 			}
 		}
-		on += len(n.pods)
-		if !used.Equal(n.used) {
-			errs = append(errs, fmt.Errorf("node %s: books say %v is used, its pods use %v", name, n.used, used))
-		}
-	}
-	for _, p := range s.pods {
-		if p.on != nil {
-			on--
-		}
-	}
-	if on != 0 {
-		errs = append(errs, fmt.Errorf("nodes: %d pods more than have a node", on))
-	}
-	return errs
+	})
 }
 
 // checkPreemptors verifies that the preemptors which watch or await something exist.
 func (s *Store) checkPreemptors() []error {
 	var errs []error
 	for uid, node := range s.preemption.NodeWaits.All() {
-		if s.pods[uid] == nil || s.nodes[node] == nil {
+		if s.pods[uid] == nil {
 			errs = append(errs, fmt.Errorf("node %s: preemptor %s does not wait for it", node, uid))
 		}
 	}
@@ -122,7 +103,7 @@ func (s *Store) checkHolds() []error {
 		if h, ok := s.preemption.Holds.Of(p.chosenBy); !ok || !slices.Contains(h.Chosen, p.UID) {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, which holds nothing for it", p.Namespace, p.Name, p.chosenBy))
 		}
-		if p.on == nil {
+		if p.On() == nil {
 			errs = append(errs, fmt.Errorf("pod %s/%s: is to go for %s, and is on no node", p.Namespace, p.Name, p.chosenBy))
 		}
 	}

@@ -9,9 +9,13 @@ import (
 // checkRegister verifies that readers have seen the current state of everything or have
 // it marked as changed.
 func (s *Store) checkRegister() []error {
-	nodes := func(yield func(string, *node) bool) {
-		for name, n := range s.nodes {
-			if n.known && !yield(name, n) {
+	nodes := func(yield func(string, *seenNode) bool) {
+		for n := range s.cache.Nodes.All() {
+			seen := s.register.seen[n.Name()]
+			if seen == nil || seen.Node != n {
+				seen = &seenNode{Node: n}
+			}
+			if n.Known() && !yield(n.Name(), seen) {
 				return
 			}
 		}

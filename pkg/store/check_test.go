@@ -71,7 +71,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"what many share is written", func(s *Store) { s.shared.turn.treeGen = 7 }, "share something that another pod knows"},
 		{"what many have ahead is written", func(s *Store) { s.shared.prospect.counted = []types.UID{"x"} }, "share something that another pod knows"},
 		{"a prospect of nothing", func(s *Store) { s.pods["parked"].prospect = &prospect{} }, "a prospect of its own for nothing"},
-		{"a place on a node", func(s *Store) { s.pods["bound"].seat = 7 }, "is not there"},
+		{"a pod that is known as another one", func(s *Store) { p := *s.pods["bound"]; s.pods["bound"] = &p }, "is not there"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
 			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})

@@ -59,7 +59,7 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 	for _, uid := range chosen {
 		going = append(going, s.pods[uid])
 	}
-	byFilters := uidsOf(s.idle(p, s.nodes[d.Node], going))
+	byFilters := uidsOf(s.idle(p, s.cache.Nodes.Get(d.Node), going))
 	since := latest(now, p.asks.Ended.Add(1)) // distinguishes it from an earlier hold
 	h := reservations.Hold{Node: d.Node, Since: since, Chosen: chosen, Decision: DecisionID(p.UID, since)}
 	if err := s.placeHold(p, h); err != nil {
@@ -93,7 +93,7 @@ func (s *Store) stillThere(d *planner.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
 		p := s.pods[types.UID(v.UID)]
-		if p == nil || p.on == nil || p.leaves() {
+		if p == nil || p.On() == nil || p.leaves() {
 			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
 		}
 		chosen = append(chosen, p.UID)
@@ -147,7 +147,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 func (s *Store) left(h *reservations.Hold) []*pod {
 	var out []*pod
 	for _, uid := range h.Chosen {
-		if v := s.pods[uid]; v != nil && v.chosenBy == h.Asker && v.on != nil && !v.Deleting {
+		if v := s.pods[uid]; v != nil && v.chosenBy == h.Asker && v.On() != nil && !v.Deleting {
 			out = append(out, v)
 		}
 	}
@@ -175,18 +175,18 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 	d := planner.Decision{Ask: ask, Outcome: planner.Preempt, Node: h.Node}
 	names := []string{h.Node}
 	for _, v := range left {
-		d.Victims = append(d.Victims, planner.Victim{Pod: s.podView(t, v), Node: v.on.name})
-		names = append(names, v.on.name)
+		d.Victims = append(d.Victims, planner.Victim{Pod: s.podView(t, v), Node: v.On().Name()})
+		names = append(names, v.On().Name())
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if n := s.nodes[name]; n != nil && n.known {
+		if n := s.cache.Nodes.Get(name); n != nil && n.Known() {
 			w.Nodes = append(w.Nodes, s.viewOf(t, n, p.UID))
 		}
 	}
 	w.Types = t.Names()
 	err := planner.Lawful(w, d, planner.Params{StrictGuarantee: s.preemption.StrictGuarantee})
-	if n := s.nodes[h.Node]; err == nil && n != nil {
+	if n := s.cache.Nodes.Get(h.Node); err == nil && n != nil {
 		err = s.needed(p, n, left)
 	}
 	p.asks.SetHolds(true)

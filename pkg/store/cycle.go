@@ -256,7 +256,7 @@ func (s *Store) assume(p *pod, node string, now time.Time) {
 	s.classPlaced(p)
 	s.toAllocated(p, assumed, node)
 	if p.RequiredNode != "" {
-		s.supersede(p.on, now)
+		s.supersede(p.On(), now)
 	}
 	p.treeGen = s.draft.TreeGeneration()
 	s.window.Placed()

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -106,7 +105,7 @@ func (s *Store) dryRun(event objects.Pod, now time.Time) *Rehearsal {
 	if same {
 		s.rehearseQuota(r, p, path, scratch)
 	}
-	names := slices.Sorted(maps.Keys(s.nodes))
+	names := s.cache.Nodes.Names()
 	s.mu.Unlock()
 	if !r.Unplaced.None() {
 		return r
@@ -238,9 +237,9 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 		n := min(atATime, len(names))
 		s.mu.Lock()
 		for _, name := range names[:n] {
-			if node := s.nodes[name]; node != nil && node.known {
+			if node := s.cache.Nodes.Get(name); node != nil && node.Known() {
 				nodes = append(nodes, s.viewOf(&own, node, rehearsed))
-				r.noteAssumed(node)
+				s.noteAssumed(r, node)
 			}
 		}
 		s.mu.Unlock()
@@ -255,7 +254,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	r.Snapshot, r.Holds = s.current(), s.preemption.Holds.View()
 	r.Queues = with{r.Snapshot, made}
 	r.Ask = s.askOf(&own, p)
-	if n := s.nodes[p.RequiredNode]; n != nil && p.RequiredNode != "" {
+	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
 		node.Types = own.Names()
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
@@ -265,10 +264,10 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	return true
 }
 
-func (r *Rehearsal) noteAssumed(n *node) {
-	for _, p := range n.sortedPods() {
-		if p.state == assumed {
-			r.Assumed[p.UID] = n.name
+func (s *Store) noteAssumed(r *Rehearsal, n *cache.Node) {
+	for p := range n.Pods() {
+		if s.pods[p.UID].state == assumed {
+			r.Assumed[p.UID] = n.Name()
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 		return
 	}
 	s.suspectRefusal(p, now)
-	node := p.on
+	node := p.On()
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	switch p.state {
 	case waiting:
@@ -130,7 +130,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.leaveGang(p, now)
 	s.gone(p.UID, now)
 	if node != nil {
-		s.wakeHolders(node.name, "", now)
+		s.wakeHolders(node.Name(), "", now)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 
 // resize applies any change of what an allocated pod uses.
 func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
-	elsewhere := p.on == nil || p.on.name != event.Node
+	elsewhere := p.On() == nil || p.On().Name() != event.Node
 	if elsewhere {
 		s.notePod(Released, p)
 	}

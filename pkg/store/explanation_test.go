@@ -67,7 +67,7 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{Pod: &objects.Pod{UID: "p"}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &preemption.Asker{}}
+	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
 			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},

@@ -58,15 +58,15 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
 	if p.RequiredNode != "" {
-		s.supersede(p.on, now)
+		s.supersede(p.On(), now)
 	}
 	s.atWork(p, now)
 }
 
 // moveForeign puts a foreign pod on its node.
 func (s *Store) moveForeign(p *pod, node string) {
-	came := p.on == nil || p.on.name != node
-	if came && p.on != nil {
+	came := p.On() == nil || p.On().Name() != node
+	if came && p.On() != nil {
 		s.noteForeign(ForeignWent, p)
 	}
 	s.settleOn(p, node, p.Request)
@@ -116,7 +116,7 @@ func (s *Store) countForeign(p *pod, n int) {
 // dropForeign removes a foreign pod.
 func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.suspectRefusal(p, now)
-	node := p.on
+	node := p.On()
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	if p.state == cooling {
 		s.leaveCooling(p)
@@ -133,6 +133,6 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.register.pods.Remove(p, p.UID)
 	s.gone(p.UID, now)
 	if node != nil {
-		s.wakeHolders(node.name, "", now)
+		s.wakeHolders(node.Name(), "", now)
 	}
 }

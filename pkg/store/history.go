@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // The history is the history of events. Users and tools need what happened, in order
@@ -190,14 +191,14 @@ func (s *Store) notePod(kind Happened, p *pod) {
 }
 
 // noteNode records an event of a node, and the new capacity of the cluster.
-func (s *Store) noteNode(kind Happened, n *node) {
-	s.history.note(Happening{Kind: kind, Node: n.name, Amount: n.allocatable})
+func (s *Store) noteNode(kind Happened, n *cache.Node) {
+	s.history.note(Happening{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
 	s.history.note(Happening{Kind: CapacityChanged, Amount: s.cache.Capacity.Sum()})
 }
 
 // noteForeign records that a foreign pod came to its node or leaves it.
 func (s *Store) noteForeign(kind Happened, p *pod) {
-	h := Happening{Kind: kind, Pod: p.UID, Node: p.on.name, Amount: p.uses, Text: "default"}
+	h := Happening{Kind: kind, Pod: p.UID, Node: p.On().Name(), Amount: p.Uses(), Text: "default"}
 	if p.Static {
 		h.Text = "static"
 	}

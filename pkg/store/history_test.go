@@ -39,8 +39,8 @@ func storyOf(s *Store) story {
 		used: map[string]resources.Vector{},
 	}
 	for uid, p := range s.pods {
-		if p.on != nil {
-			out.Placed[uid] = p.on.name
+		if p.On() != nil {
+			out.Placed[uid] = p.On().Name()
 		}
 		if p.asked {
 			out.Asked[uid] = true
@@ -56,11 +56,12 @@ func storyOf(s *Store) story {
 	for _, h := range s.preemption.Holds.Ledger.View().All() {
 		out.Held[h.Asker] = h.Node
 	}
-	for name, n := range s.nodes {
-		if n.known {
-			out.Nodes[name] = n.allocatable.String()
+	for _, name := range s.cache.Nodes.Names() {
+		n := s.cache.Nodes.Get(name)
+		if n.Known() {
+			out.Nodes[name] = n.Allocatable().String()
 		}
-		if n.cordoned {
+		if n.Cordoned() {
 			out.Closed[name] = true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // The states of a preemptor with a hold:
@@ -45,7 +46,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 		s.choose(s.pods[uid], p)
 	}
 	s.disarm(p)
-	p.asks.Missed, p.asks.Began = 0, s.arrivals
+	p.asks.Missed, p.asks.Began = 0, s.cache.Nodes.Arrivals()
 	s.setHolds(p, true)
 	s.park(p)
 	s.leaveClass(p)
@@ -59,15 +60,15 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 // leave its node anyway.
 func (s *Store) awaited(h *reservations.Hold) []types.UID {
 	var out []types.UID
-	if n := s.nodes[h.Node]; n != nil {
-		for _, p := range n.sortedPods() {
+	if n := s.cache.Nodes.Get(h.Node); n != nil {
+		for _, p := range s.podsOn(n) {
 			if p.leaves() && !s.lingers(p) {
 				out = append(out, p.UID)
 			}
 		}
 	}
 	for _, uid := range h.Chosen {
-		if v := s.pods[uid]; v != nil && v.on != nil {
+		if v := s.pods[uid]; v != nil && v.On() != nil {
 			out = append(out, uid)
 		}
 	}
@@ -95,9 +96,9 @@ func (p *pod) ofItsOwn(asker *pod) bool {
 
 // onlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
 // waits only for pods of its own (ofItsOwn).
-func (s *Store) onlyItsOwn(asker *pod, n *node) bool {
+func (s *Store) onlyItsOwn(asker *pod, n *cache.Node) bool {
 	own := false
-	for _, p := range n.pods {
+	for _, p := range s.podsOn(n) {
 		switch {
 		case !p.leaves() || s.lingers(p):
 		case p.chosenBy == "" && p.ofItsOwn(asker):
@@ -137,7 +138,7 @@ func (s *Store) awaitedOfQueues(p *pod) []types.UID {
 
 // choose marks a pod on a node as a victim of a preemptor.
 func (s *Store) choose(v, asker *pod) {
-	if v == nil || v.on == nil {
+	if v == nil || v.On() == nil {
 		return // it is gone already
 	}
 	s.chosen(v, asker.UID)
@@ -154,7 +155,7 @@ func makingRoom(h *reservations.Hold) reasons.Reason {
 
 // touchName notes that a node changed for plans.
 func (s *Store) touchName(node string) {
-	if n := s.nodes[node]; n != nil {
+	if n := s.cache.Nodes.Get(node); n != nil {
 		s.touch(n)
 	}
 }
@@ -189,7 +190,7 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	s.noteHold(HoldEnded, &h)
 	p.asks.Decision, p.asks.Required, p.asks.Ended = nil, nil, h.Since
 	s.setHolds(p, false)
-	s.leaveNode(p)
+	s.preemption.NodeWaits.Remove(p.UID)
 	for _, uid := range h.Chosen {
 		if v := s.pods[uid]; v != nil && v.chosenBy == p.UID {
 			s.spare(v, now)
@@ -318,11 +319,11 @@ func (s *Store) behind(p *pod, h *reservations.Hold) bool {
 // hasRoom tells whether a preemptor fits its node by amounts, beside the holders before
 // it, and within every max, while leaving pods still count.
 func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
-	n := s.nodes[h.Node]
+	n := s.cache.Nodes.Get(h.Node)
 	if n == nil {
 		return false
 	}
-	room := n.room()
+	room := n.Room()
 	for _, before := range s.preemption.Holds.Holders(h.Node) {
 		if before.Asker == p.UID {
 			break
@@ -348,7 +349,7 @@ func (s *Store) bindingHold(p *pod) bool {
 // or in a queue at its max. It is none if the room is there, or if an awaited pod is not
 // gone yet.
 func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
-	n := s.nodes[h.Node]
+	n := s.cache.Nodes.Get(h.Node)
 	if n == nil || !h.Clear() {
 		return reasons.Reason{}
 	}

@@ -157,7 +157,7 @@ func (ch *chapter) begin(s *Step, held bool) error {
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
 	s.OpenJournal()
-	p := &pod{Pod: &objects.Pod{UID: "p"}}
+	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}}
 	d := &planner.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

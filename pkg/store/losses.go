@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // planFrom returns when the next plan for a pod may be made after a loss, and the reason
@@ -51,8 +52,8 @@ func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Re
 func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	h, held := s.preemption.Holds.Of(p.UID)
 	if held && h.Binding() && h.Decision != p.asks.Losses.Room {
-		why, n := s.countLoss(p, s.tookNode(p, s.nodes[h.Node]), now)
-		p.asks.Losses.Room, p.asks.Began = h.Decision, s.arrivals
+		why, n := s.countLoss(p, s.tookNode(p, s.cache.Nodes.Get(h.Node)), now)
+		p.asks.Losses.Room, p.asks.Began = h.Decision, s.cache.Nodes.Arrivals()
 		s.enterStep(p, Step{Kind: StepLost, Hold: h, Reason: why, Losses: n}, now)
 		s.toWrite(Work{Ref: p.Ref(), Kind: WorkTell, Hold: h, Reason: why})
 	}
@@ -71,9 +72,9 @@ func roomLost(where, newcomers string) reasons.Reason {
 // newcomers names the pods that came to a node or queue after a hold began, by arrival,
 // with their scheduler if they are foreign; empty if none are known, as after a restart.
 func newcomers(pods []*pod, began uint32) string {
-	pods = slices.DeleteFunc(pods, func(p *pod) bool { return int32(p.arrival-began) <= 0 })
+	pods = slices.DeleteFunc(pods, func(p *pod) bool { return p.CameAfter(began) <= 0 })
 	slices.SortFunc(pods, func(a, b *pod) int {
-		return cmp.Or(cmp.Compare(a.arrival-began, b.arrival-began), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(a.CameAfter(began), b.CameAfter(began)), cmp.Compare(a.UID, b.UID))
 	})
 	var names []string
 	for _, p := range pods {
@@ -97,9 +98,9 @@ func listed(names []string) string {
 }
 
 // tookNode returns which pods took the room on a node that was made for a pod.
-func (s *Store) tookNode(p *pod, n *node) reasons.Reason {
-	others := slices.DeleteFunc(slices.Clone(n.pods), func(o *pod) bool { return o == p })
-	return roomLost("on node "+n.name, newcomers(others, p.asks.Began))
+func (s *Store) tookNode(p *pod, n *cache.Node) reasons.Reason {
+	others := slices.DeleteFunc(s.podsOn(n), func(o *pod) bool { return o == p })
+	return roomLost("on node "+n.Name(), newcomers(others, p.asks.Began))
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -111,7 +112,7 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 		}
 		for _, a := range apps {
 			for _, e := range a.living.Items() {
-				if e.pod != p && e.pod.on != nil {
+				if e.pod != p && e.pod.On() != nil {
 					others = append(others, e.pod)
 				}
 			}

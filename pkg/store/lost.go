@@ -25,11 +25,11 @@ func (s *Store) Lost(uid types.UID, now time.Time) {
 		s.lose(LostPod{UID: uid, When: now})
 		return
 	}
-	on, uses, foreign := p.on, p.had(), p.Foreign
+	on, uses, foreign := p.On(), p.had(), p.Foreign
 	s.drop(p, now)
 	switch {
 	case on != nil:
-		s.lose(LostPod{UID: uid, Node: on.name, Request: uses.Add(p.Uncounted), When: now})
+		s.lose(LostPod{UID: uid, Node: on.Name(), Request: uses.Add(p.Uncounted), When: now})
 	case foreign:
 		s.lose(LostPod{UID: uid, When: now})
 	}
@@ -40,7 +40,7 @@ func (p *pod) had() resources.Vector {
 	if p.assumedRequest != nil {
 		return *p.assumedRequest
 	}
-	return p.uses
+	return p.Uses()
 }
 
 // confirmed checks whether an assumed pod runs as it was assumed.

@@ -8,16 +8,17 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // lacks tells whether a preemptor has too little room, by amounts, on a node or below a
 // max of its path, once the leaving pods and the pods of without are gone. If it lacks
 // nothing and still is not placed, the filters have other reasons, such as ports.
-func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
+func (s *Store) lacks(p *pod, n *cache.Node, without []*pod) bool {
 	free := s.freeBeside(n, p.UID)
 	for _, v := range without {
-		if v.on == n {
-			free = free.Add(v.uses)
+		if v.On() == n {
+			free = free.Add(v.Uses())
 		}
 	}
 	if !free.Covers(p.Request) {
@@ -42,9 +43,9 @@ func (s *Store) lacks(p *pod, n *node, without []*pod) bool {
 
 // freeBeside is what will be free for a preemptor on a node once leaving pods are gone
 // and all other holders, also those after it, are placed.
-func (s *Store) freeBeside(n *node, asker types.UID) resources.Vector {
+func (s *Store) freeBeside(n *cache.Node, asker types.UID) resources.Vector {
 	free, after := s.free(n, asker), false
-	for _, h := range s.preemption.Holds.Holders(n.name) {
+	for _, h := range s.preemption.Holds.Holders(n.Name()) {
 		if after && !s.isPlaced(h.Asker) {
 			free = free.Sub(h.Request)
 		}
@@ -66,7 +67,7 @@ func (s *Store) below(p *pod, id queues.ID) bool {
 // needed returns an error unless every victim in left is still needed on the current
 // state, without the plan. Victims that were chosen for reasons only the filters know are
 // not checked.
-func (s *Store) needed(p *pod, n *node, left []*pod) error {
+func (s *Store) needed(p *pod, n *cache.Node, left []*pod) error {
 	for _, v := range s.idle(p, n, left) {
 		if p.asks.Decision == nil || !slices.Contains(p.asks.ByFilters, v.UID) {
 			return fmt.Errorf("pod %s/%s need not go: there is room without it", v.Namespace, v.Name)
@@ -77,7 +78,7 @@ func (s *Store) needed(p *pod, n *node, left []*pod) error {
 
 // idle returns the pods of going that are not needed: the preemptor has room by amounts
 // even if such a pod stays and the others go.
-func (s *Store) idle(p *pod, n *node, going []*pod) []*pod {
+func (s *Store) idle(p *pod, n *cache.Node, going []*pod) []*pod {
 	var out []*pod
 	for i, v := range going {
 		if others := slices.Delete(slices.Clone(going), i, i+1); !s.lacks(p, n, others) {

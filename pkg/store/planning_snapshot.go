@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) planningWorld() *planner.World {
 // renew makes the nodes of the planning snapshot again that changed.
 func (s *Store) renew() {
 	s.preemption.Snapshot.Renew(func(name string) *planner.Node {
-		if n := s.nodes[name]; n != nil && n.known {
+		if n := s.cache.Nodes.Get(name); n != nil && n.Known() {
 			return s.viewOf(&s.preemption.Snapshot.Types, n, "")
 		}
 		return nil
@@ -28,18 +29,19 @@ func (s *Store) renew() {
 }
 
 // viewOf returns a node as a plan for a preemptor sees it.
-func (s *Store) viewOf(t *preemption.Types, n *node, asker types.UID) *planner.Node {
-	pods := make([]*planner.Pod, 0, len(n.pods))
-	for _, p := range n.sortedPods() {
+func (s *Store) viewOf(t *preemption.Types, n *cache.Node, asker types.UID) *planner.Node {
+	on := s.podsOn(n)
+	pods := make([]*planner.Pod, 0, len(on))
+	for _, p := range on {
 		pods = append(pods, s.podView(t, p))
 	}
-	return planner.NewNode(n.name, t.Amounts(n.allocatable), t.Amounts(s.free(n, asker)), pods)
+	return planner.NewNode(n.Name(), t.Amounts(n.Allocatable()), t.Amounts(s.free(n, asker)), pods)
 }
 
 func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
-		Request: t.Amounts(p.uses), Priority: p.Priority, Created: p.Created,
+		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
 		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
 	}
 	if p.app != nil {

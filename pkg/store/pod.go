@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
@@ -45,32 +46,26 @@ func (s state) String() string { return stateNames[s] }
 // allocated tells whether the pod is charged as allocated.
 func (s state) allocated() bool { return s == assumed || s == bound }
 
-// pod is the record of a pod. Most pods of a cluster run. To save memory, state that only
+// cachePod is embedded under a name of its own, because the Pod of a pod is its event.
+type cachePod = cache.Pod
+
+// pod is the record of a pod: that of package cache, and what the store has of it beside. Most pods of a cluster run. To save memory, state that only
 // pending or leaving pods need is in turn, prospect and asks, and pods with none of it
 // point to shared empty values.
 type pod struct {
-	*objects.Pod // the latest event; immutable, because readers share it
+	cachePod
 	*turn
 	*prospect
-	// Node and Deleting may be ahead of the latest event: Node is set when the pod is
-	// assumed, and Deleting by events seen while it is assumed.
-	Node string
-
-	Deleting bool
-	state    state
-	entered  bool   // it passed the gate since it was admitted
-	asked    bool   // it joined its application without a node
-	kept     bool   // parked only because its PodGroup is incomplete
-	seat     int32  // index in on.pods
-	arrival  uint32 // Store.arrivals when it came to that node
+	state   state
+	entered bool // it passed the gate since it was admitted
+	asked   bool // it joined its application without a node
+	kept    bool // parked only because its PodGroup is incomplete
 
 	app   *app              // nil while unplaced
 	gang  *hardGang         // the Hard gang that it asks for or is kept back by; nil if none
 	mates *podGroup         // the PodGroup that it names; nil if none
 	asks  *preemption.Asker // nil once it runs and nothing of it is needed
 	held  resources.Vector  // its charge: pending or allocated
-	on    *node             // where it uses resources; nil for nowhere
-	uses  resources.Vector  // its usage of that node
 	elder seniority         // position in app.living
 
 	failed *failures // nil for none
@@ -92,13 +87,10 @@ func (f *failures) attempts() int {
 	return f.count
 }
 
-// say takes over the content of an event.
-func (p *pod) say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
-
 // newPod returns the record of a pod after its first event.
 func newPod(event *objects.Pod, with shared) *pod {
 	p := &pod{turn: with.turn, prospect: with.prospect}
-	p.say(event)
+	p.Say(event)
 	p.elder = seniority{pod: p, at: ranking.Outside}
 	if event.Node == "" || !event.Foreign {
 		p.turn = newTurn(p) // its own until it runs in a queue

@@ -7,6 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // What plans need to know about the PodGroup of a preemptor; see podgroup.go.
@@ -77,12 +78,12 @@ func (s *Store) setFree(g *planner.Group, p *pod, going []*pod) {
 	held, _ := s.preemption.Holds.Of(p.UID)
 	g.Free = nil
 	for _, v := range s.preemption.Snapshot.Nodes() {
-		n := s.nodes[v.Name]
-		if n == nil || n.cordoned {
+		n := s.cache.Nodes.Get(v.Name)
+		if n == nil || n.Cordoned() {
 			continue
 		}
 		free := v.Free
-		if n.name == held.Node || slices.ContainsFunc(going, func(v *pod) bool { return v.on == n }) {
+		if n.Name() == held.Node || slices.ContainsFunc(going, func(v *pod) bool { return v.On() == n }) {
 			free = s.preemption.Snapshot.Amounts(s.freeWith(n, p, going))
 		}
 		for t, amount := range free {
@@ -96,14 +97,14 @@ func (s *Store) setFree(g *planner.Group, p *pod, going []*pod) {
 
 // freeWith is what is free on a node for a preemptor (which may hold the node) and its
 // group, if the victims stay.
-func (s *Store) freeWith(n *node, p *pod, going []*pod) resources.Vector {
+func (s *Store) freeWith(n *cache.Node, p *pod, going []*pod) resources.Vector {
 	free := s.free(n, "")
-	if h, ok := s.preemption.Holds.Of(p.UID); ok && h.Node == n.name {
+	if h, ok := s.preemption.Holds.Of(p.UID); ok && h.Node == n.Name() {
 		free = free.Add(h.Request)
 	}
 	for _, v := range going {
-		if v.on == n && v.leaves() {
-			free = free.Sub(v.uses)
+		if v.On() == n && v.leaves() {
+			free = free.Sub(v.Uses())
 		}
 	}
 	return free

@@ -104,6 +104,6 @@ func (s *Store) recordOfApp(a *app) *AppRecord {
 	}
 }
 
-func recordOfNode(n *node) *NodeRecord {
-	return &NodeRecord{Name: n.name, Allocatable: n.allocatable, Schedulable: !n.cordoned}
+func recordOfNode(n *seenNode) *NodeRecord {
+	return &NodeRecord{Name: n.Name(), Allocatable: n.Allocatable(), Schedulable: !n.Cordoned()}
 }

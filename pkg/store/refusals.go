@@ -81,8 +81,8 @@ func (s *Store) suspectRefusal(p *pod, now time.Time) {
 		Ref: p.Ref(), key: refusalKey{p.Controller, p.RequiredNode}, hold: h, queue: s.queueOf(p),
 		losses: p.asks.Losses, until: now.Add(refusalTime),
 	}
-	if p.on != nil {
-		r.took = s.tookNode(p, p.on).Text
+	if p.On() != nil {
+		r.took = s.tookNode(p, p.On()).Text
 	}
 	s.refusals = append(s.refusals, r)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkInquire, Hold: h})
@@ -111,7 +111,7 @@ func (s *Store) KubeletRefused(uid types.UID, reason string, now time.Time) reas
 	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", r.took, r.Namespace, r.Name, reason)
 	r.losses.LoseAgain(why, "the pod that is made in its place", &s.preemption.Options, now)
 	r.until = r.losses.Until
-	p := &pod{Pod: &objects.Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}
+	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: r.UID, Namespace: r.Namespace, Name: r.Name}}}
 	s.enterStep(p, Step{Kind: StepLost, Queue: r.queue, Hold: r.hold, Reason: r.losses.Why, Losses: r.losses.Count}, now)
 	if heir := s.pods[r.heir]; heir != nil || r.key.controller == "" {
 		s.bequeath(r, heir)

@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
@@ -24,7 +25,8 @@ const finishedKept = 1000
 type register struct {
 	pods  history.Dirty[types.UID, PodRecord, *pod]
 	apps  history.Dirty[uint64, AppRecord, *app]
-	nodes history.Dirty[string, NodeRecord, *node]
+	nodes history.Dirty[string, NodeRecord, *seenNode]
+	seen  map[string]*seenNode // the nodes that are known, by name
 
 	serial   uint64 // Serial of the last application
 	unsaid   []*app // applications to be stamped with times
@@ -32,7 +34,9 @@ type register struct {
 	counts   Counts
 }
 
-func newRegister() register { return register{finished: history.NewRecent[*AppRecord](finishedKept)} }
+func newRegister() register {
+	return register{seen: map[string]*seenNode{}, finished: history.NewRecent[*AppRecord](finishedKept)}
+}
 
 // Counts are totals since the process started. What existed at the start counts as having
 // happened then.
@@ -45,6 +49,12 @@ type Counts struct {
 	Allocated, Released uint64
 }
 
+// seenNode is a known node and what readers know of it.
+type seenNode struct {
+	*cache.Node
+	history.Mark[NodeRecord]
+}
+
 // changed notes that a pod changed for readers.
 func (s *Store) changed(p *pod) {
 	s.register.pods.Add(p)
@@ -54,11 +64,17 @@ func (s *Store) changed(p *pod) {
 }
 
 // changedNode notes that a node, without its pods, changed for readers.
-func (r *register) changedNode(n *node) {
-	if n.known {
-		r.nodes.Add(n)
-	} else {
-		r.nodes.Remove(n, n.name)
+func (r *register) changedNode(n *cache.Node) {
+	seen := r.seen[n.Name()]
+	if n.Known() {
+		if seen == nil {
+			seen = &seenNode{Node: n}
+			r.seen[n.Name()] = seen
+		}
+		r.nodes.Add(seen)
+	} else if seen != nil {
+		r.nodes.Remove(seen, n.Name())
+		delete(r.seen, n.Name())
 	}
 }
 

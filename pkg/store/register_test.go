@@ -63,9 +63,9 @@ func (c *copyOf) compare(s *Store) error {
 			fresh.apps[a.serial] = s.recordOfApp(a)
 		}
 	}
-	for name, n := range s.nodes {
-		if n.known {
-			fresh.nodes[name] = recordOfNode(n)
+	for n := range s.cache.Nodes.All() {
+		if n.Known() {
+			fresh.nodes[n.Name()] = recordOfNode(&seenNode{Node: n})
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,11 +70,11 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		return nil, notLeading()
 	}
 	s.mayTryAgain(s.preemption.NodeBound.Tried(uid))
-	s.leaveNode(p)
-	if n := s.nodes[p.RequiredNode]; n != nil {
+	s.preemption.NodeWaits.Remove(p.UID)
+	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil {
 		s.setInPermit(p, inPermit)
-		p.asks.Impossible = p.asks.Impossible && p.asks.SawNode == n.generation
-		p.asks.SawNode = n.generation
+		p.asks.Impossible = p.asks.Impossible && p.asks.SawNode == n.Generation()
+		p.asks.SawNode = n.Generation()
 	}
 	if why := s.mayRequire(p, now); !why.None() {
 		return nil, why
@@ -84,7 +85,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 
 // mayRequire runs the checks before a decision.
 func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
-	n := s.nodes[p.RequiredNode]
+	n := s.cache.Nodes.Get(p.RequiredNode)
 	if _, why := s.unusable(p.RequiredNode); !why.None() {
 		s.awaitNode(p, n)
 		return why
@@ -111,7 +112,7 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 
 // requirement returns the input of a decision for a pod.
 func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
-	n := s.nodes[p.RequiredNode]
+	n := s.cache.Nodes.Get(p.RequiredNode)
 	t := &s.preemption.Snapshot.Types
 	node, before := s.requiredView(t, n, p)
 	ask := &daemonset.Ask{Ask: s.askOf(t, p), OverMax: s.overMax(p)}
@@ -124,10 +125,10 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 
 // requiredView returns a node as a decision for a preemptor sees it, and the pods that
 // are before the preemptor.
-func (s *Store) requiredView(t *preemption.Types, n *node, p *pod) (*daemonset.Node, []objects.Ref) {
-	view := &daemonset.Node{Name: n.name, Allocatable: t.Amounts(n.allocatable)}
+func (s *Store) requiredView(t *preemption.Types, n *cache.Node, p *pod) (*daemonset.Node, []objects.Ref) {
+	view := &daemonset.Node{Name: n.Name(), Allocatable: t.Amounts(n.Allocatable())}
 	budgets, left := map[int]int{}, s.disruptionsLeft(true)
-	for _, other := range n.sortedPods() {
+	for _, other := range s.podsOn(n) {
 		v := s.podView(t, other)
 		for i, b := range v.Budgets {
 			if _, known := budgets[b]; !known {
@@ -179,17 +180,10 @@ func (s *Store) overMax(p *pod) string {
 
 // awaitNode makes the store check a preemptor again when its node changes. If there is no
 // node, the scheduler brings the pod back when it comes.
-func (s *Store) awaitNode(p *pod, n *node) {
-	s.leaveNode(p)
+func (s *Store) awaitNode(p *pod, n *cache.Node) {
+	s.preemption.NodeWaits.Remove(p.UID)
 	if n != nil {
-		s.preemption.NodeWaits.Set(p.UID, n.name)
-	}
-}
-
-// leaveNode ends awaitNode.
-func (s *Store) leaveNode(p *pod) {
-	if n := s.nodes[s.preemption.NodeWaits.Remove(p.UID)]; n != nil {
-		s.dropNode(n)
+		s.preemption.NodeWaits.Set(p.UID, n.Name())
 	}
 }
 
@@ -218,16 +212,16 @@ func (s *Store) rest(p *pod, until time.Time) {
 // supersede ends those ordinary holds of a node that no longer fit there because of a pod
 // that can run only there. It repeats after each one: the victims of an ended hold may
 // stay, and then another hold may not fit either.
-func (s *Store) supersede(n *node, now time.Time) {
+func (s *Store) supersede(n *cache.Node, now time.Time) {
 	for again := true; again; {
 		again = false
-		for _, h := range s.preemption.Holds.Holders(n.name) {
+		for _, h := range s.preemption.Holds.Holders(n.Name()) {
 			p := s.pods[h.Asker]
 			if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
 				continue
 			}
 			s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,
-				"a pod that can run on node %s only takes the room there", n.name), now)
+				"a pod that can run on node %s only takes the room there", n.Name()), now)
 			again = true
 			break
 		}

@@ -122,11 +122,11 @@ func (s *Store) remaining(p *pod, a *RequiredAttempt, left []*pod) daemonset.Dec
 // requiredFree is what will be free for a preemptor on its node once leaving pods are
 // gone and the holders before it are placed.
 func (s *Store) requiredFree(p *pod) resources.Vector {
-	n := s.nodes[p.RequiredNode]
-	free := n.room()
-	for _, v := range n.pods {
+	n := s.cache.Nodes.Get(p.RequiredNode)
+	free := n.Room()
+	for _, v := range s.podsOn(n) {
 		if v.leaves() {
-			free = free.Add(v.uses)
+			free = free.Add(v.Uses())
 		}
 	}
 	for _, h := range s.holdersBefore(p) {

@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
 // Settle applies a decision for a pod that requires a node. It returns whether the node
@@ -29,11 +30,11 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 		return false, notLeading()
 	}
 	if _, why := s.unusable(d.Node); !why.None() {
-		s.awaitNode(p, s.nodes[d.Node])
+		s.awaitNode(p, s.cache.Nodes.Get(d.Node))
 		return false, why
 	}
-	n := s.nodes[d.Node]
-	asDecided := n.generation == p.asks.SawNode
+	n := s.cache.Nodes.Get(d.Node)
+	asDecided := n.Generation() == p.asks.SawNode
 	switch d.Outcome {
 	case daemonset.NoHold, planner.Refuse:
 		why = s.decline(p, d, now)
@@ -50,7 +51,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 	}
 	s.enterStep(p, Step{Kind: kind, Required: d, Reason: why}, now)
 	if asDecided { // the only changes since are those of this call
-		p.asks.SawNode = n.generation
+		p.asks.SawNode = n.Generation()
 	}
 	if held || p.Foreign {
 		s.recheckNode(p)
@@ -60,7 +61,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 
 // decline: the node is not held, or no longer.
 func (s *Store) decline(p *pod, d *daemonset.Decision, now time.Time) reasons.Reason {
-	n := s.nodes[d.Node]
+	n := s.cache.Nodes.Get(d.Node)
 	why := s.declinedReason(p, d)
 	silent := d.Stopped == planner.RuleExtender // the decision says nothing about the node
 	if !silent {
@@ -81,9 +82,9 @@ func (s *Store) decline(p *pod, d *daemonset.Decision, now time.Time) reasons.Re
 // awaitItsOwn refuses to hold a node for a pod that waits only for pods of its own there.
 // Their owner decides how long they stay, and a hold would keep the node from all others
 // for that time.
-func (s *Store) awaitItsOwn(p *pod, n *node, now time.Time) reasons.Reason {
+func (s *Store) awaitItsOwn(p *pod, n *cache.Node, now time.Time) reasons.Reason {
 	why := reasons.New(reasons.WaitingForRoom,
-		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.name)
+		"node %s has room for the pod once pods of its own queue or controller that leave are gone; the node is not held for it meanwhile", n.Name())
 	s.endHold(p, reservations.GivenUp, why, now)
 	p.asks.Refused = why
 	s.awaitNode(p, n)
@@ -147,7 +148,7 @@ func (s *Store) stillOn(d *daemonset.Decision) ([]types.UID, reasons.Reason) {
 	chosen := make([]types.UID, 0, len(d.Victims))
 	for _, v := range d.Victims {
 		p := s.pods[types.UID(v.UID)]
-		if p == nil || p.on == nil || p.leaves() {
+		if p == nil || p.On() == nil || p.leaves() {
 			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
 		}
 		chosen = append(chosen, p.UID)
@@ -164,10 +165,10 @@ func (s *Store) claimRequired(p *pod, d *daemonset.Decision, chosen []types.UID,
 		if err := s.placeHold(p, h); err != nil {
 			return err
 		}
-		s.supersede(s.nodes[d.Node], now)
+		s.supersede(s.cache.Nodes.Get(d.Node), now)
 	case len(chosen) > 0:
 		for _, uid := range old.Chosen {
-			if v := s.pods[uid]; v != nil && v.on != nil && v.chosenBy == p.UID {
+			if v := s.pods[uid]; v != nil && v.On() != nil && v.chosenBy == p.UID {
 				chosen = append(chosen, uid) // it still leaves, in addition to the new ones
 			}
 		}
@@ -253,7 +254,7 @@ func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 	case !again.IsZero():
 		s.rest(p, again)
 	case d.Stopped == daemonset.RuleNoVictims:
-		s.awaitNode(p, s.nodes[h.Node])
+		s.awaitNode(p, s.cache.Nodes.Get(h.Node))
 	case h.Clear() && !s.behind(p, &h): // the scheduler does not know yet that all are gone
 		if p.asks.Missed++; p.asks.Missed == missesAtOnce {
 			s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
@@ -269,7 +270,7 @@ func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 // recheckNode lets a preemptor through soon if its awaited node changed since its
 // decision began.
 func (s *Store) recheckNode(p *pod) {
-	if n := s.nodes[s.preemption.NodeWaits.Of(p.UID)]; n != nil && n.generation != p.asks.SawNode {
+	if n := s.cache.Nodes.Get(s.preemption.NodeWaits.Of(p.UID)); n != nil && n.Generation() != p.asks.SawNode {
 		s.rest(p, p.asks.TriedAt.Add(atMostEvery))
 	}
 }

@@ -86,7 +86,6 @@ type Store struct {
 	leaving    map[types.UID]*pod // pods charged as leaving
 	gangs      map[appName]*hardGang
 	together   together
-	nodes      map[string]*node
 	window     pending.Window[*pod]
 	classLimit pending.ClassLimit
 	deadlines  pending.Timers[*pod]
@@ -104,7 +103,6 @@ type Store struct {
 	// pods of no queue, which have no application.
 	owned    map[types.UID]int
 	refusals []*refusal // oldest first
-	arrivals uint32     // number of pods that came to a node so far; see pod.arrival
 	tooEarly pending.TooEarly
 	lost     pending.Lost
 
@@ -138,7 +136,6 @@ func New(spec *config.Spec, options Options) *Store {
 		leaving:    map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},
 		together:   newTogether(),
-		nodes:      map[string]*node{},
 		window:     pending.NewWindow[*pod](options.Window, options.MaxWindow),
 		classLimit: pending.NewClassLimit(options.MaxWindow),
 		deadlines:  pending.NewTimers[*pod](),

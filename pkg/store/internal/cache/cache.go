@@ -13,13 +13,14 @@ type Cache struct {
 	Capacity   Capacity
 	Namespaces Namespaces
 	Empty      EmptyQueues
+	Nodes      Nodes
 }
 
 // New returns a cache without objects. The resource types that spec names count. Empty
 // queues are kept for the grace.
 func New(spec *config.Spec, grace time.Duration) *Cache {
 	c := &Cache{
-		Protection: NewProtection(), Types: NewResourceTypes(), Namespaces: Namespaces{}, Empty: NewEmptyQueues(grace),
+		Protection: NewProtection(), Types: NewResourceTypes(), Namespaces: Namespaces{}, Empty: NewEmptyQueues(grace), Nodes: NewNodes(),
 	}
 	c.Types.Add(TypesOf(spec))
 	return c

@@ -56,7 +56,7 @@ func TestEmptyQueues(t *testing.T) {
 	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a\n  users parent"))
 	e := cache.NewEmptyQueues(10 * time.Second)
 	add := func(path string) *queues.Queue {
-		id, err := tree.AddDynamic(path)
+		id, err := tree.AddDynamic(path, "ns")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,37 @@
+package cache
+
+import (
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Pod is the record of a pod from its first event until it is gone. It has all that the
+// store needs of a running pod.
+type Pod struct {
+	*objects.Pod // the latest event; immutable, because readers share it
+	// Node and Deleting may be ahead of the latest event: Node is set when the pod is
+	// assumed, and Deleting by events seen while it is assumed.
+	Node     string
+	Deleting bool
+
+	on      *Node            // where it uses resources; nil for nowhere
+	uses    resources.Vector // its usage of that node
+	seat    int32            // index in on.pods
+	arrival uint32           // number of pods that had come to a node when it came to its own
+}
+
+// Say takes over the content of an event.
+func (p *Pod) Say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
+
+// On is the node that the pod uses; nil for none.
+func (p *Pod) On() *Node { return p.on }
+
+// IsOn tells whether the pod uses the node of this name.
+func (p *Pod) IsOn(node string) bool { return p.on != nil && p.on.name == node }
+
+// Uses is what the pod uses of its node.
+func (p *Pod) Uses() resources.Vector { return p.uses }
+
+// CameAfter is how many pods came to a node after a number of arrivals, up to and with this
+// pod. It is not positive if the pod came before. See [Nodes.Arrivals].
+func (p *Pod) CameAfter(arrivals uint32) int32 { return int32(p.arrival - arrivals) }
