@@ -107,7 +107,7 @@ soak: ## The same, other histories every time, until one goes wrong or somebody 
 	go test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./test/simulation -args -soak $(if $(SEED),-first $(SEED))
 
 # Packages that have locks. The store's own tests take minutes and no other lock.
-LOCKING := $(addprefix ./pkg/,audit eventlog evict informer inventory leader metrics plugins/preemption plugins/process record rest)
+LOCKING := $(addprefix ./pkg/,audit eventlog evict informer inventory leader metrics plugins/preemption app record rest)
 
 .PHONY: lockorder
 lockorder: ## Tests of packages and simulation with locks that watch in which order they are taken: STEPS=, FIRST= choose.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 
+	paddock "github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 )
 
@@ -31,7 +31,7 @@ func run(opts *options.Options) error {
 	// The plugins are made in Setup and ask the gate from then on; it stays
 	// closed until the lease is held.
 	gate := leader.NewGate()
-	process.SetLeader(gate)
+	paddock.SetLeader(gate)
 
 	done, err := useBuiltin(opts)
 	if err != nil {
@@ -65,7 +65,7 @@ func drained(told context.Context) context.Context {
 		defer cancel()
 		limited, done := context.WithTimeout(context.Background(), drainTime)
 		defer done()
-		process.Drain(limited)
+		paddock.Drain(limited)
 	})
 	return ctx
 }
@@ -88,7 +88,7 @@ func offerPreviews(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurat
 // correctConditions has the scheduler ask no node for pods that a quota keeps from running.
 func correctConditions(ctx context.Context, client kubernetes.Interface, sched *scheduler.Scheduler) {
 	for _, profile := range sched.Profiles {
-		if s := process.For(ctx, profile).Store(); s != nil { // all profiles have the same
+		if s := paddock.For(ctx, profile).Store(); s != nil { // all profiles have the same
 			sched.FailureHandler = conditions.Correct(sched.FailureHandler, client, s.BeyondQuota)
 			return
 		}

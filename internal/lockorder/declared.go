@@ -33,8 +33,8 @@ const UpstreamQueue = "upstream's queue lock"
 var Simulated = []Order{
 	{UpstreamQueue, "store.Store.mu"},
 	{"inventory.Inventory.mu", "store.Store.mu"},
-	{"process.Process.mu", "store.Store.mu"},
-	{"process.follower.mu", "store.Store.mu"},
+	{"app.Process.mu", "store.Store.mu"},
+	{"app.follower.mu", "store.Store.mu"},
 }
 
 // Declared are all orders, with those that follow from them: those that the simulation

@@ -29,9 +29,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	_ "github.com/paddock-scheduler/paddock/apis/config/scheme" // arguments of our plugins
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -90,7 +90,7 @@ type cluster struct {
 	client    *fake.Clientset
 	api       *podAPI
 	probe     *probe
-	process   *process.Process
+	process   *app.Process
 	handle    fwk.Handle
 	store     *store.Store
 	scheduler *scheduler.Scheduler
@@ -158,7 +158,7 @@ func (c *cluster) registry(o options) frameworkruntime.Registry {
 		preemption.Name:  preemption.New,
 		reservation.Name: reservation.New,
 		probeName: func(ctx context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
-			c.process, c.handle = process.For(ctx, h), h
+			c.process, c.handle = app.For(ctx, h), h
 			return c.probe, nil
 		},
 	}

@@ -15,9 +15,9 @@ import (
 
 	stories "github.com/paddock-scheduler/paddock/internal/scenario"
 	"github.com/paddock-scheduler/paddock/internal/scenario/stage"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
@@ -76,9 +76,9 @@ func TestScenariosNoticeAWrongScheduler(t *testing.T) {
 func inBubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	// The scheduler waits on channels of the gate, which have to belong to the bubble.
-	defer process.SetLeader(leader.Always())
+	defer app.SetLeader(leader.Always())
 	synctest.Test(t, func(t *testing.T) {
-		process.SetLeader(leader.Always())
+		app.SetLeader(leader.Always())
 		f(t)
 	})
 }

@@ -18,11 +18,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/conditions"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/podgroups"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/profiles"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
@@ -91,8 +91,8 @@ func (s *simulation) launch() (*instance, error) {
 	if !s.settings.groups {
 		close(in.reads)
 	}
-	process.SetLeader(in.gate)
-	process.SetWitness(func(st *store.Store) process.Witness {
+	app.SetLeader(in.gate)
+	app.SetWitness(func(st *store.Store) app.Witness {
 		in.witness = newWitness(in, st)
 		return in.witness
 	})

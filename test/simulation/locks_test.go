@@ -9,7 +9,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/internal/lockorder"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 )
 
@@ -37,7 +37,7 @@ type lockedHandle struct{ fwk.Handle }
 func (h lockedHandle) Activate(logger klog.Logger, pods map[string]*corev1.Pod) {
 	defer lockorder.Enter(lockorder.UpstreamQueue)()
 	if *bugFlag == bugTwoOrders {
-		process.For(context.Background(), h)
+		app.For(context.Background(), h)
 	}
 	h.Handle.Activate(logger, pods)
 }

@@ -29,8 +29,8 @@ import (
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 )
 
 // simulation is one history of a cluster: everything in it follows from the seed, as far
@@ -100,7 +100,7 @@ func live(t *testing.T, seed uint64, steps int, bug string) (r result) {
 	// clients.
 	rand.Seed(int64(seed)) //nolint:staticcheck // they use the global source; main_test.go makes it seedable
 	utilrand.Seed(int64(seed))
-	defer process.SetLeader(leader.Always())
+	defer app.SetLeader(leader.Always())
 	defer pprof.SetGoroutineLabels(context.Background())
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("seed", strconv.FormatUint(seed, 10))))
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -59,7 +59,7 @@ type witness struct {
 	planted // state of a planted bug
 }
 
-var _ process.Witness = &witness{}
+var _ app.Witness = &witness{}
 
 func newWitness(in *instance, s *store.Store) *witness {
 	return &witness{

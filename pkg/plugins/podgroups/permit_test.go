@@ -14,8 +14,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/scheduler-plugins/pkg/generated/clientset/versioned/fake"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -95,7 +95,7 @@ func scene(t *testing.T, says *fwk.Status, running int, pod *corev1.Pod) (*Plugi
 		h.Create(t, runs(i))
 	}
 	h.Create(t, pod)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(t, func() error {
 		if _, known := s.Explanation(pod.UID, time.Now()); !known || !s.Gathered(runs(0).UID) {
 			return fmt.Errorf("pod %s is known: %v; the others run: %v", pod.Name, known, s.Gathered(runs(0).UID))

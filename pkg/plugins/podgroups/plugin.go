@@ -20,7 +20,7 @@ import (
 	informers "sigs.k8s.io/scheduler-plugins/pkg/generated/informers/externalversions/scheduling/v1alpha1"
 	"sigs.k8s.io/scheduler-plugins/pkg/util"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -30,10 +30,10 @@ const Name = coscheduling.Name
 // Plugin is upstream's plugin. How many of a PodGroup have a place the store says.
 type Plugin struct {
 	upstream
-	process *process.Process
+	process *app.Process
 	handle  fwk.Handle
 	wait    time.Duration // at Permit, where upstream would have let a pod go
-	behind  *process.PostFilters
+	behind  *app.PostFilters
 }
 
 // upstream is what there is of upstream's plugin.
@@ -100,8 +100,8 @@ func (g guardedPod) Reject(plugin, why string) {
 // around makes the plugin of upstream's, which it makes with a guarded handle, and, in a
 // managed profile, has the store follow PodGroups, which the client reads.
 func around(ctx context.Context, build func(fwk.Handle) (fwk.Plugin, error), client versioned.Interface, h fwk.Handle) (*Plugin, error) {
-	p := process.For(ctx, h)
-	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: process.PostFiltersOf(h, Name)}
+	p := app.For(ctx, h)
+	pl := &Plugin{process: p, handle: h, wait: defaultWait, behind: app.PostFiltersOf(h, Name)}
 	theirs, err := build(&guarded{h, pl.mayGo})
 	if err != nil {
 		return nil, err

@@ -26,10 +26,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -131,7 +131,7 @@ func newCluster(tb testing.TB, queues string, nodes []*corev1.Node, pods []*core
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &cluster{Framework: f, queue: q, store: process.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
+	c := &cluster{Framework: f, queue: q, store: app.For(ctx, f).Store(), now: time.Now(), told: map[string]bool{}, assumed: assumed{}}
 	spec, err := queuesconfig.Parse([]byte(queues))
 	if err != nil {
 		tb.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
 )
@@ -318,7 +318,7 @@ func (c *cluster) wantRefusalOnRecord(t *testing.T, message string) {
 	t.Helper()
 	var got []*record.Decision
 	for range 1000 {
-		if got = process.For(t.Context(), c.Framework).Record().Decisions(record.Query{}); len(got) > 0 {
+		if got = app.For(t.Context(), c.Framework).Record().Decisions(record.Query{}); len(got) > 0 {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -16,10 +16,10 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -30,11 +30,11 @@ const Name = "QueuePreemption"
 // Plugin checks the quota at the beginning of a cycle, and plans preemption if no node
 // takes a pod.
 type Plugin struct {
-	process *process.Process
+	process *app.Process
 	handle  fwk.Handle
 	pods    corelisters.PodLister
 	lister  corelisters.NodeLister
-	behind  *process.PostFilters
+	behind  *app.PostFilters
 }
 
 var (
@@ -52,14 +52,14 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := validation.ValidateQueuePreemptionArgs(nil, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	p := process.For(ctx, h)
+	p := app.For(ctx, h)
 	if err := p.ConfigurePreemption(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.MakesRoom(h.ProfileName())
 	core := h.SharedInformerFactory().Core().V1()
 	return &Plugin{
-		process: p, handle: h, pods: core.Pods().Lister(), lister: core.Nodes().Lister(), behind: process.PostFiltersOf(h, Name),
+		process: p, handle: h, pods: core.Pods().Lister(), lister: core.Nodes().Lister(), behind: app.PostFiltersOf(h, Name),
 	}, nil
 }
 
@@ -81,7 +81,7 @@ func (r refusal) Clone() fwk.StateData { return r }
 // PreFilter rejects a pod of a queue that is over its quota.
 func (pl *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if pl.process.Store() == nil {
-		return nil, fwk.AsStatus(process.ErrNoStore)
+		return nil, fwk.AsStatus(app.ErrNoStore)
 	}
 	s := pl.process.Store()
 	pl.makeWay(s, pod)
@@ -241,7 +241,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 			s.NodeRefuses(pod.UID, h.Node, why, now)
 		}
 	}
-	attempt, why := s.Attempt(pod.UID, kind, process.InPermit(pl.handle), now)
+	attempt, why := s.Attempt(pod.UID, kind, app.InPermit(pl.handle), now)
 	if attempt == nil {
 		return "", why
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -42,7 +42,7 @@ func started(t *testing.T, h *plugintest.Handle) (*Plugin, *store.Store) {
 		t.Fatal(err)
 	}
 	h.Start(t)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(t, func() error {
 		if !s.Started() {
 			return errors.New("not started")
@@ -94,11 +94,11 @@ func TestWithoutQueueSort(t *testing.T) {
 	plugin := newPlugin(t, plugintest.New(t))
 	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
 		result, status := plugin.PreFilter(t.Context(), framework.NewCycleState(), pod, nil)
-		if result != nil || !errors.Is(status.AsError(), process.ErrNoStore) || status.Code() != fwk.Error {
+		if result != nil || !errors.Is(status.AsError(), app.ErrNoStore) || status.Code() != fwk.Error {
 			t.Errorf("%v, %v; want the error that QueueSort is missing", result, status)
 		}
 	}
-	if !strings.Contains(process.ErrNoStore.Error(), "enable it in every profile") {
+	if !strings.Contains(app.ErrNoStore.Error(), "enable it in every profile") {
 		t.Error("the error does not say what to do")
 	}
 	_, status := plugin.PostFilter(t.Context(), framework.NewCycleState(), plugintest.Pod("p", 1), nil)

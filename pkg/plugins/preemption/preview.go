@@ -15,10 +15,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
@@ -30,7 +30,7 @@ import (
 // the filters on a snapshot of their own, and the planner, and has no side effects. Its
 // caller makes one preview at a time.
 type Previewer struct {
-	process *process.Process
+	process *app.Process
 	stages  map[string]*stage // by profile
 	first   string            // the profile of pods that name none
 	// unasked describes what no preview checks.
@@ -39,7 +39,7 @@ type Previewer struct {
 
 // NewPreviewer makes a Previewer for the profiles with pods of queues. Registry has
 // upstream's plugins, and placed is the scheduler's cache.
-func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *process.Process, error) {
+func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, profiles map[string]framework.Framework, registry frameworkruntime.Registry, placed Placed) (*Previewer, *app.Process, error) {
 	pv := &Previewer{stages: map[string]*stage{}}
 	kept := &podInfos{}
 	for i := range cfg.Profiles {
@@ -49,7 +49,7 @@ func NewPreviewer(ctx context.Context, cfg *schedconfig.KubeSchedulerConfigurati
 			continue
 		}
 		if pv.process == nil {
-			pv.process = process.For(ctx, h)
+			pv.process = app.For(ctx, h)
 		}
 		if !pv.process.Managed(profile.SchedulerName) {
 			continue

@@ -12,11 +12,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
 	"github.com/paddock-scheduler/paddock/pkg/metrics"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -27,7 +27,7 @@ import (
 // for the pod from then on, and the text for people.
 func (pl *Plugin) makeRoomThere(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, reasons.Reason) {
 	s := pl.process.Store()
-	attempt, why := s.AttemptRequired(pod.UID, process.InPermit(pl.handle), pl.process.Clock.Now())
+	attempt, why := s.AttemptRequired(pod.UID, app.InPermit(pl.handle), pl.process.Clock.Now())
 	if attempt == nil {
 		return "", why
 	}

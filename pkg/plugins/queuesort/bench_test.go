@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 )
 
 // BenchmarkPop takes the pods of a full window out of the scheduler's own heap, and as
@@ -27,7 +27,7 @@ func BenchmarkPop(b *testing.B) {
 	args.Window, args.MaxWindow = window, window
 	plugin := newPlugin(b, h, args)
 	h.Start(b)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(b, func() error {
 		if !s.Started() {
 			return fmt.Errorf("the store has not started")

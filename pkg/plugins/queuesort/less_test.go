@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 )
 
 func queued(pod *corev1.Pod, at time.Time) *framework.QueuedPodInfo {
@@ -43,7 +43,7 @@ func crowd(t *testing.T) (less, *rapid.Generator[*framework.QueuedPodInfo]) {
 	}
 	plugin := started(t, h)
 	h.Create(t, pods...)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	times := []time.Time{time.Unix(0, 1), time.Unix(1, 0), time.Unix(2, 0), time.Now(), time.Now().Add(time.Hour)}
 	plugintest.Eventually(t, func() error {
 		for _, p := range pods {
@@ -195,7 +195,7 @@ func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
 	low.Spec.Priority, high.Spec.Priority = ptr.To[int32](1), ptr.To[int32](2)
 	plugin := started(t, h)
 	h.Create(t, low, high)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(t, func() error {
 		for _, p := range []*corev1.Pod{low, high} {
 			if _, ok := s.Key(p.UID); !ok {
@@ -221,7 +221,7 @@ func TestKeyedPodsKeepTheOrderOfTheirAdmission(t *testing.T) {
 func BenchmarkLess(b *testing.B) {
 	h := plugintest.New(b, plugintest.Queues(plugintest.Document("{vcore: 100}")), plugintest.Pod("p", 1))
 	plugin := started(b, h)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	plugintest.Eventually(b, func() error {
 		if _, ok := s.Key("uid-p"); !ok {
 			return errors.New("no key")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
@@ -22,7 +22,7 @@ const Name = "QueueSort"
 // first profile for all of them, so it also orders pods that are in no queue,
 // exactly as upstream would.
 type Plugin struct {
-	process *process.Process
+	process *app.Process
 }
 
 var (
@@ -40,7 +40,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := validation.ValidateQueueSortArgs(nil, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	p := process.For(ctx, h)
+	p := app.For(ctx, h)
 	if err := p.Configure(ctx, h, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}

@@ -12,8 +12,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 )
 
@@ -32,7 +32,7 @@ func started(t testing.TB, h *plugintest.Handle) *queuesort.Plugin {
 	plugin := newPlugin(t, h, plugintest.Args())
 	h.Start(t)
 	plugintest.Eventually(t, func() error {
-		if !process.For(h.Context(), h).Store().Started() {
+		if !app.For(h.Context(), h).Store().Started() {
 			return errors.New("not started")
 		}
 		return nil

@@ -12,10 +12,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	queuesconfig "github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -65,7 +65,7 @@ func BenchmarkCycle(b *testing.B) {
 		ReservationTimeout: metav1.Duration{Duration: 600e9}, ClassOrder: config.ClassOrderSeed, HoldTaint: config.HoldTaintAuto,
 		VictimSelection: []config.VictimSelection{config.VictimSelectionMultiple},
 	}, h)).(*reservation.Plugin)
-	s := process.For(h.Context(), h).Store()
+	s := app.For(h.Context(), h).Store()
 	h.Start(b)
 	plugintest.Eventually(b, func() error {
 		if !s.Started() {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/utils/ptr"
 
+	"github.com/paddock-scheduler/paddock/pkg/app"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/leader"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -28,8 +28,8 @@ import (
 // do not act on it.
 func standby(t *testing.T) {
 	t.Helper()
-	process.SetLeader(leader.NewGate())
-	t.Cleanup(func() { process.SetLeader(leader.Always()) })
+	app.SetLeader(leader.NewGate())
+	t.Cleanup(func() { app.SetLeader(leader.Always()) })
 }
 
 // held is a scene in which the asker's condition says that it holds node n1. Without
@@ -77,7 +77,7 @@ func TestHoldsBeforeTheQueuesAreReady(t *testing.T) {
 	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{handle: h, Plugin: newPlugin(t, h), store: process.For(h.Context(), h).Store()}
+	s := &scene{handle: h, Plugin: newPlugin(t, h), store: app.For(h.Context(), h).Store()}
 	early := make(chan *fwk.Status)
 	go func() {
 		info := framework.NewNodeInfo()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/apis/config"
 	"github.com/paddock-scheduler/paddock/apis/config/validation"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store"
@@ -22,7 +22,7 @@ const Name = "NodeReservation"
 
 // Plugin charges and releases quota.
 type Plugin struct {
-	process *process.Process
+	process *app.Process
 }
 
 var (
@@ -43,7 +43,7 @@ func New(ctx context.Context, obj runtime.Object, h fwk.Handle) (fwk.Plugin, err
 	if err := validation.ValidateNodeReservationArgs(nil, args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	p := process.For(ctx, h)
+	p := app.For(ctx, h)
 	if err := p.ConfigureReservation(args); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
@@ -129,7 +129,7 @@ func (pl *Plugin) passes(holds *reservations.View, state fwk.CycleState, pod *co
 func (pl *Plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node string) *fwk.Status {
 	s := pl.process.Store()
 	if s == nil {
-		return fwk.AsStatus(process.ErrNoStore)
+		return fwk.AsStatus(app.ErrNoStore)
 	}
 	if !pl.process.Managed(pod.Spec.SchedulerName) {
 		return nil

@@ -16,9 +16,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
+	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
-	"github.com/paddock-scheduler/paddock/pkg/plugins/process"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/queuesort"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -55,7 +55,7 @@ func newScene(t *testing.T, limit string, pods ...*corev1.Pod) *scene {
 	if _, err := queuesort.New(h.Context(), plugintest.Args(), h); err != nil {
 		t.Fatal(err)
 	}
-	s.Plugin, s.store = newPlugin(t, h), process.For(h.Context(), h).Store()
+	s.Plugin, s.store = newPlugin(t, h), app.For(h.Context(), h).Store()
 	h.Start(t)
 	h.Create(t, pods...)
 	plugintest.Eventually(t, func() error {
@@ -129,7 +129,7 @@ func TestNewRefuses(t *testing.T) {
 func TestWithoutQueueSort(t *testing.T) {
 	s := &scene{Plugin: newPlugin(t, plugintest.New(t))}
 	for _, pod := range []*corev1.Pod{plugintest.Pod("p", 1), plugintest.Foreign(plugintest.Pod("q", 1))} {
-		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), process.ErrNoStore) {
+		if status := s.reserve(t, pod); status.Code() != fwk.Error || !errors.Is(status.AsError(), app.ErrNoStore) {
 			t.Errorf("%s: %v, want the error that QueueSort is missing", pod.Name, status)
 		}
 		s.unreserve(t, pod) // upstream calls it after the failure

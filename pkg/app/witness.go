@@ -1,4 +1,4 @@
-package process
+package app
 
 import (
 	"github.com/paddock-scheduler/paddock/pkg/evict"

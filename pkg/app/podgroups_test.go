@@ -1,10 +1,10 @@
-package process
+package app
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 

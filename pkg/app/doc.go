@@ -1,4 +1,4 @@
-// Package process contains what all plugins of all profiles of one scheduler share: the
+// Package app contains what all plugins of all profiles of one scheduler share: the
 // queue store, the sources of its input, and the goroutines around it.
 //
 // Upstream makes an instance of every plugin for every profile, in no particular order,
@@ -15,4 +15,4 @@
 //	an invalid ConfigMap or namespace ─► announcer ─► its event
 //
 // The goroutines end with the context that the plugins were made with.
-package process
+package app

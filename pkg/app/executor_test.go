@@ -1,11 +1,11 @@
-package process
+package app
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/plugins/internal/plugintest"
+	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 

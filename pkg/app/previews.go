@@ -1,4 +1,4 @@
-package process
+package app
 
 import (
 	schedulingv1 "k8s.io/api/scheduling/v1"

@@ -1,4 +1,4 @@
-package process
+package app
 
 import (
 	"k8s.io/klog/v2"
