@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -122,7 +124,7 @@ func (p *preempting) plan(name string) {
 	if attempt == nil {
 		return
 	}
-	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if d.Outcome == planner.Refuse {
 		p.Decline(uid, &d, p.now)
 		return

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -103,7 +105,7 @@ func takeBack(t *testing.T, p *Process, asker *corev1.Pod) {
 		if attempt == nil {
 			return fmt.Errorf("no attempt: %v", why)
 		}
-		d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+		d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 		if why := s.Claim(asker.UID, &d, p.Clock.Now()); !why.None() {
 			return fmt.Errorf("no claim: %v", why)
 		}

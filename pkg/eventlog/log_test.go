@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -185,7 +187,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	l.log.Collect()
 	_, l.read = l.log.Bounds()
 	if why := l.Claim("a1", &plan, l.now); !why.None() {

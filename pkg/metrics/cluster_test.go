@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	dto "github.com/prometheus/client_model/go"
@@ -60,7 +62,7 @@ func preempt(tb testing.TB, s *store.Store, asker types.UID, at time.Time) {
 	if attempt == nil {
 		tb.Fatal(why)
 	}
-	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if why := s.Claim(asker, &d, at); !why.None() {
 		tb.Fatal(why)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 )
 
 // TestBarredNodes: no asker is placed on a barred node. The pods of such a node may still
@@ -49,7 +49,7 @@ func TestBarredNodes(t *testing.T) {
 				asked = append(asked, node)
 				return node == c.barred
 			}
-			d := planner.Plan(w, ask, p)
+			d := search.Plan(w, ask, p)
 			if d.Node != c.node || !slices.Equal(uids(d), c.victims) || !slices.Equal(asked, c.asked) {
 				t.Errorf("%s; asked about %q", d, asked)
 			}

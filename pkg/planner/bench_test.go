@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
@@ -135,7 +137,7 @@ func BenchmarkPlan(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/nodes=%d/pods=%d", c.name, big.nodes, big.nodes*big.podsPerNode), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if d := planner.Plan(w, ask, planner.Params{}); d.Outcome != c.want {
+					if d := search.Plan(w, ask, planner.Params{}); d.Outcome != c.want {
 						b.Fatal(d)
 					}
 				}
@@ -155,7 +157,7 @@ func TestAllocationsDoNotFollowPods(t *testing.T) {
 			big := c
 			big.nodes, big.podsPerNode = nodes, pods
 			w, ask := big.world(t)
-			return testing.AllocsPerRun(1, func() { planner.Plan(w, ask, planner.Params{}) })
+			return testing.AllocsPerRun(1, func() { search.Plan(w, ask, planner.Params{}) })
 		}
 		small, large := allocs(200, 20), allocs(800, 40)
 		if large > small*1.5+500 {

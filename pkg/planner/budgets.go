@@ -42,12 +42,3 @@ func (p *Pod) Consume(left []int64) bool {
 func (p *Pod) Violates(left []int64) bool {
 	return slices.ContainsFunc(p.Budgets, func(b int) bool { return left[b] <= 0 })
 }
-
-// violations counts the violations of a list of candidates.
-func violations(of []candidate, allowed []int64) int64 {
-	pods := make([]*Pod, len(of))
-	for i := range of {
-		pods[i] = of[i].pod
-	}
-	return Violations(pods, allowed)
-}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,13 +20,13 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/record"
 )
 
-// A planFunc is planner.Plan, or one with a planted bug.
+// A planFunc is search.Plan, or one with a planted bug.
 type planFunc func(*model, *rand.Rand) (*planner.World, planner.Decision, planner.Params)
 
 // real is the planner under test.
 func real(m *model, chance *rand.Rand) (*planner.World, planner.Decision, planner.Params) {
 	w, ask, p := m.world(chance)
-	return w, planner.Plan(w, ask, p), p
+	return w, search.Plan(w, ask, p), p
 }
 
 // check compares the result of a planner for a model with all independent checks: the
@@ -42,7 +45,7 @@ func (o *oracle) check(want choice, found bool, plan planFunc, seed uint64) erro
 	if err := o.compareWith(d, want, found); err != nil {
 		return err
 	}
-	if err := planner.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(w, d, p); err != nil {
 		return fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
@@ -57,7 +60,7 @@ func (o *oracle) checkFits(plan planFunc, seed uint64) error {
 	if err := fitsCheck(o.model, d); err != nil {
 		return err
 	}
-	if err := planner.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(w, d, p); err != nil {
 		return fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	return o.repeat(d, plan, seed)

@@ -1,9 +1,6 @@
 package planner
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -105,10 +102,15 @@ type Decision struct {
 	Violations int64
 	// Exhaustive is false if not every choice was considered.
 	Exhaustive bool
-	// FitsCalls is the number of calls of the real filters.
-	FitsCalls int
+	FilterResults
 	// Named are, for a refusal, the paths of the queues in which a change could lift it.
 	Named []string
+}
+
+// FilterResults is what the real filters returned for a plan.
+type FilterResults struct {
+	// FitsCalls is the number of calls of the real filters.
+	FitsCalls int
 	// More is true for a refusal if the filters could not be run for all nodes: nodes
 	// that are not in Unfit are left for another plan.
 	More bool
@@ -117,74 +119,6 @@ type Decision struct {
 	Unfit []string
 	// Objections is what extenders of the scheduler objected to nodes, for people.
 	Objections string
-}
-
-func (pl *planner) decision(o Outcome) Decision {
-	d := Decision{Ask: pl.ask, Outcome: o, More: o == Refuse && pl.more, Exhaustive: pl.exhaustive, FitsCalls: pl.fits, Unfit: slices.Sorted(slices.Values(pl.unfit))}
-	if len(pl.path) > 0 {
-		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
-	}
-	for why, pods := range pl.rejected {
-		if pods > 0 {
-			d.Rejected = append(d.Rejected, Rejection{ruleOf[why], pods})
-		}
-	}
-	slices.SortFunc(d.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Rule, b.Rule) })
-	return d
-}
-
-// refuse is the decision that no plan was found. If no rule stopped the asker itself, it
-// gives the rule that came last before a plan: the filters, law 2 on whole sets, too few
-// candidates, or the law that excluded most pods.
-func (pl *planner) refuse(by Rule) Decision {
-	d := pl.decision(Refuse)
-	switch {
-	case by != "":
-		d.Stopped = by
-	case pl.fits > 0:
-		d.Stopped = RuleFilters
-	case pl.blocked:
-		d.Stopped = Law2
-	case pl.tooFew || len(pl.later) > 0:
-		d.Stopped = RuleTooLittle
-	case len(d.Rejected) > 0:
-		d.Stopped = slices.MaxFunc(d.Rejected, func(a, b Rejection) int {
-			return cmp.Or(
-				cmp.Compare(rankOf(telling(a.Rule)), rankOf(telling(b.Rule))),
-				cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
-		}).Rule
-	}
-	pl.explain(&d)
-	return d
-}
-
-// telling reports whether a rule says more than that some pods are never preempted.
-func telling(r Rule) bool {
-	return slices.Contains([]Rule{Law2, Law4, Law5, Law6, Law7, RuleDisabled}, r)
-}
-
-func (pl *planner) accept(p *plan) Decision {
-	d := pl.decision(Preempt)
-	if len(p.victims) == 0 {
-		d.Outcome = Wait
-	}
-	d.Node = p.node.Name
-	d.OptedOut, d.Violations = p.harm.optedOut, p.harm.violations
-	for _, t := range p.stance.contested {
-		d.Contested = append(d.Contested, pl.world.Types[t])
-	}
-	for _, c := range p.victims {
-		v := pl.victim(c.pod, c.node, c.route)
-		for _, t := range p.stance.contested {
-			if c.request.at(t) > 0 {
-				v.Uses = append(v.Uses, pl.world.Types[t])
-			}
-		}
-		d.Victims = append(d.Victims, v)
-	}
-	slices.SortFunc(d.Victims, func(a, b Victim) int { return cmp.Compare(a.UID, b.UID) })
-	d.Changes, d.Asks, d.Loses, d.OverMax = pl.changes(p), pl.asks(p), pl.loses(p), pl.excesses(p)
-	return d
 }
 
 // String renders the decision for people in one line.

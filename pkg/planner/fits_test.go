@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -47,7 +49,7 @@ func (f *filters) plan(m *model, most int) planner.Decision {
 	f.model, m.fits = m, f.fits
 	w, ask, p := m.world(nil)
 	p.MaxFits = most
-	return planner.Plan(w, ask, p)
+	return search.Plan(w, ask, p)
 }
 
 // TestFitsThatPassChangeNothing: the filters are called once.
@@ -146,7 +148,7 @@ func TestDeafPlansAreNoticed(t *testing.T) {
 				}
 				return planner.Never
 			}
-			d := planner.Plan(w, ask, p)
+			d := search.Plan(w, ask, p)
 			o := newOracle(m)
 			all := slices.ContainsFunc(upTo(len(m.nodes)), func(node int) bool {
 				set := o.all(node)
@@ -356,7 +358,7 @@ func TestFitsManyNodes(t *testing.T) {
 		}
 		without, asked, want := *w, 0, planner.Decision{}
 		for without.Nodes = slices.Clone(w.Nodes); ; asked++ {
-			if want = planner.Plan(&without, ask, planner.Params{}); !never[want.Node] {
+			if want = search.Plan(&without, ask, planner.Params{}); !never[want.Node] {
 				break
 			}
 			without.Nodes = slices.DeleteFunc(without.Nodes, func(n *planner.Node) bool { return n.Name == want.Node })
@@ -364,7 +366,7 @@ func TestFitsManyNodes(t *testing.T) {
 		if asked > 4 {
 			late++
 		}
-		got := planner.Plan(w, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
+		got := search.Plan(w, ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 			if never[node] {
 				return planner.Never
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -244,7 +246,7 @@ func checkSparse(m *model, plan planFunc, seed uint64) (want choice, best bool, 
 	if refused := d.Outcome == planner.Refuse; refused == found {
 		return want, false, fmt.Errorf("outcome is %s (%s), want %v on node %d", d.Outcome, d, want.cost.uids, want.node)
 	}
-	if err := planner.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(w, d, p); err != nil {
 		return want, false, fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {

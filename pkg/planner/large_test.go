@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
@@ -65,7 +68,7 @@ func largeWorld(seed uint64) *model {
 func sound(m *model, plan planFunc, seed uint64) (planner.Decision, error) {
 	o := newOracle(m)
 	w, d, p := plan(m, nil)
-	if err := planner.Lawful(w, d, p); err != nil {
+	if err := judge.Lawful(w, d, p); err != nil {
 		return d, fmt.Errorf("Lawful refuses it: %w", err)
 	}
 	if err := o.facts(d); err != nil {
@@ -243,11 +246,11 @@ func TestDegenerateWorlds(t *testing.T) {
 		m.queues[2].guaranteed[0] = 0
 		w, ask, p := m.world(nil)
 		c.change(m, w, ask)
-		d := planner.Plan(w, ask, p)
+		d := search.Plan(w, ask, p)
 		if d.Outcome != c.outcome || d.Stopped != c.stopped {
 			t.Errorf("%s: %s %q, want %s %q", c.name, d.Outcome, d.Stopped, c.outcome, c.stopped)
 		}
-		if err := planner.Lawful(w, d, p); err != nil {
+		if err := judge.Lawful(w, d, p); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
@@ -26,7 +29,7 @@ func verdicts(worlds uint64, seen func(m *model, o *oracle, node int, set []int,
 				}
 			}
 			d := o.decision(w, ask, choice{node: node, victims: set}, true)
-			seen(m, o, node, set, planner.Lawful(w, d, p))
+			seen(m, o, node, set, judge.Lawful(w, d, p))
 		}
 	}
 }
@@ -82,8 +85,8 @@ func TestLawfulNoticesEachLaw(t *testing.T) {
 func TestLawfulOnANewerWorld(t *testing.T) {
 	m := pair()
 	w, ask, p := m.world(nil)
-	d := planner.Plan(w, ask, p)
-	if err := planner.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+	d := search.Plan(w, ask, p)
+	if err := judge.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
 		t.Fatalf("%v: %v", d, err)
 	}
 	for _, c := range []struct {
@@ -103,13 +106,13 @@ func TestLawfulOnANewerWorld(t *testing.T) {
 		c.change(changed, &planner.World{Queues: view{}})
 		now, _, _ := changed.world(nil)
 		c.change(changed, now)
-		if err := planner.Lawful(now, d, p); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := judge.Lawful(now, d, p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 	twice := d
 	twice.Victims = append(twice.Victims, twice.Victims...)
-	if err := planner.Lawful(w, twice, p); err == nil || !strings.Contains(err.Error(), "twice") {
+	if err := judge.Lawful(w, twice, p); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a victim listed twice: %v", err)
 	}
 }

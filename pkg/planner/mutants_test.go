@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -228,7 +230,7 @@ func TestIdleVictimsAreNoticed(t *testing.T) {
 		}
 		w, ask, p := m.world(nil)
 		d := o.decision(w, ask, choice{node: best.node, victims: more}, true)
-		if err := planner.Lawful(w, d, p); err != nil {
+		if err := judge.Lawful(w, d, p); err != nil {
 			t.Fatalf("generate(%d, 8): %v", seed, err)
 		}
 		if err := o.facts(d); err == nil || !strings.Contains(err.Error(), "is not needed") {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
@@ -48,8 +51,8 @@ func TestPoolHasRoomForAll(t *testing.T) {
 	for _, c := range []struct{ queues, pods, few int }{{1, 40, 3}, {1, 200, 3}, {3, 60, 6}, {12, 50, 10}, {40, 5, 41}} {
 		m := misers(c.queues, c.pods, c.few)
 		w, ask, p := m.world(nil)
-		d := planner.Plan(w, ask, p)
-		if err := planner.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
+		d := search.Plan(w, ask, p)
+		if err := judge.Lawful(w, d, p); d.Outcome != planner.Preempt || err != nil {
 			t.Errorf("%+v: %s: %v", c, d, err)
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -199,7 +200,7 @@ func (d Decision) VictimNote(i int) string {
 func (d Decision) overMaxOf(v *Victim) (Excess, bool) {
 	var best Excess
 	for _, x := range d.OverMax {
-		if within(v.Queue, x.Queue) && len(x.Queue) > len(best.Queue) && slices.Contains(v.Uses, x.Type) {
+		if queues.Within(v.Queue, x.Queue) && len(x.Queue) > len(best.Queue) && slices.Contains(v.Uses, x.Type) {
 			best = x
 		}
 	}
@@ -211,7 +212,7 @@ func (d Decision) overMaxOf(v *Victim) (Excess, bool) {
 func nearest(of []Change, leaf, common string, types []string) (Change, bool) {
 	var best Change
 	for _, c := range of {
-		if within(leaf, c.Queue) && len(c.Queue) > max(len(common), len(best.Queue)) && slices.Contains(types, c.Type) {
+		if queues.Within(leaf, c.Queue) && len(c.Queue) > max(len(common), len(best.Queue)) && slices.Contains(types, c.Type) {
 			best = c
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
@@ -130,7 +132,7 @@ func TestSentencesAreOneLine(t *testing.T) {
 				pod.UID, pod.Name = "uid-"+pod.UID, "pod"
 			}
 		}
-		d := planner.Plan(w, ask, p)
+		d := search.Plan(w, ask, p)
 		all := []string{d.Sentence()}
 		for i := range d.Victims {
 			all = append(all, d.VictimNote(i))

@@ -10,7 +10,7 @@ import (
 // of the types that follow.
 type Amounts []int64
 
-func (a Amounts) at(t int) int64 {
+func (a Amounts) At(t int) int64 {
 	if t < len(a) {
 		return a[t]
 	}
@@ -41,7 +41,7 @@ type Node struct {
 	Free Amounts
 	Pods []*Pod
 
-	digest *digest
+	digest *Digest
 }
 
 // NewNode returns a node that is prepared for many plans. Its pods and their list must
@@ -127,5 +127,3 @@ const (
 	// for the node again.
 	Never
 )
-
-const defaultMaxFits = 100

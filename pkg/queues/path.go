@@ -16,3 +16,8 @@ func (d *Draft) deepest(path string) (ID, []string) {
 	}
 	return q.ID, nil
 }
+
+// Within reports whether a path is that of an ancestor, or of a queue below it.
+func Within(path, ancestor string) bool {
+	return path == ancestor || strings.HasPrefix(path, ancestor+".")
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // Verify judges a decision again, from its own victims and numbers only, and returns
@@ -45,17 +46,17 @@ func (j *verifier) breaks(law, format string, args ...any) {
 // victim judges the laws about one victim: 3, 6, 4 on the asker's side of the queue
 // that both have in common, and 5 on the victim's side.
 func (j *verifier) victim(v *Victim) {
-	if isBelow(v.Queue, j.Queue) || isBelow(j.Queue, v.Queue) {
+	if queues.Within(v.Queue, j.Queue) || queues.Within(j.Queue, v.Queue) {
 		j.breaks("3", "victim %s/%s is of queue %s, the pod of %s", v.Namespace, v.Name, v.Queue, j.Queue)
 		return
 	}
 	if of(v.Effective) > of(v.AskerEffective) {
 		j.breaks("6", "victim %s/%s has priority %d, the pod %d", v.Namespace, v.Name, of(v.Effective), of(v.AskerEffective))
 	}
-	if !slices.ContainsFunc(j.Numbers, func(n Number) bool { return n.Law == "4" && !isBelow(v.Queue, n.Queue) }) {
+	if !slices.ContainsFunc(j.Numbers, func(n Number) bool { return n.Law == "4" && !queues.Within(v.Queue, n.Queue) }) {
 		j.breaks("4", "no queue of the pod below the one that it shares with victim %s/%s guarantees anything contested", v.Namespace, v.Name)
 	}
-	for q := v.Queue; !isBelow(j.Queue, q); q = q[:strings.LastIndexByte(q, '.')] {
+	for q := v.Queue; !queues.Within(j.Queue, q); q = q[:strings.LastIndexByte(q, '.')] {
 		if !slices.ContainsFunc(j.Numbers, func(n Number) bool {
 			return n.Law == "5" && n.Queue == q && of(n.Used) > of(n.Guaranteed) && v.Requests[n.Resource] > 0
 		}) {
@@ -74,7 +75,7 @@ func (j *verifier) number(n *Number) {
 	case "2":
 		contested := slices.Contains(j.Contested, n.Resource)
 		least := guaranteed
-		if isBelow(j.Queue, n.Queue) {
+		if queues.Within(j.Queue, n.Queue) {
 			least = min(guaranteed, used)
 		} else if !contested && used < guaranteed {
 			return // a shortage of a type that is not contested may move to another queue
@@ -96,7 +97,7 @@ func (j *verifier) number(n *Number) {
 // freed is what the victims below a queue free of a type.
 func (j *verifier) freed(n *Number) (sum int64) {
 	for i := range j.Victims {
-		if v := &j.Victims[i]; isBelow(v.Queue, n.Queue) {
+		if v := &j.Victims[i]; queues.Within(v.Queue, n.Queue) {
 			sum += v.Requests[n.Resource]
 		}
 	}
@@ -115,9 +116,6 @@ func (j *verifier) required() {
 		}
 	}
 }
-
-// isBelow tells whether a queue is another one or below it.
-func isBelow(path, queue string) bool { return path == queue || strings.HasPrefix(path, queue+".") }
 
 func of(n *int64) int64 {
 	if n == nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -182,7 +184,7 @@ partitions:
 	if !why.None() {
 		t.Fatal(why)
 	}
-	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if c.store.Claim(types.UID("a1"), &plan, c.now); plan.Outcome != planner.Preempt {
 		t.Fatal(plan.Sentence())
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/cockroachdb/datadriven"
@@ -156,7 +158,7 @@ func (c *cluster) preempt(t *testing.T, d *datadriven.TestData) string {
 	if !why.None() {
 		return why.String() + "\n"
 	}
-	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
 		return c.store.Decline(uid, &plan, c.now).Text + "\n"
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -90,7 +92,7 @@ func BenchmarkReclaim(b *testing.B) {
 				if a == nil {
 					b.Fatalf("%s: %s", r.Name, why)
 				}
-				d := planner.Plan(a.World, a.Ask, planner.Params{StrictGuarantee: a.Strict})
+				d := search.Plan(a.World, a.Ask, planner.Params{StrictGuarantee: a.Strict})
 				if why := s.Claim(r.UID, &d, now); d.Outcome != planner.Preempt || !why.None() {
 					s.Failed(r.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 					b.Fatalf("%s: %s %s", r.Name, d, why)

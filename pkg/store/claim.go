@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
@@ -185,7 +187,7 @@ func (s *Store) rejudge(p *pod, h *reservations.Hold, left []*pod) error {
 		}
 	}
 	w.Types = t.Names()
-	err := planner.Lawful(w, d, planner.Params{StrictGuarantee: s.preemption.StrictGuarantee})
+	err := judge.Lawful(w, d, planner.Params{StrictGuarantee: s.preemption.StrictGuarantee})
 	if n := s.cache.Nodes.Get(h.Node); err == nil && n != nil {
 		err = s.needed(p, n, left)
 	}

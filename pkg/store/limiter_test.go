@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
@@ -78,7 +80,7 @@ func playImpossible(t *testing.T, s *Store, lasts time.Duration) played {
 				if a != nil {
 					out.plans[r.UID]++
 					seconds[int(now.Sub(epoch)/time.Second)]++
-					d := planner.Plan(a.World, a.Ask, planner.Params{})
+					d := search.Plan(a.World, a.Ask, planner.Params{})
 					if d.Outcome == planner.Preempt {
 						if r.UID != "wanted" || !s.Claim(r.UID, &d, now).None() {
 							t.Fatalf("%s: %s", r.Name, d)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,7 +70,7 @@ func (c *contest) step() {
 		}
 		return
 	}
-	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	d := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if d.Outcome != planner.Preempt {
 		c.Fatalf("no plan: %s", d.Sentence())
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +47,7 @@ func TestVictimsThatOnlyFiltersNeedGo(t *testing.T) {
 			if attempt == nil {
 				t.Fatal(why)
 			}
-			d := planner.Plan(attempt.World, attempt.Ask, planner.Params{Fits: func(_ string, without []*planner.Pod) planner.Fit {
+			d := search.Plan(attempt.World, attempt.Ask, planner.Params{Fits: func(_ string, without []*planner.Pod) planner.Fit {
 				if slices.ContainsFunc(without, func(p *planner.Pod) bool { return p.Name == "port" }) {
 					return planner.Passes
 				}

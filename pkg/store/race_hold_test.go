@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -59,7 +61,7 @@ func (a *arena) ask(i int, now time.Time) {
 		a.Failed(p.UID, "kind", reasons.Brief(reasons.NoNodeFits), now)
 		return
 	}
-	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
+	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict})
 	switch {
 	case d.Outcome != planner.Preempt:
 		a.Decline(p.UID, &d, now)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"github.com/cockroachdb/datadriven"
@@ -38,7 +40,7 @@ func (s *script) planned(p *objects.Pod) (text string, done bool) {
 	if attempt == nil {
 		return why.String(), false
 	}
-	d := planner.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
+	d := search.Plan(attempt.World, attempt.Ask, planner.Params{StrictGuarantee: attempt.Strict, Fits: s.fits})
 	if d.Outcome != planner.Preempt {
 		return s.store.Decline(p.UID, &d, s.now).String(), false
 	}

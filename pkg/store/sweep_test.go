@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -68,7 +70,7 @@ func TestPlansSweepTheNodes(t *testing.T) {
 						s.Failed(r.UID, "kind", why, now)
 						continue
 					}
-					d := planner.Plan(a.World, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
+					d := search.Plan(a.World, a.Ask, planner.Params{Fits: func(node string, _ []*planner.Pod) planner.Fit {
 						if asked[node]++; node == fmt.Sprintf("n%03d", c.only) {
 							return planner.Passes
 						}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +55,7 @@ func (s *simulation) unasked(in *instance, pod *corev1.Pod) error {
 	}
 	s.count(asked)
 	holds := w.Holds()
-	d = planner.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
+	d = search.Plan(world, d.Ask, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee, Barred: func(name string) bool {
 		n := s.api.node(name)
 		return n == nil || n.Spec.Unschedulable || dirty(n) || !holds.MayUse(name, pod.UID, false).OK
 	}})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -57,7 +59,7 @@ func (w *witness) judge(asker types.UID, hold *reservations.Hold, going []store.
 			return fmt.Errorf("victim %s waits at Permit for the asker itself", v.Name)
 		}
 	}
-	return planner.Lawful(world, decision, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
+	return judge.Lawful(world, decision, planner.Params{StrictGuarantee: w.Preemption().StrictGuarantee})
 }
 
 // startsWith tells whether a pod waits at Permit for members of its PodGroup, one of

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/judge"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,7 +48,7 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 		if err != nil || w.isOwed(world.Queues, &got, &ask, false) || !w.isOwed(world.Queues, &ask, &got, true) {
 			continue
 		}
-		if err := planner.Lawful(world, d, planner.Params{}); err != nil {
+		if err := judge.Lawful(world, d, planner.Params{}); err != nil {
 			continue
 		}
 		// The order is exact when a pod is admitted. It is not checked again when the pod

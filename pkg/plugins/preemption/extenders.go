@@ -211,6 +211,6 @@ func (x *extenders) judged(d planner.Decision) planner.Decision {
 	}
 	return planner.Decision{
 		Ask: d.Ask, Queue: d.Queue, Fence: d.Fence, Outcome: planner.Refuse, Stopped: planner.RuleExtender,
-		Objections: x.silence(), FitsCalls: d.FitsCalls,
+		FilterResults: planner.FilterResults{Objections: x.silence(), FitsCalls: d.FitsCalls},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -255,7 +257,7 @@ func (pl *Plugin) makeRoom(ctx context.Context, state fwk.CycleState, pod *corev
 	}
 	t := newTrial(pl.handle, state, pod, &w, pl.exists)
 	began := pl.process.Clock.Now()
-	d := planner.Plan(&w, attempt.Ask, planner.Params{
+	d := search.Plan(&w, attempt.Ask, planner.Params{
 		StrictGuarantee: attempt.Strict,
 		Barred:          barred,
 		Fits:            func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) },

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	corev1 "k8s.io/api/core/v1"
@@ -293,7 +295,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 	}
 	t := newTrial(x.stage, x.state, x.pod, &w, nil)
 	params.Fits = func(node string, without []*planner.Pod) planner.Fit { return t.fits(ctx, node, without) }
-	d := t.extenders.judged(planner.Plan(&w, x.r.Ask, params))
+	d := t.extenders.judged(search.Plan(&w, x.r.Ask, params))
 	x.out.Decision = record.Planned(x.ref(), x.r.Placement.Path, &d, nil, w.Types, x.process.Clock.Now())
 	x.out.Node = d.Node
 	switch d.Outcome {

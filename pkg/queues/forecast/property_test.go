@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -309,7 +311,7 @@ func checkPlan(s situation, tree *queues.Snapshot, waiting int, f Forecast) (che
 	}
 	w.Nodes = []*planner.Node{planner.NewNode("n", planner.Amounts{100, 100}, planner.Amounts{0, 0}, running)}
 	ask := &planner.Ask{UID: "asker", Name: "asker", Leaf: idOf(tree, asker.leaf), App: "asker", Request: asker.request[:], Priority: 100}
-	d := planner.Plan(w, ask, planner.Params{})
+	d := search.Plan(w, ask, planner.Params{})
 	for _, v := range d.Victims {
 		var of pod
 		for i, p := range s.pods {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -137,7 +139,7 @@ func (w *World) Preempt(name string) {
 	if !why.None() {
 		w.tb.Fatal(why)
 	}
-	plan := planner.Plan(attempt.World, attempt.Ask, planner.Params{})
+	plan := search.Plan(attempt.World, attempt.Ask, planner.Params{})
 	if plan.Outcome == planner.Refuse {
 		w.Store.Decline(uid, &plan, w.Now)
 	} else if why := w.Store.Claim(uid, &plan, w.Now); !why.None() {

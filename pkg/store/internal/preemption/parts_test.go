@@ -130,13 +130,13 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		return names
 	}
-	if more := w.Continue(&planner.Decision{More: true, Unfit: []string{"c"}}); !more || left() != "ab" {
+	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{More: true, Unfit: []string{"c"}}}); !more || left() != "ab" {
 		t.Errorf("after c: %s", left())
 	}
-	if more := w.Continue(&planner.Decision{More: true, Unfit: []string{"a"}}); !more || left() != "b" {
+	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{More: true, Unfit: []string{"a"}}}); !more || left() != "b" {
 		t.Errorf("after a: %s", left())
 	}
-	if more := w.Continue(&planner.Decision{Unfit: []string{"b"}}); more || left() != "abc" {
+	if more := w.Continue(&planner.Decision{FilterResults: planner.FilterResults{Unfit: []string{"b"}}}); more || left() != "abc" {
 		t.Errorf("after all: %s", left())
 	}
 }

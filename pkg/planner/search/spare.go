@@ -1,4 +1,4 @@
-package planner
+package search
 
 import (
 	"cmp"
@@ -6,15 +6,15 @@ import (
 )
 
 // clear removes all victims.
-func (s *search) clear() {
+func (s *nodeSearch) clear() {
 	for len(s.taken) > 0 {
 		s.drop()
 	}
 }
 
-// seed takes lawful candidates, the least harmful first, and makes the set the best if it
+// initialSolution takes lawful candidates, the least harmful first, and makes the set the best if it
 // is better. The search then need not visit worse sets.
-func (s *search) seed() {
+func (s *nodeSearch) initialSolution() {
 	for i := 0; i < len(s.candidates) && !s.reached() && !s.worse(); i++ {
 		if s.lawful(&s.candidates[i]) {
 			s.add(&s.candidates[i])
@@ -31,7 +31,7 @@ func (s *search) seed() {
 // grab takes lawful candidates, those that free most for a goal first, until all goals
 // are reached. It reports whether they are. It is for searches that were cut off before
 // they found a set.
-func (s *search) grab(goal int) bool {
+func (s *nodeSearch) grab(goal int) bool {
 	s.clear()
 	order := slices.Clone(s.candidates)
 	slices.SortStableFunc(order, func(a, b candidate) int {
@@ -50,7 +50,7 @@ func (s *search) grab(goal int) bool {
 // rest. The set must reach the goals and pass; passes checks what goes beyond the goals.
 // It tries whole runs of victims before their halves, because mostly few victims are
 // needed.
-func (s *search) spare(passes func([]candidate) bool) []candidate {
+func (s *nodeSearch) spare(passes func([]candidate) bool) []candidate {
 	all := slices.Clone(s.taken)
 	stays := make([]bool, len(all))
 	rest := func() []candidate {
@@ -92,7 +92,7 @@ func (s *search) spare(passes func([]candidate) bool) []candidate {
 }
 
 // planOf returns the plan with these victims.
-func (s *search) planOf(victims []candidate) *plan {
+func (s *nodeSearch) planOf(victims []candidate) *plan {
 	allowed, h := slices.Clone(s.world.Budgets), harmless
 	for i := range victims {
 		h.add(&victims[i], allowed)

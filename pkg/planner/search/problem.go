@@ -1,28 +1,29 @@
-package planner
+package search
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// scene is the planning problem of one asker in a world.
-type scene struct {
-	world  *World
-	ask    *Ask
+// problem is the planning problem of one asker in a world.
+type problem struct {
+	world  *planner.World
+	ask    *planner.Ask
 	app    uint32 // hash of ask.App
-	params Params
+	params planner.Params
 
-	accounts []*account // in order of their first use
-	byQueue  []*account // by queue ID
-	routes   []*route   // by index of the leaf
+	accounts []*account   // in order of their first use
+	byQueue  []*account   // by queue ID
+	paths    []*pathToLCA // by index of the leaf
 
-	path  []*account // from root to the ask's leaf
-	fence int        // depth of the fence root (law 7)
-	lifts []lift     // by depth: priority shift of the ask on the path strictly below it
+	path   []*account      // from root to the ask's leaf
+	fence  int             // depth of the fence root (law 7)
+	shifts []priorityShift // by depth: priority shift of the ask on the path strictly below it
 	// byName are all types sorted by name; wanted are those that the asker requests.
 	byName, wanted []int
 	// over is what must be freed below queues with a max that the asker would exceed,
@@ -31,20 +32,20 @@ type scene struct {
 	// requests are, by depth, the requests of the asker's group; nil without a group.
 	requests []request
 	// higher is the pod that law 6 protects by the smallest difference of priority.
-	higher *Victim
+	higher *planner.Victim
 
 	way    []*account // scratch
 	arenas arenas
 }
 
-// arenas is the arena for the lists of the scene and its stances.
+// arenas is the arena for the lists of the problem and its views.
 type arenas struct {
 	amounts  arena[int64]
 	flags    arena[bool]
 	accounts arena[account]
 	ways     arena[*account]
-	routes   arena[route]
-	outlooks arena[outlook]
+	paths    arena[pathToLCA]
+	verdicts arena[leafVerdict]
 }
 
 // goal is an amount of a type that must be freed.
@@ -56,18 +57,18 @@ type goal struct {
 	depth int
 }
 
-// newScene returns the scene, or false if the ask's queue does not exist.
-func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
-	s := &scene{world: w, ask: ask, app: hash(ask.App), params: p}
+// newProblem returns the problem, or false if the ask's queue does not exist.
+func newProblem(w *planner.World, ask *planner.Ask, p planner.Params) (*problem, bool) {
+	s := &problem{world: w, ask: ask, app: planner.HashApp(ask.App), params: p}
 	for q := w.Queues.Queue(ask.Leaf); q != nil; q = w.Queues.Queue(q.Parent) {
 		s.path = append(s.path, s.account(q))
 	}
 	slices.Reverse(s.path)
-	s.lifts = make([]lift, len(s.path))
-	var l lift
+	s.shifts = make([]priorityShift, len(s.path))
+	var l priorityShift
 	for d := len(s.path) - 1; d >= 0; d-- {
 		s.path[d].depth = d
-		s.lifts[d] = l
+		s.shifts[d] = l
 		l = l.then(s.path[d].queue.Policies)
 		if s.fence == 0 && s.path[d].queue.Policies.Preemption == config.PreemptionFence {
 			s.fence = d // root's depth is 0: a fence on root has no effect
@@ -75,7 +76,7 @@ func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 	}
 	for t := range w.Types {
 		s.byName = append(s.byName, t)
-		if ask.Request.at(t) > 0 {
+		if ask.Request.At(t) > 0 {
 			s.wanted = append(s.wanted, t)
 		}
 	}
@@ -86,7 +87,7 @@ func newScene(w *World, ask *Ask, p Params) (*scene, bool) {
 }
 
 // findOver finds the queues with a max that the asker would exceed. Root has no max.
-func (s *scene) findOver() {
+func (s *problem) findOver() {
 	for d := 1; d < len(s.path); d++ {
 		a := s.path[d]
 		for _, t := range s.wanted {
@@ -94,7 +95,7 @@ func (s *scene) findOver() {
 			if !limited {
 				continue
 			}
-			if over := minus(plus(a.expected[t], s.ask.Request.at(t)), int64(most)); over > 0 {
+			if over := minus(plus(a.expected[t], s.ask.Request.At(t)), int64(most)); over > 0 {
 				s.over = append(s.over, goal{t, over, d})
 			}
 		}
@@ -102,9 +103,9 @@ func (s *scene) findOver() {
 }
 
 // goals appends what the asker lacks on a node and below queues over their max.
-func (s *scene) goals(to []goal, n *Node) []goal {
+func (s *problem) goals(to []goal, n *planner.Node) []goal {
 	for _, t := range s.wanted {
-		if lack := minus(s.ask.Request.at(t), n.Free.at(t)); lack > 0 {
+		if lack := minus(s.ask.Request.At(t), n.Free.At(t)); lack > 0 {
 			to = append(to, goal{t, lack, 0})
 		}
 	}
@@ -113,7 +114,7 @@ func (s *scene) goals(to []goal, n *Node) []goal {
 
 // contested appends the contested types S: the types of the goals or, without goals, all
 // that the asker requests.
-func (s *scene) contested(to []int, goals []goal) []int {
+func (s *problem) contested(to []int, goals []goal) []int {
 	if len(goals) == 0 {
 		return append(to, s.wanted...)
 	}
@@ -129,7 +130,7 @@ func (s *scene) contested(to []int, goals []goal) []int {
 // account is a queue with its amounts as lists.
 type account struct {
 	queue      *queues.Queue
-	index      int // in scene.accounts
+	index      int // in problem.accounts
 	depth      int // on the ask's path; -1 elsewhere
 	used       []int64
 	expected   []int64 // used and arriving
@@ -143,7 +144,7 @@ type account struct {
 func (a *account) isOver(t int) bool { return a.used[t] > a.guaranteed[t] }
 
 // account returns the amounts of a queue.
-func (s *scene) account(q *queues.Queue) *account {
+func (s *problem) account(q *queues.Queue) *account {
 	s.byQueue = grown(s.byQueue, int(q.ID))
 	if a := s.byQueue[q.ID]; a != nil {
 		return a

@@ -1,19 +1,20 @@
-package planner
+package search
 
 import (
 	"math"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 )
 
-// lift is the priority shift by the queues on a path: an offset, or a replacement.
-type lift struct {
+// priorityShift is the priority shift by the queues on a path: an offset, or a replacement.
+type priorityShift struct {
 	fixed bool
 	value int64
 }
 
-func (l lift) apply(p int64) int64 {
+func (l priorityShift) apply(p int64) int64 {
 	if l.fixed {
 		return l.value
 	}
@@ -21,16 +22,16 @@ func (l lift) apply(p int64) int64 {
 }
 
 // then returns l followed by the shift of a queue with these policies.
-func (l lift) then(p config.Policies) lift {
+func (l priorityShift) then(p config.Policies) priorityShift {
 	if p.PriorityFence {
-		return lift{fixed: true, value: int64(p.PriorityOffset)}
+		return priorityShift{fixed: true, value: int64(p.PriorityOffset)}
 	}
 	l.value += int64(p.PriorityOffset)
 	return l
 }
 
 // below returns the highest priority that is shifted to at most p.
-func (l lift) below(p int64) int64 {
+func (l priorityShift) below(p int64) int64 {
 	switch {
 	case !l.fixed:
 		return p - l.value
@@ -40,10 +41,10 @@ func (l lift) below(p int64) int64 {
 	return math.MinInt64
 }
 
-// route is the path from a victim's leaf to the ask's path.
-type route struct {
+// pathToLCA is the path from a victim's leaf to the ask's path.
+type pathToLCA struct {
 	leaf *queues.Queue
-	// barred is the rule that forbids victims of this leaf for every ask of the scene.
+	// barred is the rule that forbids victims of this leaf for every ask of the problem.
 	barred verdict
 	// lca is the depth of the lowest common ancestor; the depth of root is 0.
 	lca int
@@ -54,26 +55,26 @@ type route struct {
 	counts []*account
 	// most is the highest priority of a victim that law 6 allows.
 	most int64
-	// lift is the shift by all queues strictly below the fence root; below is the shift
+	// shift is the shift by all queues strictly below the fence root; below is the shift
 	// by those strictly below the common ancestor.
-	lift, below lift
+	shift, below priorityShift
 }
 
-// route returns the path from a leaf, which is made once.
-func (s *scene) route(leaf queues.ID) *route {
+// pathFrom returns the path from a leaf, which is made once.
+func (s *problem) pathFrom(leaf queues.ID) *pathToLCA {
 	id := indexOf(leaf)
-	if id >= len(s.routes) || s.routes[id] == nil {
-		s.routes = grown(s.routes, id)
-		s.routes[id] = s.newRoute(leaf)
+	if id >= len(s.paths) || s.paths[id] == nil {
+		s.paths = grown(s.paths, id)
+		s.paths[id] = s.newPath(leaf)
 	}
-	return s.routes[id]
+	return s.paths[id]
 }
 
 // indexOf numbers leaves for lists; 0 is for foreign pods.
 func indexOf(leaf queues.ID) int { return int(max(leaf, queues.NoQueue)) + 1 }
 
-func (s *scene) newRoute(leaf queues.ID) *route {
-	r := s.arenas.routes.one()
+func (s *problem) newPath(leaf queues.ID) *pathToLCA {
+	r := s.arenas.paths.one()
 	r.leaf = s.world.Queues.Queue(leaf)
 	switch {
 	case r.leaf == nil:
@@ -83,7 +84,7 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 		r.barred = byLaw3
 		return r
 	}
-	var l lift
+	var l priorityShift
 	s.way = s.way[:0]
 	for q := r.leaf; q != nil; q = s.world.Queues.Queue(q.Parent) {
 		a := s.account(q)
@@ -94,7 +95,7 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 		s.way = append(s.way, a)
 		l = l.then(q.Policies)
 	}
-	r.most = l.below(s.lifts[r.lca].apply(int64(s.ask.Priority)))
+	r.most = l.below(s.shifts[r.lca].apply(int64(s.ask.Priority)))
 	side := len(s.way)
 	for d := r.lca; d >= 0; d-- {
 		s.way = append(s.way, s.path[d])
@@ -102,9 +103,9 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 	r.counts = s.arenas.ways.list(len(s.way))
 	copy(r.counts, s.way)
 	r.side = r.counts[:side:side]
-	r.lift, r.below = l, l
+	r.shift, r.below = l, l
 	for d := r.lca; d > s.fence; d-- {
-		r.lift = r.lift.then(s.path[d].queue.Policies)
+		r.shift = r.shift.then(s.path[d].queue.Policies)
 	}
 	switch {
 	case len(r.side) == 0: // the asker is below the victim's queue, which became a parent
@@ -119,11 +120,11 @@ func (s *scene) newRoute(leaf queues.ID) *route {
 
 // frees returns how much a victim frees for a goal; lca is the depth at which the
 // victim's path meets the ask's path.
-func frees(request Amounts, lca int, onNode bool, g *goal) int64 {
+func frees(request planner.Amounts, lca int, onNode bool, g *goal) int64 {
 	if g.depth == 0 && !onNode || g.depth > lca {
 		return 0
 	}
-	return request.at(g.typ)
+	return request.At(g.typ)
 }
 
 // protected reports whether preemption.policy: disabled applies to a leaf. Managed queues

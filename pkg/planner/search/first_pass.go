@@ -1,13 +1,15 @@
-package planner
+package search
 
 import (
 	"math"
 	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
 // firstPass passes over every node once. It finds plans with at most one victim, and a lower
 // bound of the harm of larger sets.
-func (pl *planner) firstPass() {
+func (pl *planning) firstPass() {
 	for i, n := range pl.nodes {
 		if best := pl.toBeat(); best != nil && len(best.victims) == 0 {
 			break // nodes without victims differ by name only
@@ -16,15 +18,15 @@ func (pl *planner) firstPass() {
 			continue
 		}
 		pl.counting = i >= pl.counted
-		pl.skimNode(n)
+		pl.firstPassNode(n)
 		pl.counted = max(pl.counted, i+1)
 	}
 	pl.counting = false
 }
 
-func (pl *planner) skimNode(n *Node) {
+func (pl *planning) firstPassNode(n *planner.Node) {
 	sv := pl.look(n, false)
-	if pl.params.Barred != nil && pl.hasHope(sv) && pl.params.Barred(n.Name) {
+	if pl.params.Barred != nil && pl.mayHavePlan(sv) && pl.params.Barred(n.Name) {
 		return
 	}
 	if len(sv.goals) == 0 {
@@ -37,24 +39,24 @@ func (pl *planner) skimNode(n *Node) {
 	if best := pl.toBeat(); best != nil && len(pl.over) == 0 && pl.outdone(sv, best.harm) {
 		return
 	}
-	h, ok := pl.floor(sv)
+	h, ok := pl.lowerBound(sv)
 	if !ok {
 		pl.tooFew = pl.tooFew || len(sv.candidates) > 0
 		return
 	}
 	h.victims = max(h.victims, 2)
 	best := pl.toBeat()
-	if best == nil && !pl.spent() || pl.seeded < atOnce && best != nil && compareHarm(h, best.harm) < 0 {
-		pl.seeded++
-		pl.seed(sv)
+	if best == nil && !pl.spent() || pl.tried < atOnce && best != nil && compareHarm(h, best.harm) < 0 {
+		pl.tried++
+		pl.addInitial(sv)
 		best = pl.toBeat()
 	}
 	if best != nil && compareHarm(h, best.harm) > 0 {
 		return
 	}
-	v := visit{node: n, floor: h, youngest: math.MaxInt64}
+	v := visit{node: n, bound: h, youngest: math.MaxInt64}
 	if len(pl.over) == 0 {
-		v.waste, v.youngest = sv.thrift(&h)
+		v.waste, v.youngest = sv.minWaste(&h)
 	}
 	if best == nil || !v.cannotBeat(best) {
 		if pl.later == nil {
@@ -64,9 +66,9 @@ func (pl *planner) skimNode(n *Node) {
 	}
 }
 
-// hasHope reports whether a node may have a plan. The filters need not run for other
+// mayHavePlan reports whether a node may have a plan. The filters need not run for other
 // nodes.
-func (pl *planner) hasHope(sv *survey) bool {
+func (pl *planning) mayHavePlan(sv *survey) bool {
 	switch {
 	case len(sv.goals) == 0:
 		return true
@@ -77,12 +79,12 @@ func (pl *planner) hasHope(sv *survey) bool {
 }
 
 // spent reports whether enough nodes were tried with a large pool.
-func (pl *planner) spent() bool { return pl.poolSize == largePool && pl.seeded >= mostSeeds }
+func (pl *planning) spent() bool { return pl.poolSize == largePool && pl.tried >= mostInitial }
 
 // cannotBeat reports whether no plan with several victims of the node is better than the
 // best.
 func (v *visit) cannotBeat(best *plan) bool {
-	c := compareHarm(v.floor, best.harm)
+	c := compareHarm(v.bound, best.harm)
 	if c == 0 {
 		c = v.waste.Compare(best.waste)
 	}
@@ -90,7 +92,7 @@ func (v *visit) cannotBeat(best *plan) bool {
 }
 
 // outdone reports whether any two candidates do more harm than h.
-func (pl *planner) outdone(sv *survey, h harm) bool {
+func (pl *planning) outdone(sv *survey, h harm) bool {
 	for i := range sv.candidates {
 		if !sv.candidates[i].exceeds(&h, 2) {
 			return false
@@ -99,19 +101,19 @@ func (pl *planner) outdone(sv *survey, h harm) bool {
 	return true
 }
 
-// floor returns a lower bound of the harm of any plan with victims on the node.
-func (pl *planner) floor(sv *survey) (harm, bool) {
+// lowerBound returns a lower bound of the harm of any plan with victims on the node.
+func (pl *planning) lowerBound(sv *survey) (harm, bool) {
 	h := harm{priority: math.MinInt64, victims: 1}
 	if onNode := sv.goals[:len(sv.goals)-len(pl.over)]; len(onNode) > 0 {
 		var ok bool
-		if h, ok = floor(sv.candidates, onNode); !ok {
+		if h, ok = lowerBound(sv.candidates, onNode); !ok {
 			return h, false
 		}
 	}
 	if len(pl.over) > 0 {
 		p := pl.poolFor(sv)
-		if compareHarm(p.floor, h) > 0 {
-			h = p.floor
+		if compareHarm(p.bound, h) > 0 {
+			h = p.bound
 		}
 		return h, p.enough
 	}
@@ -119,9 +121,9 @@ func (pl *planner) floor(sv *survey) (harm, bool) {
 }
 
 // single finds the best plan with one victim.
-func (pl *planner) single(sv *survey) {
+func (pl *planning) single(sv *survey) {
 	for i := range sv.goals {
-		if g := &sv.goals[i]; g.depth == 0 && Amounts(sv.digest.most).at(g.typ) < g.amount {
+		if g := &sv.goals[i]; g.depth == 0 && planner.Amounts(sv.digest.Most).At(g.typ) < g.amount {
 			return // no pod on the node is large enough, and no other pod helps
 		}
 	}
@@ -140,14 +142,14 @@ func (pl *planner) single(sv *survey) {
 }
 
 // try adds the plan with this victim alone, if it frees enough and is good enough.
-func (pl *planner) try(sv *survey, c *candidate) {
+func (pl *planning) try(sv *survey, c *candidate) {
 	for g := range sv.goals {
 		if c.frees(&sv.goals[g]) < sv.goals[g].amount {
 			return
 		}
 	}
 	h := harmless
-	if c.budget != noBudget {
+	if c.Budget != planner.NoBudget {
 		pl.allowed = append(pl.allowed[:0], pl.world.Budgets...)
 	}
 	h.add(c, pl.allowed)

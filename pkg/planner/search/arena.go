@@ -1,4 +1,4 @@
-package planner
+package search
 
 // arena is an arena for lists. A plan makes many small ones, which are all freed with it.
 type arena[T any] struct{ free []T }

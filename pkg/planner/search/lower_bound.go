@@ -1,53 +1,54 @@
-package planner
+package search
 
 import (
 	"math"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// floor returns a lower bound of the harm of any set of the candidates, or false if all
+// lowerBound returns a lower bound of the harm of any set of the candidates, or false if all
 // of them together do not reach the goals.
-func floor(from []candidate, goals []goal) (harm, bool) {
+func lowerBound(from []candidate, goals []goal) (harm, bool) {
 	if h, ok := mildest(from, goals); ok {
 		return h, true
 	}
-	worst := plain
+	worst := planner.ClassPlain
 	for g := range goals {
-		var free [classes]int64
+		var free [planner.Classes]int64
 		for i := range from {
 			c := &from[i]
-			free[c.class] = plus(free[c.class], c.frees(&goals[g]))
+			free[c.rank] = plus(free[c.rank], c.frees(&goals[g]))
 		}
-		sum := free[plain]
-		for class := plain; sum < goals[g].amount; sum = plus(sum, free[class]) {
-			if class++; class == classes {
+		sum := free[planner.ClassPlain]
+		for class := planner.ClassPlain; sum < goals[g].amount; sum = plus(sum, free[class]) {
+			if class++; class == planner.Classes {
 				return harm{}, false
 			}
 			worst = max(worst, class)
 		}
 	}
-	h := worst.harm()
-	if worst == plain {
+	h := harmOf(worst)
+	if worst == planner.ClassPlain {
 		h.priority = lowest(from, goals)
 	}
 	h.victims = fewest(from, goals, h)
 	return h, true
 }
 
-// mildest returns the floor if the plain candidates of the lowest priority suffice, and
+// mildest returns the lower bound if the plain candidates of the lowest priority suffice, and
 // reports whether they do. This is the most frequent case, and it takes one pass.
 func mildest(from []candidate, goals []goal) (harm, bool) {
 	h := harm{priority: math.MaxInt64, victims: 1}
 	for i := range from {
-		if c := &from[i]; c.class == plain {
+		if c := &from[i]; c.rank == planner.ClassPlain {
 			h.priority = min(h.priority, c.priority)
 		}
 	}
 	for g := range goals {
 		sum, most := int64(0), int64(1)
 		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority == h.priority {
+			if c := &from[i]; c.rank == planner.ClassPlain && c.priority == h.priority {
 				free := c.frees(&goals[g])
 				sum, most = plus(sum, free), max(most, free)
 			}
@@ -66,7 +67,7 @@ func lowest(from []candidate, goals []goal) int64 {
 	for p := int64(math.MinInt64); ; {
 		next := int64(math.MaxInt64)
 		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority > p {
+			if c := &from[i]; c.rank == planner.ClassPlain && c.priority > p {
 				next = min(next, c.priority)
 			}
 		}
@@ -82,7 +83,7 @@ func cover(from []candidate, goals []goal, highest int64) bool {
 	for g := range goals {
 		sum := int64(0)
 		for i := range from {
-			if c := &from[i]; c.class == plain && c.priority <= highest {
+			if c := &from[i]; c.rank == planner.ClassPlain && c.priority <= highest {
 				sum = plus(sum, c.frees(&goals[g]))
 			}
 		}
@@ -100,7 +101,7 @@ func fewest(from []candidate, goals []goal, h harm) int {
 		most := int64(0)
 		for i := range from {
 			c := &from[i]
-			if h.priority == math.MinInt64 || c.class == plain && c.priority <= h.priority {
+			if h.priority == math.MinInt64 || c.rank == planner.ClassPlain && c.priority <= h.priority {
 				most = max(most, c.frees(&goals[g]))
 			}
 		}
@@ -111,9 +112,9 @@ func fewest(from []candidate, goals []goal, h harm) int {
 	return least
 }
 
-// thrift returns the least amount beyond need that a set of candidates with exactly this
+// minWaste returns the least amount beyond need that a set of candidates with exactly this
 // harm frees, and the second at which the youngest of them was created.
-func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
+func (sv *survey) minWaste(h *harm) (waste resources.Share, youngest int64) {
 	sv.least = sv.least[:0]
 	for range sv.world.Types {
 		sv.least = append(sv.least, math.MaxInt64)
@@ -124,9 +125,9 @@ func (sv *survey) thrift(h *harm) (waste resources.Share, youngest int64) {
 		if c.exceeds(h, h.victims) {
 			continue
 		}
-		youngest = max(youngest, c.created)
+		youngest = max(youngest, c.Created)
 		for t := range sv.least {
-			sv.least[t] = min(sv.least[t], c.request.at(t))
+			sv.least[t] = min(sv.least[t], c.request.At(t))
 		}
 	}
 	for t, least := range sv.least {

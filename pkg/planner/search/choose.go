@@ -1,8 +1,10 @@
-package planner
+package search
+
+import "github.com/paddock-scheduler/paddock/pkg/planner"
 
 // choose takes the best plan that the real filters accept. It returns false if a plan
 // that was dropped might be better than those that are left.
-func (pl *planner) choose() (Decision, bool) {
+func (pl *planning) choose() (planner.Decision, bool) {
 	var last *plan // none of the dropped plans is better than this one
 	if pl.params.Fits != nil {
 		pl.more = pl.toBeat() != nil
@@ -13,7 +15,7 @@ func (pl *planner) choose() (Decision, bool) {
 	for len(pl.plans) > 0 {
 		best := pl.plans[0]
 		if last != nil && comparePlans(best, last) > 0 {
-			return Decision{}, false
+			return planner.Decision{}, false
 		}
 		if best.checked || pl.params.Fits == nil {
 			return pl.accept(best), true
@@ -25,18 +27,18 @@ func (pl *planner) choose() (Decision, bool) {
 		pl.plans = pl.plans[1:]
 		pl.asked = append(pl.asked, best.node)
 		switch pl.fit(best.node, best.victims) {
-		case Passes:
+		case planner.Passes:
 			return pl.accept(best), true
-		case Never:
+		case planner.Never:
 			pl.unfit = append(pl.unfit, best.node.Name)
-		case Fails:
+		case planner.Fails:
 			if wide := pl.widen(best.node); wide != nil {
 				pl.add(wide)
 			}
 		}
 	}
 	if last != nil && pl.fits < pl.params.MaxFits {
-		return Decision{}, false
+		return planner.Decision{}, false
 	}
 	for _, p := range pl.plans {
 		if p.checked {
@@ -47,12 +49,12 @@ func (pl *planner) choose() (Decision, bool) {
 }
 
 // fit runs the real filters.
-func (pl *planner) fit(n *Node, victims []candidate) Fit {
+func (pl *planning) fit(n *planner.Node, victims []candidate) planner.Fit {
 	pl.fits++
-	var without []*Pod
+	var without []*planner.Pod
 	for i := range victims {
 		if victims[i].onNode {
-			without = append(without, victims[i].pod)
+			without = append(without, victims[i].Pod)
 		}
 	}
 	return pl.params.Fits(n.Name, without)
@@ -62,7 +64,7 @@ func (pl *planner) fit(n *Node, victims []candidate) Fit {
 // lawful candidates. If the filters then accept, it puts back every candidate that need
 // not go, the most harmful first. It returns nil if the limit on filter calls did not
 // suffice to show that each victim is needed.
-func (pl *planner) widen(n *Node) *plan {
+func (pl *planning) widen(n *planner.Node) *plan {
 	pl.exhaustive = false
 	sv := pl.look(n, true)
 	pl.mixed = append(pl.mixed[:0], sv.candidates...)
@@ -82,7 +84,7 @@ func (pl *planner) widen(n *Node) *plan {
 			known = false
 			return false
 		}
-		return pl.fit(n, victims) == Passes
+		return pl.fit(n, victims) == planner.Passes
 	}
 	if len(s.taken) == 0 || !s.reached() || !passes(s.taken) {
 		if known {

@@ -1,4 +1,4 @@
-package planner
+package judge
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func (j *judge) groupBelow(q *queues.Queue, t string) (all, least resources.Amou
 	}
 	for _, share := range j.d.Ask.Group.Shares {
 		leaf := j.w.Queues.Queue(share.Leaf)
-		if leaf == nil || !within(leaf.Path, q.Path) {
+		if leaf == nil || !queues.Within(leaf.Path, q.Path) {
 			continue
 		}
 		all = all.Add(vectorOf(j.w, share.Request).Get(t))

@@ -1,14 +1,16 @@
-package planner
+package search
 
 import (
 	"slices"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
-// search grows sets of victims for one node. It tracks what a set has left to free and
+// nodeSearch grows sets of victims for one node. It tracks what a set has left to free and
 // may still take, and undoes its changes when it backtracks. It reuses its lists for all
 // nodes.
-type search struct {
+type nodeSearch struct {
 	*survey
 	candidates []candidate // sorted by harm
 	// groups are the ends of runs of equivalent candidates.
@@ -26,13 +28,8 @@ type search struct {
 	// taken victims that more than one budget covers.
 	allowed []int64
 	several int
-	// supply is how much the groups from one on can free for each goal, and largest how
-	// much one of their candidates can. smallest is the least that one of them frees on
-	// the node, by type.
-	supply, largest, smallest [][]int64
-	// youngest is the creation time of the youngest candidate in the groups from one on.
-	youngest []time.Time
-	freed    []int64 // on the node, by type
+	remaining
+	freed []int64 // on the node, by type
 
 	taken  []candidate
 	harms  []harm // before each taken victim
@@ -47,8 +44,17 @@ type search struct {
 	blocked bool
 }
 
+// remaining is what the groups from one on can add to a set, by group.
+type remaining struct {
+	// supply is how much they free for each goal, and largest how much one of their
+	// candidates does. smallest is the least that one of them frees on the node, by type.
+	supply, largest, smallest [][]int64
+	// youngest is the creation time of their youngest candidate.
+	youngest []time.Time
+}
+
 // start prepares the search among the candidates and sorts them.
-func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
+func (s *nodeSearch) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.survey, s.candidates, s.best, s.found = sv, candidates, toBeat, false
 	s.visits, s.cut, s.blocked = 0, false, false
 	s.taken, s.harms, s.harm, s.several = s.taken[:0], s.harms[:0], harmless, 0
@@ -73,16 +79,16 @@ func (s *search) start(sv *survey, candidates []candidate, toBeat *plan) {
 	s.fillSupply()
 }
 
-func (s *search) fillBudget() {
+func (s *nodeSearch) fillBudget() {
 	s.budget = grown(s.budget, len(s.accounts)-1)
 	for i := range s.candidates {
-		for _, a := range s.candidates[i].route.counts {
+		for _, a := range s.candidates[i].path.counts {
 			s.budget[a.index] = append(s.budget[a.index][:0], s.take(a)...)
 		}
 	}
 }
 
-func (s *search) group(i int) []candidate {
+func (s *nodeSearch) group(i int) []candidate {
 	start := 0
 	if i > 0 {
 		start = s.groups[i-1]
@@ -91,7 +97,7 @@ func (s *search) group(i int) []candidate {
 }
 
 // reached reports whether all goals are reached.
-func (s *search) reached() bool {
+func (s *nodeSearch) reached() bool {
 	for _, left := range s.left {
 		if left > 0 {
 			return false
@@ -101,8 +107,8 @@ func (s *search) reached() bool {
 }
 
 // lawful reports whether one more victim may be taken (law 2).
-func (s *search) lawful(c *candidate) bool {
-	for _, a := range c.route.counts {
+func (s *nodeSearch) lawful(c *candidate) bool {
+	for _, a := range c.path.counts {
 		budget := s.budget[a.index]
 		for t, amount := range c.request {
 			if amount > 0 && budget[t] < amount {
@@ -111,17 +117,17 @@ func (s *search) lawful(c *candidate) bool {
 			}
 		}
 	}
-	short := s.outlook(c.pod.Leaf).short
+	short := s.leafVerdict(c.Pod.Leaf).short
 	if short == nil && s.losing == 0 {
 		return true
 	}
-	lca := c.route.lca
+	lca := c.path.lca
 	for i := range s.taken {
-		lca = max(lca, s.taken[i].route.lca)
+		lca = max(lca, s.taken[i].path.lca)
 	}
 	for t, loss := range s.loss {
 		if short != nil {
-			loss += short[t] * c.request.at(t)
+			loss += short[t] * c.request.At(t)
 		}
 		if loss > s.gain[lca][t] {
 			return false
@@ -131,8 +137,8 @@ func (s *search) lawful(c *candidate) bool {
 }
 
 // note records which queues stopped a victim.
-func (s *search) note(c *candidate) {
-	for _, a := range c.route.counts {
+func (s *nodeSearch) note(c *candidate) {
+	for _, a := range c.path.counts {
 		for t, amount := range c.request {
 			a.tight[t] = a.tight[t] || amount > 0 && s.budget[a.index][t] < amount
 		}
@@ -140,11 +146,11 @@ func (s *search) note(c *candidate) {
 }
 
 // add takes a victim.
-func (s *search) add(c *candidate) {
+func (s *nodeSearch) add(c *candidate) {
 	s.harms = append(s.harms, s.harm)
 	s.harm.add(c, s.allowed)
 	s.taken = append(s.taken, *c)
-	if c.budget == manyBudgets {
+	if c.Budget == planner.ManyBudgets {
 		s.several++
 	}
 	if s.several > 0 {
@@ -154,22 +160,22 @@ func (s *search) add(c *candidate) {
 }
 
 // drop removes the last victim.
-func (s *search) drop() {
+func (s *nodeSearch) drop() {
 	last := len(s.taken) - 1
 	c := s.taken[last]
 	s.taken = s.taken[:last]
 	s.harm, s.harms = s.harms[last], s.harms[:last]
-	if c.budget == manyBudgets {
+	if c.Budget == planner.ManyBudgets {
 		s.several--
 	}
-	for _, b := range c.pod.Budgets {
+	for _, b := range c.Pod.Budgets {
 		s.allowed[b]++
 	}
 	s.apply(&c, -1)
 }
 
 // apply subtracts a victim from what is left and from what may be taken.
-func (s *search) apply(c *candidate, sign int64) {
+func (s *nodeSearch) apply(c *candidate, sign int64) {
 	for g := range s.goals {
 		s.left[g] -= sign * c.frees(&s.goals[g])
 	}
@@ -178,13 +184,13 @@ func (s *search) apply(c *candidate, sign int64) {
 			s.freed[t] += sign * amount
 		}
 	}
-	if short := s.outlook(c.pod.Leaf).short; short != nil {
+	if short := s.leafVerdict(c.Pod.Leaf).short; short != nil {
 		s.losing += int(sign)
 		for t, amount := range c.request {
 			s.loss[t] += sign * short[t] * amount
 		}
 	}
-	for _, a := range c.route.counts {
+	for _, a := range c.path.counts {
 		budget := s.budget[a.index]
 		for t, amount := range c.request {
 			if budget[t] != unbounded {
@@ -195,7 +201,7 @@ func (s *search) apply(c *candidate, sign int64) {
 }
 
 // from considers all sets that add victims of the groups from i on.
-func (s *search) from(i int) {
+func (s *nodeSearch) from(i int) {
 	if s.reached() {
 		s.weigh()
 		return
@@ -223,7 +229,7 @@ func (s *search) from(i int) {
 }
 
 // fill takes as many of a group as are lawful, needed, and not too harmful.
-func (s *search) fill(group []candidate) {
+func (s *nodeSearch) fill(group []candidate) {
 	for n := 0; n < len(group) && !s.reached() && !s.worse(); n++ {
 		if !s.lawful(&group[n]) {
 			s.blocked = true
@@ -234,10 +240,10 @@ func (s *search) fill(group []candidate) {
 }
 
 // worse reports whether the set does more harm than the best.
-func (s *search) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
+func (s *nodeSearch) worse() bool { return s.best != nil && compareHarm(s.harm, s.best.harm) > 0 }
 
 // weigh compares the set with the best so far.
-func (s *search) weigh() {
+func (s *nodeSearch) weigh() {
 	if s.worse() || s.best != nil && compareHarm(s.harm, s.best.harm) == 0 && s.wastesMore(s.freed, s.best.waste) {
 		return
 	}

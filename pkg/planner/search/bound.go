@@ -1,14 +1,15 @@
-package planner
+package search
 
 import (
 	"math"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // fillSupply computes what the groups can free, from the last to the first.
-func (s *search) fillSupply() {
+func (s *nodeSearch) fillSupply() {
 	n := len(s.groups)
 	s.supply, s.largest, s.smallest = grown(s.supply, n), grown(s.largest, n), grown(s.smallest, n)
 	s.supply[n] = append(s.supply[n][:0], make([]int64, len(s.goals))...)
@@ -24,7 +25,7 @@ func (s *search) fillSupply() {
 		s.largest[i] = append(s.largest[i][:0], s.largest[i+1]...)
 		s.smallest[i] = append(s.smallest[i][:0], s.smallest[i+1]...)
 		group := s.group(i)
-		s.youngest[i] = younger(s.youngest[i+1], group[0].pod.Created)
+		s.youngest[i] = younger(s.youngest[i+1], group[0].Pod.Created)
 		for g := range s.goals {
 			amount := group[0].frees(&s.goals[g])
 			s.supply[i][g] = plus(s.supply[i][g], amount*int64(len(group)))
@@ -32,7 +33,7 @@ func (s *search) fillSupply() {
 		}
 		for t, least := range s.smallest[i] {
 			if s.smallest[i][t] = 0; group[0].onNode {
-				s.smallest[i][t] = min(least, group[0].request.at(t))
+				s.smallest[i][t] = min(least, group[0].request.At(t))
 			}
 		}
 	}
@@ -40,7 +41,7 @@ func (s *search) fillSupply() {
 
 // impossible reports whether the groups from i on cannot complete the set, or only to a set
 // that is not better than the best.
-func (s *search) impossible(i int) bool {
+func (s *nodeSearch) impossible(i int) bool {
 	more := 1
 	for g, left := range s.left {
 		if left > s.supply[i][g] {
@@ -55,12 +56,12 @@ func (s *search) impossible(i int) bool {
 	}
 	h := s.harm
 	h.victims += more
-	switch s.group(i)[0].class { // the following groups are of this class or a worse one
-	case optedOut:
+	switch s.group(i)[0].rank { // the following groups are of this class or a worse one
+	case planner.ClassOptedOut:
 		h.optedOut += more
-	case violator:
+	case planner.ClassViolator:
 		h.violations += int64(more)
-	case originator:
+	case planner.ClassOriginator:
 		h.originators += more
 	}
 	c := compareHarm(h, s.best.harm)
@@ -69,7 +70,7 @@ func (s *search) impossible(i int) bool {
 
 // wasteful reports whether the set, with some more victims of the groups from i on,
 // wastes more than the best, or wastes as much and is older.
-func (s *search) wasteful(i int, more int64) bool {
+func (s *nodeSearch) wasteful(i int, more int64) bool {
 	var waste resources.Share
 	for t, freed := range s.freed {
 		if share := s.waste(t, freed+more*s.smallest[i][t]); share.Compare(waste) > 0 {
@@ -81,7 +82,7 @@ func (s *search) wasteful(i int, more int64) bool {
 	}
 	youngest := s.youngest[i]
 	for k := range s.taken {
-		youngest = younger(youngest, s.taken[k].pod.Created)
+		youngest = younger(youngest, s.taken[k].Pod.Created)
 	}
 	return s.best.youngerThan(youngest)
 }

@@ -1,50 +1,38 @@
-package planner
+package search
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // candidate is a pod that every law about single victims allows.
 type candidate struct {
-	*entry
-	request Amounts
-	route   *route
-	node    *Node
+	*planner.Entry
+	request planner.Amounts
+	path    *pathToLCA
+	node    *planner.Node
 	// priority is the effective priority strictly below the fence root, not that of the
 	// pod.
 	priority int64
-	class    class
+	rank     planner.Class
 	onNode   bool // it is on the node of the plan
 }
 
-// class is the rank of a single victim by the first three criteria.
-type class uint8
-
-// The classes, the least harmful first. A violator is covered by a budget without
-// disruptions left.
-const (
-	plain class = iota
-	originator
-	violator
-	optedOut
-	classes
-)
-
-// harm returns the smallest values of the first three criteria of a set with such a
-// victim.
-func (c class) harm() harm {
+// harmOf returns the smallest values of the first three criteria of a set with a victim
+// of a class.
+func harmOf(c planner.Class) harm {
 	h := harmless
 	switch c {
-	case originator:
+	case planner.ClassOriginator:
 		h.originators = 1
-	case violator:
+	case planner.ClassViolator:
 		h.violations = 1
-	case optedOut:
+	case planner.ClassOptedOut:
 		h.optedOut = 1
 	}
 	return h
@@ -53,30 +41,30 @@ func (c class) harm() harm {
 // exceeds reports whether every set of at least this many victims with this one does more
 // harm than h.
 func (c *candidate) exceeds(h *harm, victims int) bool {
-	if c.class == plain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 && h.slow == 0 {
-		return c.priority > h.priority || c.priority == h.priority && (c.slow || victims > h.victims)
+	if c.rank == planner.ClassPlain && h.optedOut == 0 && h.violations == 0 && h.originators == 0 && h.slow == 0 {
+		return c.priority > h.priority || c.priority == h.priority && (c.Slow || victims > h.victims)
 	}
-	least := c.class.harm()
-	least.priority, least.slow, least.victims = c.priority, rankOf(c.slow), victims
+	least := harmOf(c.rank)
+	least.priority, least.slow, least.victims = c.priority, rankOf(c.Slow), victims
 	return compareHarm(least, *h) > 0
 }
 
 // bounds tell which candidates are in no plan that is better than the best.
 type bounds struct {
 	// from are, by class, the priorities from which a single victim does too much harm.
-	from [classes]int64
+	from [planner.Classes]int64
 	// tie is the class and priority for which a single victim does as much harm and, on
 	// this node, wastes no less. Of these, candidates created before since, in seconds,
 	// are too old.
-	tie      class
+	tie      planner.Class
 	priority int64
 	since    int64
 }
 
 // boundless are bounds that exclude no candidate.
 var boundless = bounds{
-	from: [classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
-	tie:  classes,
+	from: [planner.Classes]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64},
+	tie:  planner.Classes,
 }
 
 // bounds returns the bounds by a plan, without tie.
@@ -84,8 +72,8 @@ func (p *plan) bounds() bounds {
 	b, h := boundless, &p.harm
 	same := *h
 	same.priority, same.slow, same.victims = harmless.priority, 0, harmless.victims
-	for c := range classes {
-		switch by := compareHarm(c.harm(), same); {
+	for c := range planner.Classes {
+		switch by := compareHarm(harmOf(c), same); {
 		case by > 0:
 			b.from[c] = math.MinInt64
 		case by == 0 && h.victims == 0:
@@ -106,49 +94,49 @@ func (sv *survey) tighten(best *plan) {
 		return
 	}
 	var least resources.Share
-	for t, amount := range sv.digest.least {
+	for t, amount := range sv.digest.Least {
 		if share := sv.waste(t, amount); share.Compare(least) > 0 {
 			least = share
 		}
 	}
 	switch c := least.Compare(best.waste); {
 	case c > 0:
-		sv.bounds.from[plain] = h.priority
+		sv.bounds.from[planner.ClassPlain] = h.priority
 	case c == 0:
-		sv.bounds.tie, sv.bounds.priority, sv.bounds.since = plain, h.priority, best.created[0].Unix()
+		sv.bounds.tie, sv.bounds.priority, sv.bounds.since = planner.ClassPlain, h.priority, best.created[0].Unix()
 	}
 }
 
 // exclude reports whether a victim of a class is in no better plan.
-func (b *bounds) exclude(c class, priority, created int64) bool {
+func (b *bounds) exclude(c planner.Class, priority, created int64) bool {
 	return priority >= b.from[c] || c == b.tie && priority == b.priority && created < b.since
 }
 
 // classOf returns the class of a pod in the current state of the budgets.
-func (s *scene) classOf(e *entry) class {
+func (s *problem) classOf(e *planner.Entry) planner.Class {
 	switch {
-	case e.budget == noBudget || e.kind == optedOut:
-		return e.kind
-	case e.budget == manyBudgets:
-		if e.pod.Violates(s.world.Budgets) {
-			return violator
+	case e.Budget == planner.NoBudget || e.Class == planner.ClassOptedOut:
+		return e.Class
+	case e.Budget == planner.ManyBudgets:
+		if e.Pod.Violates(s.world.Budgets) {
+			return planner.ClassViolator
 		}
-	case s.world.Budgets[e.budget] <= 0:
-		return violator
+	case s.world.Budgets[e.Budget] <= 0:
+		return planner.ClassViolator
 	}
-	return e.kind
+	return e.Class
 }
 
-func (c *candidate) frees(g *goal) int64 { return frees(c.request, c.route.lca, c.onNode, g) }
+func (c *candidate) frees(g *goal) int64 { return frees(c.request, c.path.lca, c.onNode, g) }
 
 // survey is a node with what the asker lacks there and the pods that may be preempted.
 type survey struct {
-	*stance
-	node *Node
+	*contestedView
+	node *planner.Node
 	// goals is what must be freed.
 	goals      []goal
 	candidates []candidate
-	digest     *digest
+	digest     *planner.Digest
 	bounds     bounds
 	least      []int64
 }
@@ -156,29 +144,29 @@ type survey struct {
 // look surveys a node. The survey is valid until the next call. With everything, for
 // obstacles that are not amounts, every pod helps. Otherwise pods that are in no plan
 // better than the best so far are omitted.
-func (pl *planner) look(n *Node, everything bool) *survey {
+func (pl *planning) look(n *planner.Node, everything bool) *survey {
 	sv := &pl.survey
-	sv.node, sv.digest, sv.bounds = n, n.read(), boundless
+	sv.node, sv.digest, sv.bounds = n, n.Digest(), boundless
 	sv.goals = pl.goals(sv.goals[:0], n)
-	sv.stance = pl.stanceFor(sv.goals)
+	sv.contestedView = pl.viewFor(sv.goals)
 	if best := pl.toBeat(); best != nil && !everything {
 		sv.bounds = best.bounds()
 		sv.tighten(best)
 	}
-	sv.candidates = sv.gather(sv.candidates[:0], everything, pl.tally())
+	sv.candidates = sv.gather(sv.candidates[:0], everything, pl.counts())
 	return sv
 }
 
-// stanceFor returns the stance for goals, made once for each contested set.
-func (pl *planner) stanceFor(goals []goal) *stance {
+// viewFor returns the view for goals, made once for each contested set.
+func (pl *planning) viewFor(goals []goal) *contestedView {
 	pl.contestedNow = pl.contested(pl.contestedNow[:0], goals)
-	for _, st := range pl.stances {
+	for _, st := range pl.views {
 		if slices.Equal(st.contested, pl.contestedNow) {
 			return st
 		}
 	}
-	st := pl.newStance(slices.Clone(pl.contestedNow))
-	pl.stances = append(pl.stances, st)
+	st := pl.newView(slices.Clone(pl.contestedNow))
+	pl.views = append(pl.views, st)
 	return st
 }
 
@@ -190,50 +178,50 @@ func (sv *survey) gather(to []candidate, everything bool, rejected *[verdicts]in
 	d := sv.digest
 	everything = everything || len(sv.over) == 0 && len(sv.goals) > 0
 	from := 0
-	for _, run := range d.runs {
-		first, end := from, int(run.to)
+	for _, run := range d.Runs {
+		first, end := from, int(run.To)
 		from = end
-		if run.leaf == queues.NoQueue {
+		if run.Leaf == queues.NoQueue {
 			rejected[byForeign] += end - first
 			continue
 		}
-		o := sv.outlook(run.leaf)
+		o := sv.leafVerdict(run.Leaf)
 		o.met = true
-		if o.all != mayGo && run.protected == 0 {
+		if o.all != mayGo && run.Protected == 0 {
 			rejected[o.all] += end - first
 			continue
 		}
 		for i := first; i < end; i++ {
-			e, request := &d.entries[i], d.request(i)
+			e, request := &d.Entries[i], d.Request(i)
 			why := sv.judge(e, request, o)
-			if why == mayGo && !everything && !helps(request, o.route.lca, true, sv.goals) {
+			if why == mayGo && !everything && !helps(request, o.path.lca, true, sv.goals) {
 				why = byNeed
 			}
 			if why == byLaw6 {
-				sv.keep(e, o.route, sv.node)
+				sv.keep(e, o.path, sv.node)
 			}
 			if why != mayGo {
 				rejected[why]++
 				continue
 			}
-			priority := o.lift.apply(int64(e.priority))
-			if sv.bounds.exclude(e.kind, priority, e.created) {
+			priority := o.shift.apply(int64(e.Priority))
+			if sv.bounds.exclude(e.Class, priority, e.Created) {
 				continue
 			}
-			class := e.kind
-			if e.budget != noBudget {
-				if class = sv.classOf(e); sv.bounds.exclude(class, priority, e.created) {
+			class := e.Class
+			if e.Budget != planner.NoBudget {
+				if class = sv.classOf(e); sv.bounds.exclude(class, priority, e.Created) {
 					continue
 				}
 			}
-			to = append(to, candidate{e, request, o.route, sv.node, priority, class, true})
+			to = append(to, candidate{e, request, o.path, sv.node, priority, class, true})
 		}
 	}
 	return to
 }
 
 // helps reports whether a victim frees an amount that is needed.
-func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
+func helps(request planner.Amounts, lca int, onNode bool, goals []goal) bool {
 	for i := range goals {
 		if frees(request, lca, onNode, &goals[i]) > 0 {
 			return true
@@ -245,36 +233,36 @@ func helps(request Amounts, lca int, onNode bool, goals []goal) bool {
 // byHarm orders candidates: the least harm first, among equal harm the largest, then the
 // youngest. Equivalent candidates are neighbours. The order of the world's types has no
 // influence.
-func (s *scene) byHarm(a, b *candidate) int {
+func (s *problem) byHarm(a, b *candidate) int {
 	switch {
-	case a.class != b.class:
-		return cmp.Compare(a.class, b.class)
+	case a.rank != b.rank:
+		return cmp.Compare(a.rank, b.rank)
 	case a.priority != b.priority:
 		return cmp.Compare(a.priority, b.priority)
-	case a.slow != b.slow:
-		return cmp.Compare(rankOf(a.slow), rankOf(b.slow))
+	case a.Slow != b.Slow:
+		return cmp.Compare(rankOf(a.Slow), rankOf(b.Slow))
 	}
 	for _, t := range s.byName {
-		if c := cmp.Compare(b.request.at(t), a.request.at(t)); c != 0 {
+		if c := cmp.Compare(b.request.At(t), a.request.At(t)); c != 0 {
 			return c
 		}
 	}
 	return cmp.Or(
-		cmp.Compare(rankOf(a.pod.Originator), rankOf(b.pod.Originator)),
-		slices.Compare(a.pod.Budgets, b.pod.Budgets),
-		cmp.Compare(a.route.leaf.Path, b.route.leaf.Path),
+		cmp.Compare(rankOf(a.Pod.Originator), rankOf(b.Pod.Originator)),
+		slices.Compare(a.Pod.Budgets, b.Pod.Budgets),
+		cmp.Compare(a.path.leaf.Path, b.path.leaf.Path),
 		cmp.Compare(rankOf(b.onNode), rankOf(a.onNode)),
-		b.pod.Created.Compare(a.pod.Created),
-		cmp.Compare(a.pod.UID, b.pod.UID),
+		b.Pod.Created.Compare(a.Pod.Created),
+		cmp.Compare(a.Pod.UID, b.Pod.UID),
 	)
 }
 
 // alike reports whether no criterion before creation distinguishes two candidates: then
 // taking the younger is as good as taking the other.
 func alike(a, b *candidate) bool {
-	return a.route == b.route && a.onNode == b.onNode && a.priority == b.priority && a.slow == b.slow &&
-		a.pod.OptedOut == b.pod.OptedOut && a.pod.Originator == b.pod.Originator &&
-		slices.Equal(a.request, b.request) && slices.Equal(a.pod.Budgets, b.pod.Budgets)
+	return a.path == b.path && a.onNode == b.onNode && a.priority == b.priority && a.Slow == b.Slow &&
+		a.Pod.OptedOut == b.Pod.OptedOut && a.Pod.Originator == b.Pod.Originator &&
+		slices.Equal(a.request, b.request) && slices.Equal(a.Pod.Budgets, b.Pod.Budgets)
 }
 
 func rankOf(b bool) int {

@@ -1,8 +1,11 @@
-package planner
+package judge
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // roomOnNode judges whether the victims free what the asker lacks on its node.
@@ -23,14 +26,14 @@ func (j *judge) roomOnNode() error {
 
 // roomBelowMax judges whether no queue of the asker exceeds its max once the victims are
 // gone.
-func (j *judge) roomBelowMax(victims []*Pod) error {
+func (j *judge) roomBelowMax(victims []*planner.Pod) error {
 	for _, q := range j.up(j.d.Ask.Leaf) {
 		if q.IsRoot() {
 			continue
 		}
 		used := q.Used().Add(q.Arriving)
 		for _, v := range victims {
-			if within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
+			if queues.Within(j.w.Queues.Queue(v.Leaf).Path, q.Path) {
 				used = used.Sub(vectorOf(j.w, v.Request))
 			}
 		}

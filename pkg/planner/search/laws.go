@@ -1,37 +1,11 @@
-package planner
+package search
 
 import (
 	"math"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-)
-
-// Rule names the rule by which a pod was no candidate, or an asker could not preempt.
-type Rule string
-
-// The rules. Laws are numbered as in the design.
-const (
-	Law1             Rule = "law 1"
-	Law2             Rule = "law 2"
-	Law3             Rule = "law 3"
-	Law4             Rule = "law 4"
-	Law5             Rule = "law 5"
-	Law6             Rule = "law 6"
-	Law7             Rule = "law 7"
-	RuleDisabled     Rule = "preemption.policy disabled"
-	RuleDaemonSet    Rule = "pod of a DaemonSet"
-	RuleStatic       Rule = "static pod"
-	RuleLeaving      Rule = "leaving already"
-	RuleLingering    Rule = "leaving, and there for longer than a hold"
-	RuleBinding      Rule = "being bound"
-	RuleForeign      Rule = "foreign pod"
-	RuleNotNeeded    Rule = "frees nothing that is needed"
-	RuleTooLittle    Rule = "all that may go is not enough"
-	RuleFilters      Rule = "the node's filters refuse"
-	RuleExtender     Rule = "an extender does not answer"
-	RuleNoQueue      Rule = "the queue is gone"
-	RuleNeverPreempt Rule = "preemptionPolicy Never"
 )
 
 // verdict is a rule about single pods in a form that is fast to count.
@@ -57,27 +31,27 @@ const (
 	verdicts
 )
 
-var ruleOf = [verdicts]Rule{
-	byDaemonSet: RuleDaemonSet, byStatic: RuleStatic, byLeaving: RuleLeaving, byBinding: RuleBinding,
-	byForeign: RuleForeign, byLingering: RuleLingering, byDisabled: RuleDisabled, byLaw2: Law2, byLaw3: Law3, byLaw4: Law4, byLaw5: Law5,
-	byLaw6: Law6, byLaw7: Law7, byNeed: RuleNotNeeded,
+var ruleOf = [verdicts]planner.Rule{
+	byDaemonSet: planner.RuleDaemonSet, byStatic: planner.RuleStatic, byLeaving: planner.RuleLeaving, byBinding: planner.RuleBinding,
+	byForeign: planner.RuleForeign, byLingering: planner.RuleLingering, byDisabled: planner.RuleDisabled, byLaw2: planner.Law2, byLaw3: planner.Law3, byLaw4: planner.Law4, byLaw5: planner.Law5,
+	byLaw6: planner.Law6, byLaw7: planner.Law7, byNeed: planner.RuleNotNeeded,
 }
 
-// stance is the laws on nodes with the same contested types.
-type stance struct {
-	*scene
-	contested []int
-	isIn      []bool // contested, by type
-	mayAsk    []bool // law 4, by depth of the common ancestor
-	lacking   int    // the type that does not suffice for the asker's group (law 2); -1 for none
-	outlooks  []*outlook
-	takable   [][]int64 // law 2, by account and type; made on first use
-	gain      [][]int64 // law 2, by depth of the common ancestor and type, see gains
-	pool      *pool     // candidates on all nodes; nil before first use
+// contestedView is the laws on nodes with the same contested types.
+type contestedView struct {
+	*problem
+	contested    []int
+	isIn         []bool // contested, by type
+	mayAsk       []bool // law 4, by depth of the common ancestor
+	lacking      int    // the type that does not suffice for the asker's group (law 2); -1 for none
+	leafVerdicts []*leafVerdict
+	takable      [][]int64      // law 2, by account and type; made on first use
+	gain         [][]int64      // law 2, by depth of the common ancestor and type, see gains
+	pool         *candidatePool // candidates on all nodes; nil before first use
 }
 
-func (s *scene) newStance(contested []int) *stance {
-	st := &stance{scene: s, contested: contested, isIn: make([]bool, len(s.world.Types))}
+func (s *problem) newView(contested []int) *contestedView {
+	st := &contestedView{problem: s, contested: contested, isIn: make([]bool, len(s.world.Types))}
 	for _, t := range contested {
 		st.isIn[t] = true
 	}
@@ -90,7 +64,7 @@ func (s *scene) newStance(contested []int) *stance {
 // mayAsk reports, by the depth of a common ancestor, whether the ask side below it is
 // under its guarantee in the contested types (law 4): at least one queue guarantees one
 // of them, and no queue has reached its guarantee.
-func (s *scene) mayAsk(contested []int) []bool {
+func (s *problem) mayAsk(contested []int) []bool {
 	ok := make([]bool, len(s.path))
 	guaranteed, under := false, true
 	for d := len(s.path) - 1; d >= 0; d-- {
@@ -109,7 +83,7 @@ func (s *scene) mayAsk(contested []int) []bool {
 
 // underGuarantee reports whether a queue of the ask's path is under its guarantee in a
 // type when all but one of the asker's group are placed, whichever one that is.
-func (s *scene) underGuarantee(a *account, t int) bool {
+func (s *problem) underGuarantee(a *account, t int) bool {
 	sum, least := s.requested(a, t)
 	if s.params.StrictGuarantee {
 		return plus(a.has[t], sum) <= a.guaranteed[t]
@@ -117,19 +91,19 @@ func (s *scene) underGuarantee(a *account, t int) bool {
 	return plus(a.has[t], minus(sum, least)) < a.guaranteed[t]
 }
 
-// outlook is what a stance determines for the pods of one leaf.
+// leafVerdict is what a view determines for the pods of one leaf.
 //
 // The fields that are read for every pod come first, in as little memory as possible.
-type outlook struct {
+type leafVerdict struct {
 	all verdict // on all pods, unless mayGo
 	met bool    // a node with such pods was surveyed
 	// easy is a type in which every queue of the victim's side is over its guarantee (law
 	// 5); -1 for none.
 	easy int32
-	// most and lift are copies of the route's.
+	// most and shift are copies of the path's.
 	most  int64
-	lift  lift
-	route *route
+	shift priorityShift
+	path  *pathToLCA
 	// room is, by type, the largest usage that a victim may have (law 2).
 	room []int64
 	// tight are the types in which room was too small for a pod.
@@ -139,23 +113,23 @@ type outlook struct {
 	short []int64
 }
 
-func (st *stance) outlook(leaf queues.ID) *outlook {
-	if id := indexOf(leaf); id < len(st.outlooks) && st.outlooks[id] != nil {
-		return st.outlooks[id]
+func (st *contestedView) leafVerdict(leaf queues.ID) *leafVerdict {
+	if id := indexOf(leaf); id < len(st.leafVerdicts) && st.leafVerdicts[id] != nil {
+		return st.leafVerdicts[id]
 	}
-	return st.firstLook(leaf)
+	return st.newLeafVerdict(leaf)
 }
 
-func (st *stance) firstLook(leaf queues.ID) *outlook {
+func (st *contestedView) newLeafVerdict(leaf queues.ID) *leafVerdict {
 	id := indexOf(leaf)
-	st.outlooks = grown(st.outlooks, id)
-	st.outlooks[id] = st.newOutlook(st.route(leaf))
-	return st.outlooks[id]
+	st.leafVerdicts = grown(st.leafVerdicts, id)
+	st.leafVerdicts[id] = st.judgeLeaf(st.pathFrom(leaf))
+	return st.leafVerdicts[id]
 }
 
-func (st *stance) newOutlook(r *route) *outlook {
-	o := st.arenas.outlooks.one()
-	o.route = r
+func (st *contestedView) judgeLeaf(r *pathToLCA) *leafVerdict {
+	o := st.arenas.verdicts.one()
+	o.path = r
 	switch {
 	case r.barred != mayGo:
 		o.all = r.barred
@@ -167,7 +141,7 @@ func (st *stance) newOutlook(r *route) *outlook {
 		o.all = byLaw2
 		return o
 	}
-	o.most, o.lift = r.most, r.lift
+	o.most, o.shift = r.most, r.shift
 	for _, a := range r.side {
 		if !slices.ContainsFunc(st.contested, a.isOver) {
 			o.all = byLaw5
@@ -194,7 +168,7 @@ func (st *stance) newOutlook(r *route) *outlook {
 
 // findShort finds the types in which queues of a victim's side are already short of their
 // guarantee.
-func (st *stance) findShort(o *outlook, r *route) {
+func (st *contestedView) findShort(o *leafVerdict, r *pathToLCA) {
 	for t := range o.room {
 		for _, a := range r.side {
 			if !a.named[t] || st.isIn[t] || a.used[t] >= a.guaranteed[t] {
@@ -215,7 +189,7 @@ func (st *stance) findShort(o *outlook, r *route) {
 // on its side, below a depth. All victims together may increase the shortage of their
 // queues by this amount (law 2). A shortage may move, but must never grow, or preemption
 // would not end.
-func (s *scene) gains() [][]int64 {
+func (s *problem) gains() [][]int64 {
 	out := make([][]int64, len(s.path))
 	sum := make([]int64, len(s.world.Types))
 	for d := len(s.path) - 1; d >= 0; d-- {
@@ -224,7 +198,7 @@ func (s *scene) gains() [][]int64 {
 		for t := range sum {
 			if a.named[t] {
 				has := a.has[t]
-				gain := min(plus(has, s.ask.Request.at(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
+				gain := min(plus(has, s.ask.Request.At(t)), a.guaranteed[t]) - min(has, a.guaranteed[t])
 				sum[t] = plus(sum[t], gain)
 			}
 		}
@@ -233,15 +207,15 @@ func (s *scene) gains() [][]int64 {
 }
 
 // judge returns the rule by which a pod is no victim, independent of other victims.
-func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
+func (st *contestedView) judge(e *planner.Entry, request planner.Amounts, o *leafVerdict) verdict {
 	switch {
-	case e.protection != Unprotected:
-		return verdict(e.protection)
+	case e.Protection != planner.Unprotected:
+		return verdict(e.Protection)
 	case o.all != mayGo:
 		return o.all
-	case int64(e.priority) > o.most:
+	case int64(e.Priority) > o.most:
 		return byLaw6
-	case e.app == st.app && e.pod.App == st.ask.App:
+	case e.App == st.app && e.Pod.App == st.ask.App:
 		return byLaw3
 	case !st.mayLose(request, o):
 		return byLaw5
@@ -256,7 +230,7 @@ func (st *stance) judge(e *entry, request Amounts, o *outlook) verdict {
 }
 
 // note records the types in which room was too small for a pod.
-func (o *outlook) note(request Amounts) {
+func (o *leafVerdict) note(request planner.Amounts) {
 	for t, amount := range request {
 		o.tight[t] = o.tight[t] || amount > o.room[t] && amount > 0
 	}
@@ -264,14 +238,14 @@ func (o *outlook) note(request Amounts) {
 
 // mayLose reports whether every queue of the victim's side is over its guarantee in a
 // contested type that the victim uses (law 5).
-func (st *stance) mayLose(request Amounts, o *outlook) bool {
-	if o.easy >= 0 && request.at(int(o.easy)) > 0 {
+func (st *contestedView) mayLose(request planner.Amounts, o *leafVerdict) bool {
+	if o.easy >= 0 && request.At(int(o.easy)) > 0 {
 		return true
 	}
 next:
-	for _, a := range o.route.side {
+	for _, a := range o.path.side {
 		for _, t := range st.contested {
-			if request.at(t) > 0 && a.isOver(t) {
+			if request.At(t) > 0 && a.isOver(t) {
 				continue next
 			}
 		}
@@ -284,7 +258,7 @@ next:
 const unbounded = math.MaxInt64
 
 // take returns, for each type, how much a set of victims may take from a queue (law 2).
-func (st *stance) take(a *account) []int64 {
+func (st *contestedView) take(a *account) []int64 {
 	st.takable = grown(st.takable, a.index)
 	if st.takable[a.index] != nil {
 		return st.takable[a.index]
@@ -296,7 +270,7 @@ func (st *stance) take(a *account) []int64 {
 		case !a.named[t]:
 		case a.depth >= 0:
 			expected := a.expected[t]
-			out[t] = minus(plus(expected, st.ask.Request.at(t)), min(a.guaranteed[t], expected))
+			out[t] = minus(plus(expected, st.ask.Request.At(t)), min(a.guaranteed[t], expected))
 		case st.isIn[t] || a.used[t] >= a.guaranteed[t]:
 			out[t] = max(minus(a.used[t], a.guaranteed[t]), 0)
 		}

@@ -1,12 +1,16 @@
-package planner
+package search
 
 import (
 	"cmp"
 	"math"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
+
+// defaultMaxFits is the limit of calls of Params.Fits, unless Params has one.
+const defaultMaxFits = 100
 
 // exactly is the number of candidates up to which every choice is considered.
 const exactly = 16
@@ -18,12 +22,12 @@ const (
 	effort = 1 << 15
 )
 
-// lastDigs is the number of nodes that are searched for any plan at all when the effort
+// lastSearches is the number of nodes that are searched for any plan at all when the effort
 // is used up. By then an initial solution was tried on all of them, or, with large pools,
-// on mostSeeds.
+// on mostInitial.
 const (
-	lastDigs  = 64
-	mostSeeds = 64
+	lastSearches = 64
+	mostInitial  = 64
 )
 
 // atOnce is the number of promising nodes that get an initial plan as soon as they are
@@ -32,17 +36,17 @@ const (
 const atOnce = 16
 
 // Plan decides which pods are preempted for an asker, or why none are.
-func Plan(w *World, ask *Ask, p Params) Decision {
+func Plan(w *planner.World, ask *planner.Ask, p planner.Params) planner.Decision {
 	if p.MaxFits <= 0 {
 		p.MaxFits = defaultMaxFits
 	}
-	s, ok := newScene(w, ask, p)
-	pl := &planner{scene: s, keep: 1, poolSize: poolSize, effort: effort, exhaustive: true}
+	s, ok := newProblem(w, ask, p)
+	pl := &planning{problem: s, keep: 1, poolSize: poolSize, effort: effort, exhaustive: true}
 	switch {
 	case !ok:
-		return pl.refuse(RuleNoQueue)
+		return pl.refuse(planner.RuleNoQueue)
 	case ask.Never:
-		return pl.refuse(RuleNeverPreempt)
+		return pl.refuse(planner.RuleNeverPreempt)
 	}
 	if p.Fits != nil {
 		pl.keep = min(few, p.MaxFits)
@@ -52,34 +56,34 @@ func Plan(w *World, ask *Ask, p Params) Decision {
 	}
 	for {
 		pl.firstPass()
-		pl.digLater()
+		pl.searchLater()
 		d, decided := pl.choose()
 		switch {
 		case !decided:
 			pl.keep = p.MaxFits
-		case d.Outcome == Refuse && pl.enlarge():
+		case d.Outcome == planner.Refuse && pl.enlarge():
 		default:
 			return d
 		}
-		pl.later, pl.seeded = pl.later[:0], 0
+		pl.later, pl.tried = pl.later[:0], 0
 	}
 }
 
 // enlarge drops the pools, so that larger ones are made. It returns false if no pool can
 // grow.
-func (pl *planner) enlarge() bool {
-	small := slices.ContainsFunc(pl.stances, func(st *stance) bool { return st.pool != nil && !st.pool.whole })
+func (pl *planning) enlarge() bool {
+	small := slices.ContainsFunc(pl.views, func(st *contestedView) bool { return st.pool != nil && !st.pool.whole })
 	if !small || pl.poolSize == largePool {
 		return false
 	}
-	for _, st := range pl.stances {
+	for _, st := range pl.views {
 		st.pool = nil
 	}
 	pl.poolSize, pl.blocked, pl.tooFew = largePool, false, false
 	return true
 }
 
-func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
+func byName(a, b *planner.Node) int { return cmp.Compare(a.Name, b.Name) }
 
 // few is the number of plans kept at first if the real filters are used. They mostly
 // accept one of the best plans, and with fewer kept plans a node without a better one is
@@ -87,32 +91,55 @@ func byName(a, b *Node) int { return cmp.Compare(a.Name, b.Name) }
 // as the filters may be run for.
 const few = 4
 
-// planner collects the best plans of all nodes.
-type planner struct {
-	*scene
-	nodes []*Node // by name
-	plans []*plan // best first, one per node
-	keep  int     // maximal number of plans
+// planning collects the best plans of all nodes.
+type planning struct {
+	*problem
+	nodes []*planner.Node // by name
+	plans []*plan         // best first, one per node
+	keep  int             // maximal number of plans
 	// poolSize is the number of candidates of a pool, unless more are needed.
 	poolSize int
 	later    []visit
 
-	stances []*stance
-	survey  survey
-	search  search
+	views  []*contestedView
+	survey survey
+	search nodeSearch
+	tally
+	filterRuns
+	scratch
+
+	effort, tried int
+	last          int // searches for any plan since the effort is used up
+	exhaustive    bool
+}
+
+// tally is why pods were no victims.
+type tally struct {
 	// counting is true in the first pass over the pods. counted is the number of nodes.
 	counting          bool
 	counted           int
 	rejected, ignored [verdicts]int
 	blocked, tooFew   bool // a set was stopped by law 2, or freed too little
-	effort, seeded    int
-	last              int // searches for any plan since the effort is used up
-	exhaustive        bool
-	fits              int     // calls of Fits so far
-	asked             []*Node // the filters rejected their best plan
-	unfit             []string
-	more              bool // there are nodes for which the filters did not run
+}
 
+// counts returns where pods are counted now.
+func (t *tally) counts() *[verdicts]int {
+	if t.counting {
+		return &t.rejected
+	}
+	return &t.ignored
+}
+
+// filterRuns is what the real filters returned so far.
+type filterRuns struct {
+	fits  int             // calls of Fits
+	asked []*planner.Node // the filters rejected their best plan
+	unfit []string
+	more  bool // there are nodes for which the filters did not run
+}
+
+// scratch is lists that are used again.
+type scratch struct {
 	contestedNow []int
 	mixed, alone []candidate
 	allowed      []int64
@@ -120,18 +147,18 @@ type planner struct {
 }
 
 // visit is a node where several victims might make the best plan. No set there does less
-// harm than floor. No set with that harm frees less beyond need than waste, or has
+// harm than bound. No set with that harm frees less beyond need than waste, or has
 // victims created after youngest, in seconds.
 type visit struct {
-	node     *Node
-	floor    harm
+	node     *planner.Node
+	bound    harm
 	waste    resources.Share
 	youngest int64
 }
 
 // compareVisits orders visits, the most promising first.
 func compareVisits(a, b visit) int {
-	if c := compareHarm(a.floor, b.floor); c != 0 {
+	if c := compareHarm(a.bound, b.bound); c != 0 {
 		return c
 	}
 	if c := a.waste.Compare(b.waste); c != 0 {
@@ -140,15 +167,8 @@ func compareVisits(a, b visit) int {
 	return cmp.Or(cmp.Compare(b.youngest, a.youngest), byName(a.node, b.node))
 }
 
-func (pl *planner) tally() *[verdicts]int {
-	if pl.counting {
-		return &pl.rejected
-	}
-	return &pl.ignored
-}
-
 // toBeat returns the plan that a new one must be better than; nil for any.
-func (pl *planner) toBeat() *plan {
+func (pl *planning) toBeat() *plan {
 	if len(pl.plans) < pl.keep {
 		return nil
 	}
@@ -156,7 +176,7 @@ func (pl *planner) toBeat() *plan {
 }
 
 // add keeps a plan if it is among the best and the best of its node.
-func (pl *planner) add(p *plan) {
+func (pl *planning) add(p *plan) {
 	if i := slices.IndexFunc(pl.plans, func(q *plan) bool { return q.node == p.node }); i >= 0 {
 		if comparePlans(p, pl.plans[i]) >= 0 {
 			return
@@ -168,9 +188,9 @@ func (pl *planner) add(p *plan) {
 	pl.plans = pl.plans[:min(len(pl.plans), pl.keep)]
 }
 
-// digLater searches nodes where several victims might be better than the best plan so
+// searchLater searches nodes where several victims might be better than the best plan so
 // far, the most promising first.
-func (pl *planner) digLater() {
+func (pl *planning) searchLater() {
 	if best := pl.toBeat(); best != nil {
 		pl.later = slices.DeleteFunc(pl.later, func(v visit) bool { return v.cannotBeat(best) })
 	}
@@ -180,24 +200,24 @@ func (pl *planner) digLater() {
 		if best != nil && v.cannotBeat(best) {
 			return // nor can the following ones
 		}
-		pl.dig(pl.look(v.node, false), v.floor)
+		pl.searchNode(pl.look(v.node, false), v.bound)
 	}
 }
 
-// seed adds an initial plan with several victims on a node, if the first one found is
+// addInitial adds an initial plan with several victims on a node, if the first one found is
 // good enough.
-func (pl *planner) seed(sv *survey) {
+func (pl *planning) addInitial(sv *survey) {
 	best := pl.toBeat()
 	pl.mix(sv, best)
 	pl.search.start(sv, pl.mixed, best)
-	pl.search.seed()
+	pl.search.initialSolution()
 	if pl.search.found {
 		pl.add(pl.search.best)
 	}
 }
 
-// dig searches for a plan with several victims on a node.
-func (pl *planner) dig(sv *survey, floor harm) {
+// searchNode searches for a plan with several victims on a node.
+func (pl *planning) searchNode(sv *survey, floor harm) {
 	best := pl.toBeat()
 	whole := pl.mix(sv, best)
 	s := &pl.search
@@ -205,7 +225,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 	s.most = math.MaxInt
 	if !whole || len(pl.mixed) > exactly {
 		if best == nil && pl.effort == 0 {
-			if pl.last++; pl.last > lastDigs {
+			if pl.last++; pl.last > lastSearches {
 				pl.exhaustive = false
 				return
 			}
@@ -217,7 +237,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 		}
 		s.most = max(min(beyond, pl.effort), 2*len(s.groups))
 	}
-	s.seed()
+	s.initialSolution()
 	s.from(0)
 	pl.blocked = pl.blocked || s.blocked
 	if s.most < math.MaxInt {
@@ -227,7 +247,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 		pl.exhaustive = false
 	}
 	if s.cut {
-		pl.salvage()
+		pl.repair()
 	} else if s.found {
 		pl.add(s.best)
 	}
@@ -236,7 +256,7 @@ func (pl *planner) dig(sv *survey, floor harm) {
 // mix lists the candidates of a node, and those of other nodes for a queue over its max.
 // It omits candidates that are too harmful for a better plan. It reports whether the list
 // is complete.
-func (pl *planner) mix(sv *survey, best *plan) bool {
+func (pl *planning) mix(sv *survey, best *plan) bool {
 	pl.mixed = append(pl.mixed[:0], sv.candidates...)
 	whole := true
 	if len(pl.over) > 0 {
@@ -250,10 +270,10 @@ func (pl *planner) mix(sv *survey, best *plan) bool {
 	return whole
 }
 
-// salvage repairs the result of a search that was cut off. If the search found victims,
+// repair repairs the result of a search that was cut off. If the search found victims,
 // it removes those that are not needed. If it found none, the largest candidates are
 // tried.
-func (pl *planner) salvage() {
+func (pl *planning) repair() {
 	s := &pl.search
 	if s.found {
 		s.clear()

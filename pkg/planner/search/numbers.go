@@ -1,65 +1,66 @@
-package planner
+package search
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // victim returns a pod as a decision shows it.
-func (s *scene) victim(p *Pod, n *Node, r *route) Victim {
-	return Victim{
+func (s *problem) victim(p *planner.Pod, n *planner.Node, r *pathToLCA) planner.Victim {
+	return planner.Victim{
 		Pod: p, Node: n.Name, Queue: r.leaf.Path, Common: s.path[r.lca].queue.Path,
-		Priority: r.lift.apply(int64(p.Priority)),
-		Below:    r.below.apply(int64(p.Priority)), AskBelow: s.lifts[r.lca].apply(int64(s.ask.Priority)),
+		Priority: r.shift.apply(int64(p.Priority)),
+		Below:    r.below.apply(int64(p.Priority)), AskBelow: s.shifts[r.lca].apply(int64(s.ask.Priority)),
 	}
 }
 
 // keep records a pod that law 6 protects if its priority exceeds the asker's by less than
 // that of the pod recorded so far. Among equals it keeps the pod of the first node, and
 // on one node that of the lowest UID.
-func (s *scene) keep(e *entry, r *route, n *Node) {
-	by := r.below.apply(int64(e.priority)) - s.lifts[r.lca].apply(int64(s.ask.Priority))
+func (s *problem) keep(e *planner.Entry, r *pathToLCA, n *planner.Node) {
+	by := r.below.apply(int64(e.Priority)) - s.shifts[r.lca].apply(int64(s.ask.Priority))
 	if h := s.higher; h != nil {
-		if least := h.Below - h.AskBelow; by > least || by == least && (h.Node != n.Name || h.UID <= e.pod.UID) {
+		if least := h.Below - h.AskBelow; by > least || by == least && (h.Node != n.Name || h.UID <= e.Pod.UID) {
 			return
 		}
 	}
-	v := s.victim(e.pod, n, r)
+	v := s.victim(e.Pod, n, r)
 	s.higher = &v
 }
 
 // change returns what is taken from a queue and requested for it.
-func (s *scene) change(a *account, t int, taken int64) Change {
-	c := Change{Queue: a.queue.Path, Type: s.world.Types[t], Used: resources.Amount(a.used[t]),
+func (s *problem) change(a *account, t int, taken int64) planner.Change {
+	c := planner.Change{Queue: a.queue.Path, Type: s.world.Types[t], Used: resources.Amount(a.used[t]),
 		Taken: resources.Amount(taken), Guaranteed: resources.Amount(a.guaranteed[t]), Ask: a.depth >= 0}
 	if c.Ask {
 		c.Used = resources.Amount(a.expected[t])
-		c.Asked = resources.Amount(s.ask.Request.at(t))
+		c.Asked = resources.Amount(s.ask.Request.At(t))
 	}
 	return c
 }
 
 // standing returns the usage and guarantee of the asker's queue, if they decide whether
 // it may preempt (law 4).
-func (s *scene) standing(a *account, t int) Change {
+func (s *problem) standing(a *account, t int) planner.Change {
 	c := s.change(a, t, 0)
 	c.Used = resources.Amount(a.has[t])
 	return c
 }
 
 // sorted orders changes by queue and type.
-func sorted(list []Change) []Change {
-	slices.SortFunc(list, func(a, b Change) int {
+func sorted(list []planner.Change) []planner.Change {
+	slices.SortFunc(list, func(a, b planner.Change) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type))
 	})
 	return list
 }
 
 // changes lists what the victims take from the queues that guarantee it (law 2).
-func (pl *planner) changes(p *plan) []Change {
-	var out []Change
+func (pl *planning) changes(p *plan) []planner.Change {
+	var out []planner.Change
 	for _, a := range pl.accounts {
 		for t := range pl.world.Types {
 			if taken := p.takenFrom(a, t); taken > 0 && a.named[t] {
@@ -74,8 +75,8 @@ func (pl *planner) changes(p *plan) []Change {
 func (p *plan) takenFrom(a *account, t int) int64 {
 	taken := int64(0)
 	for _, c := range p.victims {
-		if slices.Contains(c.route.counts, a) {
-			taken = plus(taken, c.request.at(t))
+		if slices.Contains(c.path.counts, a) {
+			taken = plus(taken, c.request.At(t))
 		}
 	}
 	return taken
@@ -83,14 +84,14 @@ func (p *plan) takenFrom(a *account, t int) int64 {
 
 // asks lists the queues below their guarantee for which the asker may preempt: those of
 // its side of any victim, in the contested types (law 4).
-func (pl *planner) asks(p *plan) []Change {
+func (pl *planning) asks(p *plan) []planner.Change {
 	lowest := len(pl.path)
 	for _, c := range p.victims {
-		lowest = min(lowest, c.route.lca+1)
+		lowest = min(lowest, c.path.lca+1)
 	}
-	var out []Change
+	var out []planner.Change
 	for _, a := range pl.path[lowest:] {
-		for _, t := range p.stance.contested {
+		for _, t := range p.view.contested {
 			if a.named[t] {
 				out = append(out, pl.standing(a, t))
 			}
@@ -101,10 +102,10 @@ func (pl *planner) asks(p *plan) []Change {
 
 // loses lists the queues over their guarantee that lose victims, in the contested types
 // that these use (law 5).
-func (pl *planner) loses(p *plan) []Change {
-	var out []Change
+func (pl *planning) loses(p *plan) []planner.Change {
+	var out []planner.Change
 	for _, a := range pl.accounts {
-		for _, t := range p.stance.contested {
+		for _, t := range p.view.contested {
 			if a.depth >= 0 || a.used[t] <= a.guaranteed[t] {
 				continue
 			}
@@ -118,19 +119,19 @@ func (pl *planner) loses(p *plan) []Change {
 
 // excesses lists the queues over their max, and what a plan frees there; nil means no
 // plan.
-func (pl *planner) excesses(p *plan) []Excess {
-	var out []Excess
+func (pl *planning) excesses(p *plan) []planner.Excess {
+	var out []planner.Excess
 	for _, g := range pl.over {
 		a := pl.path[g.depth]
 		most, _ := a.queue.Max.Get(pl.world.Types[g.typ])
-		x := Excess{Queue: a.queue.Path, Type: pl.world.Types[g.typ], Used: resources.Amount(a.expected[g.typ]),
-			Asked: resources.Amount(pl.ask.Request.at(g.typ)), Max: most}
+		x := planner.Excess{Queue: a.queue.Path, Type: pl.world.Types[g.typ], Used: resources.Amount(a.expected[g.typ]),
+			Asked: resources.Amount(pl.ask.Request.At(g.typ)), Max: most}
 		if p != nil {
 			x.Taken = resources.Amount(p.takenFrom(a, g.typ))
 		}
 		out = append(out, x)
 	}
-	slices.SortFunc(out, func(a, b Excess) int {
+	slices.SortFunc(out, func(a, b planner.Excess) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Type, b.Type))
 	})
 	return out
@@ -138,24 +139,24 @@ func (pl *planner) excesses(p *plan) []Excess {
 
 // explain sets what stopped the asker: the queues, with their numbers, and those in which
 // a change could lift the refusal.
-func (pl *planner) explain(d *Decision) {
+func (pl *planning) explain(d *planner.Decision) {
 	if len(pl.path) == 0 {
 		return
 	}
 	d.OverMax = pl.excesses(nil)
 	for t, name := range pl.world.Types {
-		if slices.ContainsFunc(pl.stances, func(st *stance) bool { return st.isIn[t] }) {
+		if slices.ContainsFunc(pl.views, func(st *contestedView) bool { return st.isIn[t] }) {
 			d.Contested = append(d.Contested, name)
 		}
 	}
 	switch d.Stopped {
-	case Law2:
-		d.Changes = pl.stopped((*stance).protecting, pl.unchanged)
-	case Law4:
-		d.Asks = pl.stopped((*stance).reached, pl.standing)
-	case Law5:
-		d.Loses = pl.stopped((*stance).notOver, pl.unchanged)
-	case Law6:
+	case planner.Law2:
+		d.Changes = pl.stopped((*contestedView).protecting, pl.unchanged)
+	case planner.Law4:
+		d.Asks = pl.stopped((*contestedView).reached, pl.standing)
+	case planner.Law5:
+		d.Loses = pl.stopped((*contestedView).notOver, pl.unchanged)
+	case planner.Law6:
 		d.Higher = pl.higher
 	}
 	d.Together = pl.together(d)
@@ -173,12 +174,12 @@ func (pl *planner) explain(d *Decision) {
 }
 
 // unchanged returns the usage and guarantee of a queue from which nothing is taken.
-func (pl *planner) unchanged(a *account, t int) Change { return pl.change(a, t, 0) }
+func (pl *planning) unchanged(a *account, t int) planner.Change { return pl.change(a, t, 0) }
 
 // stopped lists what blocks an asker, each item once.
-func (pl *planner) stopped(by func(*stance, func(*account, int)), say func(*account, int) Change) []Change {
-	var out []Change
-	for _, st := range pl.stances {
+func (pl *planning) stopped(by func(*contestedView, func(*account, int)), say func(*account, int) planner.Change) []planner.Change {
+	var out []planner.Change
+	for _, st := range pl.views {
 		by(st, func(a *account, t int) { out = append(out, say(a, t)) })
 	}
 	return slices.Compact(sorted(out))
@@ -186,11 +187,11 @@ func (pl *planner) stopped(by func(*stance, func(*account, int)), say func(*acco
 
 // reached calls f with the queues for which the asker may not preempt, because they are
 // not below their guarantee of a contested type (law 4).
-func (st *stance) reached(f func(*account, int)) {
+func (st *contestedView) reached(f func(*account, int)) {
 	lowest := len(st.path)
-	for _, o := range st.outlooks {
+	for _, o := range st.leafVerdicts {
 		if o != nil && o.met && o.all == byLaw4 {
-			lowest = min(lowest, o.route.lca+1)
+			lowest = min(lowest, o.path.lca+1)
 		}
 	}
 	for _, a := range st.path[lowest:] {
@@ -204,12 +205,12 @@ func (st *stance) reached(f func(*account, int)) {
 
 // notOver calls f with the queues that lose nothing, because they are over their
 // guarantee in no contested type (law 5).
-func (st *stance) notOver(f func(*account, int)) {
-	for _, o := range st.outlooks {
+func (st *contestedView) notOver(f func(*account, int)) {
+	for _, o := range st.leafVerdicts {
 		if o == nil || !o.met || o.all != byLaw5 {
 			continue
 		}
-		for _, a := range o.route.side {
+		for _, a := range o.path.side {
 			if !slices.ContainsFunc(st.contested, func(t int) bool { return a.used[t] > a.guaranteed[t] }) {
 				for _, t := range st.contested {
 					f(a, t)
@@ -221,12 +222,12 @@ func (st *stance) notOver(f func(*account, int)) {
 
 // protecting calls f with the queues that would have fallen below their guarantee (law
 // 2).
-func (st *stance) protecting(f func(*account, int)) {
-	for _, o := range st.outlooks {
+func (st *contestedView) protecting(f func(*account, int)) {
+	for _, o := range st.leafVerdicts {
 		if o == nil || o.all != mayGo {
 			continue
 		}
-		for _, a := range o.route.counts {
+		for _, a := range o.path.counts {
 			for t, tight := range o.tight {
 				a.tight[t] = a.tight[t] || tight && st.take(a)[t] == o.room[t]
 			}

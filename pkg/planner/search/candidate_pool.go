@@ -1,17 +1,19 @@
-package planner
+package search
 
 import (
 	"slices"
 	"sort"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 )
 
-// pool is the candidates from all nodes that may be preempted for a queue over its max
+// candidatePool is the candidates from all nodes that may be preempted for a queue over its max
 // (P3): all of them if they are few, otherwise the least harmful ones of each leaf.
-type pool struct {
+type candidatePool struct {
 	candidates []candidate
-	// floor is a lower bound of the harm of any plan. enough is false if all candidates
+	// lowerBound is a lower bound of the harm of any plan. enough is false if all candidates
 	// together do not free the excess.
-	floor  harm
+	bound  harm
 	enough bool
 	// whole is true if no candidate was omitted.
 	whole bool
@@ -24,14 +26,14 @@ const (
 	largePool = 512
 )
 
-// poolFor returns the pool of the survey's stance, which is made once.
-func (pl *planner) poolFor(sv *survey) *pool {
+// poolFor returns the pool of the survey's view, which is made once.
+func (pl *planning) poolFor(sv *survey) *candidatePool {
 	if sv.pool != nil {
 		return sv.pool
 	}
 	for size := pl.poolSize; ; size *= 4 {
 		p := pl.newPool(sv, size)
-		p.floor, p.enough = floor(p.candidates, pl.over)
+		p.bound, p.enough = lowerBound(p.candidates, pl.over)
 		if p.enough || p.whole {
 			pl.exhaustive = pl.exhaustive && p.whole // an omitted candidate might be younger
 			sv.pool = p
@@ -40,46 +42,46 @@ func (pl *planner) poolFor(sv *survey) *pool {
 	}
 }
 
-func (pl *planner) newPool(sv *survey, size int) *pool {
-	var shelves []*shelf // in the order of their first candidates
-	byLeaf := make([]*shelf, len(sv.outlooks))
+func (pl *planning) newPool(sv *survey, size int) *candidatePool {
+	var leaves []*leafCandidates // in the order of their first candidates
+	byLeaf := make([]*leafCandidates, len(sv.leafVerdicts))
 	for _, n := range pl.nodes {
-		d, from := n.read(), 0
-		for _, run := range d.runs {
+		d, from := n.Digest(), 0
+		for _, run := range d.Runs {
 			first := from
-			from = int(run.to)
-			o := sv.outlook(run.leaf)
-			if o.all != mayGo || o.route.lca < pl.over[0].depth {
+			from = int(run.To)
+			o := sv.leafVerdict(run.Leaf)
+			if o.all != mayGo || o.path.lca < pl.over[0].depth {
 				continue
 			}
-			id := indexOf(run.leaf)
+			id := indexOf(run.Leaf)
 			byLeaf = grown(byLeaf, id)
 			for i := first; i < from; i++ {
-				e, request := &d.entries[i], d.request(i)
-				if sv.judge(e, request, o) != mayGo || !helps(request, o.route.lca, false, pl.over) {
+				e, request := &d.Entries[i], d.Request(i)
+				if sv.judge(e, request, o) != mayGo || !helps(request, o.path.lca, false, pl.over) {
 					continue
 				}
 				if byLeaf[id] == nil {
-					byLeaf[id] = &shelf{outlook: o}
-					shelves = append(shelves, byLeaf[id])
+					byLeaf[id] = &leafCandidates{verdict: o}
+					leaves = append(leaves, byLeaf[id])
 				}
-				priority := o.lift.apply(int64(e.priority))
-				byLeaf[id].insert(&candidate{e, request, o.route, n, priority, sv.classOf(e), false}, size, pl.scene)
+				priority := o.shift.apply(int64(e.Priority))
+				byLeaf[id].insert(&candidate{e, request, o.path, n, priority, sv.classOf(e), false}, size, pl.problem)
 			}
 		}
 	}
-	return pl.pooled(shelves, size)
+	return pl.merged(leaves, size)
 }
 
-// pooled makes one pool of the shelves. If there are too many candidates, each leaf is
+// merged makes one pool of the candidates of all leaves. If there are too many candidates, each leaf is
 // limited to those that could be preempted together. Otherwise many candidates of a leaf
 // that may lose only few would displace those of other leaves.
-func (pl *planner) pooled(shelves []*shelf, size int) *pool {
-	p, all := &pool{whole: true}, 0
-	for _, s := range shelves {
+func (pl *planning) merged(leaves []*leafCandidates, size int) *candidatePool {
+	p, all := &candidatePool{whole: true}, 0
+	for _, s := range leaves {
 		all += s.seen
 	}
-	for _, s := range shelves {
+	for _, s := range leaves {
 		if all > size {
 			s.trim(pl.over)
 		}
@@ -93,15 +95,15 @@ func (pl *planner) pooled(shelves []*shelf, size int) *pool {
 	return p
 }
 
-// shelf is the candidates of a leaf, the least harmful first.
-type shelf struct {
-	outlook    *outlook
+// leafCandidates is the candidates of a leaf, the least harmful first.
+type leafCandidates struct {
+	verdict    *leafVerdict
 	candidates []candidate
 	seen       int // including those that were not kept
 }
 
 // insert keeps the least harmful candidates, sorted.
-func (s *shelf) insert(c *candidate, size int, by *scene) {
+func (s *leafCandidates) insert(c *candidate, size int, by *problem) {
 	s.seen++
 	if len(s.candidates) == size {
 		if by.byHarm(c, &s.candidates[size-1]) > 0 {
@@ -113,18 +115,18 @@ func (s *shelf) insert(c *candidate, size int, by *scene) {
 	s.candidates = slices.Insert(s.candidates, at, *c)
 }
 
-// leastOnShelf is the minimal number of candidates kept of a leaf.
-const leastOnShelf = 4
+// leastOfLeaf is the minimal number of candidates kept of a leaf.
+const leastOfLeaf = 4
 
 // trim drops the most harmful candidates while the others use twice what the leaf may
 // lose (law 2), or free twice the excess.
-func (s *shelf) trim(over []goal) {
-	used := make([]int64, len(s.outlook.room))
+func (s *leafCandidates) trim(over []goal) {
+	used := make([]int64, len(s.verdict.room))
 	for i := range s.candidates {
 		for t := range used {
-			used[t] = plus(used[t], s.candidates[i].request.at(t))
+			used[t] = plus(used[t], s.candidates[i].request.At(t))
 		}
-		if i+1 >= leastOnShelf && (s.exceeds(used) || s.suffices(used, over)) {
+		if i+1 >= leastOfLeaf && (s.exceeds(used) || s.suffices(used, over)) {
 			s.candidates = s.candidates[:i+1]
 			return
 		}
@@ -132,8 +134,8 @@ func (s *shelf) trim(over []goal) {
 }
 
 // exceeds reports whether a leaf cannot lose half of the amounts.
-func (s *shelf) exceeds(used []int64) bool {
-	for t, room := range s.outlook.room {
+func (s *leafCandidates) exceeds(used []int64) bool {
+	for t, room := range s.verdict.room {
 		if room != unbounded && used[t]/2 >= room && used[t] > 0 {
 			return true
 		}
@@ -142,9 +144,9 @@ func (s *shelf) exceeds(used []int64) bool {
 }
 
 // suffices reports whether half of the amounts frees the whole excess.
-func (s *shelf) suffices(used []int64, over []goal) bool {
+func (s *leafCandidates) suffices(used []int64, over []goal) bool {
 	for _, g := range over {
-		if g.depth <= s.outlook.route.lca && used[g.typ]/2 < g.amount {
+		if g.depth <= s.verdict.path.lca && used[g.typ]/2 < g.amount {
 			return false
 		}
 	}
@@ -152,7 +154,7 @@ func (s *shelf) suffices(used []int64, over []goal) bool {
 }
 
 // elsewhere appends the candidates of the pool that are on other nodes than n.
-func (p *pool) elsewhere(to []candidate, n *Node) []candidate {
+func (p *candidatePool) elsewhere(to []candidate, n *planner.Node) []candidate {
 	for i := range p.candidates {
 		if p.candidates[i].node != n {
 			to = append(to, p.candidates[i])

@@ -1,4 +1,4 @@
-package planner
+package search
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -45,22 +46,22 @@ func compareHarm(a, b harm) int {
 // Violations counts them.
 func (h *harm) add(c *candidate, allowed []int64) {
 	h.victims++
-	h.optedOut += rankOf(c.kind == optedOut)
-	h.originators += rankOf(c.originates)
+	h.optedOut += rankOf(c.Class == planner.ClassOptedOut)
+	h.originators += rankOf(c.Originates)
 	h.priority = max(h.priority, c.priority)
-	h.slow += rankOf(c.slow)
-	if c.budget == noBudget {
+	h.slow += rankOf(c.Slow)
+	if c.Budget == planner.NoBudget {
 		return
 	}
-	if c.pod.Consume(allowed) {
+	if c.Pod.Consume(allowed) {
 		h.violations++
 	}
 }
 
 // plan is a node and a set of victims, with everything that plans are compared by.
 type plan struct {
-	node    *Node
-	stance  *stance
+	node    *planner.Node
+	view    *contestedView
 	victims []candidate
 	harm    harm
 	waste   resources.Share // largest share of the node's allocatable freed beyond need
@@ -97,14 +98,14 @@ func comparePlans(a, b *plan) int {
 // set gives the plan these victims and computes what plans are compared by. It reuses the
 // plan's lists.
 func (p *plan) set(sv *survey, victims []candidate, h harm) {
-	p.node, p.stance, p.harm, p.edges, p.checked = sv.node, sv.stance, h, 0, false
+	p.node, p.view, p.harm, p.edges, p.checked = sv.node, sv.contestedView, h, 0, false
 	p.victims = append(p.victims[:0], victims...)
 	p.created, p.uids = p.created[:0], p.uids[:0]
 	for i := range victims {
 		c := &victims[i]
-		p.created = append(p.created, c.pod.Created)
-		p.uids = append(p.uids, c.pod.UID)
-		p.edges += len(c.route.side)
+		p.created = append(p.created, c.Pod.Created)
+		p.uids = append(p.uids, c.Pod.UID)
+		p.edges += len(c.path.side)
 	}
 	slices.SortFunc(p.created, func(a, b time.Time) int { return b.Compare(a) })
 	slices.Sort(p.uids)
@@ -113,7 +114,7 @@ func (p *plan) set(sv *survey, victims []candidate, h harm) {
 		freed := int64(0)
 		for i := range victims {
 			if victims[i].onNode {
-				freed = plus(freed, victims[i].request.at(t))
+				freed = plus(freed, victims[i].request.At(t))
 			}
 		}
 		if share := sv.waste(t, freed); share.Compare(p.waste) > 0 {
@@ -132,11 +133,11 @@ func (sv *survey) waste(t int, freed int64) resources.Share {
 			freed -= g.amount
 		}
 	}
-	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.at(t)))
+	return resources.ShareOf(resources.Amount(freed), resources.Amount(sv.node.Allocatable.At(t)))
 }
 
 // wastesMore reports whether a larger share than the given one is freed beyond need.
-func (sv *survey) wastesMore(freed Amounts, than resources.Share) bool {
+func (sv *survey) wastesMore(freed planner.Amounts, than resources.Share) bool {
 	for t, amount := range freed {
 		if sv.waste(t, amount).Compare(than) > 0 {
 			return true
@@ -153,4 +154,13 @@ func (p *plan) clone() *plan {
 	c := *p
 	c.victims, c.created, c.uids = slices.Clone(p.victims), slices.Clone(p.created), slices.Clone(p.uids)
 	return &c
+}
+
+// violations counts the violations of a list of candidates.
+func violations(of []candidate, allowed []int64) int64 {
+	pods := make([]*planner.Pod, len(of))
+	for i := range of {
+		pods[i] = of[i].Pod
+	}
+	return planner.Violations(pods, allowed)
 }

@@ -1,4 +1,4 @@
-package planner
+package judge
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
@@ -17,8 +18,8 @@ import (
 // the sums and to each victim. It checks neither whether a better plan exists nor, for
 // victims on the asker's node, whether each is needed, which only the real filters know.
 // A hold is judged by whether the asker fits. The error lists every law that is broken.
-func Lawful(w *World, d Decision, p Params) error {
-	if d.Outcome == Refuse {
+func Lawful(w *planner.World, d planner.Decision, p planner.Params) error {
+	if d.Outcome == planner.Refuse {
 		return nil
 	}
 	j := &judge{w: w, d: d, p: p, ask: vectorOf(w, d.Ask.Request)}
@@ -43,16 +44,16 @@ func Lawful(w *World, d Decision, p Params) error {
 
 // judge checks one decision.
 type judge struct {
-	w       *World
-	d       Decision
-	p       Params
+	w       *planner.World
+	d       planner.Decision
+	p       planner.Params
 	ask     resources.Vector
-	node    *Node
-	victims []*Pod
+	node    *planner.Node
+	victims []*planner.Pod
 	nodes   []string // of the victims, in the same order
 }
 
-func vectorOf(w *World, a Amounts) resources.Vector {
+func vectorOf(w *planner.World, a planner.Amounts) resources.Vector {
 	var entries []resources.Entry
 	for t, amount := range a {
 		entries = append(entries, resources.Entry{Name: w.Types[t], Amount: resources.Amount(amount)})
@@ -63,7 +64,7 @@ func vectorOf(w *World, a Amounts) resources.Vector {
 // find looks up the node and the victims in the current world.
 func (j *judge) find() error {
 	where := map[string]string{}
-	pods := map[string]*Pod{}
+	pods := map[string]*planner.Pod{}
 	for i := range j.w.Nodes {
 		n := j.w.Nodes[i]
 		if n.Name == j.d.Node {
@@ -87,7 +88,7 @@ func (j *judge) find() error {
 			return fmt.Errorf("victim %s/%s is not there", v.Namespace, v.Name)
 		case seen[v.UID]:
 			return fmt.Errorf("victim %s/%s is listed twice", v.Namespace, v.Name)
-		case p.Protection != Unprotected || j.w.Queues.Queue(p.Leaf) == nil:
+		case p.Protection != planner.Unprotected || j.w.Queues.Queue(p.Leaf) == nil:
 			return fmt.Errorf("victim %s/%s is never a victim of queue preemption", v.Namespace, v.Name)
 		}
 		seen[v.UID] = true
@@ -105,16 +106,12 @@ func (j *judge) up(id queues.ID) []*queues.Queue {
 	return out
 }
 
-func within(path, ancestor string) bool {
-	return path == ancestor || strings.HasPrefix(path, ancestor+".")
-}
-
 // below splits the path from a leaf to root at the lowest common ancestor with the other
 // leaf.
 func (j *judge) below(leaf, other queues.ID) (side []*queues.Queue, lca *queues.Queue) {
 	otherPath := j.w.Queues.Queue(other).Path
 	for _, q := range j.up(leaf) {
-		if within(otherPath, q.Path) {
+		if queues.Within(otherPath, q.Path) {
 			return side, q
 		}
 		side = append(side, q)
@@ -162,7 +159,7 @@ func effective(p int32, side []*queues.Queue) int64 {
 }
 
 // one judges a victim by the laws about single victims.
-func (j *judge) one(v *Pod) error {
+func (j *judge) one(v *planner.Pod) error {
 	if v.Leaf == j.d.Ask.Leaf || v.App == j.d.Ask.App {
 		return errors.New("law 3: it is of the asker's queue or application")
 	}
@@ -194,9 +191,9 @@ func (j *judge) one(v *Pod) error {
 }
 
 // fences judges law 7 and the policy disabled.
-func (j *judge) fences(v *Pod, lca *queues.Queue) error {
+func (j *judge) fences(v *planner.Pod, lca *queues.Queue) error {
 	for _, q := range j.up(j.d.Ask.Leaf) {
-		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !within(lca.Path, q.Path) {
+		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !queues.Within(lca.Path, q.Path) {
 			return fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
 		}
 	}
@@ -267,7 +264,7 @@ func (j *judge) guarantees() []error {
 // law2 judges the amount of one guaranteed type that is taken from one queue.
 func (j *judge) law2(q *queues.Queue, t string, g, loss resources.Amount, contested bool) error {
 	used := q.Used().Get(t)
-	if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+	if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
 		has := used.Add(q.Arriving.Get(t))
 		if has.Sub(loss).Add(j.ask.Get(t)) < min(g, has) {
 			return fmt.Errorf("law 2: common queue %s falls below %d %s", q.Path, g, t)
@@ -287,7 +284,7 @@ func (j *judge) shortages(taken map[queues.ID]resources.Vector) []error {
 	var lost, gained resources.Vector
 	for id, loss := range taken {
 		q := j.w.Queues.Queue(id)
-		if within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
+		if queues.Within(j.w.Queues.Queue(j.d.Ask.Leaf).Path, q.Path) {
 			continue
 		}
 		missing := q.Guaranteed.Missing(q.Used())

@@ -1,0 +1,150 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// request is, by type, the requests of the asker and of its group below a queue: the sum,
+// and the smallest.
+type request struct{ sum, least []int64 }
+
+// findRequests computes this for each queue of the ask's path.
+func (s *problem) findRequests() {
+	g := s.ask.Group
+	if g == nil {
+		return
+	}
+	s.requests = make([]request, len(s.path))
+	for d := range s.path {
+		s.requests[d] = request{make([]int64, len(s.world.Types)), make([]int64, len(s.world.Types))}
+		s.requests[d].add(s.ask.Request, s.ask.Request)
+	}
+	for _, share := range g.Shares {
+		for q := s.world.Queues.Queue(share.Leaf); q != nil; q = s.world.Queues.Queue(q.Parent) {
+			if d := slices.IndexFunc(s.path, func(a *account) bool { return a.queue.ID == q.ID }); d >= 0 {
+				s.requests[d].add(share.Request, share.Least)
+			}
+		}
+	}
+}
+
+func (r *request) add(sum, least planner.Amounts) {
+	for t := range r.sum {
+		r.sum[t] = plus(r.sum[t], sum.At(t))
+		if l := least.At(t); l > 0 && (r.least[t] == 0 || l < r.least[t]) {
+			r.least[t] = l
+		}
+	}
+}
+
+// requested returns what the asker and its group request of a type below a queue of the
+// ask's path, and the smallest of these requests.
+func (s *problem) requested(a *account, t int) (sum, least int64) {
+	if s.requests == nil {
+		one := s.ask.Request.At(t)
+		return one, one
+	}
+	return s.requests[a.depth].sum[t], s.requests[a.depth].least[t]
+}
+
+// above returns how much of a type the queues that may lose pods for the asker use above
+// their guarantees (law 2).
+func (st *contestedView) above(t int) int64 {
+	sum := int64(0)
+	for d := st.fence; d < len(st.path); d++ {
+		if !st.mayAsk[d] {
+			continue
+		}
+		for _, child := range st.path[d].queue.Children {
+			if d+1 == len(st.path) || child != st.path[d+1].queue.ID {
+				sum = plus(sum, st.aboveIn(st.world.Queues.Queue(child), t))
+			}
+		}
+	}
+	return sum
+}
+
+// aboveIn is the same for one queue and all below it.
+func (st *contestedView) aboveIn(q *queues.Queue, t int) int64 {
+	if q == nil {
+		return 0
+	}
+	name := st.world.Types[t]
+	used := int64(q.Used().Get(name))
+	own, sum := used, int64(0)
+	for _, child := range q.Children {
+		if c := st.world.Queues.Queue(child); c != nil {
+			own = minus(own, int64(c.Used().Get(name)))
+			sum = plus(sum, st.aboveIn(c, t))
+		}
+	}
+	if !protected(st.world.Queues, q) { // a queue that became a parent may have pods of its own
+		sum = plus(sum, max(own, 0))
+	}
+	if g, ok := q.Guaranteed.Get(name); ok {
+		sum = min(sum, max(minus(used, int64(g)), 0))
+	}
+	return sum
+}
+
+// lacks returns the first contested type that does not suffice for the asker's group,
+// whichever pods are preempted (law 2); -1 for none.
+func (st *contestedView) lacks() int {
+	if st.requests == nil {
+		return -1
+	}
+	for _, t := range st.contested {
+		if st.requests[0].sum[t] > plus(st.ask.Group.Free.At(t), st.above(t)) {
+			return t
+		}
+	}
+	return -1
+}
+
+// together returns what the asker's group lacks, if the group is the reason of the
+// refusal and the asker alone might get a plan.
+func (pl *planning) together(d *planner.Decision) *planner.Together {
+	g := pl.ask.Group
+	if g == nil {
+		return nil
+	}
+	out := &planner.Together{Name: g.Name, Pods: g.Pods + 1}
+	switch d.Stopped {
+	case planner.Law4:
+		alone := *pl.problem
+		alone.requests = nil
+		for i, c := range d.Asks {
+			at := slices.IndexFunc(pl.path, func(a *account) bool { return a.queue.Path == c.Queue })
+			t := slices.Index(pl.world.Types, c.Type)
+			if !alone.underGuarantee(pl.path[at], t) {
+				return nil
+			}
+			if i == 0 {
+				out.Type, out.Queue, out.Used, out.Guaranteed = c.Type, c.Queue, c.Used, c.Guaranteed
+				out.Requested = resources.Amount(pl.requests[at].sum[t])
+			}
+		}
+		if len(d.Asks) == 0 {
+			return nil
+		}
+		return out
+	case planner.Law2:
+		poor := slices.DeleteFunc(slices.Clone(pl.views), func(st *contestedView) bool { return st.lacking < 0 })
+		if len(poor) == 0 {
+			return nil
+		}
+		st := slices.MinFunc(poor, func(a, b *contestedView) int {
+			return cmp.Compare(pl.world.Types[a.lacking], pl.world.Types[b.lacking])
+		})
+		t := st.lacking
+		out.Type, out.Requested = pl.world.Types[t], resources.Amount(st.requests[0].sum[t])
+		out.Free, out.Above = resources.Amount(g.Free.At(t)), resources.Amount(st.above(t))
+		return out
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+)
+
+func (pl *planning) decision(o planner.Outcome) planner.Decision {
+	d := planner.Decision{Ask: pl.ask, Outcome: o, Exhaustive: pl.exhaustive,
+		FilterResults: planner.FilterResults{FitsCalls: pl.fits, More: o == planner.Refuse && pl.more, Unfit: slices.Sorted(slices.Values(pl.unfit))}}
+	if len(pl.path) > 0 {
+		d.Queue, d.Fence = pl.path[len(pl.path)-1].queue.Path, pl.path[pl.fence].queue.Path
+	}
+	for why, pods := range pl.rejected {
+		if pods > 0 {
+			d.Rejected = append(d.Rejected, planner.Rejection{Rule: ruleOf[why], Pods: pods})
+		}
+	}
+	slices.SortFunc(d.Rejected, func(a, b planner.Rejection) int { return cmp.Compare(a.Rule, b.Rule) })
+	return d
+}
+
+// refuse is the decision that no plan was found. If no rule stopped the asker itself, it
+// gives the rule that came last before a plan: the filters, law 2 on whole sets, too few
+// candidates, or the law that excluded most pods.
+func (pl *planning) refuse(by planner.Rule) planner.Decision {
+	d := pl.decision(planner.Refuse)
+	switch {
+	case by != "":
+		d.Stopped = by
+	case pl.fits > 0:
+		d.Stopped = planner.RuleFilters
+	case pl.blocked:
+		d.Stopped = planner.Law2
+	case pl.tooFew || len(pl.later) > 0:
+		d.Stopped = planner.RuleTooLittle
+	case len(d.Rejected) > 0:
+		d.Stopped = slices.MaxFunc(d.Rejected, func(a, b planner.Rejection) int {
+			return cmp.Or(
+				cmp.Compare(rankOf(telling(a.Rule)), rankOf(telling(b.Rule))),
+				cmp.Compare(a.Pods, b.Pods), cmp.Compare(b.Rule, a.Rule))
+		}).Rule
+	}
+	pl.explain(&d)
+	return d
+}
+
+// telling reports whether a rule says more than that some pods are never preempted.
+func telling(r planner.Rule) bool {
+	return slices.Contains([]planner.Rule{planner.Law2, planner.Law4, planner.Law5, planner.Law6, planner.Law7, planner.RuleDisabled}, r)
+}
+
+func (pl *planning) accept(p *plan) planner.Decision {
+	d := pl.decision(planner.Preempt)
+	if len(p.victims) == 0 {
+		d.Outcome = planner.Wait
+	}
+	d.Node = p.node.Name
+	d.OptedOut, d.Violations = p.harm.optedOut, p.harm.violations
+	for _, t := range p.view.contested {
+		d.Contested = append(d.Contested, pl.world.Types[t])
+	}
+	for _, c := range p.victims {
+		v := pl.victim(c.Pod, c.node, c.path)
+		for _, t := range p.view.contested {
+			if c.request.At(t) > 0 {
+				v.Uses = append(v.Uses, pl.world.Types[t])
+			}
+		}
+		d.Victims = append(d.Victims, v)
+	}
+	slices.SortFunc(d.Victims, func(a, b planner.Victim) int { return cmp.Compare(a.UID, b.UID) })
+	d.Changes, d.Asks, d.Loses, d.OverMax = pl.changes(p), pl.asks(p), pl.loses(p), pl.excesses(p)
+	return d
+}
