@@ -79,21 +79,21 @@ func podState(x *store.Explanation) string {
 	switch {
 	case x.ChosenBy != nil || p.Deleting:
 		return podLeaves
-	case x.State == "bound":
+	case x.State == "Bound":
 		return podRuns
-	case x.State == "assumed":
+	case x.State == "Assumed":
 		return podBinding
 	case x.Hold != nil:
 		return podHolds
 	}
 	switch x.State {
-	case "unplaced":
+	case "NoQueue":
 		return unplacedState(x.Why.Code)
-	case "admitted":
+	case "Admitted", "Scheduling":
 		return podTried
-	case "parked":
+	case "Unschedulable":
 		return podStuck
-	case "cooling":
+	case "BackingOff":
 		return podBacksOff
 	}
 	return podWaiting

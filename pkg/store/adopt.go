@@ -46,7 +46,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 	h := s.claimed(p)
 	end, why := s.unusable(h.Node)
 	switch {
-	case p.state.allocated():
+	case p.state.HasNode():
 		end, why = reservations.Bound, reasons.Reason{}
 	case p.app == nil && !p.Foreign:
 		end, why = reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod has no queue")

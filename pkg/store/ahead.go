@@ -10,6 +10,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // Room goes to the pod that could preempt for it. The order ensures that when a pod is
@@ -121,15 +122,15 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	rank, inFlight := queues.Rank(s.draft, p.app.leaf, p.Priority), false
 	for _, w := range ahead {
 		switch w.state {
-		case cooling:
+		case state.BackingOff:
 			s.leaveCooling(w)
 			s.toWaiting(w)
-		case admitted:
+		case state.Admitted, state.Scheduling:
 			key, _ := s.keys.Get(w.UID)
 			rank, inFlight = min(rank, key.Rank), true
 		}
 	}
-	if p.state != admitted {
+	if !p.state.HasSlot() {
 		s.withdraw(p)
 		s.keys.Remove(p.UID)
 		s.toWaiting(p)

@@ -6,6 +6,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // The preemption queue is a [preemption.Queue]. This file has what it needs to know of the
@@ -13,7 +14,7 @@ import (
 
 // arm schedules a check of a pod at a time, but not before its delay has ended.
 func (s *Store) arm(p *pod, at time.Time) {
-	if p.app == nil || p.state.allocated() || p.asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
+	if p.app == nil || p.state.HasNode() || p.asks.Holds() || p.NeverPreempts || p.RequiredNode != "" {
 		return // pods that require a node: see required.go
 	}
 	if end := s.delayEnd(p); at.Before(end) {
@@ -153,9 +154,9 @@ func (s *Store) pathOf(p *pod) []preemption.Watched {
 // of a queue above its leaf is used up.
 func (s *Store) stuck(p *pod) bool {
 	switch p.state {
-	case parked, cooling:
+	case state.GroupBlocked, state.Unschedulable, state.BackingOff:
 		return true
-	case waiting:
+	case state.Queued:
 		if p.heldByClass() {
 			return true
 		}

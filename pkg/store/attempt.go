@@ -36,7 +36,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 		return nil, reasons.Brief(reasons.Starting)
 	case p.app == nil:
 		return nil, s.explain(p)
-	case p.state.allocated():
+	case p.state.HasNode():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	case s.mayNotHold(p):
 		return nil, notLeading()
@@ -44,7 +44,7 @@ func (s *Store) Attempt(uid types.UID, kind string, inPermit []types.UID, now ti
 	if v := s.alone(p); !v.OK() {
 		return nil, v.Reason
 	}
-	if p.state == admitted && !p.apart() {
+	if p.state.HasSlot() && !p.apart() {
 		s.joinClass(p, kind)
 	}
 	if why := s.mayPlan(p, now); !why.None() {
@@ -282,7 +282,7 @@ func (s *Store) planned(uid types.UID) (*pod, reasons.Reason) {
 	switch {
 	case !known || p.app == nil:
 		return nil, reasons.Brief(reasons.Starting)
-	case p.state.allocated():
+	case p.state.HasNode():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	}
 	return p, reasons.Reason{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -147,7 +148,7 @@ func BenchmarkGate(b *testing.B) {
 	first := s.deadlines.Pods()[0]
 	var waits *pod
 	for i := range pods {
-		if p := s.pods[pods[i].UID]; p.state == waiting {
+		if p := s.pods[pods[i].UID]; p.state == state.Queued {
 			waits = p
 			break
 		}
@@ -155,7 +156,7 @@ func BenchmarkGate(b *testing.B) {
 	b.Run("admitted", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			first.entered = false
+			first.state = state.Admitted
 			s.Gate(first.UID, epoch)
 		}
 	})
@@ -247,7 +248,7 @@ func refsOrRunning(s *Store, refs []objects.Ref) string {
 		return string(refs[0].UID)
 	}
 	for uid, p := range s.pods {
-		if p.state.allocated() {
+		if p.state.HasNode() {
 			return string(uid)
 		}
 	}

@@ -65,7 +65,7 @@ func (s *Store) weigh(p *pod) {
 		if p.chosenBy != "" || p.Preempted {
 			w.preempted = p.held
 		}
-	case !p.state.allocated() && p.asks.Holds():
+	case !p.state.HasNode() && p.asks.Holds():
 		w.arriving = p.held
 	}
 	s.weighAs(p, w)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,7 +47,7 @@ func (s *Store) Check() error {
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, s.deadlines.Check(), s.lost.Check(), s.tooEarly.Check())
+	errs = append(errs, s.transitions.Check(), s.deadlines.Check(), s.lost.Check(), s.tooEarly.Check())
 	return errors.Join(errs...)
 }
 
@@ -57,29 +58,29 @@ func (s *Store) checkPod(p *pod) error {
 	_, listed := s.unplaced[p.UID]
 	_, keyed := s.Key(p.UID)
 	switch {
-	case (p.state == unplaced) != listed:
+	case (p.state == state.NoQueue) != listed:
 		return fmt.Errorf("listed as unplaced: %v", listed)
-	case (p.state == unplaced) != (p.app == nil):
+	case (p.state == state.NoQueue) != (p.app == nil):
 		return fmt.Errorf("has an application: %v", p.app != nil)
 	case p.leaving.IsZero() == (s.leaving[p.UID] == p):
 		return fmt.Errorf("listed as leaving: %v", s.leaving[p.UID] == p)
-	case p.gang != nil && (p.state != unplaced || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
+	case p.gang != nil && (p.state != state.NoQueue || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
-	case p.kept && (p.state != parked || p.mates == nil || p.equivalenceClass != nil):
-		return errors.New("is kept for others of its PodGroup")
-	case (p.state == waiting) != (p.ask != nil):
+	case p.state == state.GroupBlocked && (p.mates == nil || p.equivalenceClass != nil):
+		return errors.New("waits for its PodGroup, and has none or an equivalence class")
+	case (p.state == state.Queued) != (p.ask != nil):
 		return fmt.Errorf("is in the order: %v", p.ask != nil)
-	case (p.state == admitted || p.state == cooling) != (p.timer.IsSet()):
+	case (p.state.HasSlot() || p.state == state.BackingOff) != (p.timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
-	case p.state == admitted && !keyed:
+	case p.state.HasSlot() && !keyed:
 		return errors.New("has no sort key")
-	case p.state.allocated() && keyed:
+	case p.state.HasNode() && keyed:
 		return errors.New("still has a sort key")
-	case p.state.allocated() && p.Node == "":
+	case p.state.HasNode() && p.Node == "":
 		return errors.New("has no node")
-	case p.state != unplaced && !p.state.allocated() && !p.held.Equal(p.Request):
+	case p.state != state.NoQueue && !p.state.HasNode() && !p.held.Equal(p.Request):
 		return fmt.Errorf("is charged %v and requests %v", p.held, p.Request)
-	case p.state.allocated() != (p.On() != nil):
+	case p.state.HasNode() != (p.On() != nil):
 		return fmt.Errorf("is on a node: %v", p.On() != nil)
 	case (p.app != nil && !p.Deleting) != (p.elder.at != ranking.Outside):
 		return fmt.Errorf("counts as living: %v", p.elder.at != ranking.Outside)
@@ -108,23 +109,26 @@ func (s *Store) sum() books {
 		counted[p.app] = true
 		s.addPod(b.usage, p, first)
 		b.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) {
-			u.Allocated = u.Allocated.Add(p.part(assumed, bound))
-			if p.state == admitted {
+			u.Allocated = u.Allocated.Add(p.part(state.Assumed, state.Bound))
+			if p.state.HasSlot() {
 				u.Admitted = u.Admitted.Add(p.slot)
 			}
 			if first && p.app.counted {
 				u.Running++
 			}
 		})
-		if p.state == admitted {
+		if p.state.HasSlot() {
 			b.slots[p] = struct{}{}
 		}
 	}
 	return b
 }
 
+// pendingStates are the states that are charged as pending.
+var pendingStates = []state.State{state.Queued, state.GroupBlocked, state.Admitted, state.Scheduling, state.Unschedulable, state.BackingOff}
+
 // part is the pod's charge if the pod is in one of the states, else nothing.
-func (p *pod) part(states ...state) resources.Vector {
+func (p *pod) part(states ...state.State) resources.Vector {
 	for _, st := range states {
 		if p.state == st {
 			return p.held
@@ -136,19 +140,19 @@ func (p *pod) part(states ...state) resources.Vector {
 func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
 	for q := range s.draft.Ancestors(p.app.leaf) {
 		u := usage[q.ID]
-		u.Allocated = u.Allocated.Add(p.part(assumed, bound))
-		if p.state == admitted {
+		u.Allocated = u.Allocated.Add(p.part(state.Assumed, state.Bound))
+		if p.state.HasSlot() {
 			u.Admitted = u.Admitted.Add(p.slot)
 		}
-		u.Pending = u.Pending.Add(p.part(waiting, admitted, parked, cooling))
+		u.Pending = u.Pending.Add(p.part(pendingStates...))
 		switch {
 		case p.leaves():
-			u.Leaving = u.Leaving.Add(p.part(assumed, bound))
+			u.Leaving = u.Leaving.Add(p.part(state.Assumed, state.Bound))
 			if p.chosenBy != "" || p.Preempted {
-				u.Preempted = u.Preempted.Add(p.part(assumed, bound))
+				u.Preempted = u.Preempted.Add(p.part(state.Assumed, state.Bound))
 			}
 		case p.asks.Holds():
-			u.Arriving = u.Arriving.Add(p.part(waiting, admitted, parked, cooling))
+			u.Arriving = u.Arriving.Add(p.part(pendingStates...))
 		}
 		if first {
 			u.Applications++
@@ -229,13 +233,13 @@ func (s *Store) compare(l *objects.Pod) error {
 	switch {
 	case !known:
 		return errors.New("in the listing and not in the store")
-	case l.Node != "" && p.state != bound:
+	case l.Node != "" && p.state != state.Bound:
 		return fmt.Errorf("runs on %s, the store has it as %s", l.Node, p.state)
-	case l.Node == "" && p.state == bound:
+	case l.Node == "" && p.state == state.Bound:
 		return fmt.Errorf("has no node, the store has it bound to %s", p.Node)
 	case l.Node != "" && p.Node != l.Node:
 		return fmt.Errorf("runs on %s, the store says %s", l.Node, p.Node)
-	case p.state == bound && !p.held.Equal(l.Request):
+	case p.state == state.Bound && !p.held.Equal(l.Request):
 		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.held)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 func (s *Store) checkForeign(p *pod) error {
@@ -15,13 +16,13 @@ func (s *Store) checkForeign(p *pod) error {
 	switch {
 	case p.app != nil:
 		return errors.New("is foreign and belongs to a queue")
-	case p.state != bound && p.state != parked && p.state != cooling:
+	case p.state != state.Bound && p.state != state.Unschedulable && p.state != state.BackingOff:
 		return errors.New("is foreign and on the way of pods of queues")
-	case (p.state == bound) != (p.On() != nil):
+	case (p.state == state.Bound) != (p.On() != nil):
 		return fmt.Errorf("is foreign and on a node: %v", p.On() != nil)
-	case p.state != bound && !mayAskForeign(p.Pod):
+	case p.state != state.Bound && !mayAskForeign(p.Pod):
 		return errors.New("is foreign, has no node, and may not ask")
-	case (p.state == cooling) != (p.timer.IsSet()):
+	case (p.state == state.BackingOff) != (p.timer.IsSet()):
 		return fmt.Errorf("has a deadline: %v", p.timer.IsSet())
 	}
 	return s.checkHolder(p)
@@ -29,7 +30,7 @@ func (s *Store) checkForeign(p *pod) error {
 
 // checkHolder verifies the hold state of a pod that requires a node.
 func (s *Store) checkHolder(p *pod) error {
-	if s.preemption.NodeWaits.Of(p.UID) != "" && p.state.allocated() {
+	if s.preemption.NodeWaits.Of(p.UID) != "" && p.state.HasNode() {
 		return errors.New("awaits a change of its node and has a node")
 	}
 	return nil
@@ -71,11 +72,11 @@ func (s *Store) checkAsks(p *pod) error {
 		return errors.New("holds a node that the ledger does not know of")
 	case held && !p.asks.Holds():
 		return fmt.Errorf("holds node %s and does not know it", h.Node)
-	case inQueue && (p.state.allocated() || p.asks.Holds() || p.app == nil):
+	case inQueue && (p.state.HasNode() || p.asks.Holds() || p.app == nil):
 		return errors.New("is due for a plan and needs none")
 	case !s.willAsk(p) && s.needsToAsk(p):
 		return errors.New("is stuck and will not be looked at")
-	case s.asking.Current() == p.UID && p.state != admitted:
+	case s.asking.Current() == p.UID && !p.state.HasSlot():
 		return errors.New("has a plan under way and was not let through")
 	}
 	return s.checkHolder(p)
@@ -84,7 +85,7 @@ func (s *Store) checkAsks(p *pod) error {
 // needsToAsk tells whether a pod must be due for a plan or watch queues.
 func (s *Store) needsToAsk(p *pod) bool {
 	switch p.state {
-	case waiting, parked, cooling:
+	case state.Queued, state.GroupBlocked, state.Unschedulable, state.BackingOff:
 		return s.spec.PreemptionEnabled && !p.NeverPreempts && p.Uncounted.IsZero() && !p.asks.Holds() && p.RequiredNode == ""
 	}
 	return false

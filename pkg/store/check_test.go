@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,10 +56,11 @@ func TestCheckFindsDisorder(t *testing.T) {
 			s.draft.Update(s.pods["bound"].app.leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
 		{"a pod charged too little", func(s *Store) { s.pods["assumed"].held = queuestest.Vector("pods=1") }, "queue root: books say"},
-		{"an ask charged too little", func(s *Store) { s.pods["waiting"].held = queuestest.Vector("pods=1") }, "pod ns/waiting (waiting): is charged"},
+		{"an ask charged too little", func(s *Store) { s.pods["waiting"].held = queuestest.Vector("pods=1") }, "pod ns/waiting (Queued): is charged"},
 		{"an owner not charged", func(s *Store) { s.ledger = queues.NewLedger() }, "the usage of users and groups"},
 		{"a slot too many", func(s *Store) { s.window.Enter(s.pods["bound"]) }, "slots taken"},
 		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
+		{"a transition that is not in the table", func(s *Store) { s.setState(s.pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
 		{"a slot without a lease", func(s *Store) { s.clearDeadline(s.pods["admitted"]) }, "has a deadline: false"},
 		{"a slot without a key", func(s *Store) { s.keys.Remove("admitted") }, "has no sort key"},
 		{"a key of nobody", func(s *Store) { s.keys.Add("nobody", 0, 0) }, "which is gone"},
@@ -93,7 +95,7 @@ func TestRecountFindsDifferences(t *testing.T) {
 		var listed []objects.Pod
 		for _, p := range s.sortedPods() {
 			pod := *p.Pod
-			if p.state != bound {
+			if p.state != state.Bound {
 				pod.Node = ""
 			}
 			listed = append(listed, pod)
@@ -117,9 +119,9 @@ func TestRecountFindsDifferences(t *testing.T) {
 			return append(l, objects.Pod{UID: "x", Namespace: "ns", Name: "x"})
 		},
 			"pod ns/x: in the listing and not in the store"},
-		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: in the store (bound) and not in the listing"},
+		{"one less", func(l []objects.Pod) []objects.Pod { return without(l, "bound") }, "pod ns/bound: in the store (Bound) and not in the listing"},
 		{"it runs", func(l []objects.Pod) []objects.Pod { return edit(l, "assumed", func(p *objects.Pod) { p.Node = "n1" }) },
-			"pod ns/assumed: runs on n1, the store has it as assumed"},
+			"pod ns/assumed: runs on n1, the store has it as Assumed"},
 		{"it does not run", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "" }) },
 			"pod ns/bound: has no node, the store has it bound to n1"},
 		{"it runs elsewhere", func(l []objects.Pod) []objects.Pod { return edit(l, "bound", func(p *objects.Pod) { p.Node = "n2" }) },

@@ -3,12 +3,13 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // found is the state of a group as computed from its pods.
 type found struct {
-	in               [bound + 1]int
-	kept             int
+	in               [state.Count]int
 	holding          int
 	members          int
 	admitted         int // without those that hold a node
@@ -45,13 +46,10 @@ func (s *Store) checkTogether() []error {
 func (c *found) count(p *pod) {
 	c.in[p.state]++
 	c.members++
-	if p.kept {
-		c.kept++
-	}
 	if p.awaitsHeldNode() {
 		c.holding++
 	}
-	if p.state == admitted && !p.asks.Holds() {
+	if p.state.HasSlot() && !p.asks.Holds() {
 		c.admitted++
 	}
 	if p.equivalenceClass != nil {
@@ -64,15 +62,15 @@ func (s *Store) checkGroup(g *podGroup, c *found) error {
 	_, line := s.together.line[g]
 	_, touched := s.together.touched[g]
 	switch {
-	case c.in != g.in || c.kept != g.kept || c.holding != g.holding || c.members != len(g.members):
-		return fmt.Errorf("counts %v, %d kept, %d holding, of %d; there are %+v", g.in, g.kept, g.holding, len(g.members), *c)
+	case c.in != g.in || c.holding != g.holding || c.members != len(g.members):
+		return fmt.Errorf("counts %v, %d holding, of %d; there are %+v", g.in, g.holding, len(g.members), *c)
 	case refused == g.refusal.OK() || line != g.inLine:
 		return fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, refused, line)
 	case !s.started || s.returning || touched: // a check of it is due
 		return nil
 	case !g.complete() && c.equivalenceClass > 0:
 		return fmt.Errorf("it is not complete, and %d pods are twins of others", c.equivalenceClass)
-	case g.kept > 0 && g.able() && !refused && !line && g.in[waiting] == 0:
+	case g.blocked() > 0 && g.able() && !refused && !line && g.in[state.Queued] == 0:
 		return errors.New("it can start, and nothing brings its pods back")
 	case !g.able() && c.admitted > 0:
 		return fmt.Errorf("it cannot start, and %d pods are let through", c.admitted)

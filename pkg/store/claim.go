@@ -38,7 +38,7 @@ func (s *Store) Claim(uid types.UID, d *planner.Decision, now time.Time) reasons
 // claim is Claim for a pod of a queue, under the lock.
 func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason {
 	switch {
-	case p.state.allocated():
+	case p.state.HasNode():
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
 	case p.asks.Holds():
 		h, _ := s.preemption.Holds.Of(p.UID)
@@ -121,7 +121,7 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 		return s.commitRequired(p, &h, now)
 	}
 	left := s.left(&h)
-	if p.state.allocated() && len(left) > 0 {
+	if p.state.HasNode() && len(left) > 0 {
 		why := reasons.New(reasons.HoldGivenUp, "the pod found room on node %s", p.Node)
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why

@@ -109,7 +109,7 @@ func (s *Store) reapplyQuotas() {
 // any more, so that they are placed again. Running pods stay.
 func (s *Store) rehome(now time.Time) {
 	for _, p := range s.sortedPods() {
-		if p.app == nil || p.state.allocated() || s.draft.Queue(p.app.leaf).Leaf {
+		if p.app == nil || p.state.HasNode() || s.draft.Queue(p.app.leaf).Leaf {
 			continue
 		}
 		s.unplace(p, now)

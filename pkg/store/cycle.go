@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,12 +25,14 @@ import (
 func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 	s.mu.Lock()
 	p, known := s.pods[uid]
-	if known && p.Foreign && p.state == parked && s.bindingHold(p) && !p.asks.Activated {
+	if known && p.Foreign && p.state == state.Unschedulable && s.bindingHold(p) && !p.asks.Activated {
 		s.mu.Unlock()
 		return reasons.Brief(reasons.MakingRoom)
 	}
-	if known && (p.Foreign || p.state == admitted && !p.entered) {
-		p.entered = true
+	if known && (p.Foreign || p.state == state.Admitted) {
+		if !p.Foreign {
+			s.setState(p, state.Scheduling)
+		}
 		s.mu.Unlock()
 		return reasons.Reason{}
 	}
@@ -38,20 +41,20 @@ func (s *Store) Gate(uid types.UID, now time.Time) reasons.Reason {
 		return reasons.Brief(reasons.Starting)
 	}
 	defer s.unlock(now)
-	if p.state == admitted && p.asks.Holds() {
+	if p.state == state.Scheduling && p.asks.Holds() {
 		s.failedHolder(p, now)
 	}
-	if p.state == admitted {
+	if p.state == state.Scheduling {
 		// It entered before, so its cycle has ended without a call that reports the
 		// result.
 		s.vacate(p)
 		s.toParked(p, reasons.New(reasons.BackingOff, "the scheduler could not say whether a node can take the pod"), now)
 		s.keys.Remove(uid)
 	}
-	if p.state == parked && !p.kept && !s.bindingHold(p) {
+	if p.state == state.Unschedulable && !s.bindingHold(p) {
 		s.requeue(p, now)
 	}
-	if p.state.allocated() {
+	if p.state.HasNode() {
 		return reasons.Reason{} // it has passed every gate
 	}
 	return reasons.Brief(s.code(p))
@@ -133,13 +136,13 @@ func (s *Store) Refused(uid types.UID, now time.Time) {
 
 func (s *Store) refused(p *pod) {
 	switch p.state {
-	case admitted:
+	case state.Admitted, state.Scheduling:
 		s.vacate(p)
 		s.toWaiting(p)
-	case cooling:
+	case state.BackingOff:
 		s.leaveCooling(p)
 		s.toWaiting(p)
-	case parked:
+	case state.Unschedulable, state.GroupBlocked:
 		s.toWaiting(p)
 	}
 	s.keys.Remove(p.UID)
@@ -151,7 +154,7 @@ func (s *Store) Failed(uid types.UID, kind string, why reasons.Reason, now time.
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
-	if !known || p.app == nil || p.state.allocated() {
+	if !known || p.app == nil || p.state.HasNode() {
 		return
 	}
 	if p.RequiredNode != "" || p.apart() {
@@ -190,7 +193,7 @@ func (s *Store) Defer(uid types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
-	if !known || p.app == nil || p.state.allocated() {
+	if !known || p.app == nil || p.state.HasNode() {
 		return
 	}
 	if p.asks.Holds() {
@@ -221,7 +224,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.Starting, "the pod is gone")}
 	case p.app == nil:
 		return queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}
-	case p.state.allocated():
+	case p.state.HasNode():
 		return queues.Granted // it was bound during its cycle; the result of the bind decides
 	}
 	v := s.alone(p)
@@ -250,11 +253,11 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 
 // assume charges a pod as allocated on a node after all checks.
 func (s *Store) assume(p *pod, node string, now time.Time) {
-	if p.state != admitted {
+	if !p.state.HasSlot() {
 		s.withdraw(p)
 	}
 	s.classPlaced(p)
-	s.toAllocated(p, assumed, node)
+	s.toAllocated(p, state.Assumed, node)
 	if p.RequiredNode != "" {
 		s.supersede(p.On(), now)
 	}
@@ -269,7 +272,7 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.pods[uid]
-	if !known || p.state != assumed || p.treeGen == s.draft.TreeGeneration() {
+	if !known || p.state != state.Assumed || p.treeGen == s.draft.TreeGeneration() {
 		return queues.Granted
 	}
 	for q := range s.draft.Ancestors(p.app.leaf) {
@@ -303,14 +306,14 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	p, known := s.pods[uid]
-	if !known || p.state != assumed {
+	if !known || p.state != state.Assumed {
 		return
 	}
 	node := p.Node
 	s.leaveAllocated(p)
 	p.Node, p.held = "", p.Request
 	s.charge(p.app, charge{pending: p.held})
-	s.enter(p, parked)
+	s.enter(p, state.Unschedulable)
 	s.weigh(p)
 	s.window.Failed()
 	s.toParked(p, s.whyForgotten(p, node), now)
@@ -328,7 +331,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 		p.late = nil
 		s.upsert(late, now)
 	}
-	if s.pods[uid] == p && p.state == cooling && !s.draft.Queue(p.app.leaf).Leaf {
+	if s.pods[uid] == p && p.state == state.BackingOff && !s.draft.Queue(p.app.leaf).Leaf {
 		s.unplace(p, now)
 		s.place(p, now)
 	}
@@ -337,12 +340,12 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 // explain returns why a pod is in its state; none for pods that were let through.
 func (s *Store) explain(p *pod) reasons.Reason {
 	switch p.state {
-	case unplaced:
+	case state.NoQueue:
 		if !s.started {
 			return s.notStarted()
 		}
 		return p.reason
-	case waiting:
+	case state.Queued:
 		if p.heldByClass() {
 			return p.stopped() // its cycle found no node, and since then a pod of its class found none
 		}
@@ -355,12 +358,11 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		}
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
-	case parked:
-		if p.kept {
-			return p.mates.why()
-		}
+	case state.GroupBlocked:
+		return p.mates.why()
+	case state.Unschedulable:
 		return p.stopped()
-	case cooling:
+	case state.BackingOff:
 		if p.asks.Holds() || !p.beyond.None() {
 			return p.stopped()
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 func (s *Store) setDeadline(p *pod, at time.Time) {
@@ -71,14 +72,14 @@ func (s *Store) Tick(now time.Time) {
 	s.vacated = append(s.vacated, s.preemption.NodeBound.Expire(now)...)
 	for p, ok := s.deadlines.Due(now); ok; p, ok = s.deadlines.Due(now) {
 		switch p.state {
-		case cooling:
+		case state.BackingOff:
 			s.leaveLane(p)
 			if p.asks.Holds() || p.Foreign {
 				s.letThrough(p, now)
 				continue
 			}
 			s.toWaiting(p)
-		case admitted:
+		case state.Admitted, state.Scheduling:
 			if s.standby {
 				s.setDeadline(p, now.Add(s.lease(p)))
 				continue
@@ -131,7 +132,7 @@ func (s *Store) expire(p *pod, now time.Time) {
 
 // cool makes a parked pod back off until a time.
 func (s *Store) cool(p *pod, until time.Time) {
-	s.enter(p, cooling)
+	s.enter(p, state.BackingOff)
 	s.setDeadline(p, until)
 }
 
@@ -148,7 +149,7 @@ func (s *Store) holdsDue() time.Time {
 // hold then does not time out.
 func (s *Store) isPlaced(asker types.UID) bool {
 	p := s.pods[asker]
-	return p != nil && p.state.allocated()
+	return p != nil && p.state.HasNode()
 }
 
 // dueFrom returns the start of each hold's time-out. The holds of a PodGroup that has not
@@ -167,7 +168,7 @@ func (s *Store) dueFrom() reservations.From {
 		switch {
 		case p == nil:
 			return own, true
-		case p.state.allocated():
+		case p.state.HasNode():
 			return time.Time{}, false
 		case p.RequiredNode != "":
 			if h, _ := s.preemption.Holds.Of(asker); len(h.Chosen) == 0 {
@@ -231,7 +232,7 @@ func (s *Store) planAnew(g *podGroup) {
 		return
 	}
 	g.losses = preemption.Losses{}
-	for _, m := range g.sorted(func(m *pod) bool { return m.state == parked || m.state == cooling }) {
+	for _, m := range g.sorted(func(m *pod) bool { return m.state == state.GroupBlocked || m.state.WaitsForNode() }) {
 		m.asks.RetryAt = time.Time{}
 		s.arm(m, time.Time{})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,7 +48,7 @@ func newDemand() demand {
 
 // foundNoNode adds a pod that found no node to the demand, if every quota allows it.
 func (s *Store) foundNoNode(p *pod, now time.Time) {
-	if p.RequiredNode != "" || p.app == nil || p.state.allocated() {
+	if p.RequiredNode != "" || p.app == nil || p.state.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
 	s.demand.pods[p.UID], s.demand.stale = p, true
@@ -71,7 +72,7 @@ func (s *Store) startDemand(a *app, request resources.Vector) {
 // heardDemand takes over what PodScheduled of a pending pod says. This process or an
 // earlier one may have written it.
 func (s *Store) heardDemand(p *pod) {
-	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.state.allocated() {
+	if p.Demand == objects.DemandUnsaid || p.RequiredNode != "" || p.state.HasNode() {
 		return
 	}
 	if p.app != nil {
@@ -139,7 +140,7 @@ func (s *Store) reckonDemand(now time.Time) {
 	for _, p := range d.pods {
 		switch {
 		case p.asks.Holds(): // it is charged as arriving
-		case p.state == admitted: // it is about to be tried, before all others
+		case p.state.HasSlot(): // it is about to be tried, before all others
 			if p.within {
 				s.setDemand(p, s.countDemand(p), now)
 			}
@@ -248,7 +249,7 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 		}
 		delete(s.demand.check, uid)
 		p := s.pods[uid]
-		if p == nil || p.state == admitted || p.state.allocated() || p.asks.Holds() {
+		if p == nil || p.state.HasSlot() || p.state.HasNode() || p.asks.Holds() {
 			continue
 		}
 		if want, why := s.demandOf(p); want != objects.DemandUnsaid && want != p.Demand {
@@ -262,7 +263,7 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 // own condition is right or none is needed.
 func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
 	switch {
-	case p.state == unplaced && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
+	case p.state == state.NoQueue && p.Demand == objects.DemandWanted && !p.Gated: // no queue takes it, so no node helps
 		return objects.DemandBeyond, p.reason
 	case !p.beyond.None():
 		return objects.DemandBeyond, p.beyond
@@ -278,7 +279,7 @@ func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
 func (s *Store) checkDemand() error {
 	var errs []error
 	for uid, p := range s.demand.pods {
-		if s.pods[uid] != p || p.app == nil || p.state.allocated() || p.state == unplaced {
+		if s.pods[uid] != p || p.app == nil || p.state.HasNode() || p.state == state.NoQueue {
 			errs = append(errs, fmt.Errorf("demand: pod %s does not wait in a queue", uid))
 		}
 		if p.within && !p.beyond.None() {

@@ -4,52 +4,62 @@
 //
 // # States of a pod
 //
-//	            Upsert, no queue for it
-//	  (none) ───────────────────────────► unplaced
-//	    │                                    │ a configuration or namespace
-//	    │ Upsert, placed                     │ change gives it a queue
-//	    ▼                                    ▼
-//	 waiting ◄───────────────────────────────┘
-//	  │  ▲ ▲ ▲
-//	  │  │ │ └── cooling ◄──┐ Gate before its back-off ended
-//	  │  │ │  (time, lane)  │
-//	  │  │ └────── Gate ── parked ◄── Failed, Forget, lease expired
-//	  │  │                              ▲      ▲
-//	  │  └── Refused (quota) ──┐        │      │
-//	  │ fill: next in the order│        │      │
-//	  ▼                        │        │      │
-//	admitted ──────────────────┴────────┘      │
-//	  │ Assume                                 │
-//	  ▼                                        │
-//	assumed ────────────── Forget ─────────────┘
-//	  │ Upsert with a node
-//	  ▼
-//	 bound ◄── Upsert with a node, from any state (restart, or bound by another scheduler)
+//	Queued: a queue takes it
+//	    from NoQueue
+//	GroupBlocked: it is first in the order, and its PodGroup cannot start
+//	    from Queued
+//	Queued: its PodGroup may start
+//	    from GroupBlocked
+//	Admitted: it is first in the order, a slot is free and every quota allows it
+//	    from Queued
+//	Admitted: a plan may be made for it, or its held node has room
+//	    from Unschedulable, BackingOff
+//	Scheduling: Gate
+//	    from Admitted
+//	Queued: a quota refused it, others go first, or its PodGroup cannot start any more
+//	    from Admitted, Scheduling
+//	Unschedulable: a cycle found no node or ended with an error, its lease ended, or a node is held for it
+//	    from Queued, GroupBlocked, Admitted, Scheduling, BackingOff
+//	Queued: Gate, or its PodGroup or another pod makes it try again
+//	    from Unschedulable
+//	BackingOff: it comes back at a time
+//	    from Unschedulable
+//	Queued: its back-off ended, or no other pod can go on
+//	    from BackingOff
+//	Assumed: Assume
+//	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
+//	Unschedulable: Forget
+//	    from Assumed
+//	Bound: the API server has it on a node
+//	    from NoQueue, Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff, Assumed
+//	NoQueue: it changed, or the configuration did, and it is placed anew
+//	    from Queued, GroupBlocked, Admitted, Scheduling, Unschedulable, BackingOff
 //
 // The states are:
 //
-//   - unplaced: no queue takes the pod.
-//   - waiting: queued. The pod is in the order (package order), and its gate is closed. A
-//     quota may block its group of equal pods.
-//   - admitted: the pod has a slot of the window and passes the gate.
-//   - parked: unschedulable. The pod failed in a cycle, and the scheduler's queueing hints
-//     bring it back. Members of a PodGroup that cannot start are parked, too.
-//   - cooling: backing off. The pod returns to the order when its back-off ends, or earlier
-//     by the lane (lane.go).
-//   - assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
-//   - bound: the pod runs on a node.
+//   - NoQueue: no queue takes the pod.
+//   - Queued: the pod is in the order (package order), and its gate is closed. A quota may
+//     block its group of equal pods.
+//   - GroupBlocked: the pod is out of the order until its PodGroup can start.
+//   - Admitted: the pod has a slot of the window and may pass the gate.
+//   - Scheduling: the pod passed the gate and has its slot until its cycle ends.
+//   - Unschedulable: the pod failed in a cycle, or a node is held for it. The scheduler's
+//     queueing hints bring it back.
+//   - BackingOff: the pod returns to the order when its back-off ends, or earlier by the lane
+//     (lane.go).
+//   - Assumed: the pod is charged as allocated on a node, and its bind is not seen yet.
+//   - Bound: the pod runs on a node.
 //
 // Delete, or a terminal phase, leads from every state to (none) and takes back the pod's
-// charge. After Forget, or when its lease expires, a pod goes on from parked to cooling at
-// once, so it comes back without an event. unplaced, parked and cooling pods are not in the
-// order.
+// charge. After Forget, or when its lease expires, a pod goes on from Unschedulable to
+// BackingOff at once, so it comes back without an event. Only Queued pods are in the order.
 //
-// One event may move many parked pods. The scheduler brings them back one by one, in no
-// particular order. So Gate admits none of them: [Store.TakeActivations] admits the first
-// of the order once the scheduler has moved them all. A second call of Gate for an admitted
-// pod means that its cycle ended with an error; the pod has failed. Assume does not give
-// the slot of its pod to another one, because the scheduling cycle waits for Assume. The
-// next event or TakeActivations does.
+// One event may move many unschedulable pods. The scheduler brings them back one by one,
+// in no particular order. So Gate admits none of them: [Store.TakeActivations] admits
+// the first of the order once the scheduler has moved them all. Gate of a pod in
+// Scheduling means that its cycle ended with an error; the pod has failed. Assume does
+// not give the slot of its pod to another one, because the scheduling cycle waits for
+// Assume. The next event or TakeActivations does.
 //
 // Some pods are tried as a group:
 //
@@ -57,7 +67,7 @@
 //     leave the order until an event may help one of them (equivalence_class.go).
 //   - Gangs: when one pod asks for a Hard gang, all pods of the gang are kept back
 //     (gang.go).
-//   - PodGroups: the members are admitted together, and parked until then (podgroup.go).
+//   - PodGroups: the members are admitted together, and GroupBlocked until then (podgroup.go).
 //
 // Assumptions: events of one pod arrive in the order in which the API server made them, but
 // may be missing, late or repeated with respect to the scheduler's own steps. Only

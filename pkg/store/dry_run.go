@@ -7,6 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -266,7 +267,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 
 func (s *Store) noteAssumed(r *Rehearsal, n *cache.Node) {
 	for p := range n.Pods() {
-		if s.pods[p.UID].state == assumed {
+		if s.pods[p.UID].state == state.Assumed {
 			r.Assumed[p.UID] = n.Name()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // equivalenceClass is an equivalence class: the pods of one application that no filter can tell
@@ -25,7 +26,7 @@ type equivalenceClass struct {
 	request resources.Vector
 	kind    string
 	members int
-	parked  int  // members in state parked
+	stuck   int  // members in state Unschedulable
 	failed  bool // a member found no node, with no event since: out of the order
 
 	// The time and result of the last plan for a member, and the earliest time of the
@@ -50,22 +51,24 @@ func (t *equivalenceClass) name() string {
 
 // heldByClass tells whether a pod waits because its equivalence class failed.
 func (p *pod) heldByClass() bool {
-	return p.state == waiting && p.equivalenceClass != nil && p.equivalenceClass.failed
+	return p.state == state.Queued && p.equivalenceClass != nil && p.equivalenceClass.failed
 }
 
-// enter sets the state of a pod. Every state change goes through it, so that the counts
-// of its class stay right.
-func (s *Store) enter(p *pod, to state) { s.enterAs(p, to, false) }
-
-// enterAs is enter for a state with kept: the pod is parked only because its PodGroup is
-// incomplete.
-func (s *Store) enterAs(p *pod, to state, kept bool) {
-	from := p.state
-	s.recountMate(p.mates, p, func() { p.state, p.kept = to, kept })
-	if to == parked || to == cooling {
+// enter sets the state of a pod. Every state change goes through it or setState, so that
+// counts stay right.
+func (s *Store) enter(p *pod, to state.State) {
+	if to.WaitsForNode() || to == state.GroupBlocked {
 		p.assumedRequest = nil // its cycle is over
 	}
 	s.changed(p)
+	s.setState(p, to)
+}
+
+// setState is enter for a change that readers do not see.
+func (s *Store) setState(p *pod, to state.State) {
+	from := p.state
+	s.transitions.Note(from, to)
+	s.recountMate(p.mates, p, func() { p.state = to })
 	s.tally(p)
 	if t := p.equivalenceClass; t != nil {
 		s.recount(t, from, -1)
@@ -75,12 +78,12 @@ func (s *Store) enterAs(p *pod, to state, kept bool) {
 
 // recount updates the counts of a class when a member enters (n = 1) or leaves (n = -1) a
 // state. A member that leaves parked returns a failed class to the order.
-func (s *Store) recount(t *equivalenceClass, st state, n int) {
+func (s *Store) recount(t *equivalenceClass, st state.State, n int) {
 	switch st {
-	case admitted:
+	case state.Admitted, state.Scheduling:
 		s.classLimit.Admitted(n)
-	case parked:
-		t.parked += n
+	case state.Unschedulable:
+		t.stuck += n
 		if n < 0 && t.failed {
 			s.classLimit.NoteReopened()
 			s.setFailed(t, false)
@@ -148,7 +151,7 @@ func (s *Store) classPlaced(p *pod) {
 // the order after this pod was admitted and are before it. The room is most likely what
 // brought them back. The pod then waits in the order.
 func (s *Store) passedOver(p *pod, now time.Time) bool {
-	if p.state != admitted || p.asks.Holds() || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
+	if !p.state.HasSlot() || p.asks.Holds() || p.hopes == s.classLimit.Reopened() || len(p.app.equivalenceClass) == 0 || p.equivalenceClass != nil && p.equivalenceClass.failed {
 		return false
 	}
 	return s.backInOrder(p, now)
@@ -157,7 +160,7 @@ func (s *Store) passedOver(p *pod, now time.Time) bool {
 // checkClasses verifies the member counts of classes, the bound of probing, and that the
 // scheduler has a member of every failed class and so can bring it back.
 func (s *Store) checkClasses() []error {
-	type count struct{ members, parked int }
+	type count struct{ members, stuck int }
 	counts := map[*equivalenceClass]count{}
 	taken := 0
 	for _, p := range s.pods {
@@ -167,9 +170,9 @@ func (s *Store) checkClasses() []error {
 		c := counts[p.equivalenceClass]
 		c.members++
 		switch p.state {
-		case parked:
-			c.parked++
-		case admitted:
+		case state.Unschedulable:
+			c.stuck++
+		case state.Admitted, state.Scheduling:
 			taken++
 		}
 		counts[p.equivalenceClass] = c
@@ -178,9 +181,9 @@ func (s *Store) checkClasses() []error {
 	errs = append(errs, s.classLimit.Check(taken))
 	for t, c := range counts {
 		switch {
-		case c != count{t.members, t.parked} || t.app.equivalenceClass[t.key()] != t:
-			errs = append(errs, fmt.Errorf("twins of %s: %d counted, %d of them parked; there are %+v", t.app.name, t.members, t.parked, c))
-		case t.failed && t.parked == 0:
+		case c != count{t.members, t.stuck} || t.app.equivalenceClass[t.key()] != t:
+			errs = append(errs, fmt.Errorf("twins of %s: %d counted, %d of them unschedulable; there are %+v", t.app.name, t.members, t.stuck, c))
+		case t.failed && t.stuck == 0:
 			errs = append(errs, fmt.Errorf("twins of %s: out of the order, and the scheduler has none of them", t.app.name))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,7 +33,7 @@ func newClassStore(t *testing.T, pods ...string) *classStore {
 	for i, name := range pods {
 		s.add(name, i)
 	}
-	s.is(admitted, pods...)
+	s.is(state.Admitted, pods...)
 	s.fail(pods...)
 	return s
 }
@@ -57,7 +58,7 @@ func (s *classStore) fail(names ...string) {
 // event makes the scheduler bring back those of the pods that it has.
 func (s *classStore) event(names ...string) {
 	for _, name := range names {
-		if s.pods[types.UID(name)].state == parked {
+		if s.pods[types.UID(name)].state == state.Unschedulable {
 			s.Gate(types.UID(name), s.now)
 		}
 	}
@@ -73,7 +74,7 @@ func (s *classStore) assume(name string) {
 }
 
 // is fails the test unless exactly the named pods are in the state.
-func (s *classStore) is(want state, names ...string) {
+func (s *classStore) is(want state.State, names ...string) {
 	s.t.Helper()
 	if err := s.Check(); err != nil {
 		s.t.Fatal(err)
@@ -91,50 +92,50 @@ func (s *classStore) is(want state, names ...string) {
 
 func TestTwinsAreTriedOneByOneUntilOneFails(t *testing.T) {
 	s := newClassStore(t, "a1", "a2", "a3", "a4", "a5", "a6")
-	s.is(parked, "a1", "a2", "a3", "a4", "a5", "a6")
+	s.is(state.Unschedulable, "a1", "a2", "a3", "a4", "a5", "a6")
 	s.event("a4", "a1", "a6", "a2", "a3", "a5")
-	s.is(admitted, "a1")
+	s.is(state.Admitted, "a1")
 	s.assume("a1")
-	s.is(admitted, "a2", "a3")
+	s.is(state.Admitted, "a2", "a3")
 	s.fail("a2")
-	s.is(admitted, "a3")
-	s.is(waiting, "a4", "a5", "a6")
+	s.is(state.Admitted, "a3")
+	s.is(state.Queued, "a4", "a5", "a6")
 	s.fail("a3")
-	s.is(admitted)
-	s.is(parked, "a2", "a3")
+	s.is(state.Admitted)
+	s.is(state.Unschedulable, "a2", "a3")
 	if why := s.Explain("a5"); why.Code != reasons.NoNodeFits {
 		t.Errorf("a5 waits because %v", why)
 	}
 
 	// After one event the scheduler brings back the two pods that it has.
 	s.event("a2", "a3", "a4", "a5", "a6")
-	s.is(admitted, "a2")
+	s.is(state.Admitted, "a2")
 	s.fail("a2")
-	s.is(parked, "a2")
-	s.is(waiting, "a3", "a4", "a5", "a6")
+	s.is(state.Unschedulable, "a2")
+	s.is(state.Queued, "a3", "a4", "a5", "a6")
 }
 
 func TestPodIsTriedOnceWhateverItsTwinsWereTold(t *testing.T) {
 	s := newClassStore(t, "a1", "a2")
 	s.event("a1")
 	s.fail("a1")
-	s.is(parked, "a1", "a2")
+	s.is(state.Unschedulable, "a1", "a2")
 	s.add("a3", 3)
-	s.is(admitted, "a3")
+	s.is(state.Admitted, "a3")
 	s.fail("a3")
 	s.event("a3")
-	s.is(admitted, "a3") // a1 and a2 were not brought back
+	s.is(state.Admitted, "a3") // a1 and a2 were not brought back
 }
 
 func TestTwinsOfOthersAreNotHeld(t *testing.T) {
 	s := newClassStore(t, "a1", "a2", "b1", "b2")
 	s.event("a1", "a2", "b1", "b2")
-	s.is(admitted, "a1")
+	s.is(state.Admitted, "a1")
 	s.fail("a1")
-	s.is(admitted, "b1") // no other pod is tried while a1 is
-	s.is(waiting, "a2", "b2")
+	s.is(state.Admitted, "b1") // no other pod is tried while a1 is
+	s.is(state.Queued, "a2", "b2")
 	s.assume("b1")
-	s.is(admitted, "b2")
+	s.is(state.Admitted, "b2")
 }
 
 func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
@@ -156,10 +157,10 @@ func TestTwinsAreNotHeldByPodsThatAreGone(t *testing.T) {
 			s := newClassStore(t, "a1", "a2")
 			s.event("a1", "a2")
 			s.fail("a1")
-			s.is(waiting, "a2")
+			s.is(state.Queued, "a2")
 			end(s)
 			s.TakeActivations()
-			s.is(admitted, "a2")
+			s.is(state.Admitted, "a2")
 		})
 	}
 }
@@ -170,17 +171,17 @@ func TestPodThatIsOvertakenLeavesTheRoom(t *testing.T) {
 	s := newClassStore(t, "a1", "b1")
 	s.event("a1", "b1")
 	s.fail("a1")
-	s.is(admitted, "b1")
+	s.is(state.Admitted, "b1")
 	s.event("a1")
 	v := s.Assume("b1", "n1", s.now)
 	if v.Reason.Code != reasons.InOrder {
 		t.Fatalf("b1 got %v", v.Reason)
 	}
 	s.TakeActivations()
-	s.is(admitted, "a1")
-	s.is(waiting, "b1")
+	s.is(state.Admitted, "a1")
+	s.is(state.Queued, "b1")
 	s.assume("a1")
-	s.is(admitted, "b1")
+	s.is(state.Admitted, "b1")
 	s.assume("b1")
 }
 
@@ -195,7 +196,7 @@ func TestPodIsNotOvertakenTwice(t *testing.T) {
 	}
 	s.TakeActivations()
 	s.fail("a1")
-	s.is(admitted, "b1")
+	s.is(state.Admitted, "b1")
 	s.assume("b1")
 }
 
@@ -204,10 +205,10 @@ func TestLeaseOfPodThatFailedBefore(t *testing.T) {
 	s := newClassStore(t, "a1", "b1")
 	s.options.MaxBackoff = 10 * time.Second
 	s.event("a1", "b1")
-	s.is(admitted, "a1")
+	s.is(state.Admitted, "a1")
 	s.now = s.now.Add(3 * time.Second) // a tenth of the lease
 	s.Tick(s.now)
-	s.is(admitted, "b1")
+	s.is(state.Admitted, "b1")
 }
 
 // The scheduler puts back a pod after a cycle that ended with an error. The store only
@@ -222,7 +223,7 @@ func TestSecondGateEndsTheSlot(t *testing.T) {
 		t.Fatal("a1 enters twice")
 	}
 	s.TakeActivations()
-	s.is(admitted, "a1") // without back-off here, it is next again
+	s.is(state.Admitted, "a1") // without back-off here, it is next again
 	if why := s.Gate("a1", s.now); !why.None() {
 		t.Fatalf("a1 is held: %v", why)
 	}
@@ -284,7 +285,7 @@ func TestCyclesOnFullCluster(t *testing.T) {
 	}
 	ran := map[string]int{}
 	for _, p := range s.sortedPods() {
-		if p.state == assumed {
+		if p.state == state.Assumed {
 			ran[p.Name[:1]]++
 			if strings.Count(strings.Join(pods[:2*ends], " "), p.Name) != 1 {
 				t.Errorf("%s got a node out of turn", p.Name)
@@ -303,7 +304,7 @@ func TestCheckFindsDisorderOfTwins(t *testing.T) {
 		want    string
 	}{
 		{"a member too many", func(s *classStore) { s.pods["a1"].equivalenceClass.members++ }, "3 counted"},
-		{"a parked one too many", func(s *classStore) { s.pods["a1"].equivalenceClass.parked++ }, "3 of them parked"},
+		{"an unschedulable one too many", func(s *classStore) { s.pods["a1"].equivalenceClass.stuck++ }, "3 of them unschedulable"},
 		{"twins nobody can bring back", func(s *classStore) {
 			s.event("a1", "a2")
 			s.setFailed(s.pods["a1"].equivalenceClass, true)
@@ -332,7 +333,7 @@ func TestWhatWasToldOfATwinIsTakenBack(t *testing.T) {
 	s.fail("a3")
 	s.event("a1", "a2", "a3")
 	s.fail("a1")
-	s.is(waiting, "a2", "a3")
+	s.is(state.Queued, "a2", "a3")
 	var back []string
 	for _, r := range s.NextReports(s.now.Add(time.Minute), 100) {
 		if r.Reason.None() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,7 +37,7 @@ func (s *Store) upsert(event *objects.Pod, now time.Time) {
 		return
 	}
 	switch {
-	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == assumed):
+	case event.Terminal, event.Deleting && event.Node == "" && !(known && p.state == state.Assumed):
 		// It uses nothing and will use nothing.
 		if known {
 			s.drop(p, now)
@@ -45,10 +46,10 @@ func (s *Store) upsert(event *objects.Pod, now time.Time) {
 		s.add(event, now)
 	case event.Node != "":
 		s.confirm(p, event, now)
-	case p.state.allocated():
+	case p.state.HasNode():
 		// The bind is not seen yet. This event takes effect if the bind fails.
 		s.recounted(p, func() { p.Deleting = event.Deleting })
-		if p.state == assumed {
+		if p.state == state.Assumed {
 			p.late = event
 		}
 		s.changed(p)
@@ -99,20 +100,20 @@ func (s *Store) drop(p *pod, now time.Time) {
 	node := p.On()
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
 	switch p.state {
-	case waiting:
+	case state.Queued:
 		s.leaveOrder(p)
-	case admitted:
+	case state.Admitted, state.Scheduling:
 		s.vacate(p)
-	case cooling:
+	case state.BackingOff:
 		s.leaveCooling(p)
-	case assumed, bound:
+	case state.Assumed, state.Bound:
 		s.leaveAllocated(p)
 	}
 	s.disarm(p)
 	s.leaveClass(p)
 	s.leaveDemand(p)
-	if p.state != unplaced {
-		if !p.state.allocated() {
+	if p.state != state.NoQueue {
+		if !p.state.HasNode() {
 			s.charge(p.app, charge{pending: minus(p.held)})
 		}
 		s.leaveForGood(p, now)
@@ -136,14 +137,14 @@ func (s *Store) drop(p *pod, now time.Time) {
 
 // confirm handles an event with the pod on a node.
 func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
-	if p.state.allocated() {
-		if p.state == assumed {
+	if p.state.HasNode() {
+		if p.state == state.Assumed {
 			s.confirmed(p, event, now)
 		}
-		if p.state == assumed || looksDifferent(p.Pod, event) {
+		if p.state == state.Assumed || looksDifferent(p.Pod, event) {
 			s.touchPod(p)
 		}
-		s.enter(p, bound)
+		s.enter(p, state.Bound)
 		p.late = nil
 		s.begin(p.app)
 		s.resize(p, event, now)
@@ -153,7 +154,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 		return
 	}
 	// Another scheduler bound it, or the store has just started: quotas do not apply.
-	if p.state == unplaced {
+	if p.state == state.NoQueue {
 		s.takeOver(p, event)
 		s.changed(p)
 		s.joinMates(p)
@@ -163,11 +164,11 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 		}
 		return
 	}
-	if p.state != admitted {
+	if !p.state.HasSlot() {
 		s.withdraw(p)
 	}
 	s.renewPod(p, event)
-	s.toAllocated(p, bound, event.Node)
+	s.toAllocated(p, state.Bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
 	s.release(p.app.leaf) // it may use less than it requested
@@ -229,11 +230,11 @@ func (s *Store) renewPod(p *pod, event *objects.Pod) {
 // sets its next state.
 func (s *Store) withdraw(p *pod) {
 	switch p.state {
-	case waiting:
+	case state.Queued:
 		s.leaveOrder(p)
-	case admitted:
+	case state.Admitted, state.Scheduling:
 		s.vacate(p)
-	case cooling:
+	case state.BackingOff:
 		s.leaveCooling(p)
 	}
 }
@@ -250,11 +251,11 @@ func (s *Store) change(p *pod, event *objects.Pod, now time.Time) {
 		return
 	}
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod was changed"), now)
-	if p.state == admitted && p.assumedRequest == nil && !event.Request.Covers(p.Request) {
+	if p.state.HasSlot() && p.assumedRequest == nil && !event.Request.Covers(p.Request) {
 		before := p.Request
 		p.assumedRequest = &before
 	}
-	if p.state != unplaced {
+	if p.state != state.NoQueue {
 		s.unplace(p, now)
 	}
 	s.takeOver(p, event)
@@ -289,6 +290,6 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.leave(p, now)
-	s.enter(p, unplaced)
+	s.enter(p, state.NoQueue)
 	s.unplaced[p.UID] = p
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -96,9 +97,6 @@ func (s *Store) Explanation(uid types.UID, now time.Time) (*Explanation, bool) {
 		Pod: s.recordOf(p), State: p.state.String(), Why: s.explain(p), Peer: p.Peer, Queues: s.current(),
 		Window: s.window.Slots(s.index.LeavesWithWork()), Taken: s.window.Taken(),
 	}
-	if p.kept { // it was not refused by any node
-		x.State = waiting.String()
-	}
 	if p.asks.Holds() {
 		h, _ := s.preemption.Holds.Of(p.UID)
 		x.Hold = &h
@@ -136,14 +134,14 @@ func (s *Store) explainPlace(x *Explanation, p *pod) {
 
 func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	x.App = s.recordOfApp(p.app)
-	if p.state.allocated() {
+	if p.state.HasNode() {
 		return
 	}
 	x.Limited = s.judgeLimits(p).Reason
-	if p.state == waiting && p.ask != nil {
+	if p.state == state.Queued && p.ask != nil {
 		x.Standing = s.standing(p)
 	}
-	if p.state == cooling {
+	if p.state == state.BackingOff {
 		x.Erred = p.erred
 		if !p.asks.Holds() { // a pod with a hold has a reason about its node
 			x.Retry = p.timer.When()

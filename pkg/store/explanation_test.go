@@ -10,6 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -45,18 +46,14 @@ func contradictions(p *pod, x *Explanation) []string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	pending := p.app != nil && !p.state.allocated()
-	shown := p.state
-	if p.kept {
-		shown = waiting
-	}
-	wrong(x.State != shown.String(), "state %s, not %s", x.State, shown)
+	pending := p.app != nil && !p.state.HasNode()
+	wrong(x.State != p.state.String(), "state %s, not %s", x.State, p.state)
 	wrong((x.Room != nil) != pending, "making room is explained: %t", x.Room != nil)
 	wrong((x.Hold != nil) != p.asks.Holds(), "a hold is explained: %t", x.Hold != nil)
 	wrong((x.App != nil) != (p.app != nil), "an application is explained: %t", x.App != nil)
-	wrong((x.Standing != nil) != (p.state == waiting), "a place in the order is explained: %t", x.Standing != nil)
+	wrong((x.Standing != nil) != (p.state == state.Queued), "a place in the order is explained: %t", x.Standing != nil)
 	wrong(x.Standing != nil && x.Standing.In && x.Why.Code != reasons.InOrder, "it is in the order, and waits for %s", x.Why)
-	wrong(p.state == waiting && x.Why.None(), "it waits and nothing says why")
+	wrong(p.state == state.Queued && x.Why.None(), "it waits and nothing says why")
 	wrong(p.Foreign && x.Placement != nil, "a foreign pod was placed")
 	wrong((x.ChosenBy != nil) != (p.chosenBy != ""), "it is to go: %t", x.ChosenBy != nil)
 	if x.Room != nil && !p.asks.Holds() && p.RequiredNode == "" {
@@ -67,10 +64,10 @@ func contradictions(p *pod, x *Explanation) []string {
 }
 
 func TestContradictionsAreFound(t *testing.T) {
-	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), prospect: &prospect{}, state: waiting, app: &app{}, asks: &preemption.Asker{}}
+	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}, turn: newTurn(nil), prospect: &prospect{}, state: state.Queued, app: &app{}, asks: &preemption.Asker{}}
 	right := func() *Explanation {
 		return &Explanation{
-			State: "waiting", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},
+			State: "Queued", Why: reasons.Brief(reasons.InOrder), App: &AppRecord{}, Room: &Room{},
 			Standing: &Standing{Standing: order.Standing{In: true}},
 		}
 	}

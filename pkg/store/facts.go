@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // Facts about pods that plans need in addition to queues, budgets and originators: which
@@ -39,7 +40,7 @@ func (s *Store) protection(p *pod) planner.Protection {
 		return planner.Static
 	case p.RequiredNode != "" || p.MaybeDaemon:
 		return planner.DaemonSet
-	case p.state == assumed && !s.waitingInPermit[p.UID]:
+	case p.state == state.Assumed && !s.waitingInPermit[p.UID]:
 		return planner.Binding
 	case p.Foreign:
 		return planner.Foreign

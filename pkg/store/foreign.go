@@ -6,6 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
@@ -32,7 +33,7 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 		return
 	case p == nil:
 		p = newPod(event, s.shared)
-		p.state = parked
+		p.state = state.Unschedulable
 		s.pods[p.UID] = p
 		s.cache.Types.Note(p.Pod)
 		s.inherit(p, now)
@@ -45,10 +46,10 @@ func (s *Store) upsertForeign(p *pod, event *objects.Pod, now time.Time) {
 		return
 	}
 	touched := !p.leaves() && event.Deleting || looksDifferent(p.Pod, event)
-	if p.state != bound {
+	if p.state != state.Bound {
 		s.park(p)
 		s.disarm(p)
-		s.enter(p, bound)
+		s.enter(p, state.Bound)
 	}
 	s.renewForeign(p, event)
 	s.moveForeign(p, event.Node)
@@ -77,7 +78,7 @@ func (s *Store) moveForeign(p *pod, node string) {
 
 // changeForeign handles an event of a foreign pod that may be a preemptor.
 func (s *Store) changeForeign(p *pod, event *objects.Pod, now time.Time) {
-	if p.state == bound {
+	if p.state == state.Bound {
 		return // an old event
 	}
 	if !p.Request.Equal(event.Request) || p.Priority != event.Priority {
@@ -118,7 +119,7 @@ func (s *Store) dropForeign(p *pod, now time.Time) {
 	s.suspectRefusal(p, now)
 	node := p.On()
 	s.endHold(p, reservations.Deleted, reasons.New(reasons.HoldGivenUp, "the pod is gone"), now)
-	if p.state == cooling {
+	if p.state == state.BackingOff {
 		s.leaveCooling(p)
 	}
 	s.disarm(p)

@@ -52,7 +52,7 @@ func (s *Store) takeBack(name appName, now time.Time) {
 	var members []*pod
 	for _, a := range s.apps[name] {
 		for _, e := range a.living.Items() {
-			if m := e.pod; !m.state.allocated() {
+			if m := e.pod; !m.state.HasNode() {
 				if id, _ := placement.Identify(placementOf(m.Pod), s.options.Placement); id.Gang == placement.GangSoft {
 					members = append(members, m)
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // The states of a preemptor with a hold:
@@ -211,10 +212,10 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 // retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
 // again, and when the next plan for it may be made.
 func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reason, now time.Time) {
-	if p.app == nil && !p.Foreign || p.state.allocated() {
+	if p.app == nil && !p.Foreign || p.state.HasNode() {
 		return
 	}
-	if p.state == parked || p.state == cooling && h.Required {
+	if p.state == state.Unschedulable || p.state == state.BackingOff && h.Required {
 		p.reason = why
 		s.rest(p, now.Add(s.backoff(1)))
 	}
@@ -226,7 +227,7 @@ func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reaso
 // goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
 // hold.
 func (s *Store) goOnWithoutHold(p *pod) {
-	if p.state != admitted || !p.slot.IsZero() {
+	if !p.state.HasSlot() || !p.slot.IsZero() {
 		return
 	}
 	p.slot = p.held
@@ -293,10 +294,10 @@ func (s *Store) wakeHolders(node string, except types.UID, now time.Time) {
 // has room already.
 func (s *Store) wakeHolder(p *pod, now time.Time) {
 	h, ok := s.preemption.Holds.Of(p.UID)
-	if !ok || p.state == admitted || p.state.allocated() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
+	if !ok || p.state.HasSlot() || p.state.HasNode() || s.behind(p, &h) || !h.Clear() && !s.hasRoom(p, &h) {
 		return
 	}
-	if p.state == cooling && p.erred && p.notUntil.After(now) {
+	if p.state == state.BackingOff && p.erred && p.notUntil.After(now) {
 		return // it had room: a step after the choice of the node failed
 	}
 	s.letThrough(p, now)
@@ -365,12 +366,12 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 // failedHolder handles a failed cycle of a preemptor with a hold. It is tried again soon
 // if all awaited pods are gone.
 func (s *Store) failedHolder(p *pod, now time.Time) {
-	if p.state != admitted {
+	if !p.state.HasSlot() {
 		return // already handled
 	}
 	s.withdraw(p)
 	s.keys.Remove(p.UID)
-	s.enter(p, parked)
+	s.enter(p, state.Unschedulable)
 	p.erred, p.notUntil = false, now.Add(s.backoff(1))
 	h, _ := s.preemption.Holds.Of(p.UID)
 	p.reason = makingRoom(&h)

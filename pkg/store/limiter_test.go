@@ -10,6 +10,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -131,7 +132,7 @@ func TestPlansInVainAreBounded(t *testing.T) {
 				all += n
 			}
 			for _, p := range s.sortedPods() {
-				if p.state != bound {
+				if p.state != state.Bound {
 					least = min(least, got.plans[p.UID])
 				}
 			}

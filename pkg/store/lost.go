@@ -9,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // LostPod is a pod that no longer uses a node as before; see [Store.LostPods].
@@ -80,7 +81,7 @@ func (s *Store) Vanished(pods []LostPod) {
 func (s *Store) ComeBack(uid types.UID, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
-	if p, known := s.pods[uid]; known && p.state == parked && !p.kept {
+	if p, known := s.pods[uid]; known && p.state == state.Unschedulable {
 		s.cool(p, latest(p.notUntil, now.Add(atMostEvery))) // not through the lane, because no event happened
 	}
 }
@@ -101,7 +102,7 @@ func (s *Store) settleLost(now time.Time) {
 // node bring it back.
 func (s *Store) bringBack(p *pod, now time.Time) {
 	switch {
-	case p.state != parked || p.kept || s.preemption.NodeWaits.Of(p.UID) != "":
+	case p.state != state.Unschedulable || s.preemption.NodeWaits.Of(p.UID) != "":
 	case p.Foreign || p.asks.Holds():
 		s.cool(p, latest(p.notUntil, now))
 	default:
@@ -112,7 +113,7 @@ func (s *Store) bringBack(p *pod, now time.Time) {
 // recall brings back a pod that tried to preempt too early. A pod of a queue that is
 // still in its cycle is brought back when that cycle has failed.
 func (s *Store) recall(p *pod, now time.Time) {
-	asks := p.Foreign && mayAskForeign(p.Pod) || p.app != nil && p.RequiredNode != "" && p.state == parked
+	asks := p.Foreign && mayAskForeign(p.Pod) || p.app != nil && p.RequiredNode != "" && p.state == state.Unschedulable
 	if s.started && !s.standby && asks && s.tooEarly.Take(p.UID) {
 		s.rest(p, now)
 	}

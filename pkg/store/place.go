@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // placeAll tries to place every pod that has no queue: running pods first, because they
@@ -53,7 +54,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	delete(s.unplaced, p.UID)
 	s.join(a, p)
 	if p.Node != "" {
-		s.toAllocated(p, bound, p.Node)
+		s.toAllocated(p, state.Bound, p.Node)
 		s.atWork(p, now)
 		return
 	}
@@ -153,7 +154,7 @@ func (s *Store) splitAgain(p *pod, now time.Time) {
 	}
 	event := *p.Pod
 	s.cache.Types.Split(&event)
-	if p.Foreign || !p.state.allocated() {
+	if p.Foreign || !p.state.HasNode() {
 		s.upsert(&event, now)
 		return
 	}

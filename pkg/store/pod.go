@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,26 +27,6 @@ func placementOf(p *objects.Pod) placement.Pod {
 	}
 }
 
-// state is the state of a pod; drawn in doc.go.
-type state uint8
-
-const (
-	unplaced state = iota
-	waiting
-	admitted
-	parked
-	cooling
-	assumed
-	bound
-)
-
-var stateNames = [...]string{"unplaced", "waiting", "admitted", "parked", "cooling", "assumed", "bound"}
-
-func (s state) String() string { return stateNames[s] }
-
-// allocated tells whether the pod is charged as allocated.
-func (s state) allocated() bool { return s == assumed || s == bound }
-
 // cachePod is embedded under a name of its own, because the Pod of a pod is its event.
 type cachePod = cache.Pod
 
@@ -56,10 +37,8 @@ type pod struct {
 	cachePod
 	*turn
 	*prospect
-	state   state
-	entered bool // it passed the gate since it was admitted
-	asked   bool // it joined its application without a node
-	kept    bool // parked only because its PodGroup is incomplete
+	state state.State
+	asked bool // it joined its application without a node
 
 	app   *app              // nil while unplaced
 	gang  *hardGang         // the Hard gang that it asks for or is kept back by; nil if none
@@ -104,7 +83,7 @@ func newPod(event *objects.Pod, with shared) *pod {
 // leaves tells whether the pod has a node and is about to leave it: it was deleted or
 // chosen as a victim.
 func (p *pod) leaves() bool {
-	return (p.Foreign || p.state.allocated()) && (p.Deleting || p.chosenBy != "")
+	return (p.Foreign || p.state.HasNode()) && (p.Deleting || p.chosenBy != "")
 }
 
 func (p *pod) askKey() order.AskKey {
@@ -138,9 +117,9 @@ func (s *Store) Key(uid types.UID) (Key, bool) { return s.keys.Get(uid) }
 // The state transitions. Each takes the pod from the named state and leaves the
 // accounting right. Callers hold the lock.
 
-// toWaiting: unplaced, parked, cooling or admitted to waiting.
+// toWaiting: any state without a node to Queued.
 func (s *Store) toWaiting(p *pod) {
-	s.enter(p, waiting)
+	s.enter(p, state.Queued)
 	p.ask = s.index.PushKind(p.app.ordered, p.askKey(), p.Request, p.askKind())
 }
 
@@ -150,7 +129,7 @@ func (s *Store) leaveOrder(p *pod) {
 	p.ask = nil
 }
 
-// toAdmitted: waiting to admitted.
+// toAdmitted: Queued to Admitted.
 func (s *Store) toAdmitted(p *pod, now time.Time) {
 	s.leaveOrder(p)
 	s.admit(p, now)
@@ -159,7 +138,7 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 // admit: a pod that is out of the order becomes admitted. A preemptor with a hold is
 // charged as arriving and therefore not as admitted.
 func (s *Store) admit(p *pod, now time.Time) {
-	s.enter(p, admitted)
+	s.enter(p, state.Admitted)
 	s.reports.hadItsTurn(p, now)
 	s.window.Enter(p)
 	if p.arriving.IsZero() {
@@ -168,7 +147,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 	s.charge(p.app, charge{admitted: p.slot})
 	p.app.slots++
 	s.count(p.app)
-	p.hopes, p.entered = s.classLimit.Reopened(), false
+	p.hopes = s.classLimit.Reopened()
 	s.setDeadline(p, now.Add(s.lease(p)))
 	s.keys.Add(p.UID, queues.Rank(s.draft, p.app.leaf, p.Priority), now.UnixNano())
 }
@@ -195,9 +174,10 @@ func (s *Store) vacate(p *pod) {
 	s.release(p.app.leaf)
 }
 
-// toParked: admitted (already out of its slot) or assumed (already uncharged) to parked.
+// toParked: a state with a slot (already taken back) or Assumed (already uncharged) to
+// Unschedulable.
 func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
-	s.enter(p, parked)
+	s.enter(p, state.Unschedulable)
 	p.reason, p.erred = why, why.Code == reasons.BackingOff
 	s.failedAt(p, now)
 	p.notUntil = now.Add(s.backoff(p.failed.attempts()))
@@ -208,9 +188,9 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 
 // toAllocated: a pod becomes assumed or bound. It was admitted, and its admitted charge
 // becomes the allocation, or it was pending and out of the order.
-func (s *Store) toAllocated(p *pod, to state, node string) {
+func (s *Store) toAllocated(p *pod, to state.State, node string) {
 	c := charge{allocated: p.Request, pending: minus(p.held)}
-	if p.state == admitted {
+	if p.state.HasSlot() {
 		s.leaveSlot(p)
 		c.admitted = minus(p.slot)
 		p.slot = resources.Vector{}
@@ -231,7 +211,7 @@ func (s *Store) toAllocated(p *pod, to state, node string) {
 	}
 	s.register.counts.Allocated++
 	p.app.allocations++
-	if to == bound {
+	if to == state.Bound {
 		s.begin(p.app)
 	}
 	s.count(p.app)

@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // The members of a PodGroup start together, or none starts. Plugin Coscheduling ensures
@@ -52,8 +53,7 @@ type podGroup struct {
 	name    groupName
 	min     int // minMember; 0 while there is no such PodGroup
 	members map[types.UID]*pod
-	in      [bound + 1]int    // members by state
-	kept    int               // parked members that wait only for the group
+	in      [state.Count]int  // members by state
 	holding int               // parked or cooling members that hold a node
 	refusal queues.Verdict    // of the quota without room for the rest; else granted
 	inLine  bool              // it waits until another group is placed
@@ -85,25 +85,31 @@ func newTogether() together {
 }
 
 // placed counts the members that have a node.
-func (g *podGroup) placed() int { return g.in[assumed] + g.in[bound] }
+func (g *podGroup) placed() int { return g.in[state.Assumed] + g.in[state.Bound] }
+
+// admitted counts the members that have a slot.
+func (g *podGroup) admitted() int { return g.in[state.Admitted] + g.in[state.Scheduling] }
+
+// blocked counts the members that are out of the order only because of the group.
+func (g *podGroup) blocked() int { return g.in[state.GroupBlocked] }
 
 // missing is how many members must still be admitted to complete the group.
 func (g *podGroup) missing() int { return g.min - g.coming() }
 
 // coming counts the members that have a node, hold one, or are admitted.
-func (g *podGroup) coming() int { return g.placed() + g.in[admitted] + g.holding }
+func (g *podGroup) coming() int { return g.placed() + g.admitted() + g.holding }
 
 // complete tells whether the group has started, so that members no longer wait for each
 // other.
 func (g *podGroup) complete() bool { return g.min > 0 && g.placed() >= g.min }
 
 // able tells whether enough members have a place or can go on.
-func (g *podGroup) able() bool { return g.min > 0 && g.missing() <= g.in[waiting]+g.kept }
+func (g *podGroup) able() bool { return g.min > 0 && g.missing() <= g.in[state.Queued]+g.blocked() }
 
 // led tells whether kept members need no check of the group: an event will bring them
 // into the order, or none are kept.
 func (g *podGroup) led() bool {
-	return g.kept == 0 || g.in[waiting] > 0 || !g.refusal.OK() || g.inLine || !g.able()
+	return g.blocked() == 0 || g.in[state.Queued] > 0 || !g.refusal.OK() || g.inLine || !g.able()
 }
 
 // apart tells whether a pod may start only together with its group.
@@ -206,7 +212,7 @@ func (s *Store) leaveMates(p *pod) {
 		return
 	}
 	s.recountMate(g, p, func() {
-		p.mates, p.kept = nil, false
+		p.mates = nil
 		delete(g.members, p.UID)
 	})
 	s.dropPodGroup(g)
@@ -218,9 +224,6 @@ func (g *podGroup) count(p *pod, by int) {
 		return
 	}
 	g.in[p.state] += by
-	if p.kept {
-		g.kept += by
-	}
 	if p.awaitsHeldNode() {
 		g.holding += by
 	}
@@ -228,7 +231,7 @@ func (g *podGroup) count(p *pod, by int) {
 
 // awaitsHeldNode tells whether a pod holds a node and is not admitted for it yet.
 func (p *pod) awaitsHeldNode() bool {
-	return p.asks.Holds() && p.state != admitted && !p.state.allocated()
+	return p.asks.Holds() && !p.state.HasSlot() && !p.state.HasNode()
 }
 
 // setHolds sets whether a pod holds a node.
@@ -270,7 +273,7 @@ func (g *podGroup) why() reasons.Reason {
 	case !g.able():
 		return reasons.New(reasons.PodGroupIncomplete,
 			"PodGroup %s starts when %d of its pods can: %d run, have a place or hold a node, %d can go on, %d found no node or are about to be tried again, %d have no queue",
-			g.name, g.min, g.coming(), g.in[waiting]+g.kept, g.in[parked]+g.in[cooling]-g.kept-g.holding, g.in[unplaced])
+			g.name, g.min, g.coming(), g.in[state.Queued]+g.blocked(), g.in[state.Unschedulable]+g.in[state.BackingOff]-g.holding, g.in[state.NoQueue])
 	case !g.refusal.OK():
 		return g.refusal.Reason
 	case g.inLine:
@@ -316,7 +319,7 @@ func (p *pod) group() string {
 func (g *podGroup) withoutPlace(but *pod) *pod {
 	var first *pod
 	for _, m := range g.members {
-		found := m.state != parked && m.state != cooling || m.kept || m.asks.Holds() || m.reason.Code == reasons.BackingOff || m.reason.Code == reasons.PodGroupIncomplete
+		found := !m.state.WaitsForNode() || m.asks.Holds() || m.reason.Code == reasons.BackingOff || m.reason.Code == reasons.PodGroupIncomplete
 		if m != but && !found && (first == nil || m.Name < first.Name) {
 			first = m
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,7 +52,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	}
 	fail(x3, x4)
 	back(time.Minute, x3, x4) // one of them is admitted, for both
-	if s.pods[x3].state != admitted || s.pods[x4].state != waiting {
+	if s.pods[x3].state != state.Admitted || s.pods[x4].state != state.Queued {
 		t.Fatalf("x3 %v, x4 %v", s.pods[x3].state, s.pods[x4].state)
 	}
 	fail(x3)
@@ -60,7 +61,7 @@ func TestTwinsOfAGroupThatIsNotComplete(t *testing.T) {
 	s.Delete(x2, now)
 	add("large", "", 2)
 	x5 := add("x5", "x", 1) // the queue has room for one
-	if s.pods[x5].state != parked {
+	if s.pods[x5].state != state.GroupBlocked {
 		t.Fatalf("x5 %v: %v", s.pods[x5].state, s.Explain(x5))
 	}
 	s.TakeActivations()

@@ -22,7 +22,7 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 	for _, m := range p.mates.members {
 		switch {
 		case m == p:
-		case m.state.allocated() || m.asks.Holds():
+		case m.state.HasNode() || m.asks.Holds():
 			lack--
 		case m.app != nil:
 			rest = append(rest, m)
@@ -47,7 +47,7 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 
 // letGo sorts the admitted members first.
 func letGo(p *pod) int {
-	if p.state == admitted {
+	if p.state.HasSlot() {
 		return 0
 	}
 	return 1

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // Starting and calling back PodGroups; see podgroup.go.
@@ -17,7 +18,7 @@ func (s *Store) keep(p *pod) {
 	s.leaveOrder(p)
 	s.leaveClass(p)
 	p.reason = reasons.Reason{}
-	s.enterAs(p, parked, true)
+	s.enter(p, state.GroupBlocked)
 }
 
 // startTogether is for a pod that is first in the order while its group lacks members.
@@ -42,7 +43,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 	}
 	s.together.placing, s.together.until = g, now.Add(s.options.SlotLease)
 	for _, m := range g.next() {
-		if m.kept {
+		if m.state == state.GroupBlocked {
 			s.toWaiting(m)
 		}
 		s.toAdmitted(m, now)
@@ -54,7 +55,7 @@ func (s *Store) startTogether(p *pod, now time.Time) {
 // callBackAll calls callBack for groups that cannot start any more.
 func (s *Store) callBackAll() {
 	for _, g := range s.touchedGroups() {
-		if !g.able() && g.in[admitted] > 0 {
+		if !g.able() && g.admitted() > 0 {
 			s.callBack(g)
 		}
 	}
@@ -64,7 +65,7 @@ func (s *Store) callBackAll() {
 // member is gone, so the places of the others would be useless. The scheduler may still
 // try them; it then gets the reason not to.
 func (s *Store) callBack(g *podGroup) {
-	for _, m := range g.sorted(func(m *pod) bool { return m.state == admitted && !m.asks.Holds() }) {
+	for _, m := range g.sorted(func(m *pod) bool { return m.state.HasSlot() && !m.asks.Holds() }) {
 		s.vacate(m)
 		s.toWaiting(m)
 		s.keys.Remove(m.UID)
@@ -74,7 +75,7 @@ func (s *Store) callBack(g *podGroup) {
 // alone is the verdict on a pod that the scheduler tries although it was not admitted
 // together with its group.
 func (s *Store) alone(p *pod) queues.Verdict {
-	if !p.apart() || p.state == admitted || p.asks.Holds() {
+	if !p.apart() || p.state.HasSlot() || p.asks.Holds() {
 		return queues.Granted
 	}
 	return queues.Verdict{At: queues.NoQueue, Reason: p.mates.why()}
@@ -88,14 +89,14 @@ func (g *podGroup) next() []*pod {
 
 // ready returns the members that can go on.
 func (g *podGroup) ready() []*pod {
-	return g.sorted(func(p *pod) bool { return p.state == waiting || p.kept })
+	return g.sorted(func(p *pod) bool { return p.state == state.Queued || p.state == state.GroupBlocked })
 }
 
 // first returns the first kept member; nil if there is none.
 func (g *podGroup) first() *pod {
 	var first *pod
 	for _, p := range g.members {
-		if p.kept && (first == nil || firstMember(p, first) < 0) {
+		if p.state == state.GroupBlocked && (first == nil || firstMember(p, first) < 0) {
 			first = p
 		}
 	}
@@ -141,7 +142,7 @@ func (s *Store) othersPlaced(g *podGroup, now time.Time) bool {
 // if none waits. The group's members may wait in Permit for as long as their PodGroup
 // says; that choice is the user's.
 func (s *Store) placingDue() time.Time {
-	if t := &s.together; len(t.line) > 0 && t.placing != nil && t.placing.in[admitted] == 0 {
+	if t := &s.together; len(t.line) > 0 && t.placing != nil && t.placing.admitted() == 0 {
 		return t.until
 	}
 	return time.Time{}
@@ -153,10 +154,10 @@ func (s *Store) isPlacing(g *podGroup) bool {
 	if g.min == 0 || g.complete() || len(g.members) < g.min {
 		return false
 	}
-	if g.in[admitted] > 0 {
+	if g.admitted() > 0 {
 		return true
 	}
-	if g.in[assumed] == 0 {
+	if g.in[state.Assumed] == 0 {
 		return false
 	}
 	for _, p := range g.members {
@@ -171,7 +172,7 @@ func (s *Store) isPlacing(g *podGroup) bool {
 // and with it any quota, changed.
 func (s *Store) touchAllGroups() {
 	for _, g := range s.together.groups {
-		if g.kept > 0 {
+		if g.blocked() > 0 {
 			s.together.touched[g] = struct{}{}
 		}
 	}
@@ -188,7 +189,7 @@ func (s *Store) reconsiderTogether(id queues.ID) {
 // the group starts.
 func (s *Store) wakeTogether(now time.Time) {
 	t := &s.together
-	if t.placing != nil && t.placing.in[admitted] > 0 {
+	if t.placing != nil && t.placing.admitted() > 0 {
 		t.until = now.Add(s.options.SlotLease)
 	}
 	if len(t.line) > 0 && !s.othersPlaced(nil, now) {
@@ -212,10 +213,10 @@ func (s *Store) wakeGroup(g *podGroup) {
 	}
 	s.reopen(g)
 	switch {
-	case g.kept == 0:
+	case g.blocked() == 0:
 	case g.missing() <= 0:
 		s.letMatesGo(g)
-	case g.able() && g.in[waiting] == 0:
+	case g.able() && g.in[state.Queued] == 0:
 		s.toWaiting(g.first())
 	}
 }
@@ -227,7 +228,7 @@ func (s *Store) partClasses(g *podGroup) {
 		return
 	}
 	for _, m := range g.sorted(func(p *pod) bool { return p.equivalenceClass != nil }) {
-		inOrder := m.state == waiting
+		inOrder := m.state == state.Queued
 		if inOrder {
 			s.leaveOrder(m)
 		}
@@ -248,11 +249,11 @@ func (s *Store) touchedGroups() []*podGroup {
 
 // letMatesGo puts the kept members into the order, because no member is missing any more.
 func (s *Store) letMatesGo(g *podGroup) {
-	if g.kept == 0 {
+	if g.blocked() == 0 {
 		return
 	}
 	for _, m := range g.ready() {
-		if m.kept {
+		if m.state == state.GroupBlocked {
 			s.toWaiting(m)
 		}
 	}
@@ -261,7 +262,7 @@ func (s *Store) letMatesGo(g *podGroup) {
 // retryTogether is called when a pod is due for a plan. It is not admitted alone; but if
 // it had found no node, its group tries again.
 func (s *Store) retryTogether(p *pod, now time.Time) {
-	if p.state == parked && !p.kept {
+	if p.state == state.Unschedulable {
 		s.toWaiting(p)
 	}
 	s.arm(p, s.later(now))

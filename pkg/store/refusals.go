@@ -141,7 +141,7 @@ func (s *Store) inherit(p *pod, now time.Time) {
 
 // bequeath passes the losses of a refused pod to a pod, if that is pending.
 func (s *Store) bequeath(r *refusal, heir *pod) {
-	if heir == nil || heir.state.allocated() || heir.Node != "" {
+	if heir == nil || heir.state.HasNode() || heir.Node != "" {
 		return
 	}
 	heir.asks.Losses = r.losses.Inherited()

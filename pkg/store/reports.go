@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -114,7 +115,7 @@ func (s *Store) takeWarning(t *report, now time.Time) (warn bool, out Report) {
 		return false, Report{}
 	}
 	t.warnAt = time.Time{}
-	if p.state == bound && now.Sub(at) >= stale {
+	if p.state == state.Bound && now.Sub(at) >= stale {
 		return false, Report{}
 	}
 	// The next check of its reason is as if there were no warning.
@@ -164,10 +165,10 @@ func (s *Store) review(t *report, now time.Time) (tell bool, out Report) {
 	}
 	p := t.pod
 	code := s.code(p)
-	if p.beyond.None() && (p.state == parked && !p.kept || p.heldByClass()) || code == reasons.SchedulingGated {
+	if p.beyond.None() && (p.state == state.Unschedulable || p.heldByClass()) || code == reasons.SchedulingGated {
 		code = "" // the scheduler itself reports these
 	}
-	if p.state.allocated() {
+	if p.state.HasNode() {
 		s.reports.forget(p)
 	} else {
 		s.reports.look(t, now.Add(lookAgain))
@@ -214,12 +215,12 @@ func patience(code reasons.Code) time.Duration {
 // code is the code of explain, without the text.
 func (s *Store) code(p *pod) reasons.Code {
 	switch p.state {
-	case unplaced:
+	case state.NoQueue:
 		if !s.started {
 			return s.notStarted().Code
 		}
 		return p.reason.Code
-	case waiting:
+	case state.Queued:
 		if p.heldByClass() {
 			return p.stopped().Code
 		}
@@ -227,12 +228,11 @@ func (s *Store) code(p *pod) reasons.Code {
 			return v.Reason.Code
 		}
 		return reasons.InOrder
-	case parked:
-		if p.kept {
-			return p.mates.code()
-		}
+	case state.GroupBlocked:
+		return p.mates.code()
+	case state.Unschedulable:
 		return p.stopped().Code
-	case cooling:
+	case state.BackingOff:
 		if p.asks.Holds() || !p.beyond.None() {
 			return p.stopped().Code
 		}

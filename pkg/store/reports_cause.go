@@ -1,5 +1,7 @@
 package store
 
+import "github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+
 // cause distinguishes reasons of the same code by queue and type, but not by current
 // amounts.
 type cause uint64
@@ -16,12 +18,12 @@ func (c cause) with(b byte) cause { return max((c^cause(b))*1099511628211, unkno
 // verdict and does not check quotas again.
 func (s *Store) causeOf(p *pod) cause {
 	switch p.state {
-	case unplaced:
+	case state.NoQueue:
 		if !s.started {
 			return causeOfSentence(s.notStarted().Text)
 		}
 		return causeOfSentence(p.reason.Text)
-	case waiting:
+	case state.Queued:
 		if p.heldByClass() { // it has no group in the order, and no report
 			return causeOfSentence("")
 		}

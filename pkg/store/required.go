@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -63,7 +64,7 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		return nil, reasons.Brief(reasons.Starting)
 	case !p.Foreign && p.app == nil:
 		return nil, s.explain(p)
-	case p.state.allocated():
+	case p.state.HasNode():
 		return nil, reasons.Reason{Code: reasons.InOrder, Text: "the pod has a node"}
 	case s.mayNotHold(p):
 		s.tooEarly.Note(uid, now)
@@ -202,9 +203,9 @@ func sortedByUID(pods map[types.UID]*pod) []*pod {
 // rest makes a pod come back at a time if it is parked, or cooling with a later deadline.
 func (s *Store) rest(p *pod, until time.Time) {
 	switch {
-	case p.state == parked:
+	case p.state == state.Unschedulable:
 		s.cool(p, until)
-	case p.state == cooling && until.Before(p.timer.When()):
+	case p.state == state.BackingOff && until.Before(p.timer.When()):
 		s.setDeadline(p, until)
 	}
 }
@@ -217,7 +218,7 @@ func (s *Store) supersede(n *cache.Node, now time.Time) {
 		again = false
 		for _, h := range s.preemption.Holds.Holders(n.Name()) {
 			p := s.pods[h.Asker]
-			if h.Required || p == nil || p.state.allocated() || s.free(n, h.Asker).Covers(h.Request) {
+			if h.Required || p == nil || p.state.HasNode() || s.free(n, h.Asker).Covers(h.Request) {
 				continue
 			}
 			s.endHold(p, reservations.Superseded, reasons.New(reasons.HoldSuperseded,

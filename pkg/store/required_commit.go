@@ -12,6 +12,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // commitRequired checks again what is left of a decision. If it does not hold any more,
@@ -23,7 +24,7 @@ func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]V
 		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
 		s.callOff(p, h, left, now)
 		s.enterStep(p, Step{Kind: StepCalledOff, Hold: *h, Reason: why}, now)
-		if p.state == parked || p.state == cooling {
+		if p.state == state.Unschedulable || p.state == state.BackingOff {
 			p.reason = why
 		}
 		return nil, why
@@ -47,7 +48,7 @@ func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	p := s.pods[asker]
 	if h, ok := s.preemption.Holds.Of(asker); p != nil && ok && h.Required {
 		s.callOff(p, &h, s.left(&h), now)
-		if p.state == parked || p.state == cooling {
+		if p.state == state.Unschedulable || p.state == state.BackingOff {
 			p.reason = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text)
 		}
 	}
@@ -72,7 +73,7 @@ func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
 	if len(left) == 0 {
 		return nil
 	}
-	if p.state.allocated() {
+	if p.state.HasNode() {
 		return fmt.Errorf("the pod has node %s", p.Node)
 	}
 	for _, v := range left {

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // Settle applies a decision for a pod that requires a node. It returns whether the node
@@ -23,7 +24,7 @@ func (s *Store) Settle(uid types.UID, d *daemonset.Decision, now time.Time) (hel
 	switch {
 	case !known || !p.Foreign && p.app == nil:
 		return false, reasons.Brief(reasons.Starting)
-	case p.state.allocated():
+	case p.state.HasNode():
 		return true, reasons.New(reasons.InOrder, "the pod has a node")
 	case s.mayNotHold(p):
 		s.tooEarly.Note(uid, now)
@@ -211,12 +212,12 @@ func (s *Store) repeat(p *pod, d *daemonset.Decision, now time.Time) {
 
 // park takes a preemptor with a hold out of its cycle.
 func (s *Store) park(p *pod) {
-	if p.state == parked {
+	if p.state == state.Unschedulable {
 		return
 	}
 	s.withdraw(p)
 	s.keys.Remove(p.UID)
-	s.enter(p, parked)
+	s.enter(p, state.Unschedulable)
 }
 
 // rechoose replaces the victims of a hold. Pods that are no longer victims and were not

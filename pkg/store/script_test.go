@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
@@ -557,13 +558,19 @@ func (s *script) reports(words []string) string {
 	return b.String()
 }
 
+// stateWords are the states as scripts print them.
+var stateWords = map[state.State]string{
+	state.NoQueue: "unplaced", state.Queued: "waiting", state.GroupBlocked: "parked", state.Admitted: "admitted", state.Scheduling: "admitted",
+	state.Unschedulable: "parked", state.BackingOff: "cooling", state.Assumed: "assumed", state.Bound: "bound",
+}
+
 func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string {
 	st := s.store
 	switch what {
 	case "pods":
 		var b strings.Builder
 		for _, p := range st.sortedPods() {
-			fmt.Fprintf(&b, "%s %s", p.Name, p.state)
+			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.state])
 			if p.app != nil {
 				fmt.Fprintf(&b, " %s", st.draft.Queue(p.app.leaf).Path)
 			}
@@ -609,7 +616,7 @@ func (s *script) tries() string {
 	})
 	var b strings.Builder
 	for _, p := range pods {
-		if p.state == admitted {
+		if p.state.HasSlot() {
 			fmt.Fprintf(&b, "%s rank %d\n", p.Name, key(p).Rank)
 		}
 	}

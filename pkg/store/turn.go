@@ -8,6 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -125,7 +126,7 @@ func (s *shared) check() error {
 
 // checkShares verifies that a pod has its own values where it needs them.
 func (s *Store) checkShares(p *pod) error {
-	switch runs := p.state == bound; {
+	switch runs := p.state == state.Bound; {
 	case p.asks == nil && p.Node == "":
 		return errors.New("waits, and has no record of a preemptor")
 	case p.turn == s.shared.turn && !runs:

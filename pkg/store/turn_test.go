@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
@@ -56,7 +57,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 				Labels: map[string]string{"applicationId": "x", "queue": "root.a"},
 			})
 			p := s.pods["p"]
-			if p.state != bound {
+			if p.state != state.Bound {
 				t.Fatal("the pod does not run:", p.state)
 			}
 			if p.turn != s.shared.turn {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // said is the result of the latest plan for a pod of a leaf: refused, or delayed by the
@@ -79,9 +80,9 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 		return ""
 	}
 	eligible := s.index.EligibleAt(q.ID)
-	inOrder := min(eligible, st.in[waiting]) + st.in[admitted]
-	byClass := max(0, st.in[waiting]-eligible-s.index.RefusedOf(q.ID))
-	stuck := st.in[parked] + st.in[cooling] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[waiting])
+	inOrder := min(eligible, st.in[state.Queued]) + st.in[state.Admitted] + st.in[state.Scheduling]
+	byClass := max(0, st.in[state.Queued]-eligible-s.index.RefusedOf(q.ID))
+	stuck := st.in[state.GroupBlocked] + st.in[state.Unschedulable] + st.in[state.BackingOff] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[state.Queued])
 	current := s.pods[s.asking.Current()]
 	asked := current != nil && current.app != nil && current.app.leaf == q.ID
 	recent := !now.After(st.said.until)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
@@ -75,7 +76,7 @@ func TestCensusIsChecked(t *testing.T) {
 	for name, plant := range map[string]func(*Store){
 		"a pod counted twice":      func(s *Store) { s.waitCounts.add(s.pods["p"].tallied, 1) },
 		"a pod not counted":        func(s *Store) { s.waitCounts.untally(s.pods["p"]) },
-		"another state":            func(s *Store) { s.pods["p"].tallied.state = cooling },
+		"another state":            func(s *Store) { s.pods["p"].tallied.state = state.BackingOff },
 		"a queue without pods":     func(s *Store) { s.waitCounts.of(77) },
 		"a reason that nobody has": func(s *Store) { s.waitCounts.unplaced[reasons.InOrder]++ },
 	} {

@@ -7,12 +7,13 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // waitCounts counts the pending pods of queues, so that a count does not have to visit all
 // pods. It is updated when a pod changes its state, or is given or refused a queue.
 type waitCounts struct {
-	total    [bound + 1]int       // by state; without pods that have a node
+	total    [state.Count]int     // by state; without pods that have a node
 	unplaced map[reasons.Code]int // pods without a queue, by reason
 	leaves   map[queues.ID]*standing
 }
@@ -20,14 +21,14 @@ type waitCounts struct {
 // standing has the states of the pods of a leaf that may preempt: not those of
 // DaemonSets, nor those that never preempt.
 type standing struct {
-	in [bound + 1]int // by state
+	in [state.Count]int // by state
 	// said is the result of the latest plan, or why none was made.
 	said said
 }
 
 // tallied is the contribution of one pod to the counts.
 type tallied struct {
-	state    state
+	state    state.State
 	code     reasons.Code // reason of a pod without a queue
 	standing *standing    // nil if it does not count there
 	in       bool
@@ -58,12 +59,12 @@ func (s *Store) tally(p *pod) {
 
 // tallyOf returns the contribution that a pod should have.
 func tallyOf(p *pod) tallied {
-	if p.Foreign || p.state.allocated() {
+	if p.Foreign || p.state.HasNode() {
 		return tallied{}
 	}
 	t := tallied{state: p.state, in: true}
 	switch {
-	case p.state == unplaced:
+	case p.state == state.NoQueue:
 		t.code = p.reason.Code
 	case p.app != nil && !p.NeverPreempts && p.RequiredNode == "":
 		t.standing = p.app.standing
@@ -87,7 +88,7 @@ func (c *waitCounts) add(t tallied, n int) {
 	if t.standing != nil {
 		t.standing.in[t.state] += n
 	}
-	if t.state != unplaced {
+	if t.state != state.NoQueue {
 		return
 	}
 	if c.unplaced[t.code] += n; c.unplaced[t.code] == 0 {
@@ -113,17 +114,17 @@ func (s *Store) Gated() map[reasons.Code]int {
 		}
 		add(code, n)
 	}
-	byClass := s.waitCounts.total[waiting] - s.index.Eligible()
+	byClass := s.waitCounts.total[state.Queued] - s.index.Eligible()
 	for code, n := range s.index.Refused() {
 		add(code, n)
 		byClass -= n
 	}
 	for _, g := range s.together.groups {
-		add(g.code(), g.kept)
+		add(g.code(), g.blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
 	add(reasons.InOrder, s.index.Eligible())
-	add(reasons.BackingOff, s.waitCounts.total[cooling])
+	add(reasons.BackingOff, s.waitCounts.total[state.BackingOff])
 	return out
 }
 

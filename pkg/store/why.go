@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
 // whysAtOnce is the number of pods visited in one hold of the lock.
@@ -34,7 +35,7 @@ func (s *Store) whys(out []reasons.Reason, uids []types.UID) []reasons.Reason {
 			out = append(out, reasons.Reason{})
 			continue
 		}
-		if p.state != waiting || p.heldByClass() {
+		if p.state != state.Queued || p.heldByClass() {
 			out = append(out, s.explain(p))
 			continue
 		}
