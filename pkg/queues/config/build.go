@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
 )
 
 // build makes the queue and those below it, with what they inherit. It is
@@ -87,7 +89,7 @@ func (r *report) ownTemplate(raw *rawTemplate) *Template {
 	for _, g := range raw.resources.guaranteed.list {
 		if m, limited := raw.resources.max.get(g.name); limited && g.amount > m.amount {
 			r.warnf(raw.at.at("resources.guaranteed."+label(g.name)), g.line,
-				"%s is more than the max %s of the same template", FormatQuantity(g.name, g.amount), FormatQuantity(g.name, m.amount))
+				"%s is more than the max %s of the same template", quantity.Format(g.name, g.amount), quantity.Format(g.name, m.amount))
 		}
 	}
 	properties := inherit(nil, raw.properties)

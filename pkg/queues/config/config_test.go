@@ -101,14 +101,6 @@ func TestProblemString(t *testing.T) {
 	}
 }
 
-func TestQuantityErrors(t *testing.T) {
-	for text, want := range map[string]error{"1.5": ErrQuantity, "1mi": ErrSuffix, "1m": ErrSuffix, "8Ei": ErrOverflow} {
-		if _, err := ParseQuantity("memory", text); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", text, err, want)
-		}
-	}
-}
-
 // TestBombs gives documents that are small and would be large, or deep, once read, or
 // what is to be said of them.
 func TestBombs(t *testing.T) {

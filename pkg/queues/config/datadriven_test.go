@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+
 	"github.com/cockroachdb/datadriven"
 )
 
@@ -110,11 +112,11 @@ func eachLine(input string, show func(string) string) string {
 }
 
 func showQuantity(name, line string) string {
-	amount, err := ParseQuantity(name, strings.Trim(line, `"`))
+	amount, err := quantity.Parse(name, strings.Trim(line, `"`))
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	return fmt.Sprintf("%d, written %s", amount, FormatQuantity(name, amount))
+	return fmt.Sprintf("%d, written %s", amount, quantity.Format(name, amount))
 }
 
 func showACL(line string) string {
@@ -159,7 +161,7 @@ func packed(value string) []byte {
 		whole := packed("gzip:" + text)
 		return whole[:len(whole)-6]
 	} else if n, ok := strings.CutPrefix(value, "zeros:"); ok {
-		amount, err := ParseQuantity("bytes", n)
+		amount, err := quantity.Parse("bytes", n)
 		if err != nil {
 			panic(err)
 		}

@@ -3,8 +3,11 @@ package config
 import (
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+
 	"go.yaml.in/yaml/v3"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // document reads the partitions. The key checksum is written by tools; its
@@ -168,7 +171,7 @@ func (d *decoder) amount(f field) (resources.Amount, bool) {
 		d.errorf(f.place, f.line, "the name of the resource type is empty")
 		return 0, false
 	}
-	amount, err := ParseQuantity(f.key, n.Value)
+	amount, err := quantity.Parse(f.key, n.Value)
 	if err != nil {
 		d.errorf(f.place, n.Line, "%v", err)
 		return 0, false

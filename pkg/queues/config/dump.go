@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -166,7 +168,7 @@ func limitText(l resources.Limit) string {
 func amountsText(m map[string]resources.Amount) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, quoteIfNeeded(name)+"="+FormatQuantity(name, m[name]))
+		parts = append(parts, quoteIfNeeded(name)+"="+quantity.Format(name, m[name]))
 	}
 	return strings.Join(parts, " ")
 }

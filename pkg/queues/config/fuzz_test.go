@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -72,31 +71,6 @@ func FuzzConfigMaps(f *testing.F) {
 			if strings.HasSuffix(name, documentSuffix) {
 				t.Errorf("option %q is a document", name)
 			}
-		}
-	})
-}
-
-// FuzzQuantity expects of any quantity that it is refused, or written back to
-// something that is read as the same amount.
-func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"0", "10", "500m", " 16 Gi ", "8Ei", "9E", "1.5", "-1", "99999999999999999999"} {
-		f.Add("vcore", text)
-		f.Add("memory", text)
-	}
-	f.Fuzz(func(t *testing.T, name, text string) {
-		amount, err := ParseQuantity(name, text)
-		if err != nil {
-			known := errors.Is(err, ErrQuantity) || errors.Is(err, ErrSuffix) || errors.Is(err, ErrOverflow)
-			if !known || amount != 0 || !strings.Contains(err.Error(), strconv.Quote(text)) {
-				t.Fatalf("%s %q: %d, and refused by %q, which is of no kind or does not say what it is about", name, text, amount, err)
-			}
-			return
-		}
-		if amount < 0 {
-			t.Fatalf("%s %q is negative: %d", name, text, amount)
-		}
-		if back, err := ParseQuantity(name, FormatQuantity(name, amount)); err != nil || back != amount {
-			t.Fatalf("%s %q: %d is read back as %d, %v", name, text, amount, back, err)
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package config
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+)
 
 // limits checks the limits of q and of the queues below it one by one and
 // remembers, for limitTree, which limit a queue has for each name.
@@ -71,7 +75,7 @@ func (r *report) limitValues(q *rawQueue, l *rawLimit) {
 	for _, own := range l.max.list {
 		if m, limited := q.resources.max.get(own.name); limited && own.amount > m.amount {
 			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s is more than the max %s of the queue",
-				FormatQuantity(own.name, own.amount), FormatQuantity(own.name, m.amount))
+				quantity.Format(own.name, own.amount), quantity.Format(own.name, m.amount))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/paddock-scheduler/paddock/pkg/resources"
+import (
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
 
 // limitTree compares the limits of q and the queues below it with those of
 // their ancestors: a user or group may not have more below than above. At an
@@ -72,8 +75,8 @@ func (r *report) limitWithin(q *rawQueue, l *rawLimit, n name, of func(*rawQueue
 	for i, own := range l.max.list {
 		if t := amounts[i]; t.path != "" && uint64(own.amount) > t.amount {
 			r.errorf(l.at.at("maxresources."+label(own.name)), own.line, "%s %s gets %s here, more than the %s %s has in %s",
-				n.kind, quote(n.value), FormatQuantity(own.name, own.amount),
-				FormatQuantity(own.name, resources.Amount(t.amount)), quote(t.whose), t.path)
+				n.kind, quote(n.value), quantity.Format(own.name, own.amount),
+				quantity.Format(own.name, resources.Amount(t.amount)), quote(t.whose), t.path)
 		}
 	}
 	r.limitAppsWithin(l, n, apps)

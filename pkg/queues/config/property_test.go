@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // specs draws plausible specifications: well-formed, with numbers from a range so small
@@ -291,41 +292,4 @@ func TestDiffPropertyFindsPlantedBugs(t *testing.T) {
 			t.Errorf("forgetting %s is not found", forgotten)
 		}
 	}
-}
-
-var amounts = rapid.Custom(func(t *rapid.T) resources.Amount {
-	factor := rapid.SampledFrom([]int64{1, 1000, 1024, 1000 * 1000, 1 << 20, 1 << 30, 1e12, 1 << 50}).Draw(t, "factor")
-	return resources.Amount(rapid.Int64Range(0, int64(resources.MaxAmount)/factor).Draw(t, "n") * factor)
-})
-
-func notReadBack(name string, a resources.Amount, format func(string, resources.Amount) string) string {
-	back, err := ParseQuantity(name, format(name, a))
-	if err != nil || back != a {
-		return fmt.Sprintf("%s %d written as %s, read as %d, %v", name, a, format(name, a), back, err)
-	}
-	return ""
-}
-
-func TestFormatQuantityIsReadBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"vcore", "memory"}).Draw(t, "name")
-		if f := notReadBack(name, amounts.Draw(t, "amount"), FormatQuantity); f != "" {
-			t.Fatal(f)
-		}
-	})
-}
-
-func TestReadBackFindsPlantedBug(t *testing.T) {
-	rounding := func(name string, a resources.Amount) string {
-		if a > 1<<40 {
-			return fmt.Sprintf("%dGi", a>>30)
-		}
-		return FormatQuantity(name, a)
-	}
-	for seed := range 100 {
-		if notReadBack("memory", amounts.Example(seed), rounding) != "" {
-			return
-		}
-	}
-	t.Error("not found")
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
@@ -47,9 +49,9 @@ func (s sum) exceeds(a resources.Amount) bool { return s.beyond || s.amount > a 
 
 func (s sum) format(name string) string {
 	if s.beyond {
-		return "more than " + FormatQuantity(name, resources.MaxAmount)
+		return "more than " + quantity.Format(name, resources.MaxAmount)
 	}
-	return FormatQuantity(name, s.amount)
+	return quantity.Format(name, s.amount)
 }
 
 // sums are the guarantees a queue asks of its parent, by resource type.
@@ -103,7 +105,7 @@ func (r *report) maxWithinParent(q *rawQueue, above ceiling) {
 	for _, own := range q.resources.max.list {
 		if b, limited := above[own.name]; limited && own.amount > b.amount {
 			r.errorf(q.place("resources.max."+label(own.name)), own.line,
-				"%s is more than the max %s of %s", FormatQuantity(own.name, own.amount), FormatQuantity(own.name, b.amount), b.path)
+				"%s is more than the max %s of %s", quantity.Format(own.name, own.amount), quantity.Format(own.name, b.amount), b.path)
 		}
 	}
 }
@@ -112,7 +114,7 @@ func (r *report) guaranteedWithinMax(q *rawQueue, effective ceiling) {
 	for _, own := range q.resources.guaranteed.list {
 		if b, limited := effective[own.name]; limited && own.amount > b.amount {
 			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
-				"%s is more than the max %s of %s", FormatQuantity(own.name, own.amount), FormatQuantity(own.name, b.amount), b.path)
+				"%s is more than the max %s of %s", quantity.Format(own.name, own.amount), quantity.Format(own.name, b.amount), b.path)
 		}
 	}
 }
@@ -122,7 +124,7 @@ func (r *report) sumWithinGuaranteed(q *rawQueue, wanted sums) {
 		if s, ok := wanted[own.name]; ok && s.exceeds(own.amount) {
 			r.errorf(q.place("resources.guaranteed."+label(own.name)), own.line,
 				"%s is less than what the queues below it are guaranteed together: %s",
-				FormatQuantity(own.name, own.amount), s.format(own.name))
+				quantity.Format(own.name, own.amount), s.format(own.name))
 		}
 	}
 }
@@ -147,6 +149,6 @@ func (r *report) sumWithinMax(q *rawQueue, wanted sums, effective ceiling) {
 			at, line = q.place("queues"), q.line
 		}
 		r.errorf(at, line, "the max %s of %s is less than what the queues below are guaranteed together: %s %s",
-			FormatQuantity(name, b.amount), b.path, label(name), wanted[name].format(name))
+			quantity.Format(name, b.amount), b.path, label(name), wanted[name].format(name))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -153,5 +155,5 @@ func amount(name string, a resources.Amount, set bool, unset string) string {
 	if !set {
 		return unset
 	}
-	return config.FormatQuantity(name, a)
+	return quantity.Format(name, a)
 }

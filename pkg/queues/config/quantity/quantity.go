@@ -1,4 +1,5 @@
-package config
+// Package quantity reads and writes the amounts of queues.yaml.
+package quantity
 
 import (
 	"errors"
@@ -10,10 +11,10 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// The errors of [ParseQuantity], to be tested with errors.Is.
+// The errors of [Parse], to be tested with errors.Is.
 var (
-	// ErrQuantity: the text is not digits with an optional suffix.
-	ErrQuantity = errors.New("invalid quantity")
+	// ErrInvalid: the text is not digits with an optional suffix.
+	ErrInvalid = errors.New("invalid quantity")
 	// ErrSuffix: the suffix is unknown, or not allowed for the resource type.
 	ErrSuffix = errors.New("invalid suffix")
 	// ErrOverflow: the amount is larger than 9223372036854775807 base units.
@@ -41,14 +42,14 @@ func multiplier(suffix string) (uint64, bool) {
 	return factor, power > 0
 }
 
-// ParseQuantity reads the amount of a resource type as queues.yaml writes it:
+// Parse reads the amount of a resource type as queues.yaml writes it:
 // digits, then optionally k K M G T P E (powers of 1000), Ki Mi Gi Ti Pi Ei
 // (powers of 1024), or m (a thousandth; only for [resources.CPU]). Signs,
 // fractions and exponents are refused. The result is in base units: thousandths
 // for [resources.CPU], so "10" is 10000 and "500m" is 500; bytes or a count for
-// everything else. It is never negative. Errors are [ErrQuantity], [ErrSuffix]
+// everything else. It is never negative. Errors are [ErrInvalid], [ErrSuffix]
 // or [ErrOverflow], wrapped with an advice.
-func ParseQuantity(name, text string) (resources.Amount, error) {
+func Parse(name, text string) (resources.Amount, error) {
 	digits, suffix, err := splitQuantity(text)
 	if err != nil {
 		return 0, err
@@ -89,7 +90,7 @@ func splitQuantity(text string) (digits, suffix string, err error) {
 	letter := strings.TrimSuffix(suffix, "i")
 	if digits == "" || len(letter) > 1 || (suffix != "" && !strings.Contains("mkKMGTPE", letter)) || suffix == "i" {
 		return "", "", fmt.Errorf("%w %q: write a whole number without sign, such as 4, 500m (%s only) or 16Gi",
-			ErrQuantity, text, resources.CPU)
+			ErrInvalid, text, resources.CPU)
 	}
 	return digits, suffix, nil
 }
@@ -106,10 +107,10 @@ func overflowUnlessZero(digits, text string) (resources.Amount, error) {
 	return 0, tooLarge(text)
 }
 
-// FormatQuantity writes an amount, not negative, so that [ParseQuantity] reads
+// Format writes an amount, not negative, so that [Parse] reads
 // the same amount again, as short as it goes: 16Gi, 500M, 1500m for
 // [resources.CPU].
-func FormatQuantity(name string, a resources.Amount) string {
+func Format(name string, a resources.Amount) string {
 	if name == resources.CPU {
 		if a%1000 != 0 {
 			return strconv.FormatInt(int64(a), 10) + "m"

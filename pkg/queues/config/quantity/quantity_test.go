@@ -1,0 +1,84 @@
+package quantity_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues/config/quantity"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]error{"1.5": quantity.ErrInvalid, "1mi": quantity.ErrSuffix, "1m": quantity.ErrSuffix, "8Ei": quantity.ErrOverflow} {
+		if _, err := quantity.Parse("memory", text); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+	}
+}
+
+// FuzzQuantity expects of any quantity that it is refused, or written back to
+// something that is read as the same amount.
+func FuzzQuantity(f *testing.F) {
+	for _, text := range []string{"0", "10", "500m", " 16 Gi ", "8Ei", "9E", "1.5", "-1", "99999999999999999999"} {
+		f.Add("vcore", text)
+		f.Add("memory", text)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		amount, err := quantity.Parse(name, text)
+		if err != nil {
+			known := errors.Is(err, quantity.ErrInvalid) || errors.Is(err, quantity.ErrSuffix) || errors.Is(err, quantity.ErrOverflow)
+			if !known || amount != 0 || !strings.Contains(err.Error(), strconv.Quote(text)) {
+				t.Fatalf("%s %q: %d, and refused by %q, which is of no kind or does not say what it is about", name, text, amount, err)
+			}
+			return
+		}
+		if amount < 0 {
+			t.Fatalf("%s %q is negative: %d", name, text, amount)
+		}
+		if back, err := quantity.Parse(name, quantity.Format(name, amount)); err != nil || back != amount {
+			t.Fatalf("%s %q: %d is read back as %d, %v", name, text, amount, back, err)
+		}
+	})
+}
+
+var amounts = rapid.Custom(func(t *rapid.T) resources.Amount {
+	factor := rapid.SampledFrom([]int64{1, 1000, 1024, 1000 * 1000, 1 << 20, 1 << 30, 1e12, 1 << 50}).Draw(t, "factor")
+	return resources.Amount(rapid.Int64Range(0, int64(resources.MaxAmount)/factor).Draw(t, "n") * factor)
+})
+
+func notReadBack(name string, a resources.Amount, format func(string, resources.Amount) string) string {
+	back, err := quantity.Parse(name, format(name, a))
+	if err != nil || back != a {
+		return fmt.Sprintf("%s %d written as %s, read as %d, %v", name, a, format(name, a), back, err)
+	}
+	return ""
+}
+
+func TestFormatIsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"vcore", "memory"}).Draw(t, "name")
+		if f := notReadBack(name, amounts.Draw(t, "amount"), quantity.Format); f != "" {
+			t.Fatal(f)
+		}
+	})
+}
+
+func TestReadBackFindsPlantedBug(t *testing.T) {
+	rounding := func(name string, a resources.Amount) string {
+		if a > 1<<40 {
+			return fmt.Sprintf("%dGi", a>>30)
+		}
+		return quantity.Format(name, a)
+	}
+	for seed := range 100 {
+		if notReadBack("memory", amounts.Example(seed), rounding) != "" {
+			return
+		}
+	}
+	t.Error("not found")
+}
