@@ -9,6 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // The hold that is written on a preemptor is authoritative for every process that did not
@@ -64,7 +65,7 @@ func (s *Store) adopt(p *pod, now time.Time) {
 		return
 	}
 	placed, _ := s.preemption.Holds.Of(p.UID)
-	p.asks.DecidedAt = decidedAt(placed.Decision)
+	p.asks.DecidedAt = preemption.DecidedAt(placed.Decision)
 	s.enterStep(p, Step{Kind: StepTakenUp, Hold: placed, Reason: p.reason}, now)
 	s.toWrite(Work{Ref: p.Ref(), Kind: WorkDisrupt, Hold: placed})
 	if placed.Required {
@@ -92,7 +93,7 @@ func (s *Store) claimed(p *pod) reservations.Hold {
 		}
 	}
 	if h.Committed {
-		h.Disrupted = latest(h.Since, decidedAt(h.Decision))
+		h.Disrupted = latest(h.Since, preemption.DecidedAt(h.Decision))
 	}
 	return h
 }

@@ -27,13 +27,6 @@ import (
 // retries a few times, because the scheduler's cache may learn later than the store that
 // the last victim is gone.
 
-// Number and first interval of the retries before a preemptor with a hold waits for
-// events again.
-const (
-	missesAtOnce = 6
-	firstMiss    = 50 * time.Millisecond
-)
-
 // placeHold begins a hold of a pending pod. The chosen pods count as leaving from now on.
 func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	h.Asker, h.Namespace, h.Name = p.UID, p.Namespace, p.Name
@@ -343,7 +336,7 @@ func (s *Store) bindingHold(p *pod) bool {
 		return false
 	}
 	h, _ := s.preemption.Holds.Of(p.UID)
-	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.Missed < missesAtOnce)
+	return len(h.Chosen) > 0 && (!h.Clear() || p.asks.IsTried())
 }
 
 // taken returns which pods took the room that was made for a preemptor: pods on its node,
@@ -378,12 +371,15 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	if !h.Clear() {
 		return
 	}
-	if p.asks.Missed++; p.asks.Missed == missesAtOnce {
-		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
+	s.cool(p, s.nextTry(p, &h, now))
+}
+
+// nextTry counts a failed cycle of a preemptor whose hold is clear: the scheduler may not
+// know yet that all victims are gone. It returns when the preemptor is tried again.
+func (s *Store) nextTry(p *pod, h *reservations.Hold, now time.Time) time.Time {
+	wait, last := p.asks.Miss(s.preemption.RetryInterval)
+	if last {
+		s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: *h})
 	}
-	wait := firstMiss << min(p.asks.Missed-1, missesAtOnce)
-	if p.asks.Missed > missesAtOnce {
-		wait = s.preemption.RetryInterval
-	}
-	s.cool(p, now.Add(wait))
+	return now.Add(wait)
 }

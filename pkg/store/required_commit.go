@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,30 +14,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
-// commitRequired checks again what is left of a decision. If it does not hold any more,
-// no victim is deleted, the node stays held, and another decision is made at once.
-func (s *Store) commitRequired(p *pod, h *reservations.Hold, now time.Time) ([]Victim, reasons.Reason) {
-	left := s.left(h)
-	err := s.rejudgeRequired(p, left, now)
-	if err != nil {
-		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
-		s.callOff(p, h, left, now)
-		s.enterStep(p, Step{Kind: StepCalledOff, Hold: *h, Reason: why}, now)
-		if p.state == state.Unschedulable || p.state == state.BackingOff {
-			p.reason = why
-		}
-		return nil, why
-	}
-	s.preemption.Holds.Commit(p.UID, now)
-	out := make([]Victim, 0, len(left))
-	for _, v := range left {
-		out = append(out, Victim{Ref: v.Ref(), Node: v.Node, Queue: s.queueOf(v), Note: s.noteRequired(p, v, h), Grace: s.preemption.Grace(v.Pod)})
-		s.noteSaid(Chosen, v, out[len(out)-1].Note)
-	}
-	s.enterStep(p, Step{Kind: StepCommitted, Going: out}, now)
-	return out, reasons.Reason{}
-}
-
 // AbortPlan says that no victim was deleted for a preemptor that requires its node, because
 // a victim is being bound and cannot be deleted now. The node stays held, and another
 // decision is made a second after the last one.
@@ -47,15 +22,13 @@ func (s *Store) AbortPlan(asker types.UID, why reasons.Reason, now time.Time) {
 	defer s.unlock(now)
 	p := s.pods[asker]
 	if h, ok := s.preemption.Holds.Of(asker); p != nil && ok && h.Required {
-		s.callOff(p, &h, s.left(&h), now)
-		if p.state == state.Unschedulable || p.state == state.BackingOff {
-			p.reason = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text)
-		}
+		s.abortPlan(p, &h, s.left(&h), reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s", h.Node, why.Text), now)
 	}
 }
 
-// callOff keeps the chosen victims that were not deleted.
-func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time) {
+// abortPlan keeps the chosen victims that were not deleted. why is the reason that the
+// preemptor waits.
+func (s *Store) abortPlan(p *pod, h *reservations.Hold, left []*pod, why reasons.Reason, now time.Time) {
 	var chosen []types.UID
 	for _, uid := range h.Chosen {
 		if !slices.ContainsFunc(left, func(v *pod) bool { return v.UID == uid }) {
@@ -65,28 +38,9 @@ func (s *Store) callOff(p *pod, h *reservations.Hold, left []*pod, now time.Time
 	s.rechoose(p, reservations.Hold{Chosen: chosen, Patient: true, Committed: h.Committed, Decision: s.decide(p, now)}, now)
 	s.tell(p, WorkRecord, nil, now)
 	s.rest(p, latest(now, p.asks.TriedAt.Add(atMostEvery)))
-}
-
-// rejudgeRequired checks the rules for what is left of a decision, on a state without the
-// decision.
-func (s *Store) rejudgeRequired(p *pod, left []*pod, now time.Time) error {
-	if len(left) == 0 {
-		return nil
+	if p.state == state.Unschedulable || p.state == state.BackingOff {
+		p.reason = why
 	}
-	if p.state.HasNode() {
-		return fmt.Errorf("the pod has node %s", p.Node)
-	}
-	for _, v := range left {
-		s.chosen(v, "")
-		s.weigh(v)
-	}
-	a := s.requirement(p, now)
-	err := daemonset.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
-	for _, v := range left {
-		s.chosen(v, p.UID)
-		s.weigh(v)
-	}
-	return err
 }
 
 // remaining is what is left of a decision. After a restart the reason for each victim is
@@ -134,18 +88,6 @@ func (s *Store) requiredFree(p *pod) resources.Vector {
 		free = free.Sub(h.Request)
 	}
 	return free
-}
-
-// noteRequired is the message that a victim gets.
-func (s *Store) noteRequired(asker, v *pod, h *reservations.Hold) string {
-	if d := asker.asks.Required; d != nil {
-		for i := range d.Victims {
-			if d.Victims[i].UID == string(v.UID) {
-				return d.VictimNote(i)
-			}
-		}
-	}
-	return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
 }
 
 // queueOf is the path of a pod's queue; empty for a pod without one.

@@ -11,6 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -103,12 +104,12 @@ func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool
 	var chosen []types.UID
 	if d.Outcome == planner.Preempt {
 		var gone reasons.Reason
-		chosen, gone = s.stillOn(d)
+		chosen, gone = s.stillThere(d.Chosen())
 		at := s.preemption.VictimsFrom(len(chosen), now)
 		from, lost := s.furtherFrom(p, now)
 		switch {
 		case !gone.None():
-			chosen, h.Patient, again = nil, true, now.Add(firstMiss)
+			chosen, h.Patient, again = nil, true, now.Add(preemption.FirstTry)
 			why = reasons.New(reasons.RoomAwaited, "node %s is held for the pod; %s, so it is planned anew", d.Node, gone.Text)
 		case from.After(now):
 			chosen, h.Patient, again = nil, true, from
@@ -141,20 +142,7 @@ func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool
 // decide returns a new ID for a decision.
 func (s *Store) decide(p *pod, now time.Time) string {
 	p.asks.DecidedAt = latest(now, p.asks.DecidedAt.Add(1))
-	return DecisionID(p.UID, p.asks.DecidedAt)
-}
-
-// stillOn returns the victims of a decision if none of them is gone or leaving.
-func (s *Store) stillOn(d *daemonset.Decision) ([]types.UID, reasons.Reason) {
-	chosen := make([]types.UID, 0, len(d.Victims))
-	for _, v := range d.Victims {
-		p := s.pods[types.UID(v.UID)]
-		if p == nil || p.On() == nil || p.leaves() {
-			return nil, reasons.New(reasons.HoldGivenUp, "pod %s/%s went while the plan was made", v.Namespace, v.Name)
-		}
-		chosen = append(chosen, p.UID)
-	}
-	return chosen, reasons.Reason{}
+	return preemption.DecisionID(p.UID, p.asks.DecidedAt)
 }
 
 // claimRequired begins the hold of a preemptor, or adds victims to it.
@@ -257,14 +245,7 @@ func (s *Store) wait(p *pod, d *daemonset.Decision, again, now time.Time) {
 	case d.Stopped == daemonset.RuleNoVictims:
 		s.awaitNode(p, s.cache.Nodes.Get(h.Node))
 	case h.Clear() && !s.behind(p, &h): // the scheduler does not know yet that all are gone
-		if p.asks.Missed++; p.asks.Missed == missesAtOnce {
-			s.toWrite(Work{Ref: p.Ref(), Kind: WorkRecord, Hold: h})
-		}
-		wait := firstMiss << min(p.asks.Missed-1, missesAtOnce)
-		if p.asks.Missed > missesAtOnce {
-			wait = s.preemption.RetryInterval
-		}
-		s.rest(p, now.Add(wait))
+		s.rest(p, s.nextTry(p, &h, now))
 	}
 }
 

@@ -115,3 +115,12 @@ func (pl *planning) frees(c *candidate) []resources.Entry {
 	slices.SortFunc(out, func(a, b resources.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
+
+// Chosen returns the victims as pods.
+func (d *Decision) Chosen() []*planner.Pod {
+	out := make([]*planner.Pod, len(d.Victims))
+	for i := range d.Victims {
+		out[i] = d.Victims[i].Pod.Pod
+	}
+	return out
+}
