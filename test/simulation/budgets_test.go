@@ -203,7 +203,8 @@ func (w *witness) judgeBudgets(item *store.Work) {
 		of := share{allowed: int(budget.Status.DisruptionsAllowed), since: w.coveredSince(budget, counted)}
 		for uid := range counted {
 			gone, ours := earlier[uid]
-			switch {
+			switch p, known := w.pods[uid]; {
+			case known && !coversAs(budget, &p): // it has had other labels since
 			case slices.Contains(plan.victims, uid):
 				of.taken++
 			case gone:
@@ -225,6 +226,11 @@ func (w *witness) judgeBudgets(item *store.Work) {
 				w.in.name, of.taken, item.Name, budget.Namespace, budget.Name, of.allowed, of.chosen+of.gone, of.since, d.Violations)
 		}
 	}
+}
+
+// coversAs tells whether a budget selects a pod as the process knows it.
+func coversAs(budget *policyv1.PodDisruptionBudget, p *objects.Pod) bool {
+	return budget.Namespace == p.Namespace && budget.Spec.Selector.MatchLabels["tier"] == p.Labels["tier"]
 }
 
 // coveredSince counts the healthy pods, as the process knows them, that a budget covers
