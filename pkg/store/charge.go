@@ -103,7 +103,7 @@ func (s *Store) weighAs(p *pod, w weight) {
 // release notes that the queues of a leaf may have more room.
 func (s *Store) release(leaf queues.ID) {
 	for q := range s.draft.Ancestors(leaf) {
-		if s.index.HasBlocked(q.ID) || len(s.together.refused[q.ID]) > 0 {
+		if s.index.HasBlocked(q.ID) || s.groups.HasRefused(q.ID) {
 			s.reconsider[q.ID] = struct{}{}
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkClasses()...)
 	errs = append(errs, s.checkDemand())
 	errs = append(errs, s.checkNodes())
-	errs = append(errs, s.checkTogether()...)
+	errs = append(errs, s.checkGroups()...)
 	errs = append(errs, s.preemption.Check())
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)

@@ -33,7 +33,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 		s.arm(p, now) // the delay and the outcome of the laws may have changed
 	}
 	s.touchAll()
-	s.touchAllGroups()
+	s.groups.TouchBlocked()
 	s.countTypes(cache.TypesOf(spec), now)
 	if s.started {
 		s.placeAll(now)

@@ -359,7 +359,7 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
 			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
 	case state.GroupBlocked:
-		return p.mates.why()
+		return p.mates.Why(PodGroupLabel)
 	case state.Unschedulable:
 		return p.stopped()
 	case state.BackingOff:

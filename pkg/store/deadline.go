@@ -47,7 +47,7 @@ func earliest(times ...time.Time) time.Time {
 // nextChore is the next deadline, without those of plans, which recur for pods that stay
 // stuck.
 func (s *Store) nextChore() (time.Time, bool) {
-	next := earliest(s.holdsDue(), s.placingDue(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due(), s.deadlines.Next())
+	next := earliest(s.holdsDue(), s.groups.Due(), s.cache.Capacity.Due(), s.cache.Empty.Due(), s.preemption.NodeBound.Due(), s.deadlines.Next())
 	return next, !next.IsZero()
 }
 
@@ -190,7 +190,7 @@ func (s *Store) dueFrom() reservations.From {
 // lastFrom is the latest time from which the time-out of a hold of the group counts.
 func (s *Store) lastFrom(g *podGroup) time.Time {
 	var last time.Time
-	for _, m := range g.members {
+	for _, m := range g.Members() {
 		if from, holds := s.preemption.Holds.TimeFrom(m.UID); holds && m.RequiredNode == "" {
 			last = latest(last, from)
 		}
@@ -214,7 +214,7 @@ func (s *Store) timeOutHolds(now time.Time) {
 // timedOut is the reason of a hold that its pod did not use in time.
 func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
 	if p.apart() && h.Clear() {
-		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.name, s.preemption.HoldTimeout)
+		return reasons.New(reasons.HoldTimedOut, "PodGroup %s did not start within %v of when the last node that its pods hold was clear", p.mates.Name(), s.preemption.HoldTimeout)
 	}
 	switch {
 	case !h.Clear() && len(h.Chosen) > 0:
@@ -228,11 +228,11 @@ func (s *Store) timedOut(p *pod, h *reservations.Hold) reasons.Reason {
 // planAnew allows plans for the members of a PodGroup again, regardless of earlier
 // losses: it has started, or its minMember changed.
 func (s *Store) planAnew(g *podGroup) {
-	if g.losses.Count == 0 {
+	if g.Data.losses.Count == 0 {
 		return
 	}
-	g.losses = preemption.Losses{}
-	for _, m := range g.sorted(func(m *pod) bool { return m.state == state.GroupBlocked || m.state.WaitsForNode() }) {
+	g.Data.losses = preemption.Losses{}
+	for _, m := range g.InState(state.GroupBlocked, state.Unschedulable, state.BackingOff) {
 		m.asks.RetryAt = time.Time{}
 		s.arm(m, time.Time{})
 	}

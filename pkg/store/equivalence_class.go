@@ -68,7 +68,8 @@ func (s *Store) enter(p *pod, to state.State) {
 func (s *Store) setState(p *pod, to state.State) {
 	from := p.state
 	s.transitions.Note(from, to)
-	s.recountMate(p.mates, p, func() { p.state = to })
+	p.state = to
+	s.updateMate(p, p.asks.Holds())
 	s.tally(p)
 	if t := p.equivalenceClass; t != nil {
 		s.recount(t, from, -1)

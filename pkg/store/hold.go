@@ -226,7 +226,7 @@ func (s *Store) goOnWithoutHold(p *pod) {
 	p.slot = p.held
 	s.charge(p.app, charge{admitted: p.slot})
 	if p.mates != nil {
-		s.together.touched[p.mates] = struct{}{} // from now on it starts only with its group
+		s.groups.Touch(p.mates) // from now on it starts only with its group
 	}
 }
 

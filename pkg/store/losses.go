@@ -17,8 +17,8 @@ import (
 // given to users until then.
 func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 	l := &p.asks.Losses
-	if p.apart() && p.mates.losses.Until.After(l.Until) {
-		l = &p.mates.losses
+	if p.apart() && p.mates.Data.losses.Until.After(l.Until) {
+		l = &p.mates.Data.losses
 	}
 	return l.Until, l.Why
 }
@@ -38,7 +38,7 @@ func (s *Store) isLost(h *reservations.Hold, e ending) bool {
 func (s *Store) countLoss(p *pod, why reasons.Reason, now time.Time) (reasons.Reason, int) {
 	l, waits := &p.asks.Losses, "the pod"
 	if p.apart() {
-		l, waits = &p.mates.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.name)
+		l, waits = &p.mates.Data.losses, fmt.Sprintf("any pod of PodGroup %s", p.mates.Name())
 	}
 	l.Lose(why, waits, &s.preemption.Options, now)
 	p.asks.Refused, p.asks.TriedAt = l.Why, now

@@ -64,7 +64,7 @@ func (s *Store) place(p *pod, now time.Time) {
 	switch {
 	case gang == placement.GangSoft:
 		s.reports.warn(p, reasons.SoftGangIgnored, now)
-	case p.Labels[PodGroupLabel] != "" && !s.together.follows:
+	case p.Labels[PodGroupLabel] != "" && !s.followGroups:
 		s.reports.warn(p, reasons.PodGroupIgnored, now)
 	}
 }

@@ -18,8 +18,8 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 	if !p.apart() {
 		return nil
 	}
-	lack, rest := p.mates.min-1, []*pod{}
-	for _, m := range p.mates.members {
+	lack, rest := p.mates.Min()-1, []*pod{}
+	for _, m := range p.mates.Members() {
 		switch {
 		case m == p:
 		case m.state.HasNode() || m.asks.Holds():
@@ -33,7 +33,7 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 	if len(rest) == 0 {
 		return nil
 	}
-	g := &planner.Group{Name: p.mates.name.String(), Pods: len(rest)}
+	g := &planner.Group{Name: p.mates.Name().String(), Pods: len(rest)}
 	for _, m := range rest {
 		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.leaf })
 		if i < 0 {

@@ -34,21 +34,21 @@ func sharesOf(chosen []*pod) []share {
 // judgeTogether checks the quotas for the missing members: for each application as if the
 // members of the applications before it were admitted.
 func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
-	if g.shares == nil {
-		g.shares = sharesOf(g.next())
+	if g.Data.shares == nil {
+		g.Data.shares = sharesOf(g.Next())
 	}
 	v, lent := queues.Granted, 0
-	for i, x := range g.shares {
+	for i, x := range g.Data.shares {
 		if v = s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
-			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.name, g.missing(), v.Reason.Text)
+			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
 			break
 		}
-		if i+1 < len(g.shares) {
+		if i+1 < len(g.Data.shares) {
 			s.withTentativeUsage(x, 1)
 			lent++
 		}
 	}
-	for _, x := range g.shares[:lent] {
+	for _, x := range g.Data.shares[:lent] {
 		s.withTentativeUsage(x, -1)
 	}
 	return v
@@ -74,26 +74,16 @@ func (s *Store) withTentativeUsage(x share, sign int) {
 	})
 }
 
-// refuseTogether notes which queue has no room for a group.
-func (s *Store) refuseTogether(g *podGroup, v queues.Verdict) {
-	g.refusal = v
-	if s.together.refused[v.At] == nil {
-		s.together.refused[v.At] = map[*podGroup]struct{}{}
-	}
-	s.together.refused[v.At][g] = struct{}{}
-}
-
 // stillRefused checks again whether a queue has room for a group.
 func (s *Store) stillRefused(g *podGroup) bool {
-	at := g.refusal.At
-	if s.draft.Queue(at) == nil || g.missing() <= 0 {
+	at := g.Refusal().At
+	if s.draft.Queue(at) == nil || g.Missing() <= 0 {
 		return false
 	}
 	v := s.judgeTogether(g)
 	if v.OK() {
 		return false
 	}
-	s.reopen(g)
-	s.refuseTogether(g, v)
+	s.groups.Refuse(g, v)
 	return true
 }

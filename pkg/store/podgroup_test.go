@@ -311,8 +311,10 @@ func TestPodGroupHistoriesFail(t *testing.T) {
 			}
 		}, "and there is room for"},
 		{"nobody looks again at groups that a queue refused", true, func(s *gangStage) {
-			clear(s.store.together.refused)
-		}, "refused true"},
+			for g := range s.store.groups.All() {
+				s.store.groups.Reopen(g)
+			}
+		}, "nothing brings its pods back"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			histories := rapid.Custom(func(r *rapid.T) string {

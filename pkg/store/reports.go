@@ -229,7 +229,7 @@ func (s *Store) code(p *pod) reasons.Code {
 		}
 		return reasons.InOrder
 	case state.GroupBlocked:
-		return p.mates.code()
+		return p.mates.Code()
 	case state.Unschedulable:
 		return p.stopped().Code
 	case state.BackingOff:

@@ -66,33 +66,34 @@ type Store struct {
 	wake     chan struct{}
 
 	// mu guards all fields below and everything reachable from them.
-	mu          sync.Mutex
-	spec        *config.Spec
-	started     bool
-	standby     bool
-	hold        reasons.Reason // why it cannot start yet, if something is missing
-	cache       *cache.Cache
-	draft       *queues.Draft
-	ledger      *queues.Ledger
-	index       *order.Index
-	lane        order.Sparse[*app] // backing-off pods that may be tried before their back-off ends
-	returning   bool               // pods are coming back, and the order is not complete
-	unfilled    bool               // the window may have room, which TakeActivations fills
-	unfilledAt  time.Time          // when returning or unfilled was last set
-	pods        map[types.UID]*pod
-	shared      shared
-	apps        map[appName][]*app             // the records of an application, one per leaf, oldest first
-	leaves      map[queues.ID]map[appName]*app // the same by appName.inLeaf
-	unplaced    map[types.UID]*pod
-	leaving     map[types.UID]*pod // pods charged as leaving
-	gangs       map[appName]*hardGang
-	together    together
-	transitions state.Transitions
-	window      pending.Window[*pod]
-	classLimit  pending.ClassLimit
-	deadlines   pending.Timers[*pod]
-	told        time.Time // the next deadline as last returned to the caller
-	reconsider  map[queues.ID]struct{}
+	mu           sync.Mutex
+	spec         *config.Spec
+	started      bool
+	standby      bool
+	hold         reasons.Reason // why it cannot start yet, if something is missing
+	cache        *cache.Cache
+	draft        *queues.Draft
+	ledger       *queues.Ledger
+	index        *order.Index
+	lane         order.Sparse[*app] // backing-off pods that may be tried before their back-off ends
+	returning    bool               // pods are coming back, and the order is not complete
+	unfilled     bool               // the window may have room, which TakeActivations fills
+	unfilledAt   time.Time          // when returning or unfilled was last set
+	pods         map[types.UID]*pod
+	shared       shared
+	apps         map[appName][]*app             // the records of an application, one per leaf, oldest first
+	leaves       map[queues.ID]map[appName]*app // the same by appName.inLeaf
+	unplaced     map[types.UID]*pod
+	leaving      map[types.UID]*pod // pods charged as leaving
+	gangs        map[appName]*hardGang
+	groups       *pending.Groups[*pod, groupData]
+	followGroups bool // otherwise PodGroupLabel has no effect
+	transitions  state.Transitions
+	window       pending.Window[*pod]
+	classLimit   pending.ClassLimit
+	deadlines    pending.Timers[*pod]
+	told         time.Time // the next deadline as last returned to the caller
+	reconsider   map[queues.ID]struct{}
 
 	preemption *preemption.Preemption
 	asking     preemption.Queue[*app]
@@ -137,7 +138,7 @@ func New(spec *config.Spec, options Options) *Store {
 		unplaced:   map[types.UID]*pod{},
 		leaving:    map[types.UID]*pod{},
 		gangs:      map[appName]*hardGang{},
-		together:   newTogether(),
+		groups:     newGroups(),
 		window:     pending.NewWindow[*pod](options.Window, options.MaxWindow),
 		classLimit: pending.NewClassLimit(options.MaxWindow),
 		deadlines:  pending.NewTimers[*pod](),

@@ -119,8 +119,8 @@ func (s *Store) Gated() map[reasons.Code]int {
 		add(code, n)
 		byClass -= n
 	}
-	for _, g := range s.together.groups {
-		add(g.code(), g.blocked())
+	for g := range s.groups.All() {
+		add(g.Code(), g.Blocked())
 	}
 	add(reasons.NoNodeFits, byClass)
 	add(reasons.InOrder, s.index.Eligible())

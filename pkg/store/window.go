@@ -43,7 +43,7 @@ func (s *Store) fillInOrder(now time.Time) {
 			s.index.Block(ask.Group(), v)
 			continue
 		}
-		if p.lacksMates() {
+		if p.mates != nil && p.mates.LacksMembers() {
 			s.startTogether(p, now)
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *Store) judgeAs(a *app, counted bool, request resources.Vector, on queue
 func (s *Store) unblock() {
 	for id := range s.reconsider {
 		delete(s.reconsider, id)
-		s.reconsiderTogether(id)
+		s.groups.TouchRefused(id)
 		if s.draft.Queue(id) == nil {
 			continue
 		}

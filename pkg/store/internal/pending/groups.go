@@ -1,0 +1,242 @@
+package pending
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
+)
+
+// Groups has all PodGroups, which of them are to be checked because something changed, and
+// for what the others wait. One group is placed at a time.
+type Groups[P comparable, D any] struct {
+	order  func(a, b P) int
+	byName map[GroupName]*Group[P, D]
+	// placing is the group that is being placed: its members were admitted, and it is not
+	// complete. Others wait for its result, at most until the time until.
+	placing *Group[P, D]
+	until   time.Time
+	// touched are the groups to check. Of the groups with blocked members, refused are those
+	// that a queue has no room for, and line those that wait for another group.
+	touched map[*Group[P, D]]struct{}
+	refused map[queues.ID]map[*Group[P, D]]struct{}
+	line    map[*Group[P, D]]struct{}
+}
+
+// NewGroups returns no groups. order compares members: a strict total order.
+func NewGroups[P comparable, D any](order func(a, b P) int) *Groups[P, D] {
+	return &Groups[P, D]{
+		order: order, byName: map[GroupName]*Group[P, D]{}, touched: map[*Group[P, D]]struct{}{},
+		refused: map[queues.ID]map[*Group[P, D]]struct{}{}, line: map[*Group[P, D]]struct{}{},
+	}
+}
+
+// Get returns a group. It makes one without members that does not exist.
+func (x *Groups[P, D]) Get(name GroupName) *Group[P, D] {
+	g := x.byName[name]
+	if g == nil {
+		g = &Group[P, D]{name: name, order: x.order, members: map[types.UID]*member[P]{}, refusal: queues.Granted}
+		x.byName[name] = g
+	}
+	return g
+}
+
+// All iterates over the groups, in no particular order.
+func (x *Groups[P, D]) All() iter.Seq[*Group[P, D]] { return maps.Values(x.byName) }
+
+// SetMin sets minMember; 0 if there is no such PodGroup. A group without object and members
+// is forgotten.
+func (x *Groups[P, D]) SetMin(g *Group[P, D], minMember int) {
+	g.min = minMember
+	x.Touch(g)
+	x.drop(g)
+}
+
+// Join makes a pod a member of a group. Complete or not may change.
+func (x *Groups[P, D]) Join(g *Group[P, D], uid types.UID, pod P, in state.State, holds bool) {
+	x.change(g, func() {
+		g.members[uid] = &member[P]{pod, in, holds}
+		g.count(g.members[uid], 1)
+	})
+}
+
+// Leave takes a member out of its group. A group without object and members is forgotten.
+func (x *Groups[P, D]) Leave(g *Group[P, D], uid types.UID) {
+	x.change(g, func() {
+		g.count(g.members[uid], -1)
+		delete(g.members, uid)
+	})
+	x.drop(g)
+}
+
+// Update sets the state of a member, and whether it holds a node.
+func (x *Groups[P, D]) Update(g *Group[P, D], uid types.UID, in state.State, holds bool) {
+	m := g.members[uid]
+	x.change(g, func() {
+		g.count(m, -1)
+		m.in, m.holds = in, holds
+		g.count(m, 1)
+	})
+}
+
+func (g *Group[P, D]) count(m *member[P], by int) {
+	g.in[m.in] += by
+	if m.awaitsHeldNode() {
+		g.holding += by
+	}
+}
+
+// change makes a change of a group, and marks the group if that may let members go on, or
+// end their chance to.
+func (x *Groups[P, D]) change(g *Group[P, D], change func()) {
+	able, complete, led := g.Able(), g.Complete(), g.led()
+	change()
+	if able != g.Able() || complete != g.Complete() || led && !g.led() {
+		x.Touch(g)
+	}
+}
+
+// drop forgets a group without object and members.
+func (x *Groups[P, D]) drop(g *Group[P, D]) {
+	if g.min > 0 || len(g.members) > 0 {
+		return
+	}
+	x.Reopen(g)
+	delete(x.touched, g)
+	delete(x.byName, g.name)
+	if x.placing == g {
+		x.placing = nil
+	}
+}
+
+// Touch marks a group as one to check.
+func (x *Groups[P, D]) Touch(g *Group[P, D]) { x.touched[g] = struct{}{} }
+
+// TouchBlocked marks all groups with blocked members.
+func (x *Groups[P, D]) TouchBlocked() {
+	for _, g := range x.byName {
+		if g.Blocked() > 0 {
+			x.Touch(g)
+		}
+	}
+}
+
+// TouchRefused marks the groups that a queue refused, because it has more room now.
+func (x *Groups[P, D]) TouchRefused(at queues.ID) {
+	for g := range x.refused[at] {
+		x.Touch(g)
+	}
+}
+
+// Touched returns the marked groups by name.
+func (x *Groups[P, D]) Touched() []*Group[P, D] {
+	if len(x.touched) == 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(x.touched), func(a, b *Group[P, D]) int { return a.name.compare(b.name) })
+}
+
+// TakeTouched returns the marked groups by name, and removes the marks. If the group that
+// is being placed is done, those that waited for it are marked first. The group that is
+// being placed has a lease from now on as long as one of its members is admitted.
+func (x *Groups[P, D]) TakeTouched(lease time.Duration, now time.Time) []*Group[P, D] {
+	if x.placing != nil && x.placing.Admitted() > 0 {
+		x.until = now.Add(lease)
+	}
+	if len(x.line) > 0 && !x.OthersPlaced(nil, now) {
+		x.placing = nil
+		maps.Copy(x.touched, x.line)
+	}
+	out := x.Touched()
+	clear(x.touched)
+	return out
+}
+
+// Refuse notes which queue has no room for the missing members of a group.
+func (x *Groups[P, D]) Refuse(g *Group[P, D], v queues.Verdict) {
+	x.Reopen(g)
+	g.refusal = v
+	if x.refused[v.At] == nil {
+		x.refused[v.At] = map[*Group[P, D]]struct{}{}
+	}
+	x.refused[v.At][g] = struct{}{}
+}
+
+// HasRefused tells whether a queue refused a group.
+func (x *Groups[P, D]) HasRefused(at queues.ID) bool { return len(x.refused[at]) > 0 }
+
+// Wait notes that a group waits until another one is placed.
+func (x *Groups[P, D]) Wait(g *Group[P, D]) {
+	x.Reopen(g)
+	g.inLine = true
+	x.line[g] = struct{}{}
+}
+
+// Reopen clears the reason why the members of a group are blocked.
+func (x *Groups[P, D]) Reopen(g *Group[P, D]) {
+	if at := g.refusal.At; !g.refusal.OK() {
+		delete(x.refused[at], g)
+		if len(x.refused[at]) == 0 {
+			delete(x.refused, at)
+		}
+	}
+	g.refusal, g.inLine = queues.Granted, false
+	delete(x.line, g)
+}
+
+// Place notes that the missing members of a group are being admitted.
+func (x *Groups[P, D]) Place(g *Group[P, D], until time.Time) { x.placing, x.until = g, until }
+
+// OthersPlaced tells whether another group is being placed that this group must wait for.
+func (x *Groups[P, D]) OthersPlaced(g *Group[P, D], now time.Time) bool {
+	return x.placing != nil && x.placing != g && x.placing.isPlacing() && x.until.After(now)
+}
+
+// Due is when other groups no longer wait for the group that is being placed; zero if none
+// waits. The group's members may wait in Permit for as long as their PodGroup says; that
+// choice is the user's.
+func (x *Groups[P, D]) Due() time.Time {
+	if len(x.line) > 0 && x.placing != nil && x.placing.Admitted() == 0 {
+		return x.until
+	}
+	return time.Time{}
+}
+
+// Check verifies the counts of groups, and that every group with blocked members has an
+// event that will let it go on. settled is false while checks of groups are due.
+func (x *Groups[P, D]) Check(settled bool) error {
+	var errs []error
+	refused := 0
+	for _, groups := range x.refused {
+		refused += len(groups)
+	}
+	for _, g := range x.byName {
+		_, isRefused := x.refused[g.refusal.At][g]
+		_, inLine := x.line[g]
+		_, touched := x.touched[g]
+		if isRefused {
+			refused--
+		}
+		err := g.check(!settled || touched)
+		switch {
+		case isRefused == g.refusal.OK() || inLine != g.inLine:
+			err = fmt.Errorf("refused %v, in line %v; listed: %v, %v", !g.refusal.OK(), g.inLine, isRefused, inLine)
+		case settled && !touched && inLine && x.placing == nil:
+			err = errors.New("it waits for another one, and there is none")
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("PodGroup %s: %w", g.name, err))
+		}
+	}
+	if refused != 0 {
+		errs = append(errs, fmt.Errorf("PodGroups: %d more are listed as refused than there are", refused))
+	}
+	return errors.Join(errs...)
+}
