@@ -51,9 +51,8 @@ func preempts(t *testing.T, stage string) http.Handler {
 		t.Fatal(err)
 	}
 	p := &preempting{store.New(spec, store.Options{}), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	p.OpenJournal()
 	p.Start(p.now)
-	decided := record.New(p, record.Options{})
+	decided := record.New(p.Follow(store.Decisions), record.Options{})
 	p.UpsertNode("n1", queuestest.Vector("vcore=4 pods=20"), p.now)
 	p.UpsertNode("n2", queuestest.Vector("vcore=2 pods=20"), p.now)
 	p.pod(objects.Pod{Name: "own", Node: "n2", Priority: 9}, "root.fair", "vcore=1")

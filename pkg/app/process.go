@@ -151,8 +151,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	if err != nil {
 		return err
 	}
-	s.OpenJournal()
-	decided := record.New(s, record.Options{})
+	decided := record.New(s.Follow(store.Decisions), record.Options{})
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{

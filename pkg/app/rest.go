@@ -50,7 +50,7 @@ func serveREST(ctx context.Context, args *config.QueueSortArgs, h fwk.Handle, s 
 	if err != nil {
 		return fmt.Errorf("restAddress %q: %w; give another address, or \"\" for no REST", args.RESTAddress, err)
 	}
-	options.Events = eventlog.New(s, eventlog.Size)
+	options.Events = eventlog.New(s.Follow(store.Facts), eventlog.Size)
 	go rest.NewServer(options).Serve(ctx, listener, logger)
 	return nil
 }

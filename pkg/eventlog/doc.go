@@ -1,14 +1,13 @@
 // Package eventlog keeps what happened for readers: the last records in a ring, in
 // YuniKorn's terms (type, change, detail), numbered without a gap from 0.
 //
-// Scheduling must not pay for that. The store notes what it does in a history, a few
-// words each time ([store.Chronicle]). A goroutine here takes the whole history several
-// times a second, as does a reader that wants the newest records, and makes records from
-// it (records.go, tree.go). No lock of the store is held meanwhile.
+// Scheduling must not pay for that. The store adds what it does to its history, a few
+// words each time ([store.Event]). A goroutine here takes the events several times a
+// second, as does a reader that wants the newest records, and makes records of them
+// (records.go, tree.go). The lock of the store is held only while a portion is copied.
 //
-//	store ── notes ──► TakeChronicle ──► records ──► ring ──► Range, Next
-//	                 (lock of the store,        (lock of the log)
-//	                  a swap of buffers)
+//	store ── events ──► EventReader.Take ──► records ──► ring ──► Range, Next
+//	                  (lock of the store)       (lock of the log)
 //
 // Readers that follow keep only their place in the ring here. A reader that the ring
 // overtakes is told so, and nothing waits for it.

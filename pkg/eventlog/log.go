@@ -17,22 +17,21 @@ const (
 	Size = 100_000
 	// interval is how often the history is taken without a reader.
 	interval = 200 * time.Millisecond
-	// bufferKept is the largest buffer, in happenings, that is used again.
+	// bufferKept is the largest buffer, in records, that is used again.
 	bufferKept = 1 << 13
 )
 
-// Source is where a history comes from; a store. The log is its only consumer.
+// Source is a reader of facts of a store. The log is its only consumer.
 type Source interface {
-	KeepHistory()
-	TakeHistory(empty store.History) store.History
+	Take(into []store.Event) (events []store.Event, lost int)
 }
 
 // Log is the last records. Make one with New.
 type Log struct {
 	source Source
 
-	taking sync.Mutex // guards what is used to make records; taken before mu
-	empty  store.History
+	taking sync.Mutex    // guards what is used to make records; taken before mu
+	events []store.Event // a buffer
 	made   []Record
 	queues *queues.Snapshot // as the records so far have them; nil before Start
 	lost   int64            // see Lost
@@ -44,9 +43,8 @@ type Log struct {
 	size    int
 }
 
-// New returns a log of at most size records that follows the source from its start on.
+// New returns a log of at most size records of what the source has from now on.
 func New(source Source, size int) *Log {
-	source.KeepHistory()
 	return &Log{source: source, size: size, changed: make(chan struct{})}
 }
 
@@ -82,20 +80,25 @@ func (l *Log) Lost() int64 {
 func (l *Log) Collect() {
 	l.taking.Lock()
 	defer l.taking.Unlock()
-	j := l.source.TakeHistory(l.empty)
+	for l.collect() {
+	}
+	if cap(l.made) > bufferKept {
+		l.made = nil
+	}
+}
+
+// collect makes records of one portion of events. It is false if there were none.
+func (l *Log) collect() bool {
+	events, lost := l.source.Take(l.events[:0])
 	l.made = l.made[:0]
-	begin := 0
-	for _, m := range j.Moments {
-		l.moment(&m, j.Happenings[begin:m.End])
-		begin = m.End
+	for i := range events {
+		l.record(&events[i])
 	}
 	l.add(l.made)
 	clear(l.made)
-	l.lost += int64(j.Lost)
-	if j.Reset(); cap(j.Happenings) > bufferKept {
-		j, l.made = store.History{}, nil
-	}
-	l.empty = j
+	clear(events)
+	l.events, l.lost = events, l.lost+int64(lost)
+	return len(events) > 0
 }
 
 // add puts records at the end of the ring.

@@ -50,7 +50,7 @@ type logged struct {
 
 func newLogged(t testing.TB, queues string, size int) *logged {
 	s := store.New(spec(t, queues), store.Options{QueueGrace: time.Second})
-	l := &logged{Store: s, log: New(s, size), now: epoch}
+	l := &logged{Store: s, log: New(s.Follow(store.Facts), size), now: epoch}
 	s.UpsertNode("old", cores(8000), epoch)
 	s.Start(epoch)
 	return l
@@ -215,7 +215,7 @@ func TestRecordsOfPreemption(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
-	l := New(store.New(config.Default(), store.Options{}), 4)
+	l := New(store.New(config.Default(), store.Options{}).Follow(store.Facts), 4)
 	numbers := func(first uint64, limit int) (out []int64, lowest, next uint64) {
 		records, lowest, next := l.Range(first, limit)
 		for _, r := range records {
@@ -281,13 +281,12 @@ func TestRunSaysWhatIsLost(t *testing.T) {
 // flood is a source that lost something.
 type flood struct{ taken bool }
 
-func (f *flood) KeepHistory() {}
-func (f *flood) TakeHistory(empty store.History) store.History {
+func (f *flood) Take(into []store.Event) ([]store.Event, int) {
 	if f.taken {
-		return empty
+		return into, 0
 	}
 	f.taken = true
-	return store.History{Happenings: []store.Happening{{Kind: store.NodeOpened, Node: "n"}}, Moments: []store.Moment{{At: epoch, End: 1}}, Lost: 7}
+	return append(into, store.Event{Kind: store.NodeOpened, Node: "n", At: epoch}), 7
 }
 
 func TestLongMessagesAreCut(t *testing.T) {

@@ -4,21 +4,27 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
-// moment makes the records of one change. Queues come before what happens in them,
-// and go after it.
-func (l *Log) moment(m *store.Moment, happenings []store.Happening) {
-	nanos, first := m.At.UnixNano(), len(l.made)
-	before := l.queues
-	if m.Queues != nil {
-		l.queues = m.Queues
-		l.grow(before, m.Queues)
+// record makes the records of one event. Records of queues come before those of what
+// happens in them, and go after these.
+func (l *Log) record(e *store.Event) {
+	first := len(l.made)
+	switch e.Kind {
+	case store.QueuesCame:
+		l.grow(l.queues, e.Queues)
+	case store.QueuesWent:
+		l.shrink(l.queues, e.Queues)
+		l.queues = e.Queues
+	case store.AppAdded, store.AppRemoved, store.AppRuns, store.AppCompleted, store.AppRefused:
+		l.app(e)
+	case store.Asked, store.AskGone, store.Allocated, store.Released, store.Resized, store.Told, store.Chosen:
+		l.pod(e)
+	case store.ForeignCame, store.ForeignWent, store.HoldBegan, store.HoldEnded:
+		l.onNode(e)
+	case store.NodeCame, store.NodeChanged, store.NodeWent, store.NodeOpened, store.NodeClosed, store.CapacityChanged:
+		l.node(e)
+	case store.Decided: // a decision is no fact
 	}
-	for i := range happenings {
-		l.happening(&happenings[i])
-	}
-	if m.Queues != nil {
-		l.shrink(before, m.Queues)
-	}
+	nanos := e.At.UnixNano()
 	for i := range l.made[first:] {
 		l.made[first+i].Nanos = nanos
 	}
@@ -26,23 +32,9 @@ func (l *Log) moment(m *store.Moment, happenings []store.Happening) {
 
 func (l *Log) put(r Record) { l.made = append(l.made, r) }
 
-// happening makes the records of one happening.
-func (l *Log) happening(h *store.Happening) {
-	switch h.Kind {
-	case store.AppAdded, store.AppRemoved, store.AppRuns, store.AppCompleted, store.AppRefused:
-		l.app(h)
-	case store.Asked, store.AskGone, store.Allocated, store.Released, store.Resized, store.Told, store.Chosen:
-		l.pod(h)
-	case store.ForeignCame, store.ForeignWent, store.HoldBegan, store.HoldEnded:
-		l.onNode(h)
-	case store.NodeCame, store.NodeChanged, store.NodeWent, store.NodeOpened, store.NodeClosed, store.CapacityChanged:
-		l.node(h)
-	}
-}
-
-func (l *Log) app(h *store.Happening) {
-	a := h.App
-	switch h.Kind {
+func (l *Log) app(e *store.Event) {
+	a := e.App
+	switch e.Kind {
 	case store.AppAdded:
 		l.put(Record{Type: App, Change: Add, Detail: AppNew, Object: a.ID})
 		l.put(Record{Type: Queue, Change: Add, Detail: QueueApp, Object: a.Queue, Reference: a.ID})
@@ -61,18 +53,18 @@ func (l *Log) app(h *store.Happening) {
 		l.put(Record{Type: Queue, Change: Remove, Detail: QueueApp, Object: a.Queue, Reference: a.ID})
 		l.put(Record{Type: App, Change: Remove, Object: a.ID})
 	case store.AppRefused:
-		l.put(Record{Type: App, Change: Set, Detail: AppReject, Object: a.ID, Reference: string(h.Pod), Message: short(h.Text), Amount: h.Amount})
+		l.put(Record{Type: App, Change: Set, Detail: AppReject, Object: a.ID, Reference: string(e.Pod), Message: short(e.Text), Amount: e.Amount})
 	default:
 	}
 }
 
-func (l *Log) pod(h *store.Happening) {
-	uid := string(h.Pod)
-	ask := Record{Type: App, Detail: AppRequest, Reference: uid, Amount: h.Amount}
-	if h.App != nil {
-		ask.Object = h.App.ID
+func (l *Log) pod(e *store.Event) {
+	uid := string(e.Pod)
+	ask := Record{Type: App, Detail: AppRequest, Reference: uid, Amount: e.Amount}
+	if e.App != nil {
+		ask.Object = e.App.ID
 	}
-	switch h.Kind {
+	switch e.Kind {
 	case store.Asked:
 		ask.Change = Add
 		l.put(ask)
@@ -80,62 +72,62 @@ func (l *Log) pod(h *store.Happening) {
 		ask.Change, ask.Detail = Remove, RequestCancel
 		l.put(ask)
 	case store.Allocated:
-		l.put(Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: h.Node, Reference: uid, Amount: h.Amount})
-		l.owners(h, Add)
+		l.put(Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: e.Node, Reference: uid, Amount: e.Amount})
+		l.owners(e, Add)
 		ask.Change, ask.Detail = Add, AppAlloc
 		l.put(ask)
 	case store.Released:
-		l.owners(h, Remove)
+		l.owners(e, Remove)
 		ask.Change, ask.Detail = Remove, AllocCancel
-		if h.Preempted {
+		if e.Preempted {
 			ask.Detail = AllocPreempt
 		}
 		l.put(ask)
-		l.put(Record{Type: Node, Change: Remove, Detail: NodeAlloc, Object: h.Node, Reference: uid, Amount: h.Amount})
+		l.put(Record{Type: Node, Change: Remove, Detail: NodeAlloc, Object: e.Node, Reference: uid, Amount: e.Amount})
 	case store.Resized:
-		more := *h
-		if more.Amount = h.Amount.Floor0(); !more.Amount.IsZero() {
+		more := *e
+		if more.Amount = e.Amount.Floor0(); !more.Amount.IsZero() {
 			l.owners(&more, Add)
 		}
-		if more.Amount = more.Amount.Sub(h.Amount); !more.Amount.IsZero() {
+		if more.Amount = more.Amount.Sub(e.Amount); !more.Amount.IsZero() {
 			l.owners(&more, Remove)
 		}
 	default: // Told, Chosen
-		l.put(Record{Type: Request, Object: uid, Reference: ask.Object, Message: short(h.Text), Amount: h.Amount})
+		l.put(Record{Type: Request, Object: uid, Reference: ask.Object, Message: short(e.Text), Amount: e.Amount})
 	}
 }
 
 // owners are the records of the user and group that are charged.
-func (l *Log) owners(h *store.Happening, c Change) {
-	if h.App.User != "" {
-		l.put(Record{Type: UserGroup, Change: c, Detail: UserResource, Object: h.App.User, Reference: h.App.Queue, Amount: h.Amount})
+func (l *Log) owners(e *store.Event, c Change) {
+	if e.App.User != "" {
+		l.put(Record{Type: UserGroup, Change: c, Detail: UserResource, Object: e.App.User, Reference: e.App.Queue, Amount: e.Amount})
 	}
-	if h.App.Group != "" {
-		l.put(Record{Type: UserGroup, Change: c, Detail: GroupResource, Object: h.App.Group, Reference: h.App.Queue, Amount: h.Amount})
+	if e.App.Group != "" {
+		l.put(Record{Type: UserGroup, Change: c, Detail: GroupResource, Object: e.App.Group, Reference: e.App.Queue, Amount: e.Amount})
 	}
 }
 
 // onNode makes the records of foreign pods and of holds.
-func (l *Log) onNode(h *store.Happening) {
-	r := Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: h.Node, Reference: string(h.Pod), Amount: h.Amount}
-	if h.Kind == store.ForeignWent || h.Kind == store.HoldEnded {
+func (l *Log) onNode(e *store.Event) {
+	r := Record{Type: Node, Change: Add, Detail: NodeAlloc, Object: e.Node, Reference: string(e.Pod), Amount: e.Amount}
+	if e.Kind == store.ForeignWent || e.Kind == store.HoldEnded {
 		r.Change = Remove
 	}
-	if h.Kind == store.HoldBegan || h.Kind == store.HoldEnded {
+	if e.Kind == store.HoldBegan || e.Kind == store.HoldEnded {
 		r.Detail = NodeHold
 	} else {
-		r.Message = "foreign allocation: " + h.Text
+		r.Message = "foreign allocation: " + e.Text
 	}
 	l.put(r)
 }
 
-func (l *Log) node(h *store.Happening) {
-	r := Record{Type: Node, Object: h.Node, Change: Set}
-	switch h.Kind {
+func (l *Log) node(e *store.Event) {
+	r := Record{Type: Node, Object: e.Node, Change: Set}
+	switch e.Kind {
 	case store.NodeCame:
-		r.Change, r.Message, r.Amount = Add, "the node is known to the scheduler now", h.Amount
+		r.Change, r.Message, r.Amount = Add, "the node is known to the scheduler now", e.Amount
 	case store.NodeChanged:
-		r.Detail, r.Amount = NodeCapacity, h.Amount
+		r.Detail, r.Amount = NodeCapacity, e.Amount
 	case store.NodeWent:
 		r.Change, r.Detail, r.Message = Remove, NodeGone, "the node is gone"
 	case store.NodeOpened:
@@ -143,7 +135,7 @@ func (l *Log) node(h *store.Happening) {
 	case store.NodeClosed:
 		r.Detail, r.Message = NodeOpen, "schedulable: false"
 	default: // CapacityChanged
-		r = Record{Type: Queue, Change: Set, Detail: QueueMax, Object: "root", Amount: h.Amount}
+		r = Record{Type: Queue, Change: Set, Detail: QueueMax, Object: "root", Amount: e.Amount}
 	}
 	l.put(r)
 }

@@ -23,10 +23,10 @@ type Options struct {
 
 const defaultKept = 1000
 
-// Source is where the steps come from; a store with an open journal.
+// Source is a reader of the decisions of a store.
 type Source interface {
-	Steps() <-chan struct{}
-	TakeSteps() (steps []store.Step, lost int)
+	Ready() <-chan struct{}
+	Take(into []store.Event) (events []store.Event, lost int)
 }
 
 // Record is what was decided. Make one with New.
@@ -86,7 +86,7 @@ func (r *Record) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.source.Steps():
+		case <-r.source.Ready():
 			r.Take()
 		}
 	}
@@ -94,19 +94,27 @@ func (r *Record) Run(ctx context.Context) {
 
 // Take records what there is. Callers use either Take or Run, never both.
 func (r *Record) Take() {
-	steps, lost := r.source.TakeSteps()
+	for r.take() {
+	}
+}
+
+// take records one portion of decisions. It is false if there were none.
+func (r *Record) take() bool {
+	events, lost := r.source.Take(nil)
 	r.mu.Lock()
 	r.lost += int64(lost)
 	r.mu.Unlock()
 	if lost > 0 && r.missed != nil {
 		r.missed(lost)
 	}
-	for i := range steps {
-		r.add(&steps[i])
+	for i := range events {
+		step := events[i].Step
+		r.add(step)
 		for _, f := range r.followers {
-			f(&steps[i])
+			f(step)
 		}
 	}
+	return len(events) > 0
 }
 
 // Lost is how many steps were not recorded since there were too many at a time.

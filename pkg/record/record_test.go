@@ -27,12 +27,15 @@ type journal struct {
 	lost  int
 }
 
-func (j *journal) Steps() <-chan struct{} { return j.ready }
+func (j *journal) Ready() <-chan struct{} { return j.ready }
 
-func (j *journal) TakeSteps() ([]store.Step, int) {
-	steps, lost := j.steps, j.lost
+func (j *journal) Take(into []store.Event) ([]store.Event, int) {
+	for i := range j.steps {
+		into = append(into, store.Event{Kind: store.Decided, Step: &j.steps[i]})
+	}
+	lost := j.lost
 	j.steps, j.lost = nil, 0
-	return steps, lost
+	return into, lost
 }
 
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -42,12 +42,11 @@ func newCluster(t testing.TB, document string) *cluster {
 	t.Helper()
 	c := &cluster{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	c.store = store.New(config.Default(), store.Options{})
-	log := eventlog.New(c.store, eventlog.Size)
+	log := eventlog.New(c.store.Follow(store.Facts), eventlog.Size)
 	c.configure(t, document)
 	c.store.Start(c.now)
 	c.clock = clocktesting.NewFakeClock(c.now)
-	c.store.OpenJournal()
-	c.record = record.New(c.store, record.Options{})
+	c.record = record.New(c.store.Follow(store.Decisions), record.Options{})
 	c.server = NewServer(Options{Inventory: inventory.New(c.store), Events: log, Record: c.record, Explainer: c.store, Clock: c.clock, Build: map[string]string{"buildVersion": "test"},
 		Taint: func(node string) string { return "held=of-" + node }})
 	c.server.CheckHealth()

@@ -30,6 +30,7 @@ func (s *Store) checkRegister() []error {
 	add("applications", s.register.apps.Check(s.allApps(), s.recordOfApp))
 	add("nodes", s.register.nodes.Check(nodes, recordOfNode))
 	add("finished applications", s.register.finished.Check())
+	add("events", s.events.Check())
 	return errs
 }
 

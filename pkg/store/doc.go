@@ -89,12 +89,12 @@
 //
 // # Readers
 //
-// There are three outputs, each with one reader:
+// There are two outputs (package internal/history):
 //
 //   - the dirty set: what changed, fetched in small portions (register.go, package
 //     inventory);
-//   - the decisions on preemptors (journal.go, package record);
-//   - the history of events (history.go, package eventlog).
+//   - the events: decisions about preemptors (step.go, package record) and facts
+//     (history.go, package eventlog).
 //
 // # Locks
 //

@@ -192,7 +192,7 @@ func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	case elsewhere:
 		s.notePod(Allocated, p)
 	case !more.IsZero():
-		s.history.note(Happening{Kind: Resized, App: p.app.told, Amount: more})
+		s.addFact(Event{Kind: Resized, App: p.app.told, Amount: more})
 	}
 	moved := elsewhere || !more.IsZero()
 	if moved {

@@ -11,27 +11,38 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
-// The history is the history of events. Users and tools need what happened, in order
-// and with times; the current state (register.go) does not have that. A step records an
-// event in a few fields, without text and without lookups, and the end of the change adds
-// one time for all its events. One reader takes the whole history and gives back the
-// buffers of the last time, so recording does not allocate in the long run. Package
-// eventlog turns it into text.
+// The history is what happened, in order and with times; the current state (register.go)
+// does not have that. A method adds an event in a few fields, without text and without
+// lookups, and the end of the change adds the time. Readers take the events in small
+// portions. Package eventlog turns facts into text; packages record and metrics follow the
+// decisions.
 
-// historyLimit is how many events are kept for the reader, which comes several times a
-// second. Events beyond the limit are lost, and counted.
-const historyLimit = 1 << 16
+// eventsKept is how many events are kept for readers, which come several times a second.
+const eventsKept = 1 << 16
 
-// Happened is the kind of an event.
-type Happened uint8
+// Topic is a set of events that a reader follows.
+type Topic = history.Topic
 
-// The comments list the fields of a [Happening] that are set in addition to Kind.
+// The topics.
+const (
+	// Facts are what happened to pods, applications, nodes and queues since Start.
+	Facts = history.Facts
+	// Decisions are the decisions about preemptors, and their outcome: events of kind
+	// Decided.
+	Decisions = history.Decisions
+)
+
+// EventKind is the kind of an event.
+type EventKind uint8
+
+// The comments list the fields of an [Event] that are set in addition to Kind and At.
 const (
 	// AppAdded and AppRemoved: an application got its queue, or has no pods left
 	// there. App.
-	AppAdded Happened = iota
+	AppAdded EventKind = iota
 	AppRemoved
 	// AppRuns: the first pod of an application was bound. App.
 	AppRuns
@@ -70,6 +81,14 @@ const (
 	// NodeOpened and NodeClosed: a node became schedulable or unschedulable. Node.
 	NodeOpened
 	NodeClosed
+	// QueuesCame and QueuesWent: queues came, went or changed their settings. Queues is
+	// the tree after the change. QueuesCame is the first event of its change, and
+	// QueuesWent the last.
+	QueuesCame
+	QueuesWent
+	// Decided is a decision about a preemptor, or its outcome. Step. It is the only kind
+	// of the topic Decisions.
+	Decided
 )
 
 // AppName identifies an application with its queue and owner. Immutable.
@@ -79,100 +98,64 @@ type AppName struct {
 	User, Group string
 }
 
-// Happening is one event.
-type Happening struct {
-	Kind      Happened
+// Event is something that happened.
+type Event struct {
+	At        time.Time // of the change; several events may have the same
+	Kind      EventKind
 	Preempted bool
 	Pod       types.UID
 	App       *AppName
 	Node      string
 	Amount    resources.Vector
 	Text      string
+	Queues    *queues.Snapshot
+	Step      *Step
 }
 
-// Moment is one change of the store: events with the same time.
-type Moment struct {
-	At time.Time
-	// Queues is set if queues came, went or changed their settings.
-	Queues *queues.Snapshot
-	// End is the index after the last event of the change.
-	End int
+func newEvents() history.Events[Event] {
+	l := history.NewEvents(eventsKept, func(e *Event, now time.Time) { e.At = now })
+	l.Pause(Facts) // objects that exist before Start cause no events
+	return l
 }
 
-// History is a sequence of events.
-type History struct {
-	Moments    []Moment
-	Happenings []Happening
-	// Lost is the number of events lost to the limit.
-	Lost int
+// EventReader reads the events of one topic. It is for one goroutine at a time.
+type EventReader struct {
+	s      *Store
+	reader *history.Reader
 }
 
-// Reset empties a history and keeps its buffers.
-func (j *History) Reset() {
-	clear(j.Moments)
-	clear(j.Happenings)
-	*j = History{Moments: j.Moments[:0], Happenings: j.Happenings[:0]}
-}
-
-// pastEvents has the events that the reader has not taken yet.
-type pastEvents struct {
-	wanted bool // a reader takes it
-	open   bool // Start has processed what existed before
-	now    History
-	tree   uint64 // tree generation of the last moment with queues
-	stamp  int    // number of events that have a moment
-}
-
-// KeepHistory turns the history on, from Start. Call it before Start.
-func (s *Store) KeepHistory() {
+// Follow returns a reader of the events of a topic from now on, or from Start on for
+// Facts. The store keeps events until all readers have taken them, up to a limit.
+func (s *Store) Follow(t Topic) *EventReader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history.wanted = true
+	return &EventReader{s, s.events.Follow(t)}
 }
 
-// TakeHistory returns the events since the last call, and goes on with the buffers of
-// an empty history. It is for one reader.
-func (s *Store) TakeHistory(empty History) History {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j := &s.history
-	if j.stamp < len(j.now.Happenings) { // some events have no moment yet
-		return empty
-	}
-	taken := j.now
-	j.now, j.stamp = empty, 0
-	return taken
+// Ready delivers a value when there are events to take.
+func (r *EventReader) Ready() <-chan struct{} { return r.reader.Ready() }
+
+// Take appends the next events to a list, in order, and returns how many were lost to the
+// limit since the last call. It appends a few thousand events at most, so call it until it
+// appends none.
+func (r *EventReader) Take(into []Event) (events []Event, lost int) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.s.events.Take(r.reader, into)
 }
 
-// note adds an event to the current change.
-func (j *pastEvents) note(h Happening) {
-	switch {
-	case !j.open:
-	case len(j.now.Happenings) >= historyLimit:
-		j.now.Lost++
-	default:
-		j.now.Happenings = append(j.now.Happenings, h)
-	}
-}
+// addFact adds a fact to the current change.
+func (s *Store) addFact(e Event) { s.events.Add(Facts, e) }
 
-// endMoment ends the current change in the history.
-func (s *Store) endMoment(now time.Time) {
-	j := &s.history
-	tree := j.open && s.draft.TreeGeneration() != j.tree
-	if !tree && len(j.now.Happenings) == j.stamp {
-		return
+// endEvents ends the current change in the history.
+func (s *Store) endEvents(now time.Time) {
+	if g := s.draft.TreeGeneration(); g != s.treeNoted && s.events.Wants(Facts) {
+		s.treeNoted = g
+		s.events.AddFirst(Facts, Event{Kind: QueuesCame, Queues: s.current()})
+		s.addFact(Event{Kind: QueuesWent, Queues: s.current()})
 	}
-	m := Moment{At: now, End: len(j.now.Happenings)}
-	if tree {
-		m.Queues, j.tree = s.current(), s.draft.TreeGeneration()
-	}
-	j.now.Moments = append(j.now.Moments, m)
-	j.stamp = m.End
+	s.events.EndChange(now)
 }
-
-// begin opens the history at the end of Start, so objects that existed before cause no
-// events. Its first moment has all queues.
-func (j *pastEvents) begin() { j.open = j.wanted }
 
 // rename updates the name of an application in the history.
 func (s *Store) rename(a *app) {
@@ -183,48 +166,48 @@ func (s *Store) rename(a *app) {
 }
 
 // noteApp records an event of an application.
-func (s *Store) noteApp(kind Happened, a *app) { s.history.note(Happening{Kind: kind, App: a.told}) }
+func (s *Store) noteApp(kind EventKind, a *app) { s.addFact(Event{Kind: kind, App: a.told}) }
 
 // notePod records an event of a pod of a queue.
-func (s *Store) notePod(kind Happened, p *pod) {
-	s.history.note(Happening{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
+func (s *Store) notePod(kind EventKind, p *pod) {
+	s.addFact(Event{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
 }
 
 // noteNode records an event of a node, and the new capacity of the cluster.
-func (s *Store) noteNode(kind Happened, n *cache.Node) {
-	s.history.note(Happening{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
-	s.history.note(Happening{Kind: CapacityChanged, Amount: s.cache.Capacity.Sum()})
+func (s *Store) noteNode(kind EventKind, n *cache.Node) {
+	s.addFact(Event{Kind: kind, Node: n.Name(), Amount: n.Allocatable()})
+	s.addFact(Event{Kind: CapacityChanged, Amount: s.cache.Capacity.Sum()})
 }
 
 // noteForeign records that a foreign pod came to its node or leaves it.
-func (s *Store) noteForeign(kind Happened, p *pod) {
-	h := Happening{Kind: kind, Pod: p.UID, Node: p.On().Name(), Amount: p.Uses(), Text: "default"}
+func (s *Store) noteForeign(kind EventKind, p *pod) {
+	e := Event{Kind: kind, Pod: p.UID, Node: p.On().Name(), Amount: p.Uses(), Text: "default"}
 	if p.Static {
-		h.Text = "static"
+		e.Text = "static"
 	}
-	s.history.note(h)
+	s.addFact(e)
 }
 
 // noteSaid records what users are told of a pod: that it is preempted, or why it waits.
-func (s *Store) noteSaid(kind Happened, p *pod, text string) {
-	h := Happening{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
+func (s *Store) noteSaid(kind EventKind, p *pod, text string) {
+	e := Event{Kind: kind, Pod: p.UID, Amount: p.Request, Text: text}
 	if p.app != nil {
-		h.App = p.app.told
+		e.App = p.app.told
 	}
-	s.history.note(h)
+	s.addFact(e)
 }
 
 // noteHold records that a hold began or ended.
-func (s *Store) noteHold(kind Happened, h *reservations.Hold) {
-	s.history.note(Happening{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
+func (s *Store) noteHold(kind EventKind, h *reservations.Hold) {
+	s.addFact(Event{Kind: kind, Pod: h.Asker, Node: h.Node, Amount: h.Request})
 }
 
 // refuse sets the reason why a pod has no queue.
 func (s *Store) refuse(p *pod, why reasons.Reason) {
-	if s.history.open && why.Code != p.reason.Code {
+	if s.events.Wants(Facts) && why.Code != p.reason.Code {
 		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 		name := &AppName{Namespace: p.Namespace, ID: wanted.Application, User: wanted.User.Name}
-		s.history.note(Happening{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
+		s.addFact(Event{Kind: AppRefused, Pod: p.UID, App: name, Amount: p.Request, Text: why.Text})
 	}
 	p.reason = why
 }

@@ -72,127 +72,120 @@ func storyOf(s *Store) story {
 }
 
 // tell applies one event. It returns an error if the event cannot have happened.
-func (y *story) tell(h *Happening) error {
-	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *h, h.App) }
-	switch h.Kind {
+func (y *story) tell(e *Event) error {
+	wrong := func(what string) error { return fmt.Errorf("%s: %+v, App %+v", what, *e, e.App) }
+	switch e.Kind {
 	case AppAdded:
-		y.Apps[nameInHistory(h.App)] = y.used[nameInHistory(h.App)].String()
+		y.Apps[nameInHistory(e.App)] = y.used[nameInHistory(e.App)].String()
 	case AppRemoved:
-		name := nameInHistory(h.App)
+		name := nameInHistory(e.App)
 		if _, there := y.Apps[name]; !there || !y.used[name].IsZero() {
 			return wrong("an application goes that was not there, or uses something")
 		}
 		delete(y.Apps, name)
 	case Asked, AskGone:
-		if y.Asked[h.Pod] != (h.Kind == AskGone) {
+		if y.Asked[e.Pod] != (e.Kind == AskGone) {
 			return wrong("an ask comes twice, or goes and was not there")
 		}
-		if y.Asked[h.Pod] = true; h.Kind == AskGone {
-			delete(y.Asked, h.Pod)
+		if y.Asked[e.Pod] = true; e.Kind == AskGone {
+			delete(y.Asked, e.Pod)
 		}
 	case Allocated, ForeignCame:
-		if y.Placed[h.Pod] != "" || h.Node == "" {
+		if y.Placed[e.Pod] != "" || e.Node == "" {
 			return wrong("a pod is placed twice, or nowhere")
 		}
-		y.Placed[h.Pod] = h.Node
-		y.use(h, h.Amount)
+		y.Placed[e.Pod] = e.Node
+		y.use(e, e.Amount)
 	case Released, ForeignWent:
-		if y.Placed[h.Pod] != h.Node || h.Node == "" {
+		if y.Placed[e.Pod] != e.Node || e.Node == "" {
 			return wrong("a pod goes from where it was not")
 		}
-		delete(y.Placed, h.Pod)
-		y.use(h, minus(h.Amount))
+		delete(y.Placed, e.Pod)
+		y.use(e, minus(e.Amount))
 	case Resized:
-		y.use(h, h.Amount)
+		y.use(e, e.Amount)
 	case HoldBegan:
-		y.Held[h.Pod] = h.Node
+		y.Held[e.Pod] = e.Node
 	case HoldEnded:
-		if y.Held[h.Pod] != h.Node {
+		if y.Held[e.Pod] != e.Node {
 			return wrong("a hold ends that was not there")
 		}
-		delete(y.Held, h.Pod)
+		delete(y.Held, e.Pod)
 	case NodeCame, NodeChanged:
-		if _, there := y.Nodes[h.Node]; there != (h.Kind == NodeChanged) {
+		if _, there := y.Nodes[e.Node]; there != (e.Kind == NodeChanged) {
 			return wrong("a node comes twice, or changes and was not there")
 		}
-		y.Nodes[h.Node] = h.Amount.String()
+		y.Nodes[e.Node] = e.Amount.String()
 	case NodeWent:
-		delete(y.Nodes, h.Node)
-		delete(y.Closed, h.Node)
+		delete(y.Nodes, e.Node)
+		delete(y.Closed, e.Node)
 	case NodeClosed:
-		y.Closed[h.Node] = true
+		y.Closed[e.Node] = true
 	case NodeOpened:
-		delete(y.Closed, h.Node)
+		delete(y.Closed, e.Node)
 	case CapacityChanged:
-		y.Capacity = h.Amount.String()
-	case AppRuns, AppCompleted, AppRefused, Chosen, Told:
+		y.Capacity = e.Amount.String()
+	case QueuesWent:
+		clear(y.Queues)
+		for q := range e.Queues.All() {
+			y.Queues[q.Path] = true
+		}
+	case AppRuns, AppCompleted, AppRefused, Chosen, Told, QueuesCame, Decided:
 	}
 	return nil
 }
 
-func (y *story) use(h *Happening, more resources.Vector) {
-	if h.App != nil {
-		name := nameInHistory(h.App)
+func (y *story) use(e *Event, more resources.Vector) {
+	if e.App != nil {
+		name := nameInHistory(e.App)
 		y.used[name] = y.used[name].Add(more)
 		y.Apps[name] = y.used[name].String()
 	}
 }
 
-// reader reads the history of a store.
+// reader reads the facts of a store.
 type reader struct {
+	facts *EventReader
 	story story
-	spare History
 	bug   string
 }
 
-// read applies the history and compares the result with the store.
+// read applies the facts and compares the result with the store.
 func (r *reader) read(s *Store) error {
-	j := s.TakeHistory(r.spare)
-	if r.bug != "" {
-		j.Happenings = slices.Clone(j.Happenings)
-		for i := range j.Happenings {
-			if h := &j.Happenings[i]; h.Kind == planted[r.bug] {
-				*h = Happening{Kind: Told} // removes the event
-			}
+	events, lost := r.facts.Take(nil)
+	if lost > 0 {
+		return fmt.Errorf("%d events are lost", lost)
+	}
+	for i := range events {
+		e := &events[i]
+		if e.At.IsZero() {
+			return fmt.Errorf("an event without a time: %+v", e)
+		}
+		if r.bug != "" && e.Kind == planted[r.bug] {
+			continue
+		}
+		if err := r.story.tell(e); err != nil {
+			return err
 		}
 	}
-	at := 0
-	for _, m := range j.Moments {
-		for i := range j.Happenings[at:m.End] {
-			if err := r.story.tell(&j.Happenings[at+i]); err != nil {
-				return err
-			}
-		}
-		if at = m.End; m.Queues != nil {
-			clear(r.story.Queues)
-			for q := range m.Queues.All() {
-				r.story.Queues[q.Path] = true
-			}
-		}
-	}
-	if at != len(j.Happenings) {
-		return fmt.Errorf("%d happenings are of no moment", len(j.Happenings)-at)
-	}
-	j.Reset()
-	r.spare = j
 	is := storyOf(s)
 	is.used, r.story.used = nil, maps.Clone(r.story.used)
 	was := r.story
 	if was.used = nil; !reflect.DeepEqual(was, is) {
-		return fmt.Errorf("the chronicle tells\n%+v\nand so it is\n%+v", was, is)
+		return fmt.Errorf("the history tells\n%+v\nand so it is\n%+v", was, is)
 	}
 	return nil
 }
 
-var planted = map[string]Happened{
+var planted = map[string]EventKind{
 	"applications are not announced": AppAdded, "ends of applications are kept back": AppRemoved, "asks are lost": Asked,
 	"placements are lost": Allocated, "ends of pods are lost": Released, "sizes are lost": Resized,
 	"foreign pods are not seen": ForeignCame, "ends of foreign pods are lost": ForeignWent, "holds are lost": HoldBegan,
 	"ends of holds are lost": HoldEnded, "nodes are not announced": NodeCame, "closed nodes look open": NodeClosed,
-	"capacity is lost": CapacityChanged,
+	"capacity is lost": CapacityChanged, "queues are lost": QueuesWent,
 }
 
-func TestChronicleWithPlantedBugs(t *testing.T) {
+func TestHistoryWithPlantedBugs(t *testing.T) {
 	for _, bug := range slices.Sorted(maps.Keys(planted)) {
 		t.Run(bug, func(t *testing.T) { expectNotice(t, func(r *readers) { r.history.bug = bug }) })
 	}
@@ -207,45 +200,29 @@ func oneByOne(s *Store, n int) {
 	}
 }
 
-// TestNobodyTakesTheChronicle: the history is off unless turned on, and bounded without
-// a reader.
-func TestNobodyTakesTheChronicle(t *testing.T) {
+// Without a reader the store keeps no events, and with one those from Start on.
+func TestHistoryIsKeptForReadersFromStart(t *testing.T) {
 	s := New(config.Default(), Options{})
 	s.Start(epoch)
 	oneByOne(s, 10)
-	if j := s.TakeHistory(History{}); len(j.Happenings)+len(j.Moments)+j.Lost > 0 {
-		t.Errorf("kept though nobody wanted it: %+v", j)
+	late := s.Follow(Facts)
+	if events, lost := late.Take(nil); len(events)+lost > 0 {
+		t.Errorf("kept although there was no reader: %+v", events)
 	}
 	s = New(config.Default(), Options{})
-	s.KeepHistory()
+	facts, decisions := s.Follow(Facts), s.Follow(Decisions)
 	oneByOne(s, 10)
 	s.Start(epoch)
-	oneByOne(s, historyLimit/2+5)
-	j := s.TakeHistory(History{})
-	if len(j.Happenings) != historyLimit || j.Lost != 10 || j.Moments[len(j.Moments)-1].End != historyLimit {
-		t.Errorf("%d happenings in %d moments, %d lost; want %d, and 10 lost", len(j.Happenings), len(j.Moments), j.Lost, historyLimit)
+	oneByOne(s, 2)
+	var kinds []EventKind
+	events, lost := facts.Take(nil)
+	for _, e := range events {
+		kinds = append(kinds, e.Kind)
 	}
-	if j.Reset(); len(j.Moments)+len(j.Happenings)+j.Lost > 0 || cap(j.Happenings) == 0 {
-		t.Errorf("after Reset: %d, %d, %d", len(j.Moments), len(j.Happenings), j.Lost)
+	if want := []EventKind{QueuesCame, QueuesWent, ForeignCame, ForeignWent, ForeignCame, ForeignWent}; !slices.Equal(kinds, want) || lost > 0 {
+		t.Errorf("%v, %d lost, want %v", kinds, lost, want)
 	}
-}
-
-// TestNotingAllocatesNothing: events allocate nothing once there are buffers.
-func TestNotingAllocatesNothing(t *testing.T) {
-	s := New(config.Default(), Options{})
-	s.KeepHistory()
-	s.Start(epoch)
-	spare := History{}
-	got := testing.AllocsPerRun(100, func() {
-		for range 100 {
-			s.history.note(Happening{Kind: Allocated, Pod: "u", Node: "n"})
-			s.endMoment(epoch)
-		}
-		taken := s.TakeHistory(spare)
-		taken.Reset()
-		spare = taken
-	})
-	if got > 0 {
-		t.Errorf("%v allocations for 100 happenings", got)
+	if events, _ := decisions.Take(nil); len(events) > 0 {
+		t.Errorf("decisions: %+v", events)
 	}
 }

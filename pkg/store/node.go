@@ -111,7 +111,7 @@ func (s *Store) SetNodeSchedulable(name string, schedulable bool, now time.Time)
 			kind = NodeOpened
 			s.preemption.NodeBound.Renew(name, now)
 		}
-		s.history.note(Happening{Kind: kind, Node: name})
+		s.addFact(Event{Kind: kind, Node: name})
 	}
 	s.register.changedNode(n)
 	if !schedulable {

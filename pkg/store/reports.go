@@ -154,7 +154,7 @@ func (s *Store) NextReports(now time.Time, limit int) []Report {
 			out = append(out, report)
 		}
 	}
-	s.endMoment(now)
+	s.endEvents(now)
 	return out
 }
 

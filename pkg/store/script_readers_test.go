@@ -15,10 +15,11 @@ import (
 // readers follow the store of a script by its history, register and journal. After each
 // command they compare the derived state with the store.
 type readers struct {
-	history reader
-	copy    *copyOf
-	journal chapter
-	started bool
+	history   reader
+	decisions *EventReader
+	copy      *copyOf
+	journal   chapter
+	started   bool
 
 	// Planted bugs.
 	before func(*Store)
@@ -26,9 +27,10 @@ type readers struct {
 }
 
 func newReaders(s *Store) *readers {
-	s.KeepHistory()
-	s.OpenJournal()
-	return &readers{copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}}}
+	return &readers{
+		history: reader{facts: s.Follow(Facts)}, decisions: s.Follow(Decisions),
+		copy: newCopy(), journal: chapter{holds: map[types.UID]reservations.Hold{}},
+	}
 }
 
 func (r *readers) read(s *Store) error {
@@ -38,7 +40,11 @@ func (r *readers) read(s *Store) error {
 	if err := r.copy.read(s); err != nil {
 		return fmt.Errorf("register: %w", err)
 	}
-	steps, _ := s.TakeSteps()
+	events, _ := r.decisions.Take(nil)
+	var steps []Step
+	for _, e := range events {
+		steps = append(steps, *e.Step)
+	}
 	if r.forge != nil {
 		steps = r.forge(steps)
 	}
@@ -47,7 +53,7 @@ func (r *readers) read(s *Store) error {
 	}
 	if !r.started { // what existed before Start is not in the history
 		if r.started = s.Started(); r.started {
-			s.TakeHistory(History{})
+			r.history.facts.Take(nil)
 			r.history.story = storyOf(s)
 		}
 		return nil

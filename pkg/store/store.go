@@ -7,6 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
@@ -112,8 +113,8 @@ type Store struct {
 	activate   []objects.Ref
 	reports    reports
 	register   register
-	journal    journal
-	history    pastEvents
+	events     history.Events[Event]
+	treeNoted  uint64 // tree generation of the last event QueuesWent
 	waitCounts waitCounts
 	demand     demand
 }
@@ -147,7 +148,7 @@ func New(spec *config.Spec, options Options) *Store {
 		asking:     preemption.NewQueue[*app](),
 		work:       work{ready: make(chan struct{}, 1)},
 		register:   newRegister(),
-		journal:    journal{ready: make(chan struct{}, 1)},
+		events:     newEvents(),
 		owned:      map[types.UID]int{},
 		reports:    newReports(),
 		waitCounts: newWaitCounts(),
@@ -212,7 +213,7 @@ func (s *Store) Start(now time.Time) {
 	s.adoptAll(now)
 	s.recallAll(now)
 	s.vacated = append(s.vacated, s.preemption.Holds.Begin()...) // nodes of holds that were not adopted are free again
-	s.history.begin()
+	s.events.Resume(Facts)
 	s.ready.Store(true)
 }
 
@@ -257,7 +258,6 @@ func (s *Store) unlockUnfilled(now time.Time) {
 	s.endChange(now)
 	wake := s.returning || s.unfilled || len(s.activate) > 0 || len(s.vacated) > 0 || s.nextMoved()
 	toWrite := len(s.work.items) > 0
-	s.journal.signal()
 	s.mu.Unlock()
 	if toWrite {
 		select {
@@ -277,7 +277,7 @@ func (s *Store) unlockUnfilled(now time.Time) {
 func (s *Store) endChange(now time.Time) {
 	s.show()
 	s.register.stamp(now)
-	s.endMoment(now)
+	s.endEvents(now)
 }
 
 // show marks the published state as out of date. It makes no snapshot: the accounting

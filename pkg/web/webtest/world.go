@@ -54,8 +54,7 @@ func Unstarted(tb testing.TB) *World {
 	w.Store = store.New(config.Default(), store.Options{})
 	w.Clock = clocktesting.NewFakeClock(w.Now)
 	w.Inventory = inventory.New(w.Store)
-	w.Store.OpenJournal()
-	w.Record = record.New(w.Store, record.Options{})
+	w.Record = record.New(w.Store.Follow(store.Decisions), record.Options{})
 	return w
 }
 

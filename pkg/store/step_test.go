@@ -15,38 +15,30 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// TestAJournalThatNobodyReads: a journal that is off costs nothing, and one without a
-// reader is bounded, with lost steps counted.
-func TestAJournalThatNobodyReads(t *testing.T) {
+func TestDecisionsReachTheirReader(t *testing.T) {
 	s := New(specification(t, "root\n  a"), Options{})
 	s.Start(epoch)
 	s.Upsert(objects.Pod{UID: "p", Name: "p", Namespace: "ns", Labels: map[string]string{"queue": "root.a", "applicationId": "x"}}, epoch)
 	refuse := func() {
 		s.Decline("p", &planner.Decision{Ask: &planner.Ask{UID: "p"}, Outcome: planner.Refuse}, epoch)
 	}
-	refuse()
-	if steps, lost := s.TakeSteps(); len(steps) > 0 || lost > 0 {
-		t.Errorf("%d steps, %d lost, and nobody asked", len(steps), lost)
-	}
-	s.OpenJournal()
+	refuse() // without a reader it is not kept
+	r := s.Follow(Decisions)
 	refuse()
 	select {
-	case <-s.Steps():
+	case <-r.Ready():
 	default:
-		t.Error("nobody is told of a step")
+		t.Error("the reader is not told of a decision")
 	}
-	steps, _ := s.TakeSteps()
-	if len(steps) != 1 || steps[0].UID != "p" || steps[0].Queue != "root.a" || steps[0].Reason.Code != reasons.PreemptionRefused || !steps[0].At.Equal(epoch) {
-		t.Errorf("%+v", steps)
+	events, lost := r.Take(nil)
+	if len(events) != 1 || lost > 0 {
+		t.Fatalf("%+v, %d lost", events, lost)
 	}
-	for range mostSteps + 3 {
-		refuse()
+	if step := events[0].Step; step.UID != "p" || step.Queue != "root.a" || step.Reason.Code != reasons.PreemptionRefused || !step.At.Equal(epoch) {
+		t.Errorf("%+v", step)
 	}
-	if steps, lost := s.TakeSteps(); len(steps) != mostSteps || lost != 3 {
-		t.Errorf("%d steps, %d lost", len(steps), lost)
-	}
-	if steps, lost := s.TakeSteps(); len(steps) > 0 || lost > 0 {
-		t.Errorf("%d steps, %d lost, twice", len(steps), lost)
+	if events, lost := r.Take(nil); len(events) > 0 || lost > 0 {
+		t.Errorf("%+v, %d lost, twice", events, lost)
 	}
 }
 
@@ -156,16 +148,17 @@ func (ch *chapter) begin(s *Step, held bool) error {
 // BenchmarkStep: the journal adds little to the cost of a decision.
 func BenchmarkStep(b *testing.B) {
 	s := New(specification(b, "root\n  a"), Options{})
-	s.OpenJournal()
+	r := s.Follow(Decisions)
 	p := &pod{cachePod: cachePod{Pod: &objects.Pod{UID: "p"}}}
 	d := &planner.Decision{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if i%1000 == 0 {
-			s.TakeSteps()
+			r.Take(nil)
 		}
 		s.mu.Lock()
 		s.enterStep(p, Step{Kind: StepRefused, Decision: d}, epoch)
+		s.events.EndChange(epoch)
 		s.mu.Unlock()
 	}
 }

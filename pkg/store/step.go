@@ -11,14 +11,6 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 )
 
-// The journal has every decision about a preemptor, and its outcome. Users read and count
-// them, but not under the store's lock. So a step only appends to a list; one goroutine
-// takes the list and makes the outputs.
-
-// mostSteps is how many steps are kept for the reader. Further steps are lost, and
-// counted.
-const mostSteps = 10_000
-
 // StepKind is the kind of a step.
 type StepKind uint8
 
@@ -77,42 +69,9 @@ type Step struct {
 	Reason reasons.Reason
 }
 
-// journal has the steps that the reader has not taken yet.
-type journal struct {
-	open  bool
-	steps []Step
-	lost  int
-	ready chan struct{}
-}
-
-// OpenJournal turns the journal on; there are no earlier steps. Call it once, and take
-// the steps from then on.
-func (s *Store) OpenJournal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.journal.open = true
-}
-
-// Steps delivers a value when there are steps to take.
-func (s *Store) Steps() <-chan struct{} { return s.journal.ready }
-
-// TakeSteps returns the steps since the last call, in order, and how many steps were lost
-// to the limit.
-func (s *Store) TakeSteps() (steps []Step, lost int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	steps, lost = s.journal.steps, s.journal.lost
-	s.journal.steps, s.journal.lost = nil, 0
-	return steps, lost
-}
-
-// enterStep adds a step about a preemptor to the journal.
+// enterStep adds a step about a preemptor to the history.
 func (s *Store) enterStep(p *pod, step Step, now time.Time) {
-	switch {
-	case !s.journal.open:
-		return
-	case len(s.journal.steps) >= mostSteps:
-		s.journal.lost++
+	if !s.events.Wants(Decisions) {
 		return
 	}
 	step.Ref, step.At, step.Standby = p.Ref(), now, s.standby
@@ -127,16 +86,5 @@ func (s *Store) enterStep(p *pod, step Step, now time.Time) {
 	if step.Hold.Asker == "" {
 		step.Hold, _ = s.preemption.Holds.Of(p.UID)
 	}
-	s.journal.steps = append(s.journal.steps, step)
-}
-
-// signal tells the reader of the journal that there are steps.
-func (j *journal) signal() {
-	if len(j.steps) == 0 {
-		return
-	}
-	select {
-	case j.ready <- struct{}{}:
-	default:
-	}
+	s.events.Add(Decisions, Event{Kind: Decided, Pod: p.UID, Step: &step})
 }
