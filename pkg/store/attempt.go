@@ -181,17 +181,17 @@ func (s *Store) setInPermit(asker *pod, uids []types.UID) {
 	waits := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
 		if p := s.pods[uid]; p != nil && !p.mateOf(asker) {
-			if waits[uid] = true; !s.waitingInPermit[uid] {
+			if waits[uid] = true; !s.preemption.InPermit[uid] {
 				s.touchPod(p)
 			}
 		}
 	}
-	for uid := range s.waitingInPermit {
+	for uid := range s.preemption.InPermit {
 		if p := s.pods[uid]; p != nil && !waits[uid] {
 			s.touchPod(p)
 		}
 	}
-	s.waitingInPermit = waits
+	s.preemption.InPermit = waits
 }
 
 // Decline says that a plan failed, or that the pod fits a node once pods that leave

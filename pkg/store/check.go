@@ -43,7 +43,7 @@ func (s *Store) Check() error {
 	errs = append(errs, s.checkHolds()...)
 	errs = append(errs, s.checkRegister()...)
 	errs = append(errs, s.checkWaitCounts()...)
-	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.checkCapacity(), s.checkRefusals(), s.cache.Types.Check(s.objects()))
+	errs = append(errs, s.cache.Protection.Check(s.guardedPods()), s.checkCapacity(), s.cache.Types.Check(s.objects()))
 	if err := s.index.Check(); err != nil {
 		errs = append(errs, err)
 	}

@@ -40,7 +40,7 @@ func (s *Store) protection(p *pod) planner.Protection {
 		return planner.Static
 	case p.RequiredNode != "" || p.MaybeDaemon:
 		return planner.DaemonSet
-	case p.state == state.Assumed && !s.waitingInPermit[p.UID]:
+	case p.state == state.Assumed && !s.preemption.InPermit[p.UID]:
 		return planner.Binding
 	case p.Foreign:
 		return planner.Foreign

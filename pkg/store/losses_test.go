@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner/search"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 
@@ -155,17 +156,17 @@ func TestRefusalsAreBounded(t *testing.T) {
 			t.Errorf("a pod of %q on %q after %v takes over a loss: %t", c.controller, c.node, c.after, got)
 		}
 	}
-	for i := range mostRefusals + 5 {
+	for i := range preemption.MostRefusals + 5 {
 		refuse(fmt.Sprintf("c%04d", i), "", epoch.Add(time.Duration(i)*time.Millisecond))
 	}
-	if len(s.refusals) != mostRefusals || inherits("c0004", "", epoch.Add(2*time.Second)) || !inherits("c0005", "", epoch.Add(2*time.Second)) {
-		t.Errorf("%d are remembered, or not the last ones", len(s.refusals))
+	if s.preemption.Refusals.Len() != preemption.MostRefusals || inherits("c0004", "", epoch.Add(2*time.Second)) || !inherits("c0005", "", epoch.Add(2*time.Second)) {
+		t.Errorf("%d are remembered, or not the last ones", s.preemption.Refusals.Len())
 	}
 	refuse("late", "", epoch.Add(time.Hour))
-	if len(s.refusals) != 1 {
-		t.Errorf("%d are remembered after their pauses", len(s.refusals))
+	if s.preemption.Refusals.Len() != 1 {
+		t.Errorf("%d are remembered after their pauses", s.preemption.Refusals.Len())
 	}
-	s.refusals = append(s.refusals, &refusal{})
+	s.preemption.Refusals.Suspect(preemption.Refusal{}, epoch.Add(time.Hour))
 	if s.Check() == nil {
 		t.Error("a refusal of no pod is not found")
 	}

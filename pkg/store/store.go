@@ -99,14 +99,10 @@ type Store struct {
 	preemption *preemption.Preemption
 	asking     preemption.Queue[*app]
 	work       work
-	// waitingInPermit has the pods that wait in a Permit plugin and may be victims of the
-	// last preemptor that was planned for.
-	waitingInPermit map[types.UID]bool
-	vacated         []string // nodes where a hold ended
+	vacated    []string // nodes where a hold ended
 	// owned counts, for each pod, the pods that it owns. It identifies originators among
 	// pods of no queue, which have no application.
 	owned    map[types.UID]int
-	refusals []*refusal // oldest first
 	tooEarly pending.TooEarly
 	lost     pending.Lost
 

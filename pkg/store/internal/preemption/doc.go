@@ -7,6 +7,7 @@
 //	Queue      when stuck pods get a plan
 //	Limiter    how often plans are made, and how many pods they disrupt
 //	Losses     holds that a preemptor lost, and the pause after them
+//	Refusals   pods that a kubelet may have refused although room was made for them
 //	Watches    the queues and nodes that a refusal named
 //	Snapshot   the nodes as plans see them
 //	Sweep      the nodes that the filters refused in earlier plans
@@ -18,6 +19,8 @@ package preemption
 import (
 	"errors"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // latest returns the later of two times.
@@ -36,7 +39,11 @@ type Preemption struct {
 	Snapshot  Snapshot
 	NodeBound NodeBound
 	NodeWaits NodeWaits
+	Refusals  Refusals
 	Holds     *Holds
+	// InPermit has the pods that wait in a Permit plugin and may be victims of the last
+	// preemptor that was planned for.
+	InPermit map[types.UID]bool
 }
 
 // New returns the component with default options and without pods.
@@ -46,7 +53,7 @@ func New() *Preemption {
 
 // Check verifies all parts.
 func (p *Preemption) Check() error {
-	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.NodeWaits.Check(), p.Holds.Check())
+	return errors.Join(p.Limiter.Check(), p.Watches.Check(), p.Snapshot.Check(), p.NodeBound.Check(), p.NodeWaits.Check(), p.Refusals.Check(), p.Holds.Check())
 }
 
 // VictimsFrom is [Limiter.VictimsFrom] with the options in force.

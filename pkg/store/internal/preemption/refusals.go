@@ -1,0 +1,143 @@
+package preemption
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// Refusals has pods that ended soon after they were bound to the node that was held for
+// them, oldest first. Its zero value is ready.
+//
+// A kubelet refuses a pod if its node has no room for it (OutOfcpu, OutOfmemory, ...),
+// because another scheduler bound a pod there at the same time. If room had been made for
+// the refused pod, this is a lost hold, too, although it ended with a bind. The refused
+// pod is over, so the loss, with the count of earlier losses, passes to the pod that its
+// controller creates to replace it.
+//
+// The scheduler's informer does not have failed pods and reports a refused pod as
+// deleted. So if a pod is gone within refusalTime of its bind, the executor checks how it
+// ended:
+//
+//	gone ──► remembered, WorkInquire ──► KubeletRefused ──► the loss passes to the next pod of
+//	             │        │                    │            the controller, present or future
+//	             │        └ not refused        └─────────────────────────────────► forgotten,
+//	             └ no answer                                                       when passed on,
+//	                                                                               or when the
+//	                                                                               pause ends
+//
+// At most mostRefusals are remembered; beyond that the oldest is forgotten.
+type Refusals struct{ list []*Refusal }
+
+const (
+	// MostRefusals is how many pods are remembered.
+	MostRefusals = 1000
+	// refusalTime bounds the time from the bind of a pod to its refusal by the kubelet,
+	// and the time for the executor's answer.
+	refusalTime = time.Minute
+)
+
+// Refusal is a pod that may have been refused by its kubelet.
+type Refusal struct {
+	objects.Ref
+	// Controller identifies the pods that replace it; for a pod of a DaemonSet, together
+	// with the only node that it can run on.
+	Controller types.UID
+	OnlyNode   string
+	Hold       reservations.Hold
+	Queue      string // path of its leaf; empty for none
+	Took       string // which pods took the room meanwhile
+	Losses     Losses
+	heir       types.UID // the pod that replaces it; empty while there is none
+	refused    bool      // false while that is unknown
+	until      time.Time // it is forgotten at this time
+}
+
+// MayBeRefused tells whether a pod that is gone now may have been refused, given when it
+// was bound to the node that was held for it; zero for never.
+func MayBeRefused(placedAt, now time.Time) bool {
+	return !placedAt.IsZero() && now.Sub(placedAt) <= refusalTime
+}
+
+// Suspect remembers a pod until the answer of the executor.
+func (r *Refusals) Suspect(x Refusal, now time.Time) {
+	r.forget(now)
+	if len(r.list) == MostRefusals {
+		r.list = r.list[1:]
+	}
+	x.until = now.Add(refusalTime)
+	r.list = append(r.list, &x)
+}
+
+// Answer notes how a pod ended: refused for a reason of the kubelet, or in another way if
+// the reason is empty. It returns the pod if that is a loss, and nil otherwise.
+func (r *Refusals) Answer(uid types.UID, reason string, o *Options, now time.Time) *Refusal {
+	i := slices.IndexFunc(r.list, func(x *Refusal) bool { return x.UID == uid && !x.refused })
+	if i < 0 {
+		return nil
+	}
+	x := r.list[i]
+	if reason == "" {
+		r.list = slices.Delete(r.list, i, i+1)
+		return nil
+	}
+	x.refused = true
+	why := reasons.New(reasons.HoldSuperseded, "%s; the kubelet has no room for pod %s/%s (%s)", x.Took, x.Namespace, x.Name, reason)
+	x.Losses.LoseAgain(why, "the pod that is made in its place", o, now)
+	x.until = x.Losses.Until
+	return x
+}
+
+// Heir returns the pod that replaces a refused one; empty if none came yet.
+func (x *Refusal) Heir() types.UID { return x.heir }
+
+// Done forgets a refused pod: its losses were passed on, or nothing can replace it.
+func (r *Refusals) Done(x *Refusal) {
+	r.list = slices.DeleteFunc(r.list, func(y *Refusal) bool { return y == x })
+}
+
+// Replace notes that a new pod replaces the oldest remembered pod of its controller and
+// node. It returns that pod if it is known to be refused, so that its losses pass to the
+// new pod now, and nil otherwise.
+func (r *Refusals) Replace(p *objects.Pod, now time.Time) *Refusal {
+	if len(r.list) == 0 || p.Controller == "" || p.Node != "" {
+		return nil
+	}
+	r.forget(now)
+	for _, x := range r.list {
+		if x.Controller == p.Controller && x.OnlyNode == p.RequiredNode && x.heir == "" {
+			if x.heir = p.UID; x.refused {
+				return x
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *Refusals) forget(now time.Time) {
+	r.list = slices.DeleteFunc(r.list, func(x *Refusal) bool { return !now.Before(x.until) })
+}
+
+// Len is how many pods are remembered.
+func (r *Refusals) Len() int { return len(r.list) }
+
+// Check verifies that refusals are bounded and still needed.
+func (r *Refusals) Check() error {
+	if len(r.list) > MostRefusals {
+		return fmt.Errorf("refusals: %d, at most %d are remembered", len(r.list), MostRefusals)
+	}
+	for _, x := range r.list {
+		if x.UID == "" || x.until.IsZero() || x.refused && (x.Controller == "" || x.Losses.Count < 1) {
+			return errors.New("refusals: one is remembered for nothing")
+		}
+	}
+	return nil
+}

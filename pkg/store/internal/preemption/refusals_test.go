@@ -1,0 +1,81 @@
+package preemption_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
+)
+
+func suspect(uid string) preemption.Refusal {
+	return preemption.Refusal{Ref: objects.Ref{UID: types.UID(uid), Namespace: "ns", Name: uid}, Controller: "rs", Took: "others took the room"}
+}
+
+// TestRefusalsPassOn: the losses of a refused pod pass to one pod of its controller,
+// whichever is known first.
+func TestRefusalsPassOn(t *testing.T) {
+	var r preemption.Refusals
+	o := preemption.DefaultOptions()
+	heir := &objects.Pod{UID: "heir", Controller: "rs"}
+	r.Suspect(suspect("a"), epoch)
+	if x := r.Replace(heir, epoch); x != nil {
+		t.Error("it is refused before that is known")
+	}
+	x := r.Answer("a", "OutOfcpu", &o, epoch)
+	if x == nil || x.Heir() != "heir" || x.Losses.Count != 1 {
+		t.Fatalf("the first loss: %+v", x)
+	}
+	if r.Answer("a", "OutOfcpu", &o, epoch) != nil || r.Replace(heir, epoch) != nil {
+		t.Error("a loss counts twice")
+	}
+	checked(t, &r)
+	r.Done(x)
+
+	r.Suspect(suspect("b"), epoch)
+	if x = r.Answer("b", "OutOfcpu", &o, epoch); x == nil || x.Heir() != "" {
+		t.Fatalf("the second loss: %+v", x)
+	}
+	for name, p := range map[string]*objects.Pod{
+		"another controller": {UID: "p", Controller: "other"}, "no controller": {UID: "p"},
+		"another node": {UID: "p", Controller: "rs", RequiredNode: "n1"}, "a pod with a node": {UID: "p", Controller: "rs", Node: "n1"},
+	} {
+		if r.Replace(p, epoch) != nil {
+			t.Errorf("%s replaces it", name)
+		}
+	}
+	if r.Replace(heir, epoch) != x {
+		t.Error("the losses do not pass on")
+	}
+	r.Done(x)
+	r.Suspect(suspect("c"), epoch)
+	if r.Answer("c", "", &o, epoch) != nil || r.Len() != 0 {
+		t.Errorf("%d are remembered that were not refused", r.Len())
+	}
+	checked(t, &r)
+}
+
+// TestRefusalsAreForgotten: a pod is remembered for a minute, or until its pause ends, and
+// only the latest ones are.
+func TestRefusalsAreForgotten(t *testing.T) {
+	if preemption.MayBeRefused(time.Time{}, epoch) || !preemption.MayBeRefused(epoch, epoch.Add(time.Minute)) || preemption.MayBeRefused(epoch, epoch.Add(time.Minute+1)) {
+		t.Error("the wrong pods are suspected")
+	}
+	var r preemption.Refusals
+	for range preemption.MostRefusals + 1 {
+		r.Suspect(suspect("a"), epoch)
+	}
+	checked(t, &r)
+	if r.Len() != preemption.MostRefusals {
+		t.Errorf("%d are remembered", r.Len())
+	}
+	if r.Suspect(suspect("late"), epoch.Add(time.Minute)); r.Len() != 1 {
+		t.Errorf("%d are remembered after their time", r.Len())
+	}
+	r.Suspect(preemption.Refusal{}, epoch.Add(time.Minute))
+	if r.Check() == nil {
+		t.Error("a refusal of no pod is not noticed")
+	}
+}
