@@ -55,18 +55,24 @@ fuzz() {
 image() { hack/check-image.sh; }
 # What breaks is in the log; it fails where hack/compat has no changes that mend it.
 compat() { make --no-print-directory compat; }
+# What other projects release, beside our scheduler on a real control plane.
+ecosystem() {
+  hack/ecosystem.sh bin/ecosystem || return 1
+  LDFLAGS="$PADDOCK_LDFLAGS" go test -count=1 -tags ecosystem -timeout 2h -v -run '^TestEcosystem' ./test/integration \
+    -args -ecosystem "$PWD/bin/ecosystem" -ecosystem-for "${ECOSYSTEM_FOR:-10m}"
+}
 large() { make --no-print-directory bench CASES='-large-' LARGE=1 PAIRS="${PAIRS:-3}"; }
 
 # essence prints the lines of a log that say how much was done.
 essence() {
-  grep -hE '^lockorder: |^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
+  grep -hE '^lockorder: |ecosystem: [a-z]+: |^[0-9]+ targets fuzzed|races took|failovers took|[0-9] steps/s|tests? passed|^image checked|^compat: |^\| [A-Za-z-]+-large-[a-z]+( \| [0-9]+){3} \|' "$1" |
     sed -E -e 's/^ *[a-z_]+_test\.go:[0-9]+: //' -e 's/^\| ([^ ]+) \| ([0-9]+) \| [0-9]+ \| [0-9]+ \| ([^|]+) \|.*/\1: pods\/s \3/' |
     tail -n 9 | paste -sd ';' | cut -c1-400
 }
 
-timed=(integration conformance pages large fuzz)
+timed=(integration conformance pages ecosystem large fuzz)
 patient=(simulation unit race image compat lockorder)
-all=(unit race simulation lockorder integration pages conformance fuzz image compat large)
+all=(unit race simulation lockorder integration pages conformance ecosystem fuzz image compat large)
 # Class idle of the kernel's scheduler gets nothing that anybody else wants.
 idly=(nice -n 19)
 if command -v chrt >/dev/null && chrt -i 0 true 2>/dev/null; then idly=(chrt -i 0); fi

@@ -1,0 +1,422 @@
+//go:build ecosystem
+
+package integration
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/internal/localcluster"
+	"github.com/paddock-scheduler/paddock/internal/localcluster/demo"
+)
+
+// Other projects' programs run here as their authors release them, beside two queues that
+// fight for the same nodes. The part "ecosystem" of the nightly run builds them.
+var (
+	ecosystemDir = flag.String("ecosystem", "", "the directory with the programs and their CRDs (hack/ecosystem.sh)")
+	ecosystemFor = flag.Duration("ecosystem-for", 10*time.Minute, "how long each program runs")
+)
+
+const ecosystemQueues = `
+partitions:
+- name: default
+  queues:
+  - name: root
+    submitacl: "*"
+    queues:
+    - name: red
+      resources: {guaranteed: {vcore: 12}}
+      properties: {preemption.delay: 5s}
+    - name: blue
+      resources: {guaranteed: {vcore: 8}}
+      properties: {preemption.delay: 5s}
+    - name: owed
+      resources: {guaranteed: {vcore: 20}}
+      properties: {preemption.delay: 5s}
+    - name: capped
+      resources: {max: {vcore: 9}}
+    - name: loose
+`
+
+// runs starts a program of the ecosystem; it ends with the test. Its output is a log
+// beside those of the cluster.
+func (e *env) runs(name string, environment []string, args ...string) {
+	e.Helper()
+	log, err := os.Create(filepath.Join(suite.cluster.Dir(), "logs", name+".log"))
+	e.ok(err)
+	command := exec.Command(filepath.Join(*ecosystemDir, name), args...)
+	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), append(environment, "KUBECONFIG="+suite.cluster.KubeconfigPath(localcluster.UserAdmin))...)
+	e.ok(command.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	e.Cleanup(func() {
+		defer func() { _ = log.Close() }()
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(log.Name())
+			e.Errorf("%s has ended: %v\n%s", name, err, text[max(0, len(text)-2000):])
+			return
+		default:
+		}
+		_ = command.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			_ = command.Process.Kill()
+			<-ended
+		}
+	})
+}
+
+// applyText applies the objects of a text in YAML, each until the API server knows its
+// kind.
+func (e *env) applyText(text string) {
+	e.Helper()
+	objects, err := demo.Read(fstest.MapFS{"objects.yaml": {Data: []byte(text)}})
+	e.ok(err)
+	for _, o := range objects {
+		e.applyOne(o)
+	}
+}
+
+func (e *env) applyOne(o *unstructured.Unstructured) {
+	e.Helper()
+	eventually(e, patience, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, string) {
+		_, err := newApplier(e.T).apply(e.Context(), o, false)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// definitions installs the CRDs of a program.
+func (e *env) definitions(of string) {
+	e.Helper()
+	files, err := filepath.Glob(filepath.Join(*ecosystemDir, "crds", of, "*.yaml"))
+	e.ok(err)
+	if len(files) == 0 {
+		e.Fatalf("no CRDs of %s in %s: run hack/ecosystem.sh", of, *ecosystemDir)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		e.ok(err)
+		e.applyText(string(text))
+	}
+}
+
+// deploy makes a Deployment of a queue, named like the queue.
+func (e *env) deploy(queue string, replicas int32, options ...podOption) {
+	e.Helper()
+	_, err := suite.client.AppsV1().Deployments(e.ns).Create(e.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: queue},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: e.selector(queue), Template: e.template(queue, options...)},
+	}, metav1.CreateOptions{})
+	e.ok(err)
+	e.Cleanup(func() {
+		e.ok(suite.client.AppsV1().Deployments(e.ns).Delete(context.Background(), queue, inBackground()))
+	})
+}
+
+func (e *env) scale(queue string, replicas int32) {
+	e.Helper()
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	_, err := suite.client.AppsV1().Deployments(e.ns).Patch(e.Context(), queue, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	e.ok(err)
+}
+
+// preempted returns the pods that were told to go by the scheduler, in order, in the
+// state in which the deletion was first seen.
+func (c *history) preempted(groups ...string) []sight {
+	return slices.DeleteFunc(c.evicted(groups...), func(s sight) bool {
+		return !slices.ContainsFunc(s.pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler
+		})
+	})
+}
+
+// avoidable returns the victims that another order would have spared: less than two
+// seconds before one was told to go, a pod of its queue was bound, while a pod of a queue
+// below its guarantee waited that got its node later.
+func (c *history) avoidable(victims []sight, askers ...string) []string {
+	var out []string
+	bound := map[string][]sight{}
+	for _, g := range append([]string{"loose"}, askers...) {
+		bound[g] = c.boundByNow(g)
+	}
+	for _, v := range victims {
+		spared := slices.ContainsFunc(bound[v.pod.Labels[group]], func(b sight) bool {
+			since := v.at.Sub(b.at)
+			return since >= 0 && since < 2*time.Second && b.pod.Spec.NodeName == v.pod.Spec.NodeName && slices.ContainsFunc(askers, func(g string) bool {
+				return slices.ContainsFunc(bound[g], func(a sight) bool {
+					return a.pod.Spec.NodeName == v.pod.Spec.NodeName && a.pod.CreationTimestamp.Time.Before(b.at.Add(-time.Second)) && a.at.After(v.at)
+				})
+			})
+		})
+		if spared {
+			out = append(out, v.pod.Name)
+		}
+	}
+	return out
+}
+
+// tellVictims logs the victims and fails if some were avoidable or there were too many.
+func (c *history) tellVictims(part string, most int, askers ...string) {
+	c.env.Helper()
+	victims := c.preempted("loose")
+	avoidable := c.avoidable(victims, askers...)
+	c.env.Logf("ecosystem: %s: %v: %d victims, %d of them avoidable, %d pods bound of loose, %d of %s",
+		part, *ecosystemFor, len(victims), len(avoidable), len(c.boundByNow("loose")), len(c.boundByNow(askers[0])), askers[0])
+	if len(avoidable) > 0 {
+		c.env.Errorf("%d victims were avoidable: %s", len(avoidable), strings.Join(avoidable, " "))
+	}
+	if len(victims) > most {
+		c.env.Errorf("%d victims, want at most %d", len(victims), most)
+	}
+}
+
+// TestEcosystemJobSet: the Jobs of two JobSets, in queues with guarantees, end one pod
+// after another for as long as the test runs, beside a Deployment that would take all.
+// With the order by shares alone this load had 86 victims in five minutes.
+func TestEcosystemJobSet(t *testing.T) {
+	e := setup(t, ecosystemQueues)
+	e.useNodes(6, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	e.definitions("jobset")
+	certificates := t.TempDir()
+	e.ok(selfSigned(certificates))
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	e.ok(os.WriteFile(config, fmt.Appendf(nil, `
+apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: false}
+webhook: {host: 127.0.0.1, port: %d, certDir: %s}
+metrics: {bindAddress: "0"}
+health: {healthProbeBindAddress: "0"}
+`, freePort(t), certificates), 0o600))
+	e.runs("jobset", nil, "--config="+config, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	for queue, parallelism := range map[string]int64{"red": 20, "blue": 16} {
+		set := e.jobSet(queue, parallelism)
+		e.applyOne(set)
+		t.Cleanup(func() { e.ok(newApplier(t).delete(context.Background(), set)) })
+	}
+	eventually(e, patience, "the guarantees are in use", func() (bool, string) {
+		red, _ := e.podsOf("red")
+		blue, _ := e.podsOf("blue")
+		return len(red) >= 12 && len(blue) >= 8, fmt.Sprintf("%d of red, %d of blue run", len(red), len(blue))
+	})
+	e.deploy("loose", 24)
+	time.Sleep(*ecosystemFor)
+	c.tellVictims("jobset", 15, "red", "blue")
+	if ended := len(c.boundByNow("red")); ended < 12+int(ecosystemFor.Seconds()/40)*6 {
+		t.Errorf("only %d pods of red were bound", ended)
+	}
+}
+
+// jobSet makes a JobSet with one Job, whose pods run for 40 s each. It has the defaults
+// that JobSet's webhook would set: the API server does not reach that.
+func (e *env) jobSet(queue string, parallelism int64) *unstructured.Unstructured {
+	e.Helper()
+	template := e.template(queue, completesAfter(40*time.Second))
+	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
+	e.ok(err)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": map[string]any{"name": queue, "namespace": e.ns},
+		"spec": map[string]any{
+			"successPolicy": map[string]any{"operator": "All"}, "startupPolicy": map[string]any{"startupPolicyOrder": "AnyOrder"},
+			"network": map[string]any{"enableDNSHostnames": false, "publishNotReadyAddresses": true},
+			"replicatedJobs": []any{map[string]any{
+				"name": "work", "replicas": int64(1),
+				"template": map[string]any{"spec": map[string]any{
+					"completionMode": "Indexed", "completions": int64(2000), "parallelism": parallelism, "backoffLimit": int64(1000), "template": pod,
+				}},
+			}},
+		},
+	}}
+}
+
+// TestEcosystemDescheduler: the descheduler evicts pods of two queues from full nodes
+// every 15 s. The room of an evicted pod goes to the pod that replaces it where its queue
+// is below its guarantee: no pod is preempted.
+func TestEcosystemDescheduler(t *testing.T) {
+	e := setup(t, ecosystemQueues)
+	e.useNodes(8, localcluster.NodeSpec{CPU: "4"})
+	c := e.keepChronicle()
+	stops := stopsAfter(2 * time.Second)
+	e.deploy("owed", 12, stops)
+	e.expect("owed", 12, 0, "")
+	e.deploy("loose", 40, stops)
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	e.ok(os.WriteFile(policy, fmt.Appendf(nil, `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+nodeSelector: %s=%s
+profiles:
+- name: all
+  pluginConfig:
+  - name: DefaultEvictor
+    args: {nodeFit: false}
+  - name: PodLifeTime
+    args: {maxPodLifeTimeSeconds: 60}
+  - name: RemoveDuplicates
+  - name: LowNodeUtilization
+    args:
+      thresholds: {cpu: 60}
+      targetThresholds: {cpu: 80}
+  plugins:
+    deschedule: {enabled: [PodLifeTime]}
+    balance: {enabled: [RemoveDuplicates, LowNodeUtilization]}
+`, pool, e.nodePool), 0o600))
+	e.runs("descheduler", nil, "--policy-config-file="+policy, "--descheduling-interval=15s", "--secure-port=0", "--v=1",
+		"--client-connection-kubeconfig="+suite.cluster.KubeconfigPath(localcluster.UserAdmin))
+	time.Sleep(*ecosystemFor)
+	owed, loose := len(c.evicted("owed")), len(c.evicted("loose"))
+	t.Logf("ecosystem: descheduler: %d pods of owed and %d of loose went", owed, loose)
+	if owed == 0 || loose == 0 {
+		t.Error("the descheduler evicts nothing")
+	}
+	c.tellVictims("descheduler", 0, "owed")
+}
+
+const karpenterPool = `
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: four}
+spec:
+  limits: {cpu: "39"} # the tenth node is within, an eleventh is not
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 5s, budgets: [{nodes: "100%%"}]}
+  template:
+    metadata:
+      labels: {local.paddock.io/node: simulated, %s: %s}
+    spec:
+      expireAfter: Never
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+      - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}
+      - {key: kubernetes.io/arch, operator: In, values: [amd64]}
+      - {key: kubernetes.io/os, operator: In, values: [linux]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+`
+
+// TestEcosystemKarpenter: Karpenter adds nodes of four cores, four pods each, up to ten,
+// for a queue with a max, one with a guarantee and one without. It adds none for pods
+// that a max keeps from running, no node stays empty, and all of them go in the end.
+func TestEcosystemKarpenter(t *testing.T) {
+	e := setup(t, ecosystemQueues)
+	e.nodePool = e.id
+	c := e.keepChronicle()
+	e.definitions("karpenter")
+	e.applyText(fmt.Sprintf(karpenterPool, pool, e.nodePool))
+	e.runs("karpenter", []string{"DISABLE_LEADER_ELECTION=true", "SYSTEM_NAMESPACE=kube-system", "METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})
+	seen := map[string]bool{}
+	nodes := func() int {
+		list, err := suite.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{LabelSelector: pool + "=" + e.nodePool})
+		e.ok(err)
+		for _, n := range list.Items {
+			seen[n.Name] = true
+		}
+		return len(list.Items)
+	}
+	awaitNodes := func(n int, why string) {
+		e.Helper()
+		eventually(e, 3*time.Minute, fmt.Sprintf("there are %d nodes: %s", n, why), func() (bool, string) {
+			got := nodes()
+			return got == n, fmt.Sprint(got)
+		})
+	}
+	small := requests("cpu", "900m")
+	e.deploy("capped", 40, small)
+	e.expect("capped", 10, 30, "")
+	time.Sleep(15 * time.Second)
+	awaitNodes(3, "a max of 9 cores is ten pods of 0.9")
+	e.deploy("loose", 40, small)
+	awaitNodes(10, "as many as the limit of the NodePool allows")
+	e.deploy("owed", 0, small)
+	for began, round := time.Now(), 0; time.Since(began) < *ecosystemFor; round++ {
+		e.scale("owed", int32([]int{8, 2, 16, 0}[round%4]))
+		time.Sleep(30 * time.Second)
+		if got := nodes(); got > 10 {
+			t.Errorf("%d nodes", got)
+		}
+	}
+	c.tellVictims("karpenter", 1000, "owed")
+	for _, queue := range []string{"owed", "loose", "capped"} {
+		e.scale(queue, 0)
+	}
+	awaitNodes(0, "nothing is wanted")
+	used := map[string]bool{}
+	for _, of := range []string{"owed", "loose", "capped"} {
+		for _, s := range c.boundByNow(of) {
+			used[s.pod.Spec.NodeName] = true
+		}
+	}
+	needless := 0
+	for name := range seen {
+		if !used[name] {
+			needless++
+		}
+	}
+	t.Logf("ecosystem: karpenter: %d nodes bought, %d needless", len(seen), needless)
+	if needless > 0 {
+		t.Errorf("%d of %d nodes never had a pod", needless, len(seen))
+	}
+}
+
+// selfSigned writes a certificate for a webhook server that nothing calls.
+func selfSigned(dir string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{"localhost"}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(
+		os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
