@@ -24,7 +24,7 @@ func (s *Store) charge(a *app, c charge) {
 		u.Preempted = u.Preempted.Add(c.preempted)
 	}
 	add(&a.used)
-	s.demand.stale = true
+	s.demand.Changed()
 	a.growMost(c.allocated)
 	s.register.apps.Add(a)
 	s.draft.Update(a.leaf, add)

@@ -17,7 +17,7 @@ func (s *Store) Configure(spec *config.Spec, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	s.spec = spec
-	s.demand.stale = true
+	s.demand.Changed()
 	s.draft.Apply(spec)
 	s.reapplyQuotas()
 	s.rehome(now)
@@ -80,7 +80,7 @@ func (s *Store) reapplyNamespace(name string) {
 			continue
 		}
 		s.draft.SetNamespaceQuota(leaf, name, s.cache.Namespaces[name].Quota)
-		s.demand.stale = true
+		s.demand.Changed()
 		s.indexPath(leaf)
 		s.reconsider[leaf] = struct{}{}
 	}

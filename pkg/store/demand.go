@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
@@ -18,40 +16,20 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
-// demandEvery is how often the demand is recomputed while things change.
-const demandEvery = time.Second
-
-// demand has the pods that found no node and would run if nodes were added. In the order,
-// one after another, such pods count against every quota. A pod is within the demand
-// while all quotas allow it in addition to allocated pods and the pods before it, and
-// beyond otherwise. Nothing is charged: a pod beyond is still tried, and runs where it
-// fits.
+// The demand are pods that found no node and would run if nodes were added. In the order,
+// one after another, such pods count against every quota. A pod is within the demand while
+// all quotas allow it in addition to allocated pods and the pods before it, and beyond
+// otherwise. Nothing is charged: a pod beyond is still tried, and runs where it fits.
 //
 //	found no node ──► checked on the sum so far ──► within (added to the sum) or beyond
-//	once a second, after a change: the sum is recomputed over all of them, in the order
-//
-// Between two computations the sum only grows. It may include pods that have got a node
-// since, so a pod may be beyond for up to a second although it is within.
-type demand struct {
-	sum    *queues.Demand
-	starts map[*app]bool      // applications that start in the sum
-	pods   map[types.UID]*pod // that found no node, or have PodScheduled set
-	// check has the pods for which PodScheduled may need an update.
-	check map[types.UID]struct{}
-	stale bool // pods or usage changed since the sum was computed
-	made  time.Time
-}
-
-func newDemand() demand {
-	return demand{sum: queues.NewDemand(), starts: map[*app]bool{}, pods: map[types.UID]*pod{}, check: map[types.UID]struct{}{}}
-}
+//	once a second, after a change: the sum is computed over all of them, in the order
 
 // foundNoNode adds a pod that found no node to the demand, if every quota allows it.
 func (s *Store) foundNoNode(p *pod, now time.Time) {
 	if p.RequiredNode != "" || p.app == nil || p.state.HasNode() {
 		return // no autoscaler adds the node of a DaemonSet pod
 	}
-	s.demand.pods[p.UID], s.demand.stale = p, true
+	s.demand.Add(p.UID)
 	switch {
 	case !p.within:
 		s.setDemand(p, s.countDemand(p), now)
@@ -62,11 +40,7 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 
 // startDemand adds a request to the sum and, with the first one, its application.
 func (s *Store) startDemand(a *app, request resources.Vector) {
-	starts := !a.counted && !s.demand.starts[a]
-	s.demand.sum.Add(s.draft, a.leaf, a.owner, request, starts)
-	if starts {
-		s.demand.starts[a] = true
-	}
+	s.demand.Count(s.draft, a.leaf, a.owner, request, a, a.counted)
 }
 
 // heardDemand takes over what PodScheduled of a pending pod says. This process or an
@@ -76,9 +50,9 @@ func (s *Store) heardDemand(p *pod) {
 		return
 	}
 	if p.app != nil {
-		s.demand.pods[p.UID], s.demand.stale = p, true
+		s.demand.Add(p.UID)
 	}
-	s.demand.check[p.UID] = struct{}{} // an earlier write may have been refused
+	s.demand.Recheck(p.UID) // an earlier write may have been refused
 }
 
 // stopped is why a pod waits after a failed cycle: the quota that it is beyond, or the
@@ -92,12 +66,9 @@ func (p *pod) stopped() reasons.Reason {
 
 // leaveDemand takes out a pod that has got a node or lost its queue.
 func (s *Store) leaveDemand(p *pod) {
-	if _, known := s.demand.pods[p.UID]; !known {
-		return
+	if s.demand.Remove(p.UID) {
+		p.within, p.beyond = false, reasons.Reason{}
 	}
-	delete(s.demand.pods, p.UID)
-	delete(s.demand.check, p.UID)
-	p.within, p.beyond, s.demand.stale = false, reasons.Reason{}, true
 }
 
 // countDemand adds a pod to the sum, or returns the quota that refuses it.
@@ -105,8 +76,8 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 	if !queues.HasQuota(s.draft, p.app.leaf) {
 		return queues.Granted
 	}
-	starts := !p.app.counted && !s.demand.starts[p.app]
-	if v := s.judgeAs(p.app, !starts, p.Request, queues.OnDemand(s.demand.sum)); !v.OK() {
+	starts := !p.app.counted && !s.demand.Starts(p.app)
+	if v := s.judgeAs(p.app, !starts, p.Request, queues.OnDemand(s.demand.Sum())); !v.OK() {
 		return v
 	}
 	s.startDemand(p.app, p.Request)
@@ -127,18 +98,16 @@ func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 // reckonDemand recomputes the sum after a change, at most once a second: in the order of
 // the waiting pods, as if each pod within had a node.
 func (s *Store) reckonDemand(now time.Time) {
-	d := &s.demand
-	if !d.stale || now.Before(d.made.Add(demandEvery)) {
+	if !s.demand.Restart(now) {
 		return
 	}
-	d.stale, d.made, d.sum = false, now, queues.NewDemand()
-	clear(d.starts)
-	if len(d.pods) == 0 {
+	waiting := s.demand.Pods()
+	if len(waiting) == 0 {
 		return
 	}
 	x := s.newTrial()
-	for _, p := range d.pods {
-		switch {
+	for _, uid := range waiting {
+		switch p := s.pods[uid]; {
 		case p.asks.Holds(): // it is charged as arriving
 		case p.state.HasSlot(): // it is about to be tried, before all others
 			if p.within {
@@ -161,9 +130,6 @@ func (s *Store) reckonDemand(now time.Time) {
 	}
 	for ask, p := range x.pods {
 		s.setDemand(p, ask.Group().Verdict(), now)
-	}
-	for uid := range d.pods {
-		d.check[uid] = struct{}{}
 	}
 }
 
@@ -230,7 +196,7 @@ func (x *trial) place(ask *order.Ask) {
 func (s *Store) BeyondQuota(uid types.UID) reasons.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p, known := s.demand.pods[uid]; known {
+	if p := s.pods[uid]; p != nil {
 		return p.beyond
 	}
 	return reasons.Reason{}
@@ -243,11 +209,11 @@ func (s *Store) takeDemand(limit int, now time.Time) []Report {
 		return nil
 	}
 	var out []Report
-	for _, uid := range slices.Sorted(maps.Keys(s.demand.check)) {
+	for _, uid := range s.demand.ToCheck() {
 		if len(out) == limit {
 			break
 		}
-		delete(s.demand.check, uid)
+		s.demand.Checked(uid)
 		p := s.pods[uid]
 		if p == nil || p.state.HasSlot() || p.state.HasNode() || p.asks.Holds() {
 			continue
@@ -277,17 +243,15 @@ func (s *Store) demandOf(p *pod) (objects.DemandSaid, reasons.Reason) {
 
 // checkDemand verifies that pods within or beyond wait in queues.
 func (s *Store) checkDemand() error {
-	var errs []error
-	for uid, p := range s.demand.pods {
-		if s.pods[uid] != p || p.app == nil || p.state.HasNode() || p.state == state.NoQueue {
-			errs = append(errs, fmt.Errorf("demand: pod %s does not wait in a queue", uid))
-		}
-		if p.within && !p.beyond.None() {
-			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
-		}
-	}
+	errs := []error{s.demand.Check(func(uid types.UID) bool {
+		p := s.pods[uid]
+		return p != nil && p.app != nil && !p.state.HasNode() && p.state != state.NoQueue
+	})}
 	for uid, p := range s.pods {
-		if s.demand.pods[uid] == nil && (p.within || !p.beyond.None()) {
+		switch {
+		case p.within && !p.beyond.None():
+			errs = append(errs, fmt.Errorf("demand: pod %s is within and beyond", uid))
+		case !s.demand.Has(uid) && (p.within || !p.beyond.None()):
 			errs = append(errs, fmt.Errorf("demand: pod %s is within or beyond and not known", uid))
 		}
 	}

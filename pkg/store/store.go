@@ -112,7 +112,7 @@ type Store struct {
 	events     history.Events[Event]
 	treeNoted  uint64 // tree generation of the last event QueuesWent
 	waitCounts waitCounts
-	demand     demand
+	demand     pending.Demand[*app]
 }
 
 // New returns a store with the queues of spec, before any event. It admits no pod before
@@ -148,7 +148,7 @@ func New(spec *config.Spec, options Options) *Store {
 		owned:      map[types.UID]int{},
 		reports:    newReports(),
 		waitCounts: newWaitCounts(),
-		demand:     newDemand(),
+		demand:     pending.NewDemand[*app](),
 	}
 	s.indexQueues()
 	s.current()

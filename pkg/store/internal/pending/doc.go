@@ -8,6 +8,7 @@
 //	Window      the pods let through the gate, and how many that may be
 //	ClassLimit  how many of them may be pods that found no node before
 //	Groups      PodGroups: which members can go on, and for what a group waits
+//	Demand      pods that found no node and would run on new nodes
 //	Keys        sort keys of pods in the scheduler's queue
 //	Timers      pods by deadline
 //	Lost        pods whose room became free without an event in the scheduler's queue

@@ -1,0 +1,121 @@
+package pending
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// demandEvery is how often the demand is computed anew while things change.
+const demandEvery = time.Second
+
+// Demand has the pods that found no node and may run if nodes are added, the sum of what
+// those request that are within every quota, and the pods whose PodScheduled may need an
+// update. A is what identifies an application.
+//
+// Between two computations the sum only grows. It may include pods that have got a node
+// since, so a pod may be kept out for up to a second although it is within.
+type Demand[A comparable] struct {
+	sum    *queues.Demand
+	starts map[A]bool // applications that start in the sum
+	pods   map[types.UID]struct{}
+	check  map[types.UID]struct{}
+	stale  bool // pods or usage changed since the sum was computed
+	made   time.Time
+}
+
+// NewDemand returns no demand.
+func NewDemand[A comparable]() Demand[A] {
+	return Demand[A]{sum: queues.NewDemand(), starts: map[A]bool{}, pods: map[types.UID]struct{}{}, check: map[types.UID]struct{}{}}
+}
+
+// Add adds a pod that found no node. It is not in the sum before Count.
+func (d *Demand[A]) Add(uid types.UID) {
+	d.pods[uid] = struct{}{}
+	d.stale = true
+}
+
+// Remove takes out a pod that has got a node or lost its queue, and tells whether it was
+// there.
+func (d *Demand[A]) Remove(uid types.UID) bool {
+	if !d.Has(uid) {
+		return false
+	}
+	delete(d.pods, uid)
+	delete(d.check, uid)
+	d.stale = true
+	return true
+}
+
+// Has tells whether a pod was added.
+func (d *Demand[A]) Has(uid types.UID) bool {
+	_, known := d.pods[uid]
+	return known
+}
+
+// Pods returns the pods, sorted by UID.
+func (d *Demand[A]) Pods() []types.UID { return slices.Sorted(maps.Keys(d.pods)) }
+
+// Changed notes that usage or quotas changed, so the sum must be computed anew.
+func (d *Demand[A]) Changed() { d.stale = true }
+
+// Sum is the sum of the pods within every quota.
+func (d *Demand[A]) Sum() *queues.Demand { return d.sum }
+
+// Starts tells whether an application starts in the sum.
+func (d *Demand[A]) Starts(a A) bool { return d.starts[a] }
+
+// Count adds a request to the sum and, with the first one, its application. counted is
+// true if the application counts against maxapplications already.
+func (d *Demand[A]) Count(v queues.View, leaf queues.ID, o queues.Owner, request resources.Vector, a A, counted bool) {
+	starts := !counted && !d.starts[a]
+	d.sum.Add(v, leaf, o, request, starts)
+	if starts {
+		d.starts[a] = true
+	}
+}
+
+// Restart empties the sum if it must be computed anew, at most once a second, and tells
+// whether it did. The caller counts the pods again; each may need an update.
+func (d *Demand[A]) Restart(now time.Time) bool {
+	if !d.stale || now.Before(d.made.Add(demandEvery)) {
+		return false
+	}
+	d.stale, d.made, d.sum = false, now, queues.NewDemand()
+	clear(d.starts)
+	for uid := range d.pods {
+		d.check[uid] = struct{}{}
+	}
+	return true
+}
+
+// Recheck notes that PodScheduled of a pod may need an update.
+func (d *Demand[A]) Recheck(uid types.UID) { d.check[uid] = struct{}{} }
+
+// ToCheck returns the pods whose PodScheduled may need an update, sorted by UID.
+func (d *Demand[A]) ToCheck() []types.UID { return slices.Sorted(maps.Keys(d.check)) }
+
+// Checked takes a pod out of ToCheck.
+func (d *Demand[A]) Checked(uid types.UID) { delete(d.check, uid) }
+
+// Check verifies that exactly the pods that wait in queues, as the function says, are in
+// the demand, and that no application starts without pods.
+func (d *Demand[A]) Check(waits func(types.UID) bool) error {
+	var errs []error
+	for uid := range d.pods {
+		if !waits(uid) {
+			errs = append(errs, fmt.Errorf("demand: pod %s does not wait in a queue", uid))
+		}
+	}
+	if len(d.pods) == 0 && len(d.starts) > 0 && !d.stale {
+		errs = append(errs, errors.New("demand: applications start, and no pod is in it"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,78 @@
+package pending_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/pending"
+)
+
+// TestDemandSum: the sum holds what was counted since it was emptied, and an application
+// starts once.
+func TestDemandSum(t *testing.T) {
+	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapplications=1"))
+	leaf, _ := tree.Find("root.a")
+	d := pending.NewDemand[string]()
+	fits := func(request string) bool {
+		return queues.Admit(tree, leaf.ID, queuestest.Vector(request), queues.OnDemand(d.Sum())).OK()
+	}
+	count := func(app string, counted bool) {
+		d.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), app, counted)
+	}
+	starts := func() bool { return queues.AdmitApplication(tree, leaf.ID, queues.OnDemand(d.Sum())).OK() }
+	d.Add("x")
+	count("runs", true)
+	if !starts() || d.Starts("runs") {
+		t.Error("an application that counts already starts in the demand")
+	}
+	count("x", false)
+	count("x", false)
+	if fits("vcore=1") || starts() || !d.Starts("x") {
+		t.Errorf("one more fits: %v, another application starts: %v", fits("vcore=1"), starts())
+	}
+	if !d.Restart(epoch) || !fits("vcore=3") || !starts() || d.Starts("x") {
+		t.Error("the sum is not empty after a restart")
+	}
+	fails(t, d.Check(func(types.UID) bool { return true }), "")
+	fails(t, d.Check(func(types.UID) bool { return false }), "pod x does not wait in a queue")
+	empty := pending.NewDemand[string]()
+	empty.Count(tree, leaf.ID, queues.Owner{}, queuestest.Vector("vcore=1"), "x", false)
+	fails(t, empty.Check(func(types.UID) bool { return true }), "applications start, and no pod is in it")
+}
+
+// TestDemandRestarts: once a second, and only after a change; then each pod may need an
+// update of PodScheduled.
+func TestDemandRestarts(t *testing.T) {
+	d := pending.NewDemand[string]()
+	restarts := func(at time.Duration, want bool) {
+		t.Helper()
+		if d.Restart(epoch.Add(at)) != want {
+			t.Errorf("after %v: restarted %v", at, !want)
+		}
+	}
+	restarts(0, false)
+	d.Add("b")
+	d.Add("a")
+	restarts(0, true)
+	if got := d.ToCheck(); !slices.Equal(got, []types.UID{"a", "b"}) || !slices.Equal(d.Pods(), got) {
+		t.Errorf("%v to check, %v in the demand", got, d.Pods())
+	}
+	restarts(time.Hour, false)
+	d.Changed()
+	restarts(999*time.Millisecond, false)
+	restarts(time.Second, true)
+	d.Checked("a")
+	d.Recheck("c") // a pod that an earlier process wrote to
+	if !d.Remove("b") || d.Remove("b") || d.Has("b") || !d.Has("a") {
+		t.Error("b is there, or a is not")
+	}
+	if got := d.ToCheck(); !slices.Equal(got, []types.UID{"c"}) {
+		t.Errorf("%v to check, want c", got)
+	}
+	restarts(2*time.Second, true)
+}
