@@ -36,6 +36,11 @@ func (in *NodeReservationArgs) DeepCopyInto(out *NodeReservationArgs) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.DaemonSetNamespaces != nil {
+		in, out := &in.DaemonSetNamespaces, &out.DaemonSetNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

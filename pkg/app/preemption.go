@@ -78,7 +78,7 @@ func (p *Process) applyPreemption() {
 func requiredParams(a *config.NodeReservationArgs) daemonset.Params {
 	p := daemonset.Params{
 		SingleDeviationPercent: a.SingleDeviationPercent, MaxVictims: a.MaxVictims, ClassOrder: daemonset.ClassOrder(a.ClassOrder),
-		PreemptForeign: a.PreemptForeign, StartDelay: a.PreemptionStartDelay.Duration,
+		PreemptForeign: a.PreemptForeign, Namespaces: a.DaemonSetNamespaces, StartDelay: a.PreemptionStartDelay.Duration,
 	}
 	for _, s := range a.VictimSelection {
 		p.Selection = append(p.Selection, daemonset.Selection(s))

@@ -39,7 +39,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	holds := &config.NodeReservationArgs{
 		ReservationTimeout: metav1.Duration{Duration: time.Minute}, PreemptionStartDelay: metav1.Duration{Duration: 3 * time.Second},
 		VictimSelection:        []config.VictimSelection{config.VictimSelectionMultiple, config.VictimSelectionSingle},
-		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true,
+		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: config.ClassOrderYuniKorn, PreemptForeign: true, DaemonSetNamespaces: []string{"kube-system"},
 	}
 	if err := p.ConfigureReservation(holds); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestArgumentsOfPreemptionAreThoseOfAllProfiles(t *testing.T) {
 	}
 	want := daemonset.Params{
 		StartDelay: 3 * time.Second, Selection: []daemonset.Selection{daemonset.Multiple, daemonset.Single},
-		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true,
+		SingleDeviationPercent: ptr.To[int32](17), MaxVictims: ptr.To[int32](9), ClassOrder: daemonset.YuniKorn, PreemptForeign: true, Namespaces: []string{"kube-system"},
 	}
 	if diff := cmp.Diff(want, got.Required); diff != "" {
 		t.Errorf("decisions for DaemonSet pods are made with other settings (-want +got)\n%s", diff)

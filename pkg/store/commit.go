@@ -93,6 +93,7 @@ func (s *Store) judgeAgain(p *pod, h *reservations.Hold, left []*pod, now time.T
 		mark("")
 		defer mark(p.UID)
 		a := s.requirement(p, now)
+		a.Node.Queues = s.draft // the state without the plan is not published
 		return daemonset.Judge(a.Node, a.Ask, a.Params, s.remaining(p, a, left))
 	}
 	s.renew()

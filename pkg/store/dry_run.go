@@ -257,7 +257,7 @@ func (s *Store) rehearseWorld(r *Rehearsal, p *pod, names []string) bool {
 	r.Ask = s.askOf(&own, p)
 	if n := s.cache.Nodes.Get(p.RequiredNode); n != nil && p.RequiredNode != "" {
 		node, before := s.requiredView(&own, n, p)
-		node.Types = own.Names()
+		node.Types, node.Queues = own.Names(), r.Queues
 		ask := &daemonset.Ask{Ask: r.Ask, OverMax: overMaxIn(with{s.draft, made}, r.Leaf, p)}
 		r.Required = &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 	}

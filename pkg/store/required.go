@@ -81,7 +81,11 @@ func (s *Store) AttemptRequired(uid types.UID, inPermit []types.UID, now time.Ti
 		return nil, why
 	}
 	p.asks.TriedAt = now
-	return s.requirement(p, now), reasons.Reason{}
+	a := s.requirement(p, now)
+	if a.Params.Bound(p.Namespace) {
+		a.Node.Queues = s.current()
+	}
+	return a, reasons.Reason{}
 }
 
 // mayRequire runs the checks before a decision.
@@ -120,6 +124,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
+	ask.Arriving = t.Amounts(p.arriving)
 	node.Types = t.Names() // amounts may have added types
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 }

@@ -181,6 +181,8 @@ func (s *script) preemption(t *testing.T, d *datadriven.TestData) {
 			arg.Scan(t, 0, o.Required.MaxVictims)
 		case "foreign":
 			o.Required.PreemptForeign = true
+		case "namespaces":
+			o.Required.Namespaces = arg.Vals
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}

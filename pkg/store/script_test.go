@@ -88,7 +88,7 @@ import (
 //	vacated                     prints the nodes that may be tried again
 //	standby | lead              another process leads, or this one
 //	preemption [retry=D] [round=D] [most=N] [strict] [timeout=D] [grace=D] [start-delay=D]
-//	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign]
+//	           [select=single,multiple] [deviation=N] [max-victims=N] [foreign] [namespaces=(NS,...)]
 //	node-changed NAME           the taints of a node changed
 //	node-refuses POD...         the filters refuse node n1, which they hold, for any victims
 //	cordon NAME | uncordon NAME a node takes no new pods, or takes them again

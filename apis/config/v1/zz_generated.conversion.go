@@ -66,6 +66,7 @@ func autoConvert_v1_NodeReservationArgs_To_config_NodeReservationArgs(in *NodeRe
 	out.VictimSelection = *(*[]config.VictimSelection)(unsafe.Pointer(&in.VictimSelection))
 	out.SingleDeviationPercent = (*int32)(unsafe.Pointer(in.SingleDeviationPercent))
 	out.MaxVictims = (*int32)(unsafe.Pointer(in.MaxVictims))
+	out.DaemonSetNamespaces = *(*[]string)(unsafe.Pointer(&in.DaemonSetNamespaces))
 	if err := metav1.Convert_Pointer_bool_To_bool(&in.PreemptForeign, &out.PreemptForeign, s); err != nil {
 		return err
 	}
@@ -90,6 +91,7 @@ func autoConvert_config_NodeReservationArgs_To_v1_NodeReservationArgs(in *config
 	out.VictimSelection = *(*[]VictimSelection)(unsafe.Pointer(&in.VictimSelection))
 	out.SingleDeviationPercent = (*int32)(unsafe.Pointer(in.SingleDeviationPercent))
 	out.MaxVictims = (*int32)(unsafe.Pointer(in.MaxVictims))
+	out.DaemonSetNamespaces = *(*[]string)(unsafe.Pointer(&in.DaemonSetNamespaces))
 	if err := metav1.Convert_bool_To_Pointer_bool(&in.PreemptForeign, &out.PreemptForeign, s); err != nil {
 		return err
 	}

@@ -44,6 +44,11 @@ func (in *NodeReservationArgs) DeepCopyInto(out *NodeReservationArgs) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.DaemonSetNamespaces != nil {
+		in, out := &in.DaemonSetNamespaces, &out.DaemonSetNamespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.PreemptForeign != nil {
 		in, out := &in.PreemptForeign, &out.PreemptForeign
 		*out = new(bool)

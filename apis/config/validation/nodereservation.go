@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/paddock-scheduler/paddock/apis/config"
@@ -48,6 +49,15 @@ func ValidateNodeReservationArgs(path *field.Path, args *config.NodeReservationA
 	if victims := args.MaxVictims; victims != nil && *victims < 1 {
 		errs = append(errs, field.Invalid(path.Child("maxVictims"), *victims,
 			"must be at least 1; leave the field out for no bound"))
+	}
+	for i, name := range args.DaemonSetNamespaces {
+		at := path.Child("daemonSetNamespaces").Index(i)
+		for _, msg := range validation.IsDNS1123Label(name) {
+			errs = append(errs, field.Invalid(at, name, msg))
+		}
+		if slices.Contains(args.DaemonSetNamespaces[:i], name) {
+			errs = append(errs, field.Duplicate(at, name))
+		}
 	}
 	return errs.ToAggregate()
 }

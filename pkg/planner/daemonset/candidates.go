@@ -55,10 +55,13 @@ func excludes(p *Pod, ask *Ask, preemptForeign bool) planner.Rule {
 	return ""
 }
 
-// gather lists the candidates in order, and counts the other pods by rule.
+// gather lists the candidates in order, and counts the other pods by rule. If guarantees
+// bind the asker, all candidates may go together: the first of the order leave no room for
+// others.
 func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Rejection) {
 	candidates := make([]candidate, 0, len(n.Pods))
 	var rejected []planner.Rejection
+	order := p.classOrder(ask)
 	for i := range n.Pods {
 		pod := &n.Pods[i]
 		if rule := excludes(pod, ask, p.PreemptForeign); rule != "" {
@@ -67,11 +70,19 @@ func gather(n *Node, ask *Ask, p *Params, b *balance) ([]candidate, []planner.Re
 		}
 		class := classOf(pod)
 		candidates = append(candidates, candidate{
-			Pod: pod, class: class, rank: p.ClassOrder.rank(pod, class),
+			Pod: pod, class: class, rank: order.rank(pod, class),
 			share: b.covers(pod.Request), violates: pod.Violates(n.Budgets),
 		})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int { return compare(&a, &b) })
+	g := newGuarantees(n, ask, p, func(t int) bool { return b.need[t] > 0 })
+	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
+		rule, err := g.add(c.Pod)
+		if err != nil {
+			rejected = count(rejected, rule, 1)
+		}
+		return err != nil
+	})
 	return candidates, rejected
 }
 

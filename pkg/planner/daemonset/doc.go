@@ -5,7 +5,7 @@
 // [Decision]. It reads no clock and calls nothing outside except Params.Fits, the only
 // connection to the real filters, and that only if the asker fits by amounts. [Judge]
 // judges a decision again by the same rules, on a state that may be newer, and shares no
-// code with Plan.
+// code with Plan except guarantees.go.
 //
 // Only the max of queues matters here (D2). No guarantee, fence or delay applies to such
 // an asker, and its victims may be of its own queue and application. The remaining
@@ -16,6 +16,7 @@
 //	candidates.go which pods may be preempted (D4), and in what order (D5)
 //	choose.go     the selections single and multiple, and the real filters (D6)
 //	plan.go       whether the node is held, and since when pods are preempted (D1 to D3)
+//	guarantees.go which pods go together if guarantees bind the asker (laws 1, 2, 5, 7)
 //	decision.go   the decision with its numbers (D8); words.go, its texts
 //	judge.go      the second check
 //

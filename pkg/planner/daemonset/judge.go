@@ -115,7 +115,8 @@ func (j *judge) fits() error {
 func (j *judge) hold() error {
 	var may []*Pod
 	for i := range j.n.Pods {
-		if j.d.Stopped != "" && j.allowed(&j.n.Pods[i]) == nil && !j.ask.Never {
+		_, bound := j.guarantees().add(&j.n.Pods[i]) // alone: the least that must hold
+		if j.d.Stopped != "" && bound == nil && j.allowed(&j.n.Pods[i]) == nil && !j.ask.Never {
 			may = append(may, &j.n.Pods[i])
 		}
 	}
@@ -140,6 +141,12 @@ func (j *judge) allowed(p *Pod) error {
 	return nil
 }
 
+// guarantees is what laws 1, 2, 5 and 7 say; nil if they do not bind the asker.
+func (j *judge) guarantees() *guarantees {
+	left := j.left(leaves)
+	return newGuarantees(j.n, j.ask, &j.p, func(t int) bool { return resources.Amount(amount(j.ask.Request, t)) > max(left[t], 0) })
+}
+
 // find looks up the current state of the victims.
 func (j *judge) find() error {
 	for _, v := range j.d.Victims {
@@ -162,8 +169,10 @@ func (j *judge) preempt() error {
 	}
 	errs := []error{j.begun(), j.number()}
 	left := j.left(func(p *Pod) bool { return leaves(p) || slices.Contains(j.gone, p) })
+	g := j.guarantees()
 	for i, v := range j.gone {
-		for _, err := range []error{j.allowed(v), j.class(v, j.d.Victims[i].Class), j.needed(i, left)} {
+		_, bound := g.add(v)
+		for _, err := range []error{j.allowed(v), bound, j.class(v, j.d.Victims[i].Class), j.needed(i, left)} {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("victim %s/%s: %w", v.Namespace, v.Name, err))
 			}
@@ -241,7 +250,7 @@ func (j *judge) class(v *Pod, decided Class) error {
 		now = Originator
 	}
 	places := [...]int{Regular: 1, Originator: 2, OptedOut: 3, Foreign: 4}
-	if j.p.ClassOrder == YuniKorn {
+	if j.p.classOrder(j.ask) == YuniKorn {
 		places[Originator], places[OptedOut] = 3, 2
 	}
 	if places[now] > places[decided] {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
 )
 
 // Node is the node that the asker requires, at one moment. It does not change while a
@@ -21,11 +22,14 @@ type Node struct {
 	Before []planner.Amounts
 	// Budgets are the disruptions that the PodDisruptionBudgets still allow.
 	Budgets []int64
+	// Queues are the queues with their usage. They are needed only for an asker that
+	// guarantees bind, see [Params.Bound].
+	Queues queues.View
 }
 
 // Pod is a pod on the node. Its Protection is [planner.Foreign] only if nothing else
 // protects it: a foreign pod that is leaving, or of a DaemonSet, or static has that
-// protection. Its Leaf and App are not used here.
+// protection. Its App is not used here.
 type Pod struct {
 	*planner.Pod
 	// Peer is true for a foreign pod of a profile that enables QueuePreemption: it may be
@@ -33,7 +37,7 @@ type Pod struct {
 	Peer bool
 }
 
-// Ask is the pod that requires the node. Its Leaf and App are not used here.
+// Ask is the pod that requires the node. Its App is not used here.
 type Ask struct {
 	*planner.Ask
 	// OverMax is the path of the queue with a max that the asker would exceed; empty for
@@ -41,6 +45,8 @@ type Ask struct {
 	OverMax string
 	// Held is how long it has held the node; 0 if it does not hold it yet.
 	Held time.Duration
+	// Arriving is the part of what arrives in Queues that the asker itself requests.
+	Arriving planner.Amounts
 }
 
 // Selection is a method to choose victims (D6).
@@ -77,6 +83,9 @@ type Params struct {
 	// PreemptForeign permits foreign pods that are not Peer as victims, after all
 	// classes.
 	PreemptForeign bool
+	// Namespaces are those whose DaemonSets may take room that is guaranteed to queues;
+	// empty for all. Laws 1, 2, 5 and 7 bind the others.
+	Namespaces []string
 	// StartDelay is how old the hold must be before pods are preempted; 0 for at once
 	// (D3).
 	StartDelay time.Duration

@@ -1,0 +1,166 @@
+package daemonset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Bound tells whether the guarantees of queues bind DaemonSets of a namespace: whether laws
+// 2, 5 and 7, and policy disabled, apply to its pods.
+func (p *Params) Bound(namespace string) bool {
+	return len(p.Namespaces) > 0 && !slices.Contains(p.Namespaces, namespace)
+}
+
+// classOrder is the order of classes for an asker. One that guarantees bind takes opted-out
+// pods last (law 1).
+func (p *Params) classOrder(ask *Ask) ClassOrder {
+	if p.Bound(ask.Namespace) {
+		return Seed
+	}
+	return p.ClassOrder
+}
+
+// guarantees say which pods may be preempted together for an asker that guarantees bind.
+// Planner and judge have this in common. If pods may not go together, then neither may they
+// with others, so a set may be built pod by pod, in any order.
+type guarantees struct {
+	node      *Node
+	ask       *Ask
+	contested []bool // by type
+	askPath   []*queues.Queue
+	taken     map[queues.ID]planner.Amounts
+}
+
+// newGuarantees returns nil if guarantees do not bind the asker. The contested types are
+// those that are short; if none is, all that the asker requests.
+func newGuarantees(n *Node, ask *Ask, p *Params, short func(t int) bool) *guarantees {
+	if !p.Bound(ask.Namespace) {
+		return nil
+	}
+	g := &guarantees{node: n, ask: ask, contested: make([]bool, len(n.Types)), askPath: pathOf(n.Queues, ask.Leaf), taken: map[queues.ID]planner.Amounts{}}
+	for t := range n.Types {
+		g.contested[t] = short(t)
+	}
+	if !slices.Contains(g.contested, true) {
+		for t := range n.Types {
+			g.contested[t] = at(ask.Request, t) > 0
+		}
+	}
+	return g
+}
+
+// pathOf returns a queue and those above it; the root only for no queue.
+func pathOf(view queues.View, leaf queues.ID) (path []*queues.Queue) {
+	if leaf == queues.NoQueue {
+		leaf = queues.RootID
+	}
+	for id := leaf; id != queues.NoQueue; {
+		q := view.Queue(id)
+		if q == nil {
+			return path
+		}
+		path, id = append(path, q), q.Parent
+	}
+	return path
+}
+
+// add adds a pod to those that go, or returns the law that forbids it. A pod of no queue
+// is protected by no guarantee.
+func (g *guarantees) add(p *Pod) (planner.Rule, error) {
+	if g == nil || p.Leaf == queues.NoQueue {
+		return "", nil
+	}
+	path := pathOf(g.node.Queues, p.Leaf)
+	side := 0 // the queues of path before this index are not above the asker's
+	for side < len(path) && !slices.Contains(g.askPath, path[side]) {
+		side++
+	}
+	if side == len(path) {
+		return planner.RuleNoQueue, fmt.Errorf("%s: queue %d", planner.RuleNoQueue, p.Leaf)
+	}
+	if rule, err := g.fenced(path, side); err != nil {
+		return rule, err
+	}
+	for _, q := range path[:side] {
+		if !g.isOver(q, p) {
+			return planner.Law5, fmt.Errorf("law 5: queue %s is not over its guarantee in what is contested", q.Path)
+		}
+	}
+	for i, q := range path {
+		if err := g.spares(q, p, i >= side); err != nil {
+			return planner.Law2, err
+		}
+	}
+	for _, q := range path {
+		sum := g.taken[q.ID]
+		if sum == nil {
+			sum = make(planner.Amounts, len(g.node.Types))
+			g.taken[q.ID] = sum
+		}
+		for t := range sum {
+			sum[t] = plus(sum[t], at(p.Request, t))
+		}
+	}
+	return "", nil
+}
+
+// fenced judges law 7 and policy disabled.
+func (g *guarantees) fenced(path []*queues.Queue, side int) (planner.Rule, error) {
+	for _, q := range g.askPath {
+		if !q.IsRoot() && q.Policies.Preemption == config.PreemptionFence && !slices.Contains(path, q) {
+			return planner.Law7, fmt.Errorf("law 7: it is outside the fence at %s", q.Path)
+		}
+	}
+	for _, q := range path {
+		if side > 0 && q.Policies.Preemption == config.PreemptionDisabled {
+			return planner.RuleDisabled, fmt.Errorf("preemption is disabled in queue %s", q.Path)
+		}
+		if q.Managed {
+			break // its policy includes that of its parents
+		}
+	}
+	return "", nil
+}
+
+// isOver reports whether a queue is over its guarantee in a contested type that the pod
+// uses (law 5).
+func (g *guarantees) isOver(q *queues.Queue, p *Pod) bool {
+	for t, name := range g.node.Types {
+		guaranteed, _ := q.Guaranteed.Get(name)
+		if g.contested[t] && at(p.Request, t) > 0 && q.Used().Get(name) > guaranteed {
+			return true
+		}
+	}
+	return false
+}
+
+// spares judges law 2 for one queue, in all types that it guarantees: also in those that
+// are not contested, which is stricter than the law. The asker's request counts in queues
+// above it.
+func (g *guarantees) spares(q *queues.Queue, p *Pod, above bool) error {
+	for t, name := range g.node.Types {
+		guaranteed, named := q.Guaranteed.Get(name)
+		if !named || at(p.Request, t) <= 0 {
+			continue
+		}
+		has, least := q.Used().Get(name), guaranteed
+		left := has.Sub(resources.Amount(plus(at(g.taken[q.ID], t), at(p.Request, t))))
+		if above {
+			has = has.Add(q.Arriving.Get(name)).Sub(resources.Amount(at(g.ask.Arriving, t)))
+			left = left.Add(q.Arriving.Get(name)).Sub(resources.Amount(at(g.ask.Arriving, t)))
+			if g.ask.Leaf != queues.NoQueue {
+				left = left.Add(resources.Amount(at(g.ask.Request, t)))
+			}
+			least = min(guaranteed, has)
+		}
+		if left < least {
+			return fmt.Errorf("law 2: queue %s would have %s of %s guaranteed %s", q.Path, resources.Format(name, left), resources.Format(name, guaranteed), name)
+		}
+	}
+	return nil
+}

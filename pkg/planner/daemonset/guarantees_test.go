@@ -1,0 +1,217 @@
+package daemonset_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// cell is a node with pods of queues, and a DaemonSet pod of namespace ns.
+type cell struct {
+	node  daemonset.Node
+	ask   daemonset.Ask
+	draft *queues.Draft
+}
+
+// newCell has a node with 10 vcore and memory. The queues are those of the text.
+func newCell(t testing.TB, tree string) *cell {
+	c := &cell{draft: queues.NewDraftFrom(queuestest.MustTree(t, tree))}
+	c.node = daemonset.Node{Name: "n", Types: []string{"vcore", "memory"}, Allocatable: planner.Amounts{10, 10}, Queues: c.draft}
+	c.ask.Ask = &planner.Ask{Namespace: "ns", Name: "ds", Leaf: queues.NoQueue}
+	return c
+}
+
+func (c *cell) leaf(path string) queues.ID {
+	if q, ok := c.draft.Find(path); ok {
+		return q.ID
+	}
+	return queues.NoQueue
+}
+
+// pod puts a pod on the node.
+func (c *cell) pod(name, path string, vcore, memory int64) *planner.Pod {
+	p := &planner.Pod{UID: name, Name: name, Namespace: "theirs", Leaf: c.leaf(path), Request: planner.Amounts{vcore, memory}}
+	c.use(path, vcore, memory)
+	c.node.Pods = append(c.node.Pods, daemonset.Pod{Pod: p})
+	return p
+}
+
+// use has a queue use resources elsewhere.
+func (c *cell) use(path string, vcore, memory int64) {
+	if id := c.leaf(path); id != queues.NoQueue {
+		v := resources.VectorOf(resources.Entry{Name: "vcore", Amount: resources.Amount(vcore)}, resources.Entry{Name: "memory", Amount: resources.Amount(memory)})
+		c.draft.Update(id, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(v) })
+	}
+}
+
+// bound are the settings under which guarantees bind namespace ns.
+var bound = daemonset.Params{Namespaces: []string{"kube-system"}}
+
+func names(d *daemonset.Decision) string {
+	var out []string
+	for _, v := range d.Victims {
+		out = append(out, v.Name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// TestGuaranteesBind: the DaemonSets of a namespace without leave take borrowed room only,
+// and what the judge says agrees with that.
+func TestGuaranteesBind(t *testing.T) {
+	for _, tt := range []struct {
+		name, tree string
+		fill       func(c *cell)
+		want, free string // victims of a bound and of another asker
+		rule       planner.Rule
+	}{
+		{"law 2: the queue would be below its guarantee", "root\n  a guaranteed.vcore=10m\n", func(c *cell) {
+			c.pod("p1", "root.a", 6, 1)
+			c.pod("p2", "root.a", 4, 1)
+			c.use("root.a", 3, 0)
+		}, "", "p1", planner.Law2},
+		{"law 2: one of two may go", "root\n  a guaranteed.vcore=6m\n", func(c *cell) {
+			c.pod("p1", "root.a", 5, 1)
+			c.pod("p2", "root.a", 5, 1)
+			c.use("root.a", 1, 0)
+		}, "p1", "p1", planner.Law2},
+		{"law 2: a type that is not contested", "root\n  a guaranteed.memory=2\n", func(c *cell) {
+			c.pod("p1", "root.a", 10, 2)
+		}, "", "p1", planner.Law2},
+		{"law 2: a parent", "root\n  p guaranteed.vcore=10m\n    a\n", func(c *cell) {
+			c.pod("p1", "root.p.a", 10, 1)
+		}, "", "p1", planner.Law5},
+		{"law 5: below its guarantee", "root\n  a guaranteed.vcore=20m\n", func(c *cell) {
+			c.pod("p1", "root.a", 10, 1)
+		}, "", "p1", planner.Law5},
+		{"borrowed", "root\n  a\n", func(c *cell) { c.pod("p1", "root.a", 10, 1) }, "p1", "p1", ""},
+		{"law 7: outside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n  a\n", func(c *cell) {
+			c.ask.Leaf = c.leaf("root.mine.d")
+			c.pod("p1", "root.a", 10, 1)
+		}, "", "p1", planner.Law7},
+		{"law 7: inside of the fence", "root\n  mine props=preemption.policy:fence\n    d\n    a\n", func(c *cell) {
+			c.ask.Leaf = c.leaf("root.mine.d")
+			c.pod("p1", "root.mine.a", 10, 1)
+		}, "p1", "p1", ""},
+		{"disabled", "root\n  a props=preemption.policy:disabled\n", func(c *cell) { c.pod("p1", "root.a", 10, 1) }, "", "p1", planner.RuleDisabled},
+		{"the guarantee of its own leaf", "root\n  a guaranteed.vcore=10m\n", func(c *cell) {
+			c.ask.Leaf = c.leaf("root.a")
+			c.pod("p1", "root.a", 10, 1)
+		}, "", "p1", planner.Law2},
+		{"its own leaf keeps its guarantee by the pod itself", "root\n  a guaranteed.vcore=5m\n", func(c *cell) {
+			c.ask.Leaf = c.leaf("root.a")
+			c.pod("p1", "root.a", 5, 1)
+			c.pod("p2", "root.a", 5, 1)
+		}, "p1", "p1", planner.Law2},
+		{"law 1: opted out last", "root\n  a\n", func(c *cell) {
+			c.pod("p1", "root.a", 5, 1).OptedOut = true
+			c.pod("p2", "root.a", 5, 1).Originator = true
+		}, "p2", "p1", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCell(t, tt.tree)
+			c.ask.Request = planner.Amounts{3, 1}
+			tt.fill(c)
+			own := bound
+			own.ClassOrder = daemonset.YuniKorn // opted-out pods before originators
+			d := daemonset.Plan(&c.node, &c.ask, own)
+			if got := names(&d); got != tt.want {
+				t.Errorf("victims %q, want %q: %s", got, tt.want, d.String())
+			}
+			if d.Outcome == planner.Hold {
+				t.Error("the node is held although no pods may go")
+			}
+			if tt.rule != "" && !slices.ContainsFunc(d.Rejected, func(r planner.Rejection) bool { return r.Rule == tt.rule }) {
+				t.Errorf("rejected %v, want some by %s", d.Rejected, tt.rule)
+			}
+			if err := daemonset.Judge(&c.node, &c.ask, own, d); err != nil {
+				t.Error(err)
+			}
+			// A planner that forgets the rules, or one for a namespace with leave.
+			all := own
+			all.Namespaces = []string{"kube-system", "ns"}
+			free := daemonset.Plan(&c.node, &c.ask, all)
+			if got := names(&free); got != tt.free {
+				t.Errorf("with leave: victims %q, want %q", got, tt.free)
+			}
+			if err := daemonset.Judge(&c.node, &c.ask, all, free); err != nil {
+				t.Errorf("with leave: %v", err)
+			}
+			if err := daemonset.Judge(&c.node, &c.ask, own, free); (err != nil) != (tt.want == "") && tt.want == tt.free {
+				t.Errorf("the judge says of a planner that forgets the rules: %v", err)
+			} else if tt.want == "" && err == nil {
+				t.Error("a planner that forgets the rules goes unnoticed")
+			}
+		})
+	}
+}
+
+// spared checks in plain numbers that no queue loses what is guaranteed to it, and that
+// each queue that loses pods is over its guarantee in vcore.
+func spared(c *cell, d *daemonset.Decision) error {
+	for q := range c.draft.All() {
+		var loss [2]int64
+		for _, v := range d.Victims {
+			if path := c.draft.Queue(v.Leaf).Path; path == q.Path || strings.HasPrefix(path, q.Path+".") {
+				loss[0] += v.Request[0]
+				loss[1] += v.Request[1]
+			}
+		}
+		for i, name := range c.node.Types {
+			g, named := q.Guaranteed.Get(name)
+			if has := q.Allocated.Get(name); named && loss[i] > 0 && int64(has)-loss[i] < int64(g) {
+				return fmt.Errorf("queue %s loses %d of %d %s, guaranteed %d", q.Path, loss[i], has, name, g)
+			}
+		}
+	}
+	return nil
+}
+
+// TestGuaranteesBindAtRandom: plans on random nodes leave guarantees alone, the judge
+// accepts them, and it notices planners that forget guarantees.
+func TestGuaranteesBindAtRandom(t *testing.T) {
+	preempts, forgotten := 0, 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // not for secrets
+		c := newCell(t, fmt.Sprintf("root\n  p guaranteed.vcore=%dm\n    a guaranteed.vcore=%dm\n    b\n  q guaranteed.memory=%d\n    c guaranteed.vcore=%dm\n    d\n", r.IntN(8), r.IntN(5), r.IntN(6), r.IntN(5)))
+		leaves := []string{"root.p.a", "root.p.b", "root.q.c", "root.q.d"}
+		left := [2]int64{10, 10}
+		for i := range 6 {
+			vcore, memory := min(r.Int64N(4), left[0]), min(r.Int64N(4), left[1])
+			left[0], left[1] = left[0]-vcore, left[1]-memory
+			c.pod(fmt.Sprint("p", i), leaves[r.IntN(4)], vcore, memory)
+		}
+		for _, leaf := range leaves {
+			c.use(leaf, r.Int64N(3), r.Int64N(3))
+		}
+		c.ask.Request = planner.Amounts{left[0] + 1 + r.Int64N(4), 0}
+		d := daemonset.Plan(&c.node, &c.ask, bound)
+		if err := spared(c, &d); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := daemonset.Judge(&c.node, &c.ask, bound, d); err != nil {
+			t.Fatalf("seed %d: the judge refuses %s: %v", seed, d.String(), err)
+		}
+		if d.Outcome == planner.Preempt {
+			preempts++
+		}
+		free := daemonset.Plan(&c.node, &c.ask, daemonset.Params{})
+		if spared(c, &free) != nil {
+			forgotten++
+			if daemonset.Judge(&c.node, &c.ask, bound, free) == nil {
+				t.Fatalf("seed %d: the judge accepts %s", seed, free.String())
+			}
+		}
+	}
+	if preempts < 300 || forgotten < 300 {
+		t.Errorf("%d plans with victims, %d that forget guarantees: the test shows little", preempts, forgotten)
+	}
+}
