@@ -62,7 +62,7 @@ type Plan struct {
 // Node is what a pod that can run on one node only knows of that node.
 type Node struct {
 	SawNode uint64 // the node's generation at the last decision
-	// Impossible: the pod would not fit the node even without all possible planner.
+	// Impossible: the pod would not fit the node even without all possible victims.
 	Impossible bool
 }
 
