@@ -70,7 +70,7 @@ func (s *Store) mayPlan(p *pod, now time.Time) reasons.Reason {
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		taken := s.taken(p, &h)
 		if taken.None() {
-			return makingRoom(&h)
+			return preemption.MakingRoom(&h)
 		}
 		s.endHold(p, reservations.Superseded, taken, now)
 	}
@@ -270,9 +270,9 @@ func (s *Store) whoLeaves(uids []types.UID, node string) string {
 	}
 	slices.Sort(names)
 	if last.IsZero() {
-		return listed(names)
+		return preemption.Listed(names)
 	}
-	return listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
+	return preemption.Listed(names) + " (by " + last.UTC().Format(time.RFC3339) + ")"
 }
 
 // planned returns the pod that a plan was made for, or why the plan no longer applies:

@@ -36,7 +36,7 @@ func (s *Store) claim(p *pod, d *planner.Decision, now time.Time) reasons.Reason
 		return reasons.New(reasons.HoldGivenUp, "the pod has a node by now")
 	case p.asks.Holds():
 		h, _ := s.preemption.Holds.Of(p.UID)
-		return makingRoom(&h)
+		return preemption.MakingRoom(&h)
 	case s.mayNotHold(p):
 		return notLeading()
 	}
@@ -104,6 +104,6 @@ func (s *Store) GiveUp(asker types.UID, why reasons.Reason, now time.Time) {
 	s.mu.Lock()
 	defer s.unlock(now)
 	if p := s.pods[asker]; p != nil {
-		s.finishHold(p, ending{end: reservations.GivenUp, node: p.Node, why: why, failed: true}, now)
+		s.finishHold(p, preemption.Ending{End: reservations.GivenUp, Node: p.Node, Why: why, Failed: true}, now)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // Commit checks a plan again on the current state. If it still holds, the preemptor is
@@ -40,12 +41,12 @@ func (s *Store) Commit(asker types.UID, inPermit []types.UID, now time.Time) ([]
 	case err == nil:
 		return s.going(p, &h, left, now), reasons.Reason{}
 	case h.Required:
-		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, oneLine(err))
+		why := reasons.New(reasons.RoomAwaited, "node %s is held for the pod; things changed since it was decided who goes: %s", h.Node, preemption.OneLine(err))
 		s.abortPlan(p, &h, left, why, now)
 		s.enterStep(p, Step{Kind: StepCalledOff, Hold: h, Reason: why}, now)
 		return nil, why
 	default:
-		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", oneLine(err))
+		why := reasons.New(reasons.HoldGivenUp, "things changed since the plan was made: %s", preemption.OneLine(err))
 		s.endHold(p, reservations.GivenUp, why, now)
 		return nil, why
 	}
@@ -170,14 +171,3 @@ func (s *Store) victimNote(asker, v *pod, h *reservations.Hold) string {
 }
 
 func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }
-
-// oneLine joins the lines of an error.
-func oneLine(err error) string {
-	text := []byte(err.Error())
-	for i, c := range text {
-		if c == '\n' {
-			text[i] = ';'
-		}
-	}
-	return string(text)
-}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -242,7 +243,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	if h, ok := s.preemption.Holds.Of(uid); ok && h.Node != node {
 		// It fits elsewhere, and no victim was deleted for it yet.
 		why := reasons.New(reasons.HoldSuperseded, "the pod found room on node %s", node)
-		s.finishHold(p, ending{end: reservations.Superseded, node: node, why: why}, now)
+		s.finishHold(p, preemption.Ending{End: reservations.Superseded, Node: node, Why: why}, now)
 	}
 	if s.passedOver(p, now) || s.letAhead(p, node, now) {
 		return queues.Verdict{At: queues.NoQueue, Reason: reasons.New(reasons.InOrder, "pods that are before it may run again")}

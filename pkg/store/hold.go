@@ -9,6 +9,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -46,7 +47,7 @@ func (s *Store) placeHold(p *pod, h reservations.Hold) error {
 	s.leaveClass(p)
 	s.weigh(p)
 	s.touchName(h.Node)
-	p.reason = makingRoom(&h)
+	p.reason = preemption.MakingRoom(&h)
 	return nil
 }
 
@@ -140,13 +141,6 @@ func (s *Store) choose(v, asker *pod) {
 	s.touchPod(v)
 }
 
-func makingRoom(h *reservations.Hold) reasons.Reason {
-	if len(h.Chosen) == 0 {
-		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
-	}
-	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
-}
-
 // touchName notes that a node changed for plans.
 func (s *Store) touchName(node string) {
 	if n := s.cache.Nodes.Get(node); n != nil {
@@ -156,31 +150,22 @@ func (s *Store) touchName(node string) {
 
 // endHold ends the hold of a pod, if it has one. Victims that were not deleted stay.
 func (s *Store) endHold(p *pod, end reservations.End, why reasons.Reason, now time.Time) {
-	s.finishHold(p, ending{end: end, node: p.Node, why: why}, now)
+	s.finishHold(p, preemption.Ending{End: end, Node: p.Node, Why: why}, now)
 }
 
-// ending is how a hold ends.
-type ending struct {
-	end  reservations.End
-	node string // where the preemptor is placed; empty for none
-	why  reasons.Reason
-	// failed is true if the executor could not carry out the plan.
-	failed bool
-}
-
-func (s *Store) finishHold(p *pod, e ending, now time.Time) {
+func (s *Store) finishHold(p *pod, e preemption.Ending, now time.Time) {
 	h, ok := s.preemption.Holds.End(p.UID)
 	if !ok {
 		return
 	}
 	losses := 0
-	if s.isLost(&h, e) {
-		e.why, losses = s.countLoss(p, e.why, now)
+	if !s.standby && e.IsLost(&h) { // a standby cannot know what is lost
+		e.Why, losses = s.countLoss(p, e.Why, now)
 	}
-	if e.node == h.Node && h.Binding() {
+	if e.Node == h.Node && h.Binding() {
 		p.asks.Losses.PlacedAt = now
 	}
-	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.end, Node: e.node, Reason: e.why, Losses: losses}, now)
+	s.enterStep(p, Step{Kind: StepEnded, Hold: h, Ended: e.End, Node: e.Node, Reason: e.Why, Losses: losses}, now)
 	s.noteHold(HoldEnded, &h)
 	p.asks.Decision, p.asks.Required, p.asks.Ended = nil, nil, h.Since
 	s.setHolds(p, false)
@@ -195,11 +180,11 @@ func (s *Store) finishHold(p *pod, e ending, now time.Time) {
 	s.goOnWithoutHold(p)
 	s.wakeHolders(h.Node, p.UID, now)
 	s.vacated = append(s.vacated, h.Node)
-	if e.node != h.Node {
+	if e.Node != h.Node {
 		s.lose(LostPod{UID: p.UID, Node: h.Node, Nominated: true, When: now})
 	}
-	s.retryWithoutHold(p, &h, e.why, now)
-	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.end, Reason: e.why})
+	s.retryWithoutHold(p, &h, e.Why, now)
+	s.toWrite(Work{Ref: p.Ref(), Kind: WorkRelease, Hold: h, Ended: e.End, Reason: e.Why})
 }
 
 // retryWithoutHold sets when a pod that lost its hold and still needs a node is tried
@@ -367,7 +352,7 @@ func (s *Store) failedHolder(p *pod, now time.Time) {
 	s.enter(p, state.Unschedulable)
 	p.erred, p.notUntil = false, now.Add(s.backoff(1))
 	h, _ := s.preemption.Holds.Of(p.UID)
-	p.reason = makingRoom(&h)
+	p.reason = preemption.MakingRoom(&h)
 	if !h.Clear() {
 		return
 	}

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 )
 
 // planFrom returns when the next plan for a pod may be made after a loss, and the reason
@@ -21,15 +20,6 @@ func (s *Store) planFrom(p *pod) (time.Time, reasons.Reason) {
 		l = &p.mates.Data.losses
 	}
 	return l.Until, l.Why
-}
-
-// isLost tells whether a hold that ends is lost. A standby cannot know that, and counts
-// no losses.
-func (s *Store) isLost(h *reservations.Hold, e ending) bool {
-	if s.standby || e.node != "" || e.end == reservations.Bound || e.end == reservations.Deleted {
-		return false
-	}
-	return h.Binding() || e.end == reservations.TimedOut || e.failed
 }
 
 // countLoss counts a loss of a pod, and returns the reason, which includes the pause. For
@@ -60,15 +50,6 @@ func (s *Store) furtherFrom(p *pod, now time.Time) (time.Time, reasons.Reason) {
 	return s.planFrom(p)
 }
 
-// roomLost is the reason for lost room on a node or in a queue. Without newcomers, as
-// when the preemptor or the quota changed, it names no pods.
-func roomLost(where, newcomers string) reasons.Reason {
-	if newcomers == "" {
-		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
-	}
-	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, newcomers)
-}
-
 // newcomers names the pods that came to a node or queue after a hold began, by arrival,
 // with their scheduler if they are foreign; empty if none are known, as after a restart.
 func newcomers(pods []*pod, began uint32) string {
@@ -84,23 +65,13 @@ func newcomers(pods []*pod, began uint32) string {
 		}
 		names = append(names, name)
 	}
-	return listed(names)
-}
-
-const mostNamed = 5
-
-// listed joins the first names and counts the others.
-func listed(names []string) string {
-	if more := len(names) - mostNamed; more > 0 {
-		names = append(names[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
+	return preemption.Listed(names)
 }
 
 // tookNode returns which pods took the room on a node that was made for a pod.
 func (s *Store) tookNode(p *pod, n *cache.Node) reasons.Reason {
 	others := slices.DeleteFunc(s.podsOn(n), func(o *pod) bool { return o == p })
-	return roomLost("on node "+n.Name(), newcomers(others, p.asks.Began))
+	return preemption.RoomLost("on node "+n.Name(), newcomers(others, p.asks.Began))
 }
 
 // tookQueue returns which pods took the room in a queue that was made for a pod.
@@ -118,7 +89,7 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 			}
 		}
 	}
-	return roomLost("in queue "+s.path(id), newcomers(others, p.asks.Began))
+	return preemption.RoomLost("in queue "+s.path(id), newcomers(others, p.asks.Began))
 }
 
 // isBelow tells whether a leaf is the queue itself or below it.

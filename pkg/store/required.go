@@ -36,7 +36,7 @@ import (
 // fails, on the current state, in which chosen victims count as leaving.
 //
 // Such a pod is planned for at once and regardless of its queue's guarantee, so it is not
-// in the preemption queue (asking.go). A pod of no queue ([Pod.Peer]) has a record like
+// in the [preemption.Queue]. A pod of no queue ([Pod.Peer]) has a record like
 // this and is parked, or cooling if it has a deadline. It has no gate: it is let through
 // by activating it.
 
@@ -232,19 +232,6 @@ func (s *Store) supersede(n *cache.Node, now time.Time) {
 			break
 		}
 	}
-}
-
-// requiredReason is why a preemptor that holds the only node it can run on waits.
-func requiredReason(d *daemonset.Decision) reasons.Reason {
-	switch {
-	case d.Outcome == planner.Preempt:
-		return reasons.New(reasons.MakingRoom, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
-			d.Node, len(d.Victims))
-	case d.Stopped != "":
-		return reasons.New(reasons.RoomAwaited, "%s", d.Sentence())
-	}
-	return reasons.New(reasons.WaitingForRoom,
-		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
 }
 
 // declinedReason is why a preemptor's only node is not held for it.

@@ -96,7 +96,7 @@ func (s *Store) awaitItsOwn(p *pod, n *cache.Node, now time.Time) reasons.Reason
 // holdRequired holds the node for a preemptor, or keeps holding it, and marks the
 // victims.
 func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool, reasons.Reason) {
-	why, again := requiredReason(d), time.Time{}
+	why, again := preemption.HeldReason(d), time.Time{}
 	h := reservations.Hold{Patient: d.Stopped != "", Decision: s.decide(p, now)}
 	if h.Patient {
 		h.Note = d.Waiting()
@@ -132,7 +132,7 @@ func (s *Store) holdRequired(p *pod, d *daemonset.Decision, now time.Time) (bool
 		return false, reasons.New(reasons.HoldGivenUp, "%v", err)
 	}
 	if h, _ := s.preemption.Holds.Of(p.UID); d.Stopped == "" && len(chosen) == 0 && len(h.Chosen) > 0 && !h.Clear() {
-		why = makingRoom(&h) // earlier victims are still leaving
+		why = preemption.MakingRoom(&h) // earlier victims are still leaving
 	}
 	p.reason, p.asks.Activated = why, false
 	s.wait(p, d, again, now)

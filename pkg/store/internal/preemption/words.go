@@ -1,0 +1,71 @@
+package preemption
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// Ending is how a hold ends.
+type Ending struct {
+	End  reservations.End
+	Node string // where the preemptor is placed; empty for none
+	Why  reasons.Reason
+	// Failed is true if the executor could not carry out the plan.
+	Failed bool
+}
+
+// IsLost tells whether a hold that ends is lost; see [Losses].
+func (e *Ending) IsLost(h *reservations.Hold) bool {
+	if e.Node != "" || e.End == reservations.Bound || e.End == reservations.Deleted {
+		return false
+	}
+	return h.Binding() || e.End == reservations.TimedOut || e.Failed
+}
+
+// MakingRoom is why a preemptor that holds a node waits.
+func MakingRoom(h *reservations.Hold) reasons.Reason {
+	if len(h.Chosen) == 0 {
+		return reasons.New(reasons.WaitingForRoom, "node %s is held for the pod: it fits once the pods that are leaving are gone", h.Node)
+	}
+	return reasons.New(reasons.MakingRoom, "node %s is held for the pod: pods that make room for it: %d", h.Node, len(h.Chosen))
+}
+
+// HeldReason is why a preemptor that holds the only node it can run on waits.
+func HeldReason(d *daemonset.Decision) reasons.Reason {
+	switch {
+	case d.Outcome == planner.Preempt:
+		return reasons.New(reasons.MakingRoom, "node %s, the only one the pod can run on, is held for it: pods that make room for it: %d",
+			d.Node, len(d.Victims))
+	case d.Stopped != "":
+		return reasons.New(reasons.RoomAwaited, "%s", d.Sentence())
+	}
+	return reasons.New(reasons.WaitingForRoom,
+		"node %s, the only one the pod can run on, is held for it: it fits there once pods that leave are gone and those before it are placed", d.Node)
+}
+
+// RoomLost is the reason for lost room on a node or in a queue. Without newcomers, as
+// when the preemptor or the quota changed, it names no pods.
+func RoomLost(where, newcomers string) reasons.Reason {
+	if newcomers == "" {
+		return reasons.New(reasons.HoldSuperseded, "the room %s was not enough any more", where)
+	}
+	return reasons.New(reasons.HoldSuperseded, "others took the room %s: %s", where, newcomers)
+}
+
+const mostNamed = 5
+
+// Listed joins the first names and counts the others.
+func Listed(names []string) string {
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// OneLine returns the text of an error, with its lines joined.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";") }
