@@ -31,6 +31,7 @@ func (s *Store) checkRegister() []error {
 	add("nodes", s.register.nodes.Check(nodes, recordOfNode))
 	add("finished applications", s.register.finished.Check())
 	add("events", s.events.Check())
+	add("reports", s.reports.Check())
 	return errs
 }
 

@@ -88,9 +88,7 @@ func (s *Store) countDemand(p *pod) queues.Verdict {
 func (s *Store) setDemand(p *pod, v queues.Verdict, now time.Time) {
 	if p.within != v.OK() || p.beyond.Code != v.Reason.Code {
 		s.changed(p)
-		if p.report != nil {
-			s.reports.look(p.report, now) // the reason that it waits changed, too
-		}
+		s.reports.LookNow(p.report, now) // the reason that it waits changed, too
 	}
 	p.within, p.beyond = v.OK(), v.Reason
 }

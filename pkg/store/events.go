@@ -81,7 +81,7 @@ func (s *Store) add(event *objects.Pod, now time.Time) {
 	s.tally(p)
 	s.changed(p)
 	s.inherit(p, now)
-	s.reports.expect(p, now)
+	p.report = s.reports.Expect(p.UID, p.Told, now)
 	s.joinMates(p)
 	s.enlist(p, now)
 	if s.started {
@@ -124,7 +124,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.cache.Types.Forget(p.UID)
 	delete(s.unplaced, p.UID)
 	s.waitCounts.untally(p)
-	s.reports.forget(p)
+	s.reports.Forget(p.report)
 	s.settleOn(p, "", resources.Vector{})
 	s.register.pods.Remove(p, p.UID)
 	s.leaveMates(p)

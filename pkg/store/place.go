@@ -63,9 +63,9 @@ func (s *Store) place(p *pod, now time.Time) {
 	s.arm(p, now)
 	switch {
 	case gang == placement.GangSoft:
-		s.reports.warn(p, reasons.SoftGangIgnored, now)
+		s.warn(p, reasons.SoftGangIgnored, now)
 	case p.Labels[PodGroupLabel] != "" && !s.followGroups:
-		s.reports.warn(p, reasons.PodGroupIgnored, now)
+		s.warn(p, reasons.PodGroupIgnored, now)
 	}
 }
 

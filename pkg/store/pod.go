@@ -47,8 +47,8 @@ type pod struct {
 	held  resources.Vector  // its charge: pending or allocated
 	elder seniority         // position in app.living
 
-	failed *failures // nil for none
-	report *report   // nil once it runs and nothing is left to report
+	failed *failures       // nil for none
+	report *history.Report // nil once it runs and nothing is left to report
 
 	history.Mark[PodRecord]
 }
@@ -139,7 +139,7 @@ func (s *Store) toAdmitted(p *pod, now time.Time) {
 // charged as arriving and therefore not as admitted.
 func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, state.Admitted)
-	s.reports.hadItsTurn(p, now)
+	s.reports.Admitted(p.report, now)
 	s.window.Enter(p)
 	if p.arriving.IsZero() {
 		p.slot = p.held

@@ -107,7 +107,7 @@ type Store struct {
 	lost     pending.Lost
 
 	activate   []objects.Ref
-	reports    reports
+	reports    history.Reports
 	register   register
 	events     history.Events[Event]
 	treeNoted  uint64 // tree generation of the last event QueuesWent
@@ -146,7 +146,7 @@ func New(spec *config.Spec, options Options) *Store {
 		register:   newRegister(),
 		events:     newEvents(),
 		owned:      map[types.UID]int{},
-		reports:    newReports(),
+		reports:    history.NewReports(),
 		waitCounts: newWaitCounts(),
 		demand:     pending.NewDemand[*app](),
 	}

@@ -107,7 +107,9 @@ func (s *Store) ownAsks(p *pod) {
 
 // atWork drops the state that only pods that do not run need.
 func (s *Store) atWork(p *pod, now time.Time) {
-	s.reports.settle(p, now)
+	if p.report != nil && s.reports.Settle(p.report, now) {
+		p.report = nil
+	}
 	if p.asks != nil && p.asks.IsEmpty() {
 		p.asks = nil
 	}

@@ -1,6 +1,7 @@
 // Package history has what happened, and what readers have to look at again.
 //
 //	Events   a bounded list of events for several readers
+//	Reports  what users are told of waiting pods, and when
 //	Dirty    the things of one kind that changed since a reader looked at them
 //	Recent   the last things that ended
 //

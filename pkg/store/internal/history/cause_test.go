@@ -1,6 +1,10 @@
-package store
+package history_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+)
 
 func TestCauseOfVerdict(t *testing.T) {
 	const told = "queue root.team-1: hugepages-2Mi used 3, requested 1Gi, max 4"
@@ -17,7 +21,7 @@ func TestCauseOfVerdict(t *testing.T) {
 		{"no end", "queue root.team-1: hugepages-2Mi used 3, requested 1Gi", false},
 		{"nothing", "", false},
 	} {
-		if same := causeOfVerdict(told) == causeOfVerdict(c.text); same != c.same {
+		if same := history.CauseOfVerdict(told) == history.CauseOfVerdict(c.text); same != c.same {
 			t.Errorf("%s: the same cause: %v, want %v", c.name, same, c.same)
 		}
 	}
@@ -25,11 +29,11 @@ func TestCauseOfVerdict(t *testing.T) {
 
 func TestCausesAreKnown(t *testing.T) {
 	for _, text := range []string{"", "1", "queue root.a", "\x00"} {
-		if causeOfVerdict(text) == unknownCause || causeOfSentence(text) == unknownCause {
+		if history.CauseOfVerdict(text) == history.UnknownCause || history.CauseOfSentence(text) == history.UnknownCause {
 			t.Errorf("%q has the cause that stands for none", text)
 		}
 	}
-	if causeOfSentence("line 1") == causeOfSentence("line 2") {
+	if history.CauseOfSentence("line 1") == history.CauseOfSentence("line 2") {
 		t.Error("a sentence that never changes by itself has numbers that count")
 	}
 }

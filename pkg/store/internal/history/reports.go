@@ -1,0 +1,199 @@
+package history
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+)
+
+const (
+	// soon is how long a pod waits before users are told, for reasons that do not pass by
+	// themselves. later is the same for pods that only wait for pods before them.
+	soon  = time.Second
+	later = 30 * time.Second
+	// lookAgain is how often a waiting pod is checked for another reason.
+	lookAgain = 10 * time.Second
+	// repeatAfter is when an unchanged reason is reported again, because events expire.
+	repeatAfter = 30 * time.Minute
+	// stale is the age from which a warning about a running pod is dropped: the leader of
+	// that time has given it.
+	stale = time.Minute
+)
+
+// Waiting is why a pod waits at a moment.
+type Waiting struct {
+	// Code is the code of the reason; empty for a pod that does not wait, or for a reason
+	// that the scheduler itself reports. Cause distinguishes reasons of this code.
+	Code  reasons.Code
+	Cause Cause
+	// Placed is true for a pod that has a node. It needs no further check.
+	Placed bool
+}
+
+// Report is what users were told of one pod, and when it is checked again.
+type Report struct {
+	pod    types.UID
+	since  time.Time // when the pod began to wait, was let through, or was last checked with nothing to report
+	due    time.Time
+	told   reasons.Code // code of the last report; empty if none, or if the last was that the reason is gone
+	cause  Cause        // cause of the last report
+	toldAt time.Time
+	warned bool         // a warning is or was for this pod
+	warnOf reasons.Code // code of the warning
+	warnAt time.Time    // when the warning became due; zero once it is taken
+	at     int
+}
+
+// Place implements the interface of package ranking.
+func (r *Report) Place() *int { return &r.at }
+
+// Pod is the pod that the report is about.
+func (r *Report) Pod() types.UID { return r.pod }
+
+// Reports decides what users are told of waiting pods and when: one report for each change
+// of the reason (the code or the cause, but not amounts alone), and a repetition from time
+// to time without a change. Make one with NewReports.
+type Reports struct{ due ranking.Heap[*Report] }
+
+// NewReports returns Reports without pods.
+func NewReports() Reports {
+	return Reports{due: ranking.New(func(a, b *Report) bool {
+		if c := a.due.Compare(b.due); c != 0 {
+			return c < 0
+		}
+		return a.pod < b.pod
+	})}
+}
+
+// Expect starts the checks of a pending pod; told is the code that an earlier process
+// reported last, empty for none.
+func (r *Reports) Expect(pod types.UID, told reasons.Code, now time.Time) *Report {
+	x := &Report{pod: pod, since: now, told: told, toldAt: now, at: ranking.Outside}
+	r.look(x, now.Add(soon))
+	return x
+}
+
+// Settle is called when a pod runs: a report must be taken back, which Judge does now. It
+// is true if there is nothing to take back and no warning is due; the pod is then forgotten.
+func (r *Reports) Settle(x *Report, now time.Time) (over bool) {
+	if x.told == "" && x.warnAt.IsZero() {
+		r.Forget(x)
+		return true
+	}
+	r.look(x, now)
+	return false
+}
+
+// Admitted is called when a pod is admitted: its next wait starts now. It does nothing
+// for nil.
+func (r *Reports) Admitted(x *Report, now time.Time) {
+	if x != nil && x.told == "" {
+		x.since = now
+	}
+}
+
+// LookNow checks a pod again now. It does nothing for nil.
+func (r *Reports) LookNow(x *Report, now time.Time) {
+	if x != nil {
+		r.look(x, now)
+	}
+}
+
+// LookSoon checks again after a second.
+func (r *Reports) LookSoon(x *Report, now time.Time) { r.look(x, now.Add(soon)) }
+
+// Forget ends the checks of a pod that is gone. It does nothing for nil.
+func (r *Reports) Forget(x *Report) {
+	if x != nil {
+		r.due.Update(x, false)
+	}
+}
+
+func (r *Reports) look(x *Report, at time.Time) {
+	x.due = at
+	r.due.Update(x, true)
+}
+
+// Warn makes a warning due, once per pod. It is false if the pod had one.
+func (r *Reports) Warn(x *Report, of reasons.Code, now time.Time) bool {
+	if x.warned {
+		return false
+	}
+	x.warned, x.warnOf, x.warnAt = true, of, now
+	r.look(x, now)
+	return true
+}
+
+// TakeWarning takes the warning that is due for a pod; empty if there is none. A warning
+// about a bound pod is dropped if it is old.
+func (r *Reports) TakeWarning(x *Report, bound bool, now time.Time) reasons.Code {
+	at := x.warnAt
+	if at.IsZero() {
+		return ""
+	}
+	if x.warnAt = (time.Time{}); bound && now.Sub(at) >= stale {
+		return ""
+	}
+	r.look(x, x.since.Add(soon)) // the next check is as if there were no warning
+	return x.warnOf
+}
+
+// Next returns the pod whose check is due first; false if none is due.
+func (r *Reports) Next(now time.Time) (*Report, bool) {
+	x, ok := r.due.First()
+	if !ok || x.due.After(now) {
+		return nil, false
+	}
+	return x, true
+}
+
+// Judge tells whether users are told now why a pod waits, or with an empty code that it
+// waits no more. It also sets the next check.
+func (r *Reports) Judge(x *Report, now time.Time, w Waiting) bool {
+	if w.Placed {
+		r.Forget(x)
+	} else {
+		r.look(x, now.Add(lookAgain))
+	}
+	switch {
+	case w.Code == "" && x.told == "":
+		x.since = now // also for a pod that found no node, which the scheduler reports
+		return false
+	case w.Code == x.told && now.Sub(x.toldAt) < repeatAfter && x.sameCause(w.Cause):
+		return false
+	case w.Code != "" && x.told == "" && now.Sub(x.since) < patience(w.Code):
+		r.look(x, x.since.Add(patience(w.Code)))
+		return false
+	}
+	x.told, x.toldAt, x.cause = w.Code, now, w.Cause
+	return true
+}
+
+// sameCause tells whether a reason with the reported code also has the reported cause.
+// For a report of an earlier process only the code is known.
+func (r *Report) sameCause(now Cause) bool {
+	if r.cause == UnknownCause {
+		r.cause = now
+	}
+	return r.cause == now
+}
+
+func patience(code reasons.Code) time.Duration {
+	switch code {
+	case reasons.InOrder, reasons.BackingOff, reasons.Starting:
+		return later
+	}
+	return soon
+}
+
+// Check verifies the order of the checks.
+func (r *Reports) Check() error {
+	if err := r.due.Check(); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	return nil
+}

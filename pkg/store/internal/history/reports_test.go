@@ -1,0 +1,103 @@
+package history_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
+)
+
+// told runs the checks of one pod each second and returns the seconds at which users are
+// told something, and what.
+func told(r *history.Reports, x *history.Report, from, to int, w history.Waiting) (at []int, codes []reasons.Code) {
+	for second := from; second <= to; second++ {
+		now := time.Unix(int64(second), 0)
+		for due, ok := r.Next(now); ok; due, ok = r.Next(now) {
+			if due != x {
+				panic("another pod is due")
+			}
+			if r.Judge(x, now, w) {
+				at, codes = append(at, second), append(codes, w.Code)
+			}
+		}
+	}
+	return at, codes
+}
+
+func TestReportsWaitAndRepeat(t *testing.T) {
+	over := history.Waiting{Code: reasons.OverMax, Cause: 1}
+	for _, c := range []struct {
+		name string
+		told reasons.Code
+		w    history.Waiting
+		to   int
+		want []int
+	}{
+		{"a quota", "", over, 1790, []int{1}},
+		{"a quota, repeated", "", over, 1810, []int{1, 1801}},
+		{"pods before it", "", history.Waiting{Code: reasons.InOrder, Cause: 1}, 100, []int{30}},
+		{"nothing", "", history.Waiting{}, 100, nil},
+		{"told by an earlier process", reasons.OverMax, over, 100, nil},
+		{"another reason than an earlier process told", reasons.InOrder, over, 100, []int{1}},
+		{"an earlier process told, and it waits no more", reasons.OverMax, history.Waiting{}, 100, []int{1}},
+	} {
+		r := history.NewReports()
+		x := r.Expect("p", c.told, time.Unix(0, 0))
+		if at, _ := told(&r, x, 0, c.to, c.w); !slices.Equal(at, c.want) {
+			t.Errorf("%s: told at %v, want %v", c.name, at, c.want)
+		}
+		if err := r.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReportsTellAChangeOfTheCause(t *testing.T) {
+	r := history.NewReports()
+	x := r.Expect("p", "", time.Unix(0, 0))
+	told(&r, x, 0, 20, history.Waiting{Code: reasons.OverMax, Cause: 1})
+	if at, _ := told(&r, x, 21, 40, history.Waiting{Code: reasons.OverMax, Cause: 2}); len(at) != 1 {
+		t.Errorf("told at %v of another cause, want once", at)
+	}
+}
+
+// A pod that runs gets its report taken back, and is then forgotten.
+func TestReportsAreTakenBack(t *testing.T) {
+	r := history.NewReports()
+	x := r.Expect("p", "", time.Unix(0, 0))
+	told(&r, x, 0, 5, history.Waiting{Code: reasons.OverMax, Cause: 1})
+	if r.Settle(x, time.Unix(6, 0)) {
+		t.Error("forgotten before the report is taken back")
+	}
+	if at, codes := told(&r, x, 6, 100, history.Waiting{Placed: true}); !slices.Equal(at, []int{6}) || codes[0] != "" {
+		t.Errorf("told at %v %q", at, codes)
+	}
+	silent := r.Expect("q", "", time.Unix(0, 0))
+	if !r.Settle(silent, time.Unix(0, 0)) {
+		t.Error("kept although nothing was told")
+	}
+	if _, ok := r.Next(time.Unix(1000, 0)); ok {
+		t.Error("a check is due for a pod that runs")
+	}
+}
+
+func TestReportsWarnOnce(t *testing.T) {
+	r := history.NewReports()
+	x := r.Expect("p", "", time.Unix(0, 0))
+	if !r.Warn(x, reasons.SoftGangIgnored, time.Unix(0, 0)) || r.Warn(x, reasons.SoftGangIgnored, time.Unix(0, 0)) {
+		t.Error("not warned once")
+	}
+	if code := r.TakeWarning(x, true, time.Unix(30, 0)); code != reasons.SoftGangIgnored {
+		t.Errorf("%q", code)
+	}
+	if code := r.TakeWarning(x, true, time.Unix(30, 0)); code != "" {
+		t.Errorf("%q a second time", code)
+	}
+	old := r.Expect("q", "", time.Unix(0, 0))
+	r.Warn(old, reasons.SoftGangIgnored, time.Unix(0, 0))
+	if code := r.TakeWarning(old, true, time.Unix(60, 0)); code != "" {
+		t.Errorf("%q for a bound pod after a minute", code)
+	}
+}
