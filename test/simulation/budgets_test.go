@@ -204,7 +204,8 @@ func (w *witness) judgeBudgets(item *store.Work) {
 		for uid := range counted {
 			gone, ours := earlier[uid]
 			switch p, known := w.pods[uid]; {
-			case known && !coversAs(budget, &p): // it has had other labels since
+			case known && (!coversAs(budget, &p) || p.Health != objects.Ready):
+				// The status counts it; the process knows other labels, or that it is not ready.
 			case slices.Contains(plan.victims, uid):
 				of.taken++
 			case gone:
@@ -240,7 +241,7 @@ func (w *witness) coveredSince(budget *policyv1.PodDisruptionBudget, counted map
 	n := 0
 	for uid, p := range w.pods {
 		_, disrupted := budget.Status.DisruptedPods[p.Name]
-		if p.Namespace == budget.Namespace && p.Labels["tier"] == budget.Spec.Selector.MatchLabels["tier"] && p.Health == objects.Ready && !counted[uid] && !disrupted {
+		if coversAs(budget, &p) && p.Health == objects.Ready && !counted[uid] && !disrupted {
 			n++
 		}
 	}
