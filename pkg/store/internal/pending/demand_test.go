@@ -15,7 +15,7 @@ import (
 // TestDemandSum: the sum holds what was counted since it was emptied, and an application
 // starts once.
 func TestDemandSum(t *testing.T) {
-	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapplications=1"))
+	tree := queues.NewDraftFrom(queuestest.MustTree(t, "root\n  a max.vcore=3 maxapps=1"))
 	leaf, _ := tree.Find("root.a")
 	d := pending.NewDemand[string]()
 	fits := func(request string) bool {
