@@ -39,11 +39,11 @@ func stateOf(a *store.AppRecord) string {
 }
 
 // application writes an application that has pods.
-func (p *page) application(s *Server, v *inventory.View, a *inventory.Application, now time.Time) {
+func (p *page) application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.open('{')
 	p.record(a.AppRecord)
 	p.allocations(a.Allocations)
-	p.requests(s, v, a, now)
+	p.requests(inv, v, a, now)
 	p.close('}')
 }
 
@@ -87,13 +87,13 @@ func (p *page) entered(state string, at time.Time) {
 
 // requests writes the pods of an application that have no node, and which nodes
 // are held for them.
-func (p *page) requests(s *Server, v *inventory.View, a *inventory.Application, now time.Time) {
+func (p *page) requests(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
 	p.key("maxRequestPriority")
 	p.number(a.Highest())
 	if len(a.Requests) == 0 {
 		return
 	}
-	whys := s.inventory.Whys(a.Requests)
+	whys := inv.Whys(a.Requests)
 	var held []string
 	p.key("requests")
 	p.open('[')
@@ -121,7 +121,7 @@ func (s *Server) applicationList(w http.ResponseWriter, v *inventory.View, apps 
 			return
 		}
 		if len(states) == 0 || slices.Contains(states, strings.ToLower(stateOf(a.AppRecord))) {
-			p.application(s, v, a, now)
+			p.application(s.inventory, v, a, now)
 		}
 	}
 	p.close(']')
@@ -216,7 +216,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		if wanted(a.AppRecord) {
 			header(w)
 			p := newPage(w)
-			p.application(s, v, a, s.clock.Now())
+			p.application(s.inventory, v, a, s.clock.Now())
 			_ = p.done()
 			return
 		}

@@ -21,7 +21,7 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 		if p.failed() {
 			return
 		}
-		p.application(s, v, a, now)
+		p.application(s.inventory, v, a, now)
 	}
 	p.close(']')
 	p.field("appHistory", s.history.appSamples())
@@ -30,7 +30,7 @@ func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	p.open('{')
 	p.textField("partitionName", Partition)
 	p.key("nodesInfo")
-	p.nodes(s, v)
+	p.nodes(v, s.labelsOf)
 	p.close('}')
 	p.close(']')
 	p.field("clusterInfo", s.clusterList(v))

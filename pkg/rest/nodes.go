@@ -61,13 +61,13 @@ func (p *page) reservations(v *inventory.View, node string) {
 	p.textsField("reservations", held)
 }
 
-func (p *page) nodes(s *Server, v *inventory.View) {
+func (p *page) nodes(v *inventory.View, labels func(node string) map[string]string) {
 	p.open('[')
 	for _, n := range v.Nodes {
 		if p.failed() {
 			break
 		}
-		p.node(v, n, s.labelsOf(n.Name))
+		p.node(v, n, labels(n.Name))
 	}
 	p.close(']')
 }
@@ -77,7 +77,7 @@ func (s *Server) nodes(w http.ResponseWriter, _ *http.Request) {
 	v := s.inventory.View()
 	header(w)
 	p := newPage(w)
-	p.nodes(s, v)
+	p.nodes(v, s.labelsOf)
 	_ = p.done()
 }
 
