@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // Where the REST interface has the tree of queues, and the configuration in force.
@@ -163,8 +164,8 @@ func (e *missingError) Error() string { return e.told }
 
 // isMissing tells whether the body of a 404 is the scheduler's word about a pod.
 func isMissing(body []byte) bool {
-	var p rest.Problem
-	return json.Unmarshal(body, &p) == nil && p.Message == rest.PodNotFound
+	var p documents.Problem
+	return json.Unmarshal(body, &p) == nil && p.Message == documents.PodNotFound
 }
 
 // namespace is that of the kubeconfig's context; default where there is none.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // about says which decisions or holds are wanted.
@@ -62,7 +62,7 @@ the numbers that each law was asked about.`,
 			if err != nil {
 				return err
 			}
-			var list rest.Decisions
+			var list documents.Decisions
 			if err := conn.read(cmd.Context(), decisionsPath, query, &list); err != nil {
 				return err
 			}
@@ -105,8 +105,8 @@ report it with the decision), 2 the decisions could not be read.`,
 }
 
 // recorded reads decisions from a file, or from the scheduler.
-func recorded(cmd *cobra.Command, conn *connection, args []string) (*rest.Decisions, error) {
-	var list rest.Decisions
+func recorded(cmd *cobra.Command, conn *connection, args []string) (*documents.Decisions, error) {
+	var list documents.Decisions
 	if len(args) == 0 {
 		if err := conn.read(cmd.Context(), decisionsPath, url.Values{"limit": {strconv.Itoa(math.MaxInt32)}}, &list); err != nil {
 			return nil, err
@@ -129,7 +129,7 @@ func recorded(cmd *cobra.Command, conn *connection, args []string) (*rest.Decisi
 }
 
 // verify prints what each decision breaks, and how many were judged.
-func verify(w io.Writer, list *rest.Decisions) error {
+func verify(w io.Writer, list *documents.Decisions) error {
 	var lawful, unlawful, without int
 	var b strings.Builder
 	for _, d := range list.Decisions {
@@ -156,7 +156,7 @@ func verify(w io.Writer, list *rest.Decisions) error {
 	return nil
 }
 
-func printDecisions(w io.Writer, list *rest.Decisions) error {
+func printDecisions(w io.Writer, list *documents.Decisions) error {
 	if len(list.Decisions) == 0 {
 		_, err := fmt.Fprintln(w, "No decisions.")
 		return err

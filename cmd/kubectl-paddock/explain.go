@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 func newExplain(conn *connection) *cobra.Command {
@@ -57,7 +57,7 @@ exit code 1.`,
 	return cmd
 }
 
-func (c *connection) explanation(ctx context.Context, namespace, name string) (*rest.Explanation, error) {
+func (c *connection) explanation(ctx context.Context, namespace, name string) (*documents.Explanation, error) {
 	if !plainName(namespace) || !plainName(name) {
 		return nil, usagef("%q in namespace %q is no name of a pod", name, namespace)
 	}
@@ -65,7 +65,7 @@ func (c *connection) explanation(ctx context.Context, namespace, name string) (*
 	if err != nil {
 		return nil, err
 	}
-	var x rest.Explanation
+	var x documents.Explanation
 	if err := json.Unmarshal(body, &x); err != nil || x.Name != name {
 		return nil, fmt.Errorf("the answer explains no pod %s/%s: is this the scheduler's REST interface?", namespace, name)
 	}
@@ -77,7 +77,7 @@ func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#% ")
 }
 
-func printExplanation(w io.Writer, x *rest.Explanation) error {
+func printExplanation(w io.Writer, x *documents.Explanation) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintln(&b, printable(fmt.Sprintf(format, args...))) }
 	line("%s", x.Summary)
@@ -119,7 +119,7 @@ func printExplanation(w io.Writer, x *rest.Explanation) error {
 	return err
 }
 
-func explainQueue(line func(string, ...any), q *rest.ExplainedQueue) {
+func explainQueue(line func(string, ...any), q *documents.ExplainedQueue) {
 	if q == nil {
 		return
 	}
@@ -143,7 +143,7 @@ func explainQueue(line func(string, ...any), q *rest.ExplainedQueue) {
 	}
 }
 
-func quotaTable(path []rest.QueueQuota, request map[string]int64) *table {
+func quotaTable(path []documents.QueueQuota, request map[string]int64) *table {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">ARRIVING", ">MAX", ">HEADROOM", "VERDICT")
 	for _, q := range path {
 		name := q.Queue
@@ -158,7 +158,7 @@ func quotaTable(path []rest.QueueQuota, request map[string]int64) *table {
 
 // verdictOf says of a type whether the max of a queue refuses, and whether the
 // queue is under its guarantee.
-func verdictOf(q *rest.QueueQuota, typ string, requested int64) string {
+func verdictOf(q *documents.QueueQuota, typ string, requested int64) string {
 	room, limited := q.Headroom[typ]
 	switch {
 	case q.Refuses != nil && limited && room < requested:
@@ -169,7 +169,7 @@ func verdictOf(q *rest.QueueQuota, typ string, requested int64) string {
 	return ""
 }
 
-func explainOrder(line func(string, ...any), x *rest.Explanation) {
+func explainOrder(line func(string, ...any), x *documents.Explanation) {
 	o := x.Order
 	if o == nil {
 		return
@@ -187,14 +187,14 @@ func explainOrder(line func(string, ...any), x *rest.Explanation) {
 		}
 	}
 	if o.Next != nil {
-		line("  Next of all %d: %s", o.InAll, podsText([]rest.PodName{*o.Next}))
+		line("  Next of all %d: %s", o.InAll, podsText([]documents.PodName{*o.Next}))
 	}
 	if x.Window != nil {
 		line("  Let through at the moment: %d of at most %d.", x.Window.Taken, x.Window.Size)
 	}
 }
 
-func explainRoom(line func(string, ...any), x *rest.Explanation) {
+func explainRoom(line func(string, ...any), x *documents.Explanation) {
 	if h := x.Hold; h != nil {
 		line("Node %s is held for it since %s; it waits for: %s", h.Node, timeOf(h.Since), orNone(podsText(h.WaitsFor)))
 		if h.Note != "" {
@@ -202,7 +202,7 @@ func explainRoom(line func(string, ...any), x *rest.Explanation) {
 		}
 	}
 	if x.MakesRoomFor != nil {
-		line("It makes room for %s.", podsText([]rest.PodName{*x.MakesRoomFor}))
+		line("It makes room for %s.", podsText([]documents.PodName{*x.MakesRoomFor}))
 	}
 	if r := x.Room; r != nil && x.State != "tried" {
 		if r.Reason != nil {
@@ -220,7 +220,7 @@ func explainRoom(line func(string, ...any), x *rest.Explanation) {
 	}
 }
 
-func podsText(pods []rest.PodName) string {
+func podsText(pods []documents.PodName) string {
 	var names []string
 	for _, p := range pods {
 		names = append(names, p.Namespace+"/"+p.Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 func newHolds(conn *connection) *cobra.Command {
@@ -26,7 +26,7 @@ With --ended, the last holds that are over, and why they ended.`,
 			if err != nil {
 				return err
 			}
-			var list rest.Holds
+			var list documents.Holds
 			if err := conn.read(cmd.Context(), holdsPath, query, &list); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ With --ended, the last holds that are over, and why they ended.`,
 	return cmd
 }
 
-func printHolds(w io.Writer, list []rest.Hold) error {
+func printHolds(w io.Writer, list []documents.Hold) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "No node is held.")
 		return err
@@ -68,7 +68,7 @@ func printHolds(w io.Writer, list []rest.Hold) error {
 
 // waitsFor names the pods that have still to leave, and marks those that were leaving
 // anyway.
-func waitsFor(h *rest.Hold) string {
+func waitsFor(h *documents.Hold) string {
 	var names []string
 	for _, l := range h.WaitsFor {
 		name := named(record.Pod{Namespace: l.Namespace, Name: l.Name, UID: l.UID})
@@ -83,7 +83,7 @@ func waitsFor(h *rest.Hold) string {
 	return few(names)
 }
 
-func printEnded(w io.Writer, list []rest.EndedHold) error {
+func printEnded(w io.Writer, list []documents.EndedHold) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "No hold has ended.")
 		return err

@@ -6,19 +6,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -42,20 +42,20 @@ func (s *session) live(t *testing.T, d *datadriven.TestData) {
 // previews answers with the outcome that the manifest names.
 type previews struct{}
 
-func (previews) Preview(_ context.Context, manifest []byte) (*rest.Preview, error) {
+func (previews) Preview(_ context.Context, manifest []byte) (*documents.Preview, error) {
 	outcome := strings.TrimSpace(string(manifest))
-	p := &rest.Preview{
-		PodName: rest.PodName{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
-		Request: map[string]int64{"vcore": 2000}, Nodes: &rest.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
-		Queue:       &rest.ExplainedQueue{Path: "root.a", FoundBy: "provided", Application: "x", User: "ann"},
-		Quota:       []rest.QueueQuota{{Queue: "root.a", Guaranteed: map[string]int64{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},
+	p := &documents.Preview{
+		PodName: documents.PodName{Namespace: "team", Name: "new"}, Outcome: outcome, Summary: "Pod team/new " + outcome, Profile: "yunikorn",
+		Request: map[string]int64{"vcore": 2000}, Nodes: &documents.PreviewNodes{All: 3, Fit: 1, Refused: map[string]int{"Insufficient cpu": 2}},
+		Queue:       &documents.ExplainedQueue{Path: "root.a", FoundBy: "provided", Application: "x", User: "ann"},
+		Quota:       []documents.QueueQuota{{Queue: "root.a", Guaranteed: map[string]int64{"vcore": 4000}, UnderGuarantee: []string{"vcore"}}},
 		NotLookedAt: []string{"scores"},
 	}
 	switch outcome {
-	case rest.PreviewFits:
-	case rest.PreviewWaits:
-		p.Reason, p.ToDo = &rest.Reason{Code: "OverMax", Meaning: "It is over its max."}, []string{"Wait."}
-	case rest.PreviewPreempts:
+	case documents.PreviewFits:
+	case documents.PreviewWaits:
+		p.Reason, p.ToDo = &documents.Reason{Code: "OverMax", Meaning: "It is over its max."}, []string{"Wait."}
+	case documents.PreviewPreempts:
 		used, guaranteed := int64(0), int64(4000)
 		p.Decision = &record.Decision{
 			Victims: []record.Victim{{Pod: record.Pod{Namespace: "team", Name: "old"}, Queue: "root.b", Node: "n1", Requests: map[string]int64{"vcore": 2000}}},
@@ -63,7 +63,7 @@ func (previews) Preview(_ context.Context, manifest []byte) (*rest.Preview, erro
 		}
 		p.Makes, p.Waiting = true, 2
 	default:
-		return nil, &rest.ManifestError{Text: "kind: is missing; it must be Pod"}
+		return nil, &documents.ManifestError{Text: "kind: is missing; it must be Pod"}
 	}
 	return p, nil
 }

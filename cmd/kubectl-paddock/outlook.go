@@ -11,7 +11,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/forecast"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // cluster is the cluster a new configuration is held against.
@@ -44,15 +44,15 @@ func (c *cluster) check(args []string) error {
 	return nil
 }
 
-func (c *cluster) tree(cmd *cobra.Command, conn *connection) (*rest.Queue, error) {
+func (c *cluster) tree(cmd *cobra.Command, conn *connection) (*documents.Queue, error) {
 	return (&source{c.usage}).tree(cmd.Context(), conn, cmd.InOrStdin())
 }
 
 // booksOf translates a tree as it is served.
-func booksOf(tree *rest.Queue) forecast.Books {
+func booksOf(tree *documents.Queue) forecast.Books {
 	b := forecast.Books{Capacity: vector(tree.MaxResource)}
-	var visit func(q *rest.Queue)
-	visit = func(q *rest.Queue) {
+	var visit func(q *documents.Queue)
+	visit = func(q *documents.Queue) {
 		b.Entries = append(b.Entries, forecast.Entry{
 			Path: q.QueueName, Leaf: q.IsLeaf, Managed: q.IsManaged, Draining: q.Status == queues.Draining.String(),
 			Guaranteed: resources.GuaranteeFrom(amounts(q.GuaranteedResource)),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // maxManifest is how large a manifest may be, in bytes; the scheduler looks at no larger one.
@@ -47,7 +47,7 @@ leave.`,
 			if err := output.write(cmd.OutOrStdout(), p, func(w io.Writer) error { return printPreview(w, p) }); err != nil {
 				return err
 			}
-			if p.Outcome != rest.PreviewFits {
+			if p.Outcome != documents.PreviewFits {
 				return errFound
 			}
 			return nil
@@ -58,19 +58,19 @@ leave.`,
 	return cmd
 }
 
-func (c *connection) preview(ctx context.Context, manifest []byte) (*rest.Preview, error) {
+func (c *connection) preview(ctx context.Context, manifest []byte) (*documents.Preview, error) {
 	body, err := c.post(ctx, "/api/v1/preview", manifest)
 	if err != nil {
 		return nil, err
 	}
-	var p rest.Preview
+	var p documents.Preview
 	if err := json.Unmarshal(body, &p); err != nil || p.Outcome == "" {
 		return nil, fmt.Errorf("the answer is no preview: is this the scheduler's REST interface?")
 	}
 	return &p, nil
 }
 
-func printPreview(w io.Writer, p *rest.Preview) error {
+func printPreview(w io.Writer, p *documents.Preview) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintln(&b, printable(fmt.Sprintf(format, args...))) }
 	line("%s: %s", p.Outcome, p.Summary)
@@ -113,7 +113,7 @@ func printPreview(w io.Writer, p *rest.Preview) error {
 	return err
 }
 
-func previewVictims(line func(string, ...any), p *rest.Preview) {
+func previewVictims(line func(string, ...any), p *documents.Preview) {
 	d := p.Decision
 	if d == nil || len(d.Victims) == 0 {
 		return

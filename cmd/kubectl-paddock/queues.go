@@ -13,7 +13,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 func newQueues(conn *connection) *cobra.Command {
@@ -59,18 +59,18 @@ func (s *source) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.usage, "usage", "", "file with a recorded tree of queues, in place of the cluster's")
 }
 
-func (s *source) tree(ctx context.Context, conn *connection, in io.Reader) (*rest.Queue, error) {
+func (s *source) tree(ctx context.Context, conn *connection, in io.Reader) (*documents.Queue, error) {
 	if s.usage != "" {
 		return recordedTree(s.usage, in)
 	}
 	return liveTree(ctx, conn)
 }
 
-func findQueue(tree *rest.Queue, path string) (*rest.Queue, error) {
+func findQueue(tree *documents.Queue, path string) (*documents.Queue, error) {
 	path = strings.ToLower(path)
 	q := tree
 	for q.QueueName != path {
-		i := slices.IndexFunc(q.Children, func(c *rest.Queue) bool {
+		i := slices.IndexFunc(q.Children, func(c *documents.Queue) bool {
 			return path == c.QueueName || strings.HasPrefix(path, c.QueueName+".")
 		})
 		if i < 0 {
@@ -81,14 +81,14 @@ func findQueue(tree *rest.Queue, path string) (*rest.Queue, error) {
 	return q, nil
 }
 
-func printQueues(w io.Writer, tree *rest.Queue, types []string) error {
+func printQueues(w io.Writer, tree *documents.Queue, types []string) error {
 	t := newTable("QUEUE", "TYPE", ">GUARANTEED", ">ALLOCATED", ">MAX", ">PENDING", "NOTES")
 	addQueue(t, tree, 0, types)
 	return t.write(w)
 }
 
 // addQueue adds a row for each type of a queue, and those of its children.
-func addQueue(t *table, q *rest.Queue, depth int, types []string) {
+func addQueue(t *table, q *documents.Queue, depth int, types []string) {
 	name := q.QueueName
 	if depth > 0 {
 		name = strings.Repeat("  ", depth) + name[strings.LastIndexByte(name, '.')+1:]
@@ -108,7 +108,7 @@ func addQueue(t *table, q *rest.Queue, depth int, types []string) {
 }
 
 // typesOf returns the types that say something of a queue, sorted.
-func typesOf(q *rest.Queue, wanted []string) []string {
+func typesOf(q *documents.Queue, wanted []string) []string {
 	all := map[string]bool{}
 	for _, m := range []map[string]int64{q.GuaranteedResource, q.AllocatedResource, q.MaxResource, q.PendingResource} {
 		for typ := range m {
@@ -129,7 +129,7 @@ func amountIn(m map[string]int64, typ string) string {
 func quantity(typ string, a int64) string { return resources.Format(typ, resources.Amount(a)) }
 
 // notesOf says what is special about a queue.
-func notesOf(q *rest.Queue) []string {
+func notesOf(q *documents.Queue) []string {
 	var notes []string
 	note := func(is bool, text string) {
 		if is {

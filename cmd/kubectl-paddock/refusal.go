@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // answered renders an answer that is not 200.
@@ -21,7 +21,7 @@ func answered(status int, body []byte) string {
 // byScheduler tells whether an answer that is not 200 is the scheduler's own, not
 // that of an API server before it.
 func byScheduler(body []byte) bool {
-	var p rest.Problem
+	var p documents.Problem
 	return json.Unmarshal(body, &p) == nil && p.StatusCode != 0 && p.Message != ""
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // standing is how a queue uses what it is entitled to.
@@ -56,10 +56,10 @@ is most. A type that a queue is not guaranteed is measured against the cluster.`
 }
 
 // standings lists the leaves, or all queues, the largest share first.
-func standings(tree *rest.Queue, all bool) []standing {
+func standings(tree *documents.Queue, all bool) []standing {
 	list := []standing{}
-	var visit func(q *rest.Queue)
-	visit = func(q *rest.Queue) {
+	var visit func(q *documents.Queue)
+	visit = func(q *documents.Queue) {
 		if all || q.IsLeaf {
 			list = append(list, standingOf(q, tree.MaxResource))
 		}
@@ -74,7 +74,7 @@ func standings(tree *rest.Queue, all bool) []standing {
 	return list
 }
 
-func standingOf(q *rest.Queue, cluster map[string]int64) standing {
+func standingOf(q *documents.Queue, cluster map[string]int64) standing {
 	s := standing{Queue: q.QueueName}
 	for _, typ := range slices.Sorted(maps.Keys(q.AllocatedResource)) {
 		of, what := q.GuaranteedResource[typ], "guaranteed"

@@ -10,14 +10,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // standardInput is the name of the standard input where a file is named.
 const standardInput = "-"
 
 // liveTree asks the scheduler for its queues.
-func liveTree(ctx context.Context, conn *connection) (*rest.Queue, error) {
+func liveTree(ctx context.Context, conn *connection) (*documents.Queue, error) {
 	body, err := conn.get(ctx, queuesPath)
 	if err != nil {
 		return nil, fmt.Errorf("read the queues: %w", err)
@@ -31,7 +31,7 @@ func liveTree(ctx context.Context, conn *connection) (*rest.Queue, error) {
 
 // recordedTree reads a tree that "queues -o json" or the REST interface wrote;
 // "-" is the standard input.
-func recordedTree(name string, in io.Reader) (*rest.Queue, error) {
+func recordedTree(name string, in io.Reader) (*documents.Queue, error) {
 	text, err := readFile(name, in, maxAnswer)
 	if err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func recordedTree(name string, in io.Reader) (*rest.Queue, error) {
 	return tree, nil
 }
 
-func decodeTree(text []byte) (*rest.Queue, error) {
-	var tree rest.Queue
+func decodeTree(text []byte) (*documents.Queue, error) {
+	var tree documents.Queue
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&tree); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func decodeTree(text []byte) (*rest.Queue, error) {
 
 // checkTree refuses trees that contradict themselves, so that nothing behind it
 // has to.
-func checkTree(q *rest.Queue) error {
+func checkTree(q *documents.Queue) error {
 	seen := map[string]bool{}
 	for _, c := range q.Children {
 		if c == nil {

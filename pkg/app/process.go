@@ -32,6 +32,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
 	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -155,7 +156,7 @@ func (p *Process) Configure(ctx context.Context, h fwk.Handle, args *config.Queu
 	books := inventory.New(s)
 	audited := p.audit(s, watcher, books, decided, logger)
 	if err := serveREST(ctx, args, h, s, rest.Options{
-		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: rest.BuildInformation(), NodeLabels: nodeLabels(h), Taint: p.taints.On, Checks: append(audited.checks(), follower.check()),
+		Inventory: books, Record: decided, Explainer: s, Previewer: p.offered, Leading: p.Leader.Leading, Configuration: follower.configuration, Build: documents.BuildInformation(), NodeLabels: nodeLabels(h), Taint: p.taints.On, Checks: append(audited.checks(), follower.check()),
 	}, logger); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // fickle is a guard that gives the configured verdict. It removes the token from the
@@ -95,7 +97,7 @@ func guardedStream(t *testing.T, c *cluster, guard *fickle, limit func(*limits))
 // isEnd looks whether a text is the one line with which a stream ends, and says why.
 func isEnd(t *testing.T, last []byte, why error) {
 	t.Helper()
-	var p Problem
+	var p documents.Problem
 	if json.Unmarshal(last, &p) != nil || !strings.Contains(p.Description, why.Error()) {
 		t.Errorf("the stream ends with %q; want one line that says %v", last, why)
 	}

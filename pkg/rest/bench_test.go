@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/paddock-scheduler/paddock/pkg/audit"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -89,7 +88,7 @@ func benchPages() []string {
 func BenchmarkPages(b *testing.B) {
 	c := benchCluster(b)
 	request := amountsOf(b, "vcore=1 memory=2Gi pods=1")
-	if _, _, err := c.server.documents.of(c.store.Spec()); err != nil {
+	if _, _, err := c.server.documents.Of(c.store.Spec()); err != nil {
 		b.Fatal(err)
 	}
 	for _, page := range benchPages() {

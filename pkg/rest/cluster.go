@@ -1,121 +1,43 @@
 package rest
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
-// Cluster is the cluster as YuniKorn's interface shows it.
-type Cluster struct {
-	// StartTime is when this process started, in nanoseconds since 1970.
-	StartTime int64 `json:"startTime"`
-	// RMBuildInformation says what was built: one entry.
-	RMBuildInformation []map[string]string `json:"rmBuildInformation"`
-	Partition          string              `json:"partition"`
-	ClusterName        string              `json:"clusterName"`
-}
-
-// PartitionInfo is the only partition as YuniKorn's interface shows it.
-type PartitionInfo struct {
-	ClusterID              string            `json:"clusterId"`
-	Name                   string            `json:"name"`
-	Capacity               PartitionCapacity `json:"capacity"`
-	NodeSortingPolicy      NodeSortingPolicy `json:"nodeSortingPolicy"`
-	PreemptionEnabled      bool              `json:"preemptionEnabled"`
-	QuotaPreemptionEnabled bool              `json:"quotaPreemptionEnabled"`
-	TotalNodes             int               `json:"totalNodes"`
-	// Applications counts the active applications by state, and as total.
-	Applications map[string]int `json:"applications"`
-	// TotalContainers counts the pods of queues that have a node.
-	TotalContainers         int    `json:"totalContainers"`
-	State                   string `json:"state"`
-	LastStateTransitionTime int64  `json:"lastStateTransitionTime"`
-}
-
-// PartitionCapacity is what the nodes hold, and what pods of queues use of it.
-type PartitionCapacity struct {
-	Capacity     map[string]int64 `json:"capacity,omitempty"`
-	UsedCapacity map[string]int64 `json:"usedCapacity,omitempty"`
-	// Utilization is in percent.
-	Utilization map[string]int64 `json:"utilization,omitempty"`
-}
-
-// NodeSortingPolicy says what chooses among nodes: the profile's score plugins, not a
-// policy of the partition.
-type NodeSortingPolicy struct {
-	Type string `json:"type"`
-}
-
-// The build sets these with -X: the version of this project, the commit, and the
-// day of the commit as YYYY-MM-DD. Each is empty for a program that was built
-// without them.
-var buildVersion, buildCommit, buildDate string
-
-// BuildInformation says what this program was built from, by YuniKorn's names.
-// What the build did not set is what the go command wrote into the program, and
-// absent where it wrote nothing.
-func BuildInformation() map[string]string {
-	out := map[string]string{"rmId": DefaultClusterID, "arch": runtime.GOARCH, "goVersion": strings.TrimPrefix(runtime.Version(), "go")}
-	version, commit, date := buildVersion, buildCommit, buildDate
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = cmp.Or(version, info.Main.Version)
-		for _, setting := range info.Settings {
-			switch setting.Key {
-			case "vcs.time":
-				day, _, _ := strings.Cut(setting.Value, "T")
-				date = cmp.Or(date, day)
-			case "vcs.revision":
-				commit = cmp.Or(commit, setting.Value)
-			}
-		}
-	}
-	for name, value := range map[string]string{"buildVersion": version, "buildDate": date, "coreSHA": commit, "shimSHA": commit} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-// sortedByProfile is the type of node sorting here.
-const sortedByProfile = "kube-scheduler"
-
-func (s *Server) clusterList(v *inventory.View) []Cluster {
+func (s *Server) clusterList(v *inventory.View) []documents.Cluster {
 	build := maps.Clone(s.build)
 	if build["rmId"] != "" {
-		build["rmId"] = clusterID(v)
+		build["rmId"] = documents.ClusterID(v)
 	}
-	return []Cluster{{
+	return []documents.Cluster{{
 		StartTime: s.started.UnixNano(), RMBuildInformation: []map[string]string{build},
-		Partition: Partition, ClusterName: "kubernetes",
+		Partition: documents.Partition, ClusterName: "kubernetes",
 	}}
 }
 
 // clusters answers GET clusters.
 func (s *Server) clusters(w http.ResponseWriter, _ *http.Request) {
-	answer(w, s.clusterList(s.inventory.View()))
+	documents.Answer(w, s.clusterList(s.inventory.View()))
 }
 
-func (s *Server) partitionList(v *inventory.View) []PartitionInfo {
+func (s *Server) partitionList(v *inventory.View) []documents.PartitionInfo {
 	capacity, used := v.Queues.Capacity(), v.Queues.Root().Allocated
 	apps := map[string]int{"total": len(v.Applications)}
 	for _, a := range v.Applications {
-		apps[stateOf(a.AppRecord)]++
+		apps[documents.StateOf(a.AppRecord)]++
 	}
-	return []PartitionInfo{{
-		ClusterID: clusterID(v), Name: Partition,
-		Capacity: PartitionCapacity{
-			Capacity: amounts(capacity.Map()), UsedCapacity: amounts(used.Map()),
-			Utilization: percent(used, resources.LimitFrom(capacity.Map())),
+	return []documents.PartitionInfo{{
+		ClusterID: documents.ClusterID(v), Name: documents.Partition,
+		Capacity: documents.PartitionCapacity{
+			Capacity: documents.Amounts(capacity.Map()), UsedCapacity: documents.Amounts(used.Map()),
+			Utilization: documents.Percent(used, resources.LimitFrom(capacity.Map())),
 		},
-		NodeSortingPolicy: NodeSortingPolicy{Type: sortedByProfile},
+		NodeSortingPolicy: documents.NodeSortingPolicy{Type: documents.SortedByProfile},
 		PreemptionEnabled: v.Spec.PreemptionEnabled, TotalNodes: len(v.Nodes),
 		Applications: apps, TotalContainers: v.Containers(),
 		State: "Active", LastStateTransitionTime: s.started.UnixNano(),
@@ -124,5 +46,5 @@ func (s *Server) partitionList(v *inventory.View) []PartitionInfo {
 
 // partitions answers GET partitions.
 func (s *Server) partitions(w http.ResponseWriter, _ *http.Request) {
-	answer(w, s.partitionList(s.inventory.View()))
+	documents.Answer(w, s.partitionList(s.inventory.View()))
 }

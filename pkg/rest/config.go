@@ -7,196 +7,32 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
-
-// Config is the configuration in force as YuniKorn's interface shows it: what
-// the document says, not what follows from it. Its names are in lower case as YAML,
-// and as they are here as JSON.
-type Config struct {
-	Partitions []ConfigPartition
-	Checksum   string `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigPartition is a partition of the document.
-type ConfigPartition struct {
-	Name              string
-	Queues            []ConfigQueue
-	PlacementRules    []ConfigRule      `yaml:",omitempty" json:",omitempty"`
-	Limits            []ConfigLimit     `yaml:",omitempty" json:",omitempty"`
-	Preemption        ConfigPreemption  `yaml:",omitempty" json:",omitempty"`
-	NodeSortPolicy    ConfigNodeSort    `yaml:",omitempty" json:",omitempty"`
-	UserGroupResolver map[string]string `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigQueue is a queue of the document. Amounts are written as they are there.
-type ConfigQueue struct {
-	Name            string
-	Parent          bool              `yaml:",omitempty" json:",omitempty"`
-	Resources       ConfigResources   `yaml:",omitempty" json:",omitempty"`
-	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
-	Properties      map[string]string `yaml:",omitempty" json:",omitempty"`
-	AdminACL        string            `yaml:",omitempty" json:",omitempty"`
-	SubmitACL       string            `yaml:",omitempty" json:",omitempty"`
-	ChildTemplate   ConfigTemplate    `yaml:",omitempty" json:",omitempty"`
-	Queues          []ConfigQueue     `yaml:",omitempty" json:",omitempty"`
-	Limits          []ConfigLimit     `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigResources are the quotas of a queue.
-type ConfigResources struct {
-	Guaranteed map[string]string `yaml:",omitempty" json:",omitempty"`
-	Max        map[string]string `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigTemplate is a child template.
-type ConfigTemplate struct {
-	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
-	Properties      map[string]string `yaml:",omitempty" json:",omitempty"`
-	Resources       ConfigResources   `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigLimit is a limit of users and groups.
-type ConfigLimit struct {
-	Limit           string
-	Users           []string          `yaml:",omitempty" json:",omitempty"`
-	Groups          []string          `yaml:",omitempty" json:",omitempty"`
-	MaxResources    map[string]string `yaml:",omitempty" json:",omitempty"`
-	MaxApplications uint64            `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigRule is a placement rule.
-type ConfigRule struct {
-	Name   string
-	Create bool         `yaml:",omitempty" json:",omitempty"`
-	Filter ConfigFilter `yaml:",omitempty" json:",omitempty"`
-	Parent *ConfigRule  `yaml:",omitempty" json:",omitempty"`
-	Value  string       `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigFilter is the filter of a rule.
-type ConfigFilter struct {
-	Type   string
-	Users  []string `yaml:",omitempty" json:",omitempty"`
-	Groups []string `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigPreemption switches preemption.
-type ConfigPreemption struct {
-	Enabled                *bool `yaml:",omitempty" json:",omitempty"`
-	QuotaPreemptionEnabled *bool `yaml:",omitempty" json:",omitempty"`
-}
-
-// ConfigNodeSort is accepted, and has no effect here.
-type ConfigNodeSort struct {
-	Type            string
-	ResourceWeights map[string]float64 `yaml:",omitempty" json:",omitempty"`
-}
-
-// defaultDocument says what applies without a document.
-const defaultDocument = `partitions:
-- name: default
-  placementrules:
-  - name: tag
-    value: namespace
-    create: true
-  queues:
-  - name: root
-    submitacl: '*'
-`
-
-// documents is the document in force as people are shown it, kept because reading
-// one with thousands of queues takes longer than answering may.
-type documents struct {
-	mu         sync.Mutex // guards the rest, and has one document read at a time
-	spec       *config.Spec
-	yaml, json []byte
-	err        error
-}
-
-// of returns the document of a configuration in both forms.
-func (d *documents) of(spec *config.Spec) (asYAML, asJSON []byte, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.spec != spec {
-		d.spec = spec
-		d.yaml, d.json, d.err = render(spec)
-	}
-	return d.yaml, d.json, d.err
-}
-
-func render(spec *config.Spec) (asYAML, asJSON []byte, err error) {
-	document, err := documentOf(spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	if asYAML, err = yaml.Marshal(document); err != nil {
-		return nil, nil, err
-	}
-	asJSON, err = json.Marshal(document)
-	return asYAML, asJSON, err
-}
-
-// documentOf reads the document of a configuration, which was found valid before.
-func documentOf(spec *config.Spec) (*Config, error) {
-	document := spec.Document
-	if document == "" {
-		document = defaultDocument
-	}
-	var out Config
-	if err := yaml.Unmarshal([]byte(document), &out); err != nil {
-		return nil, err
-	}
-	if out.Checksum = spec.Checksum; out.Checksum == "" {
-		out.Checksum = config.Checksum([]byte(document))
-	}
-	return &out, nil
-}
-
-// read tells whether a configuration is in force. A scheduler that has not read one yet
-// has none.
-func read(v *inventory.View) bool { return v.Started || v.Spec.Document != "" }
 
 // config answers GET config: YAML, or JSON for clients that accept it.
 func (s *Server) config(w http.ResponseWriter, r *http.Request) {
 	v := s.inventory.View()
-	if !read(v) {
-		problem(w, http.StatusServiceUnavailable, "No configuration yet",
+	if !documents.Read(v) {
+		documents.Refuse(w, http.StatusServiceUnavailable, "No configuration yet",
 			"the scheduler has not read a valid configuration since it was started; its log, and an event on the ConfigMap, say why")
 		return
 	}
-	asYAML, asJSON, err := s.documents.of(v.Spec)
+	asYAML, asJSON, err := s.documents.Of(v.Spec)
 	if err != nil {
-		problem(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
+		documents.Refuse(w, http.StatusInternalServerError, "Configuration cannot be shown", err.Error())
 		return
 	}
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
-		answer(w, json.RawMessage(asJSON))
+		documents.Answer(w, json.RawMessage(asJSON))
 		return
 	}
-	header(w)
+	documents.SetHeader(w)
 	w.Header().Set("Content-Type", "application/x-yaml; charset=UTF-8")
 	_, _ = w.Write(asYAML)
-}
-
-// Validation is the answer to a document that was sent for validation.
-type Validation struct {
-	Allowed bool `json:"allowed"`
-	// Reason has all errors, a line each; empty for none.
-	Reason string `json:"reason"`
-	// Warnings are what would have no effect.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-func tooManyDrafts(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "10")
-	problem(w, http.StatusServiceUnavailable, "Too many requests", "other documents are being looked at; try again in a moment")
 }
 
 // validate answers POST validate-conf. Nothing is changed.
@@ -205,22 +41,22 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	if s.drafts.Add(1) > s.limits.drafts {
 		// Before its first byte is read: slow senders would otherwise keep all documents
 		// in memory.
-		tooManyDrafts(w)
+		documents.TooManyDrafts(w)
 		return
 	}
 	document, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.limits.bodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		problem(w, http.StatusRequestEntityTooLarge, "Document too large",
+		documents.Refuse(w, http.StatusRequestEntityTooLarge, "Document too large",
 			fmt.Sprintf("a configuration has at most %d bytes", s.limits.bodyBytes))
 		return
 	case err != nil:
-		problem(w, http.StatusBadRequest, "Document not read", err.Error())
+		documents.Refuse(w, http.StatusBadRequest, "Document not read", err.Error())
 		return
 	}
 	if !takeTurn(r.Context(), s.validations) {
-		tooManyDrafts(w)
+		documents.TooManyDrafts(w)
 		return
 	}
 	var spec *config.Spec
@@ -229,12 +65,12 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 		spec, err = config.Parse(document)
 	})
 	if err != nil {
-		answer(w, Validation{Reason: err.Error()})
+		documents.Answer(w, documents.Validation{Reason: err.Error()})
 		return
 	}
-	out := Validation{Allowed: true}
+	out := documents.Validation{Allowed: true}
 	for _, warning := range spec.Warnings {
 		out.Warnings = append(out.Warnings, warning.String())
 	}
-	answer(w, out)
+	documents.Answer(w, out)
 }

@@ -11,16 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // leftOut are the fields of YuniKorn's interface that are not served, and why. The
@@ -116,9 +115,9 @@ func (c *contract) missing() []string {
 
 // stampedBuild is the information of a program that was built as ours is.
 func stampedBuild(t *testing.T) map[string]string {
-	buildVersion, buildCommit, buildDate = "v1.2.3", "0123abcd", "2026-01-02"
-	t.Cleanup(func() { buildVersion, buildCommit, buildDate = "", "", "" })
-	return BuildInformation()
+	documents.BuildVersion, documents.BuildCommit, documents.BuildDate = "v1.2.3", "0123abcd", "2026-01-02"
+	t.Cleanup(func() { documents.BuildVersion, documents.BuildCommit, documents.BuildDate = "", "", "" })
+	return documents.BuildInformation()
 }
 
 func TestBuildInformationIsWhatTheBuildSet(t *testing.T) {
@@ -178,7 +177,7 @@ partitions:
 	add(objects.Pod{UID: "a2", RequiredNode: "n1"}, "root.a.x", "svc")
 	c.step(2 * time.Second)
 	c.store.Failed("a1", "", reasons.New(reasons.BackingOff, "no node"), c.now)
-	c.server.history.count(c.store.Snapshot(), c.now)
+	c.server.history.Count(c.store.Snapshot(), c.now)
 	c.step(2 * time.Second)
 	attempt, why := c.store.Attempt("a1", "", nil, c.now)
 	if !why.None() {

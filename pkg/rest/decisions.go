@@ -1,73 +1,35 @@
 package rest
 
 import (
-	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
-
-// defaultLimit is how many decisions, and holds that ended, are shown where the request
-// does not say how many.
-const defaultLimit = 100
-
-// Decisions is the answer of GET /api/v1/decisions.
-type Decisions struct {
-	// Decisions are those made last, the last first.
-	Decisions []*record.Decision `json:"decisions"`
-	// Lost is how many steps were not recorded because there were too many at a time.
-	Lost int64 `json:"lost,omitempty"`
-}
 
 // decisions answers GET /api/v1/decisions.
 func (s *Server) decisions(w http.ResponseWriter, r *http.Request) {
-	q, err := queryOf(r.URL.Query(), "victim")
+	q, err := documents.QueryOf(r.URL.Query(), "victim")
 	switch {
 	case err != nil:
-		problem(w, http.StatusBadRequest, "Bad query", err.Error())
+		documents.Refuse(w, http.StatusBadRequest, "Bad query", err.Error())
 		return
 	case s.record == nil:
-		problem(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
+		documents.Refuse(w, http.StatusNotFound, "Not recorded", "this scheduler keeps no record of its decisions")
 		return
 	}
-	header(w)
-	p := newPage(w)
-	p.open('{')
-	p.key("decisions")
-	p.open('[')
+	documents.SetHeader(w)
+	p := documents.NewPage(w)
+	p.Open('{')
+	p.Key("decisions")
+	p.Open('[')
 	for _, d := range s.record.Decisions(q) {
-		if p.failed() {
+		if p.Failed() {
 			break
 		}
-		p.value(d)
+		p.Value(d)
 	}
-	p.close(']')
-	p.numberField("lost", s.record.Lost())
-	p.close('}')
-	_ = p.done()
-}
-
-// queryOf reads which decisions or holds are wanted. More are the parameters beyond
-// those that both have.
-func queryOf(v url.Values, more ...string) (record.Query, error) {
-	known := append([]string{"namespace", "pod", "queue", "limit"}, more...)
-	q := record.Query{Victim: v.Get("victim"), Namespace: v.Get("namespace"), Pod: v.Get("pod"), Queue: v.Get("queue"), Limit: defaultLimit}
-	for name := range v {
-		if !slices.Contains(known, name) {
-			last := len(known) - 1
-			return q, fmt.Errorf("there is no parameter %q; there are %s and %s", name, strings.Join(known[:last], ", "), known[last])
-		}
-	}
-	if text := v.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 {
-			return q, fmt.Errorf("limit is %q; it is the number of entries that are wanted, 1 or more", text)
-		}
-		q.Limit = n
-	}
-	return q, nil
+	p.Close(']')
+	p.NumberField("lost", s.record.Lost())
+	p.Close('}')
+	_ = p.Done()
 }

@@ -7,13 +7,11 @@
 // everything in the same way, on a goroutine of their own, and rest in proportion:
 // readers are told what they found last.
 //
-//   - routes.go has the routes, and server.go serves them; each answers from a function in queues.go,
-//     applications.go, nodes.go, cluster.go, usage.go, rules.go, config.go, history.go,
-//     health.go or dump.go. What YuniKorn does not have is below /api/v1, in
-//     decisions.go, holds.go and explain.go; explained.go, quota.go and reason.go are
-//     what the last one uses.
+//   - routes.go has the routes, and server.go serves them. Each answers with a document
+//     of package documents, except health.go and the log below. What YuniKorn does not
+//     have is below /api/v1, in decisions.go, holds.go, explain.go and preview.go.
 //   - events.go and stream.go show what happened, from the log of package eventlog.
-//   - page.go writes JSON as it is made, pods.go what there are many of.
 //   - inflight.go bounds how many answers are made at a time, and compresses them;
-//     cache.go keeps large ones for a moment.
+//     cache.go keeps large ones for a moment. limits.go, connections.go and hosts.go bound
+//     the connections, and guard.go which users may read.
 package rest

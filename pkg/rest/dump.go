@@ -5,53 +5,48 @@ import (
 	"net/http"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // fullStateDump answers GET fullstatedump: everything, of one moment.
 func (s *Server) fullStateDump(w http.ResponseWriter, _ *http.Request) {
 	v, now := s.inventory.View(), s.clock.Now()
-	header(w)
-	p := newPage(w)
-	p.open('{')
-	p.timeField("timestamp", now)
-	p.field("partitions", s.partitionList(v))
-	p.key("applications")
-	p.open('[')
+	documents.SetHeader(w)
+	p := documents.NewPage(w)
+	p.Open('{')
+	p.TimeField("timestamp", now)
+	p.Field("partitions", s.partitionList(v))
+	p.Key("applications")
+	p.Open('[')
 	for _, a := range v.Applications {
-		if p.failed() {
+		if p.Failed() {
 			return
 		}
-		p.application(s.inventory, v, a, now)
+		p.Application(s.inventory, v, a, now)
 	}
-	p.close(']')
-	p.field("appHistory", s.history.appSamples())
-	p.key("nodes")
-	p.open('[')
-	p.open('{')
-	p.textField("partitionName", Partition)
-	p.key("nodesInfo")
-	p.nodes(v, s.labelsOf)
-	p.close('}')
-	p.close(']')
-	p.field("clusterInfo", s.clusterList(v))
-	p.field("containerHistory", s.history.containerSamples())
-	p.key("queues")
-	p.open('[')
-	p.queueTree(v, queues.RootID, true)
-	p.close(']')
-	if _, document, err := s.documents.of(v.Spec); err == nil && read(v) {
-		p.field("config", json.RawMessage(document))
+	p.Close(']')
+	p.Field("appHistory", s.history.AppSamples())
+	p.Key("nodes")
+	p.Open('[')
+	p.Open('{')
+	p.TextField("partitionName", documents.Partition)
+	p.Key("nodesInfo")
+	p.Nodes(v, s.labelsOf)
+	p.Close('}')
+	p.Close(']')
+	p.Field("clusterInfo", s.clusterList(v))
+	p.Field("containerHistory", s.history.ContainerSamples())
+	p.Key("queues")
+	p.Open('[')
+	p.QueueTree(v, queues.RootID, true)
+	p.Close(']')
+	if _, document, err := s.documents.Of(v.Spec); err == nil && documents.Read(v) {
+		p.Field("config", json.RawMessage(document))
 	}
 	if open := s.streams.list(); len(open) > 0 {
-		p.field("eventStreams", open)
+		p.Field("eventStreams", open)
 	}
-	p.field("placementRules", []PartitionRules{{Partition: Partition, Rules: rulesOf(v.Spec)}})
-	p.close('}')
-	_ = p.done()
-}
-
-// PartitionRules are the placement rules of a partition, in a dump.
-type PartitionRules struct {
-	Partition string `json:"partition"`
-	Rules     []Rule `json:"rules"`
+	p.Field("placementRules", []documents.PartitionRules{{Partition: documents.Partition, Rules: documents.RulesOf(v.Spec)}})
+	p.Close('}')
+	_ = p.Done()
 }

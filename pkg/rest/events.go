@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // batchSize is how many records an answer has at most, as YuniKorn has it.
@@ -20,7 +20,7 @@ func number(w http.ResponseWriter, r *http.Request, name string, least, byDefaul
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n < least {
-		problem(w, http.StatusBadRequest, "Parameter not understood", fmt.Sprintf("%s=%q: give a number of at least %d", name, text, least))
+		documents.Refuse(w, http.StatusBadRequest, "Parameter not understood", fmt.Sprintf("%s=%q: give a number of at least %d", name, text, least))
 		return 0, false
 	}
 	return n, true
@@ -29,7 +29,7 @@ func number(w http.ResponseWriter, r *http.Request, name string, least, byDefaul
 // recorded refuses requests for events where they are not recorded.
 func (s *Server) recorded(w http.ResponseWriter) bool {
 	if s.events == nil {
-		problem(w, http.StatusNotFound, "No events", "this process does not record events")
+		documents.Refuse(w, http.StatusNotFound, "No events", "this process does not record events")
 	}
 	return s.events != nil
 }
@@ -51,48 +51,20 @@ func (s *Server) eventBatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	records, lowest, next := s.events.Range(start, int(min(count, batchSize)))
-	header(w)
-	p := newPage(w)
-	p.open('{')
-	p.textField("InstanceUUID", s.instance)
-	p.key("LowestID")
-	p.number(int64(lowest))
-	p.key("HighestID")
-	p.number(int64(max(next, 1) - 1))
-	p.key("EventRecords")
-	p.open('[')
+	documents.SetHeader(w)
+	p := documents.NewPage(w)
+	p.Open('{')
+	p.TextField("InstanceUUID", s.instance)
+	p.Key("LowestID")
+	p.Number(int64(lowest))
+	p.Key("HighestID")
+	p.Number(int64(max(next, 1) - 1))
+	p.Key("EventRecords")
+	p.Open('[')
 	for i := range records {
-		p.event(&records[i])
+		p.Event(&records[i])
 	}
-	p.close(']')
-	p.close('}')
-	_ = p.done()
-}
-
-// event writes a record.
-func (p *page) event(r *eventlog.Record) {
-	p.open('{')
-	p.numberField("type", int64(r.Type))
-	p.textField("objectID", r.Object)
-	p.textField("message", r.Message)
-	p.numberField("timestampNano", r.Nanos)
-	p.numberField("eventChangeType", int64(r.Change))
-	p.numberField("eventChangeDetail", int64(r.Detail))
-	p.textField("referenceID", r.Reference)
-	p.key("resource")
-	p.open('{')
-	if !r.Amount.IsZero() {
-		p.key("resources")
-		p.open('{')
-		for name, amount := range r.Amount.All() {
-			p.separate()
-			p.quote(name)
-			p.b = append(p.b, `:{"value":`...)
-			p.b = strconv.AppendInt(p.b, int64(amount), 10)
-			p.b = append(p.b, '}')
-		}
-		p.close('}')
-	}
-	p.close('}')
-	p.close('}')
+	p.Close(']')
+	p.Close('}')
+	_ = p.Done()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // kept is what no request changes. The first three are made anew with any change of what
@@ -88,7 +89,7 @@ func FuzzQueries(f *testing.F) {
 			t.Errorf("no JSON: %s", w.Body)
 		}
 		if w.Code >= http.StatusBadRequest {
-			var p Problem
+			var p documents.Problem
 			if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || p.StatusCode != w.Code || p.Message == "" {
 				t.Errorf("%d without a word of why: %v: %s", w.Code, err, w.Body)
 			}
@@ -109,7 +110,7 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		w := httptest.NewRecorder()
 		c.http.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/ws/v1/validate-conf", bytes.NewReader(document)))
-		var says Validation
+		var says documents.Validation
 		if err := json.Unmarshal(w.Body.Bytes(), &says); w.Code != http.StatusOK || err != nil {
 			t.Fatalf("%d: %s", w.Code, w.Body)
 		}

@@ -3,6 +3,8 @@ package rest
 import (
 	"errors"
 	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // Errors of a [Guard] for a request that it refuses.
@@ -26,15 +28,15 @@ func asking(r *http.Request) *http.Request { return r.Clone(r.Context()) }
 
 // turnedAway says why a user that was admitted no longer is. It is nil for one that still
 // is, and where that cannot be found out: an outage ends nothing that was allowed.
-func turnedAway(guard Guard, r *http.Request) *Problem {
+func turnedAway(guard Guard, r *http.Request) *documents.Problem {
 	if guard == nil {
 		return nil
 	}
 	switch err := guard.Admit(asking(r)); {
 	case errors.Is(err, ErrUnknown):
-		return &Problem{http.StatusUnauthorized, "Unauthorized", err.Error()}
+		return &documents.Problem{StatusCode: http.StatusUnauthorized, Message: "Unauthorized", Description: err.Error()}
 	case errors.Is(err, ErrForbidden):
-		return &Problem{http.StatusForbidden, "Forbidden", err.Error()}
+		return &documents.Problem{StatusCode: http.StatusForbidden, Message: "Forbidden", Description: err.Error()}
 	}
 	return nil
 }
@@ -57,11 +59,11 @@ func guarded(handler http.Handler, guard Guard) http.Handler {
 			handler.ServeHTTP(w, r)
 		case errors.Is(err, ErrUnknown):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			problem(w, http.StatusUnauthorized, "Unauthorized", err.Error())
+			documents.Refuse(w, http.StatusUnauthorized, "Unauthorized", err.Error())
 		case errors.Is(err, ErrForbidden):
-			problem(w, http.StatusForbidden, "Forbidden", err.Error())
+			documents.Refuse(w, http.StatusForbidden, "Forbidden", err.Error())
 		default:
-			problem(w, http.StatusServiceUnavailable, "Not known who may read", err.Error())
+			documents.Refuse(w, http.StatusServiceUnavailable, "Not known who may read", err.Error())
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // doorman admits requests with the right word.
@@ -43,7 +45,7 @@ func TestGuard(t *testing.T) {
 			if w.Code != want {
 				t.Errorf("%q, %s: %d, want %d", word, path, w.Code, want)
 			}
-			var p Problem
+			var p documents.Problem
 			if want != http.StatusOK && (json.Unmarshal(w.Body.Bytes(), &p) != nil || p.StatusCode != want || p.Description == "") {
 				t.Errorf("%q, %s: %s", word, path, w.Body)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
 
@@ -131,11 +132,11 @@ func (s *Server) CheckHealth() { s.health.examine(context.Background()) }
 func (s *Server) healthcheck(w http.ResponseWriter, _ *http.Request) {
 	last := s.health.last.Load()
 	if last == nil {
-		problem(w, http.StatusNotFound, "Health not known yet", "the checks have not come to an end since the scheduler began; ask again in a moment")
+		documents.Refuse(w, http.StatusNotFound, "Health not known yet", "the checks have not come to an end since the scheduler began; ask again in a moment")
 		return
 	}
 	w.Header().Set("Age", strconv.Itoa(int(max(s.clock.Since(last.began), 0)/time.Second)))
-	answer(w, last.Health)
+	documents.Answer(w, last.Health)
 }
 
 // checked is the same for the pages.

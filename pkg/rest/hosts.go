@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // ClientHeader is sent by kubectl paddock. The API server's proxy passes on the Host of the
@@ -61,7 +63,7 @@ func (h hosts) wrap(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		problem(w, http.StatusMisdirectedRequest, "Unknown host",
+		documents.Refuse(w, http.StatusMisdirectedRequest, "Unknown host",
 			"this interface is not known as "+r.Host+": ask by IP address or by the name of the Service, or add the name to argument restHosts of QueueSort (rest.hosts of the chart)")
 	})
 }

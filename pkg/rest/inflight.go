@@ -10,6 +10,8 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const (
@@ -36,7 +38,7 @@ func (f inFlight) wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !acquire(r.Context(), f.Weighted) {
 			w.Header().Set("Retry-After", "10")
-			problem(w, http.StatusServiceUnavailable, "Too many requests", "others are being answered; try again in a moment")
+			documents.Refuse(w, http.StatusServiceUnavailable, "Too many requests", "others are being answered; try again in a moment")
 			return
 		}
 		defer f.leave()

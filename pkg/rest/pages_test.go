@@ -9,15 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/cockroachdb/datadriven"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 )
@@ -87,7 +85,7 @@ func TestPages(t *testing.T) {
 			case "tick":
 				c.step(time.Second)
 			case "sample":
-				c.server.history.count(c.store.Snapshot(), c.now)
+				c.server.history.Count(c.store.Snapshot(), c.now)
 			case "pod":
 				a := scanPod(t, d)
 				if created[a.name].IsZero() {

@@ -6,125 +6,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/store"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // Previewer says what would become of a pod, and does nothing.
 type Previewer interface {
 	// Preview takes a manifest, YAML or JSON. The error is a ManifestError where that
 	// is no pod that could be looked at.
-	Preview(ctx context.Context, manifest []byte) (*Preview, error)
+	Preview(ctx context.Context, manifest []byte) (*documents.Preview, error)
 }
-
-// ManifestError says what is wrong with a manifest, naming the fields.
-type ManifestError struct{ Text string }
-
-// Error says so.
-func (e *ManifestError) Error() string { return e.Text }
-
-// The outcomes of a preview.
-const (
-	// PreviewFits: a node has room, and no quota is in the way.
-	PreviewFits = "fits"
-	// PreviewWaits: it would wait, and no pod would be made to leave.
-	PreviewWaits = "waits"
-	// PreviewPreempts: others would be made to leave for it.
-	PreviewPreempts = "preempts"
-)
-
-// Preview is what would become of a pod as things are.
-type Preview struct {
-	PodName
-	// Outcome is fits, waits or preempts; Summary says it in a sentence.
-	Outcome string `json:"outcome"`
-	Summary string `json:"summary"`
-	// Reason is why it would wait, or why it would not run without others' leaving;
-	// ToDo what would have to change.
-	Reason *Reason  `json:"reason,omitempty"`
-	ToDo   []string `json:"toDo,omitempty"`
-
-	Profile  string           `json:"profile"`
-	Request  map[string]int64 `json:"request,omitempty"`
-	Priority int32            `json:"priority"`
-	Queue    *ExplainedQueue  `json:"queue,omitempty"`
-	// Makes is true where its queue would be made.
-	Makes  bool         `json:"queueWouldBeMade,omitempty"`
-	Quota  []QueueQuota `json:"quota,omitempty"`
-	Limits *Reason      `json:"limits,omitempty"`
-	// Waiting counts the pods of all queues that wait for their turn and may run.
-	Waiting int `json:"podsInOrder"`
-
-	Nodes *PreviewNodes `json:"nodes,omitempty"`
-	// Node is the one where it would run: one of those that fit, which one is for the
-	// scores to say; or the one that would be held for it.
-	Node string `json:"node,omitempty"`
-	// After is how long the pod would have to wait first (preemption.delay of its queue).
-	After string `json:"preemptsAfter,omitempty"`
-	// Decision is the plan that would be made, with victims and the numbers of the
-	// laws; nil where none would be.
-	Decision *record.Decision `json:"decision,omitempty"`
-	// NotLookedAt is what might make it otherwise.
-	NotLookedAt []string `json:"notLookedAt"`
-}
-
-// PreviewNodes counts nodes by what the filters said of them.
-type PreviewNodes struct {
-	All  int `json:"all"`
-	Fit  int `json:"fit"`
-	Held int `json:"heldForOthers,omitempty"`
-	// Refused counts the others by what was missing.
-	Refused map[string]int `json:"refused,omitempty"`
-}
-
-// Placed fills in what a rehearsal says of the pod's queue.
-func (p *Preview) Placed(r *store.Rehearsal, request map[string]int64) {
-	p.Request, p.Waiting, p.Makes, p.Limits = request, r.Waiting, r.Placement.Create, reasonOf(r.Limited)
-	p.Queue = &ExplainedQueue{
-		Path: r.Placement.Path, Application: r.Identity.Application, User: r.Identity.User.Name, Groups: r.Identity.User.Groups,
-		Named: r.Identity.Queue, FoundBy: r.Placement.Rule, Rules: stepsOf(r.Placement.Trace),
-	}
-	if r.Joins {
-		p.Queue.Note = "its application has pods already, and keeps their queue"
-	}
-}
-
-// Judged fills in what each queue of the path says.
-func (p *Preview) Judged(r *store.Rehearsal) {
-	if r.Queues != nil && r.Ask != nil {
-		p.Quota = quotaIn(r.Queues, r.Snapshot, r.Leaf, r.Request)
-	}
-}
-
-// Because fills in why; none for no reason.
-func (p *Preview) Because(list ...reasons.Reason) {
-	var shown []*Reason
-	for _, r := range list {
-		r := reasonOf(r)
-		if r == nil {
-			continue
-		}
-		if r.Code == string(reasons.NoNodeFits) { // the table speaks of events of a pod that is there
-			r.Meaning, r.Remedy = "No node can take the pod as things are.", "Make room on a node that suits the pod, add one, or ask for less."
-		}
-		shown = append(shown, r)
-	}
-	if len(shown) > 0 {
-		p.Reason = shown[0]
-	}
-	p.ToDo = remedies(shown...)
-}
-
-const (
-	// previewBytes is how large a manifest may be.
-	previewBytes = 256 << 10
-	// previewTime is how long a preview may take. Ordinary ones take a tenth of a second
-	// at 1,000 nodes; a manifest with thousands of terms could keep a core for minutes.
-	previewTime = 20 * time.Second
-)
 
 // preview answers POST /api/v1/preview.
 func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
@@ -133,51 +24,51 @@ func (s *Server) preview(w http.ResponseWriter, r *http.Request) {
 		previewer = s.previewer()
 	}
 	if previewer == nil {
-		problem(w, http.StatusServiceUnavailable, "No preview", "this scheduler makes no previews, or not yet: look for \"preview\" in its log")
+		documents.Refuse(w, http.StatusServiceUnavailable, "No preview", "this scheduler makes no previews, or not yet: look for \"preview\" in its log")
 		return
 	}
-	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, previewBytes))
+	manifest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, documents.PreviewBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		problem(w, http.StatusRequestEntityTooLarge, "Manifest too large", fmt.Sprintf("a manifest has at most %d bytes", previewBytes))
+		documents.Refuse(w, http.StatusRequestEntityTooLarge, "Manifest too large", fmt.Sprintf("a manifest has at most %d bytes", documents.PreviewBytes))
 		return
 	case err != nil:
-		problem(w, http.StatusBadRequest, "Manifest not read", err.Error())
+		documents.Refuse(w, http.StatusBadRequest, "Manifest not read", err.Error())
 		return
 	}
 	if !takeTurn(r.Context(), s.previews) {
 		w.Header().Set("Retry-After", "10")
-		problem(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
+		documents.Refuse(w, http.StatusServiceUnavailable, "Too many requests", "other previews are being made; try again in a moment")
 		return
 	}
-	var answered *Preview
+	var answered *documents.Preview
 	away(r.Context(), func() { answered, err = s.lookAhead(r.Context(), previewer, manifest) })
-	var bad *ManifestError
+	var bad *documents.ManifestError
 	switch {
 	case errors.As(err, &bad):
-		problem(w, http.StatusBadRequest, "No such pod can be looked at", bad.Text)
+		documents.Refuse(w, http.StatusBadRequest, "No such pod can be looked at", bad.Text)
 	case errors.Is(err, context.DeadlineExceeded):
-		problem(w, http.StatusServiceUnavailable, "No preview",
-			fmt.Sprintf("looking at this pod took longer than %v and was given up: give it fewer terms of affinity, or try again when the scheduler has less to do", previewTime))
+		documents.Refuse(w, http.StatusServiceUnavailable, "No preview",
+			fmt.Sprintf("looking at this pod took longer than %v and was given up: give it fewer terms of affinity, or try again when the scheduler has less to do", documents.PreviewTime))
 	case err != nil:
-		problem(w, http.StatusInternalServerError, "No preview", err.Error())
+		documents.Refuse(w, http.StatusInternalServerError, "No preview", err.Error())
 	default:
-		answer(w, answered)
+		documents.Answer(w, answered)
 	}
 }
 
 // lookAhead makes a preview and gives the turn back, whatever happens: the filters are
 // not ours and may panic on an unusual pod. Then that pod has no preview and all others
 // still have one.
-func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *Preview, err error) {
+func (s *Server) lookAhead(ctx context.Context, p Previewer, manifest []byte) (answered *documents.Preview, err error) {
 	defer s.previews.Release(1)
 	defer func() {
 		if broken := recover(); broken != nil {
 			answered, err = nil, fmt.Errorf("a filter of the profile panicked on this pod: %v; please report it with the manifest", broken)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	ctx, cancel := context.WithTimeout(ctx, documents.PreviewTime)
 	defer cancel()
 	return p.Preview(ctx, manifest)
 }

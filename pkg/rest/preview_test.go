@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // echo answers with the manifest as the name of the pod.
@@ -21,7 +23,7 @@ type echo struct {
 	took time.Duration
 }
 
-func (e echo) Preview(ctx context.Context, manifest []byte) (*Preview, error) {
+func (e echo) Preview(ctx context.Context, manifest []byte) (*documents.Preview, error) {
 	if e.took > 0 {
 		select {
 		case <-time.After(e.took):
@@ -29,7 +31,7 @@ func (e echo) Preview(ctx context.Context, manifest []byte) (*Preview, error) {
 			return nil, ctx.Err()
 		}
 	}
-	return &Preview{PodName: PodName{Name: string(manifest)}, Outcome: PreviewFits}, e.err
+	return &documents.Preview{PodName: documents.PodName{Name: string(manifest)}, Outcome: documents.PreviewFits}, e.err
 }
 
 func previewServer(p Previewer) *Server {
@@ -51,9 +53,9 @@ func TestPreviewAnswers(t *testing.T) {
 		told   string
 	}{
 		{"fine", previewServer(echo{}), "a pod", 200, `"name":"a pod"`},
-		{"as large as may be", previewServer(echo{}), strings.Repeat("x", previewBytes), 200, `"outcome":"fits"`},
-		{"too large", previewServer(echo{}), strings.Repeat("x", previewBytes+1), 413, "at most 262144 bytes"},
-		{"no pod", previewServer(echo{err: &ManifestError{"kind: is missing"}}), "", 400, "kind: is missing"},
+		{"as large as may be", previewServer(echo{}), strings.Repeat("x", documents.PreviewBytes), 200, `"outcome":"fits"`},
+		{"too large", previewServer(echo{}), strings.Repeat("x", documents.PreviewBytes+1), 413, "at most 262144 bytes"},
+		{"no pod", previewServer(echo{err: &documents.ManifestError{Text: "kind: is missing"}}), "", 400, "kind: is missing"},
 		{"trouble", previewServer(echo{err: errors.New("no nodes")}), "", 500, "no nodes"},
 		{"nobody yet", previewServer(nil), "", 503, "makes no previews"},
 		{"nobody", NewServer(Options{}), "", 503, "makes no previews"},
@@ -107,7 +109,7 @@ func TestPreviewsTakeTurns(t *testing.T) {
 // A preview that takes too long is given up, and the next one is made.
 func TestPreviewsHaveATimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := previewServer(echo{took: previewTime - time.Second})
+		s := previewServer(echo{took: documents.PreviewTime - time.Second})
 		s.clock = clock.RealClock{}
 		if w := post(t.Context(), s.Handler(), "x"); w.Code != http.StatusOK {
 			t.Errorf("within its time: %d %s", w.Code, w.Body)
@@ -115,7 +117,7 @@ func TestPreviewsHaveATimeLimit(t *testing.T) {
 		s.previewer = func() Previewer { return echo{took: time.Hour} }
 		began := time.Now()
 		w := post(t.Context(), s.Handler(), "x")
-		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != previewTime || !strings.Contains(w.Body.String(), "longer than 20s") {
+		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != documents.PreviewTime || !strings.Contains(w.Body.String(), "longer than 20s") {
 			t.Errorf("%d after %v: %s", w.Code, took, w.Body)
 		}
 		time.Sleep(time.Minute)
@@ -129,7 +131,7 @@ func TestPreviewsHaveATimeLimit(t *testing.T) {
 // left says that a preview has begun, and ends it only when its reader leaves.
 type left chan struct{}
 
-func (l left) Preview(ctx context.Context, _ []byte) (*Preview, error) {
+func (l left) Preview(ctx context.Context, _ []byte) (*documents.Preview, error) {
 	close(l)
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -153,7 +155,7 @@ func TestPreviewsGiveTheirTurnBack(t *testing.T) {
 // broken panics, as a filter may on an unusual pod.
 type broken struct{}
 
-func (broken) Preview(context.Context, []byte) (*Preview, error) { panic("no zone") }
+func (broken) Preview(context.Context, []byte) (*documents.Preview, error) { panic("no zone") }
 
 func TestAPanicLocksNoPreviewOut(t *testing.T) {
 	s := previewServer(broken{})

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,9 +19,11 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -221,7 +221,7 @@ var notServed = []string{"quotaPreemptionDelay"}
 // partitionOf takes out the partition, which YuniKorn names at root only.
 func partitionOf(t *testing.T, queue map[string]any) {
 	t.Helper()
-	if queue["partition"] != Partition {
+	if queue["partition"] != documents.Partition {
 		t.Errorf("queue %v: partition %v", queue["queuename"], queue["partition"])
 	}
 	delete(queue, "partition")

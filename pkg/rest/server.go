@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,11 +20,9 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/web"
 )
-
-// DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
-const DefaultClusterID = "mycluster"
 
 // Options are what a server is told once.
 type Options struct {
@@ -74,9 +71,9 @@ type Server struct {
 	validations *semaphore.Weighted
 	drafts      atomic.Int32 // documents to validate that are in memory
 	health      health
-	history     history
+	history     documents.History
 	taint       func(node string) string
-	documents   documents
+	documents   documents.ConfigDocuments
 	clock       clock.WithTicker
 	started     time.Time
 	nodeLabels  func(name string) map[string]string
@@ -133,7 +130,7 @@ func (s *Server) mux() http.Handler {
 		mux.Handle(path, s.pages)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
+		documents.Refuse(w, http.StatusNotFound, "Page not found", "there is no page "+r.URL.Path)
 	})
 	return mux
 }
@@ -149,14 +146,14 @@ func serve(mux *http.ServeMux, method, page string, handler http.HandlerFunc) {
 	mux.HandleFunc(page, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
 		if r.Method == http.MethodOptions {
-			header(w)
+			documents.SetHeader(w)
 			w.Header().Set("Access-Control-Allow-Methods", allowed+", OPTIONS")
 			w.Header().Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Origin, X-Requested-With")
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
 		use, _, _ := strings.Cut(allowed, ",")
-		problem(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use "+use)
+		documents.Refuse(w, http.StatusMethodNotAllowed, "Method not allowed", r.Method+" does nothing here; use "+use)
 	})
 }
 
@@ -186,19 +183,19 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, logger klog.L
 // no request waits for all of it at once: each minute, and soon after a change of the
 // configuration.
 func (s *Server) sample(ctx context.Context) {
-	minutes, looks := s.clock.NewTicker(sampleInterval), s.clock.NewTicker(specInterval)
+	minutes, looks := s.clock.NewTicker(documents.SampleInterval), s.clock.NewTicker(documents.SpecInterval)
 	defer minutes.Stop()
 	defer looks.Stop()
 	for {
 		if spec := s.inventory.Spec(); spec != nil {
-			_, _, _ = s.documents.of(spec)
+			_, _, _ = s.documents.Of(spec)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-looks.C():
 		case now := <-minutes.C():
-			s.history.count(s.inventory.Queues(), now)
+			s.history.Count(s.inventory.Queues(), now)
 			s.inventory.View().ForgetTexts()
 		}
 	}
@@ -207,8 +204,8 @@ func (s *Server) sample(ctx context.Context) {
 // ofPartition refuses requests for a partition that is not there.
 func ofPartition(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if name := r.PathValue("partition"); name != Partition {
-			problem(w, http.StatusNotFound, "Partition not found", "there is no partition "+name+"; the only one is "+Partition)
+		if name := r.PathValue("partition"); name != documents.Partition {
+			documents.Refuse(w, http.StatusNotFound, "Partition not found", "there is no partition "+name+"; the only one is "+documents.Partition)
 			return
 		}
 		handler(w, r)
@@ -220,7 +217,7 @@ func ofPartition(handler http.HandlerFunc) http.HandlerFunc {
 func findQueue(w http.ResponseWriter, r *http.Request, v *inventory.View) (*queues.Queue, bool) {
 	q, ok := named(r, "queue", func(path string) (*queues.Queue, bool) { return v.Queues.Find(strings.ToLower(path)) })
 	if !ok {
-		problem(w, http.StatusNotFound, "Queue not found", "there is no queue "+strings.ToLower(r.PathValue("queue")))
+		documents.Refuse(w, http.StatusNotFound, "Queue not found", "there is no queue "+strings.ToLower(r.PathValue("queue")))
 	}
 	return q, ok
 }
@@ -239,17 +236,9 @@ func named[T any](r *http.Request, part string, find func(string) (T, bool)) (T,
 	return found, false
 }
 
-// clusterID is the name that the configuration gives the cluster.
-func clusterID(v *inventory.View) string {
-	if v.Spec == nil {
-		return DefaultClusterID
-	}
-	return cmp.Or(v.Spec.ClusterID, DefaultClusterID)
-}
-
 // queues answers GET partition/{partition}/queues.
 func (s *Server) queues(w http.ResponseWriter, _ *http.Request) {
-	answerQueue(w, s.inventory.View(), queues.RootID, true)
+	documents.AnswerQueue(w, s.inventory.View(), queues.RootID, true)
 }
 
 // queue answers GET partition/{partition}/queue/{queue}: without the queues
@@ -258,35 +247,6 @@ func (s *Server) queue(w http.ResponseWriter, r *http.Request) {
 	v := s.inventory.View()
 	if q, ok := findQueue(w, r, v); ok {
 		_, subtree := r.URL.Query()["subtree"]
-		answerQueue(w, v, q.ID, subtree)
+		documents.AnswerQueue(w, v, q.ID, subtree)
 	}
-}
-
-// Problem is the body of an answer that is not what was asked for. Message is
-// the same for all problems of a kind; Description is about this one.
-type Problem struct {
-	StatusCode  int    `json:"status_code"`
-	Message     string `json:"message"`
-	Description string `json:"description"`
-}
-
-func problem(w http.ResponseWriter, status int, message, description string) {
-	header(w)
-	w.WriteHeader(status)
-	p := newPage(w)
-	p.value(Problem{StatusCode: status, Message: message, Description: description})
-	_ = p.done()
-}
-
-func answer(w http.ResponseWriter, body any) {
-	header(w)
-	p := newPage(w)
-	p.value(body)
-	_ = p.done() // the reader has gone away
-}
-
-func header(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.Header().Set("Access-Control-Allow-Origin", "*")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 }

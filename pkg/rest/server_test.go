@@ -19,27 +19,28 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 func TestProblems(t *testing.T) {
 	c := newCluster(t, "")
 	for _, p := range []struct {
 		method, path string
-		want         Problem
+		want         documents.Problem
 		allow        string
 	}{
-		{"GET", "/ws/v1/partition/other/queues", Problem{404, "Partition not found", "there is no partition other; the only one is default"}, ""},
-		{"GET", "/ws/v1/partition/a%2Fb/queues", Problem{404, "Partition not found", "there is no partition a/b; the only one is default"}, ""},
-		{"GET", "/ws/v1/partition/Default/queues", Problem{404, "Partition not found", "there is no partition Default; the only one is default"}, ""},
-		{"GET", "/nowhere", Problem{404, "Page not found", "there is no page /nowhere"}, ""},
-		{"GET", "/ws/v1/queues", Problem{404, "Page not found", "there is no page /ws/v1/queues"}, ""},
-		{"GET", queuesPath + "/", Problem{404, "Page not found", "there is no page " + queuesPath + "/"}, ""},
-		{"POST", "/nowhere", Problem{404, "Page not found", "there is no page /nowhere"}, ""},
-		{"POST", queuesPath, Problem{405, "Method not allowed", "POST does nothing here; use GET"}, "GET, HEAD"},
-		{"DELETE", queuesPath, Problem{405, "Method not allowed", "DELETE does nothing here; use GET"}, "GET, HEAD"},
+		{"GET", "/ws/v1/partition/other/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition other; the only one is default"}, ""},
+		{"GET", "/ws/v1/partition/a%2Fb/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition a/b; the only one is default"}, ""},
+		{"GET", "/ws/v1/partition/Default/queues", documents.Problem{StatusCode: 404, Message: "Partition not found", Description: "there is no partition Default; the only one is default"}, ""},
+		{"GET", "/nowhere", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /nowhere"}, ""},
+		{"GET", "/ws/v1/queues", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /ws/v1/queues"}, ""},
+		{"GET", queuesPath + "/", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page " + queuesPath + "/"}, ""},
+		{"POST", "/nowhere", documents.Problem{StatusCode: 404, Message: "Page not found", Description: "there is no page /nowhere"}, ""},
+		{"POST", queuesPath, documents.Problem{StatusCode: 405, Message: "Method not allowed", Description: "POST does nothing here; use GET"}, "GET, HEAD"},
+		{"DELETE", queuesPath, documents.Problem{StatusCode: 405, Message: "Method not allowed", Description: "DELETE does nothing here; use GET"}, "GET, HEAD"},
 	} {
 		r, body := c.do(t, p.method, p.path)
-		var got Problem
+		var got documents.Problem
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Errorf("%s %s: %v in %q", p.method, p.path, err, body)
 			continue
@@ -160,7 +161,7 @@ func TestPercent(t *testing.T) {
 		}
 		used := resources.VectorOf(resources.Entry{Name: "x", Amount: resources.Amount(c.used)}, resources.Entry{Name: "unlimited", Amount: 7})
 		limit := resources.LimitFrom(map[string]resources.Amount{"x": resources.Amount(c.limit)})
-		if diff := cmp.Diff(want, percent(used, limit)); diff != "" {
+		if diff := cmp.Diff(want, documents.Percent(used, limit)); diff != "" {
 			t.Errorf("%d of %d (-want +got)\n%s", c.used, c.limit, diff)
 		}
 	}
@@ -186,7 +187,7 @@ func lawOfPercent(percent func(resources.Vector, resources.Limit) map[string]int
 var gauges = rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Range(1, math.MaxInt64), rapid.Int64Range(math.MaxInt64-1000, math.MaxInt64))
 
 func TestPercentKeepsItsLaw(t *testing.T) {
-	law := lawOfPercent(percent)
+	law := lawOfPercent(documents.Percent)
 	rapid.Check(t, func(t *rapid.T) {
 		if err := law(gauges.Draw(t, "used"), gauges.Draw(t, "limit")); err != nil {
 			t.Fatal(err)

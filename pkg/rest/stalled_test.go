@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // stalled is a reader that never reads: a write to it does not come to an end before
@@ -106,7 +106,7 @@ func TestACycleWaitsForNoReader(t *testing.T) {
 	var pages []string
 	for route := range c.server.routes() {
 		for name, value := range map[string]string{
-			"partition": Partition, "queue": "root.b", "application": "job", "node": "n1", "user": "dev1", "group": "dev", "state": "active",
+			"partition": documents.Partition, "queue": "root.b", "application": "job", "node": "n1", "user": "dev1", "group": "dev", "state": "active",
 		} {
 			route = strings.ReplaceAll(route, "{"+name+"}", value)
 		}

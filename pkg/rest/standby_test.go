@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // TestStandbySaysSo: each page of a standby replica says that it stands by and that the
@@ -42,7 +44,7 @@ partitions:
 	}
 	for pod, want := range map[string]bool{"tried": true, "large": true, "lost": false, "runs": false} {
 		x := c.explanation(t, pod)
-		if told := slices.Contains(x.ToDo, askLeader); !x.Standby || told != want {
+		if told := slices.Contains(x.ToDo, documents.AskLeader); !x.Standby || told != want {
 			t.Errorf("pod %s: standby %t, told to ask who leads: %t, want %t", pod, x.Standby, told, want)
 		}
 	}
@@ -57,7 +59,7 @@ partitions:
 
 	leads = true
 	x := c.explanation(t, "tried")
-	if x.Standby || slices.Contains(x.ToDo, askLeader) || !strings.Contains(x.Summary, "is looking for a node") {
+	if x.Standby || slices.Contains(x.ToDo, documents.AskLeader) || !strings.Contains(x.Summary, "is looking for a node") {
 		t.Errorf("the leader says: %+v", x)
 	}
 	again := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
@@ -76,10 +78,10 @@ func (c *cluster) ask(r *http.Request) *httptest.ResponseRecorder {
 }
 
 // explanation asks about a pod.
-func (c *cluster) explanation(t *testing.T, pod string) *Explanation {
+func (c *cluster) explanation(t *testing.T, pod string) *documents.Explanation {
 	t.Helper()
 	w := c.ask(httptest.NewRequest(http.MethodGet, "/api/v1/pods/ns/"+pod+"/explain", http.NoBody))
-	var x Explanation
+	var x documents.Explanation
 	if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
 	}

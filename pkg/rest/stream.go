@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/eventlog"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // streamBite is how many records a stream takes at a time.
@@ -86,18 +87,18 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request) {
 	stream := &EventStream{Name: host, CreatedAt: s.clock.Now(), known: isKnown(r.Context())}
 	if !s.streams.enter(stream, &s.limits) {
 		w.Header().Set("Retry-After", "10")
-		problem(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
+		documents.Refuse(w, http.StatusServiceUnavailable, "Too many streams", "as many streams of events are open as may be; close one, or ask for events/batch")
 		return
 	}
 	defer s.streams.leave(stream)
-	header(w)
+	documents.SetHeader(w)
 	if r.Method == http.MethodHead {
 		return
 	}
 	s.events.Collect()
 	lowest, next := s.events.Bounds()
 	sender := &sender{server: s, connection: http.NewResponseController(w), w: w}
-	sender.turnedAway = func() *Problem { return turnedAway(s.guard, r) }
+	sender.turnedAway = func() *documents.Problem { return turnedAway(s.guard, r) }
 	_ = sender.connection.SetReadDeadline(time.Time{}) // nothing more is to be read
 	sender.follow(r.Context().Done(), max(lowest, next-min(next, count)))
 }
@@ -107,7 +108,7 @@ type sender struct {
 	server     *Server
 	connection *http.ResponseController
 	w          http.ResponseWriter
-	turnedAway func() *Problem
+	turnedAway func() *documents.Problem
 	text       bytes.Buffer
 	records    []eventlog.Record
 }
@@ -115,11 +116,11 @@ type sender struct {
 // follow sends records from the one with the number first on, until the end.
 func (s *sender) follow(done <-chan struct{}, first uint64) {
 	s.make(func() {
-		p := newPage(&s.text)
-		p.open('{')
-		p.textField("InstanceUUID", s.server.instance)
-		p.close('}')
-		_ = p.done() // to memory
+		p := documents.NewPage(&s.text)
+		p.Open('{')
+		p.TextField("InstanceUUID", s.server.instance)
+		p.Close('}')
+		_ = p.Done() // to memory
 	})
 	again := time.NewTimer(s.server.limits.streamAdmitted)
 	defer again.Stop()
@@ -134,9 +135,9 @@ func (s *sender) follow(done <-chan struct{}, first uint64) {
 		first += uint64(len(records))
 		s.make(func() {
 			for i := range records {
-				p := newPage(&s.text)
-				p.event(&records[i])
-				_ = p.done()
+				p := documents.NewPage(&s.text)
+				p.Event(&records[i])
+				_ = p.Done()
 			}
 		})
 	}
@@ -169,11 +170,11 @@ func (s *sender) goesOn(done, more <-chan struct{}, again *time.Timer) bool {
 }
 
 // end sends the last line.
-func (s *sender) end(why *Problem) {
+func (s *sender) end(why *documents.Problem) {
 	s.make(func() {
-		p := newPage(&s.text)
-		p.value(why)
-		_ = p.done()
+		p := documents.NewPage(&s.text)
+		p.Value(why)
+		_ = p.Done()
 	})
 	_ = s.send() // the reader has gone away
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // TestAllocationLogBeginsInYuniKornsWords: YuniKorn's sentence comes first where it has
@@ -15,7 +16,7 @@ func TestAllocationLogBeginsInYuniKornsWords(t *testing.T) {
 		reasons.OverGroupLimit: "Not enough user quota: OverGroupLimit: text",
 		reasons.InOrder:        "InOrder: text",
 	} {
-		if got := inYuniKornsWords(reasons.New(code, "text")); got != want {
+		if got := documents.InYuniKornsWords(reasons.New(code, "text")); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // TestNamesAreDecodedOnceMore: YuniKorn's clients encode names twice. A name counts as it
@@ -94,7 +94,7 @@ func TestNodeHasItsLabels(t *testing.T) {
 // TestClusterIsCalledAsConfigured: clusterId and rmId follow service.clusterId.
 func TestClusterIsCalledAsConfigured(t *testing.T) {
 	c := newCluster(t, "")
-	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: BuildInformation()})
+	c.server = NewServer(Options{Inventory: inventory.New(c.store), Clock: c.clock, Build: documents.BuildInformation()})
 	c.http = c.server.Handler()
 	for _, name := range []string{"", "east", ""} {
 		spec := *config.Default()

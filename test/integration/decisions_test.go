@@ -15,7 +15,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/record"
 	"github.com/paddock-scheduler/paddock/pkg/reservations"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // own requests a page below /api/v1.
@@ -31,7 +31,7 @@ func (e *env) decision(pod, what string, wanted func(*record.Decision) bool) *re
 	e.Helper()
 	var found *record.Decision
 	eventually(e, patience, fmt.Sprintf("the last decision about %s is %s", pod, what), func() (bool, string) {
-		var list rest.Decisions
+		var list documents.Decisions
 		e.own("decisions?limit=1&pod="+pod, &list)
 		if len(list.Decisions) == 0 {
 			return false, "none"
@@ -59,7 +59,7 @@ func TestDecisionsAndHolds(t *testing.T) {
 	if !slices.ContainsFunc(d.Numbers, func(n record.Number) bool { return n.Law == "4" && n.Queue == "root.owed" && *n.Guaranteed == 40000 }) {
 		t.Errorf("the numbers are %+v", d.Numbers)
 	}
-	var holds rest.Holds
+	var holds documents.Holds
 	e.own("holds?pod="+asker.Name, &holds)
 	if len(holds.Holds) == 1 { // the victims take a while to stop
 		h := holds.Holds[0]

@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // updateExplanations rewrites the kept answers from the answers of the run: go test -run
@@ -39,8 +39,8 @@ const (
 )
 
 // codeAt returns the code at a place of an answer; empty for none.
-func codeAt(x *rest.Explanation, at place) reasons.Code {
-	of := func(r *rest.Reason) reasons.Code {
+func codeAt(x *documents.Explanation, at place) reasons.Code {
+	of := func(r *documents.Reason) reasons.Code {
 		if r == nil {
 			return ""
 		}
@@ -61,7 +61,7 @@ func codeAt(x *rest.Explanation, at place) reasons.Code {
 
 // says tells whether an answer is about a code: the code is at its place, and the answer
 // says what to do about it. The end of a hold, which is over, needs no remedy.
-func says(x *rest.Explanation, code reasons.Code, at place) bool {
+func says(x *documents.Explanation, code reasons.Code, at place) bool {
 	passes, never := reasons.Reason{Code: code}.Remedy(), reasons.Reason{Code: code, Never: true}.Remedy()
 	if code == reasons.Preempted && x.ChosenBy == nil {
 		return false // the record lags a moment
@@ -77,14 +77,14 @@ func answerFile(code reasons.Code) string {
 
 // awaitExplained waits until a pod is explained by a code, with what to do, and compares
 // the answer with the kept one.
-func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.Explanation {
+func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *documents.Explanation {
 	e.Helper()
 	file := answerFile(code)
 	kept, err := os.ReadFile(file)
 	if err != nil && !*updateExplanations {
 		e.Fatal(err)
 	}
-	var x *rest.Explanation
+	var x *documents.Explanation
 	var last []byte
 	same := 0
 	eventually(e, patience, fmt.Sprintf("pod %s is explained by %s, as in %s", p.Name, code, file), func() (bool, string) {
@@ -93,7 +93,7 @@ func (e *env) awaitExplained(p *corev1.Pod, code reasons.Code, at place) *rest.E
 		}
 		answer := x
 		if at == asHoldEnd { // the present state of the pod is not compared
-			answer = &rest.Explanation{PodName: x.PodName, LastHold: x.LastHold}
+			answer = &documents.Explanation{PodName: x.PodName, LastHold: x.LastHold}
 		}
 		text := e.settled(answer)
 		if p.GenerateName != "" {
@@ -131,17 +131,17 @@ var (
 
 // keptQuota is the kept part of a queue: all but the usage of others.
 type keptQuota struct {
-	Queue           string           `json:"queue"`
-	Guaranteed      map[string]int64 `json:"guaranteed,omitempty"`
-	Max             map[string]int64 `json:"max,omitempty"`
-	MaxApplications uint64           `json:"maxApplications,omitempty"`
-	UnderGuarantee  []string         `json:"underGuarantee,omitempty"`
-	Refuses         *rest.Reason     `json:"refuses,omitempty"`
+	Queue           string            `json:"queue"`
+	Guaranteed      map[string]int64  `json:"guaranteed,omitempty"`
+	Max             map[string]int64  `json:"max,omitempty"`
+	MaxApplications uint64            `json:"maxApplications,omitempty"`
+	UnderGuarantee  []string          `json:"underGuarantee,omitempty"`
+	Refuses         *documents.Reason `json:"refuses,omitempty"`
 }
 
 // settled returns an answer as it is kept: without the parts that depend on the time, on
 // other pods, or on generated names.
-func (e *env) settled(x *rest.Explanation) []byte {
+func (e *env) settled(x *documents.Explanation) []byte {
 	e.Helper()
 	y := *x
 	y.Attempts, y.LastAttempt, y.Window, y.Order, y.LastDecision, y.ChosenBy = 0, "", nil, nil, nil, nil
@@ -153,11 +153,11 @@ func (e *env) settled(x *rest.Explanation) []byte {
 	if x.Hold != nil {
 		hold := *x.Hold
 		hold.WaitsFor = slices.Clone(hold.WaitsFor) // they are sorted by UID
-		slices.SortFunc(hold.WaitsFor, func(a, b rest.PodName) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(hold.WaitsFor, func(a, b documents.PodName) int { return strings.Compare(a.Name, b.Name) })
 		y.Hold = &hold
 	}
 	kept := struct {
-		*rest.Explanation
+		*documents.Explanation
 		Quota []keptQuota `json:"quota,omitempty"`
 	}{Explanation: &y}
 	for _, q := range x.Quota {
@@ -189,19 +189,19 @@ func (e *env) unnamed(text []byte) []byte {
 // TestACodeElsewhereIsNoAnswer: a code counts only at its place, and with its remedy.
 func TestACodeElsewhereIsNoAnswer(t *testing.T) {
 	entry, _ := reasons.Explain(reasons.OverMax)
-	over := &rest.Reason{Code: string(entry.Code)}
-	right := rest.Explanation{Summary: "s", Reason: over, ToDo: []string{entry.Remedy}}
+	over := &documents.Reason{Code: string(entry.Code)}
+	right := documents.Explanation{Summary: "s", Reason: over, ToDo: []string{entry.Remedy}}
 	if !says(&right, reasons.OverMax, asReason) {
 		t.Error("the right answer is not taken")
 	}
-	for name, spoil := range map[string]func(x *rest.Explanation){
-		"only as a limit":       func(x *rest.Explanation) { x.Reason, x.Limits = nil, over },
-		"only as a refusal":     func(x *rest.Explanation) { x.Reason, x.Room = nil, &rest.ExplainedRoom{LastRefusal: over} },
-		"only of a queue":       func(x *rest.Explanation) { x.Reason, x.Quota = nil, []rest.QueueQuota{{Refuses: over}} },
-		"nothing to do":         func(x *rest.Explanation) { x.ToDo = nil },
-		"what to do of another": func(x *rest.Explanation) { x.ToDo = []string{"wait"} },
-		"no summary":            func(x *rest.Explanation) { x.Summary = "" },
-		"another code":          func(x *rest.Explanation) { x.Reason = &rest.Reason{Code: string(reasons.NoNodeFits)} },
+	for name, spoil := range map[string]func(x *documents.Explanation){
+		"only as a limit":       func(x *documents.Explanation) { x.Reason, x.Limits = nil, over },
+		"only as a refusal":     func(x *documents.Explanation) { x.Reason, x.Room = nil, &documents.ExplainedRoom{LastRefusal: over} },
+		"only of a queue":       func(x *documents.Explanation) { x.Reason, x.Quota = nil, []documents.QueueQuota{{Refuses: over}} },
+		"nothing to do":         func(x *documents.Explanation) { x.ToDo = nil },
+		"what to do of another": func(x *documents.Explanation) { x.ToDo = []string{"wait"} },
+		"no summary":            func(x *documents.Explanation) { x.Summary = "" },
+		"another code":          func(x *documents.Explanation) { x.Reason = &documents.Reason{Code: string(reasons.NoNodeFits)} },
 	} {
 		x := right
 		if spoil(&x); says(&x, reasons.OverMax, asReason) {
@@ -213,11 +213,11 @@ func TestACodeElsewhereIsNoAnswer(t *testing.T) {
 // TestWhatIsKeptOfAnAnswer: the kept part is the same in each run, and has the essential
 // facts.
 func TestWhatIsKeptOfAnAnswer(t *testing.T) {
-	answer := func(id, uid, at string, n int) (*env, *rest.Explanation) {
-		return &env{T: t, id: id}, &rest.Explanation{
-			PodName: rest.PodName{Namespace: id, Name: id + "-p", UID: uid}, Created: at, Attempts: n, Window: &rest.Window{Size: n},
-			Reason: &rest.Reason{Message: fmt.Sprintf("%d/%d nodes are available: %d Insufficient cpu; uses 1 of 2 vcore; in 1h%dm3s", n, n, n, n)},
-			Quota:  []rest.QueueQuota{{Queue: "root", Max: map[string]int64{"vcore": int64(n)}}, {Queue: "root.a", Max: map[string]int64{"vcore": 1}}},
+	answer := func(id, uid, at string, n int) (*env, *documents.Explanation) {
+		return &env{T: t, id: id}, &documents.Explanation{
+			PodName: documents.PodName{Namespace: id, Name: id + "-p", UID: uid}, Created: at, Attempts: n, Window: &documents.Window{Size: n},
+			Reason: &documents.Reason{Message: fmt.Sprintf("%d/%d nodes are available: %d Insufficient cpu; uses 1 of 2 vcore; in 1h%dm3s", n, n, n, n)},
+			Quota:  []documents.QueueQuota{{Queue: "root", Max: map[string]int64{"vcore": int64(n)}}, {Queue: "root.a", Max: map[string]int64{"vcore": 1}}},
 		}
 	}
 	e, first := answer("t01", "0b6a2f3e-0000-4000-8000-000000000001", time.Unix(1, 5).UTC().Format(time.RFC3339Nano), 1)

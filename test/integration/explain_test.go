@@ -19,7 +19,7 @@ import (
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const explainQueues = `
@@ -50,13 +50,13 @@ partitions:
 `
 
 // explanation asks REST about a pod; nil if it is not known.
-func (e *env) explanation(ctx context.Context, p *corev1.Pod) *rest.Explanation {
+func (e *env) explanation(ctx context.Context, p *corev1.Pod) *documents.Explanation {
 	e.Helper()
 	body, err := fetch(ctx, http.DefaultClient, fmt.Sprintf("http://%s/api/v1/pods/%s/%s/explain", e.rest, p.Namespace, p.Name))
 	if err != nil {
 		return nil
 	}
-	var x rest.Explanation
+	var x documents.Explanation
 	e.ok(json.Unmarshal(body, &x))
 	return &x
 }
@@ -192,7 +192,7 @@ func TestExplanations(t *testing.T) {
 	e.run("configuration", func(e *env) {
 		changed := strings.Replace(explainQueues, `    - {name: one, submitacl: "*", maxapplications: 1}`+"\n", "", 1)
 		e.configure(strings.Replace(changed, "- name: default\n", "- name: default\n  preemption: {enabled: false}\n", 1))
-		e.awaitQueue("root.one", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+		e.awaitQueue("root.one", "is draining", func(q *documents.Queue) bool { return q.Status == "Draining" })
 		e.awaitExplained(e.createPod(e.pod("new", "new", inQueue("root.one"))), reasons.QueueDraining, asReason)
 		e.awaitExplained(e.createPod(e.pod("stuck", "stuck", inQueue("root.owed"), requests("cpu", "5"))), reasons.PreemptionDisabled, asNoRoom)
 	})
@@ -234,11 +234,11 @@ func (e *env) foretellAndHold(victim *corev1.Pod) {
 	e.Helper()
 	asker := e.pod("asker", "asker", inQueue("root.owed"), requests("cpu", "2"))
 	foretold := e.preview(asker)
-	if foretold.Outcome != rest.PreviewPreempts || foretold.Node != e.get(victim).Spec.NodeName ||
+	if foretold.Outcome != documents.PreviewPreempts || foretold.Node != e.get(victim).Spec.NodeName ||
 		len(foretold.Decision.Victims) != 1 || foretold.Decision.Victims[0].Name != victim.Name {
 		e.Errorf("foretold: %+v", foretold)
 	}
-	if p := e.preview(e.pod("little", "little", inQueue("root.free"), requests("cpu", "100m"))); p.Outcome != rest.PreviewFits {
+	if p := e.preview(e.pod("little", "little", inQueue("root.free"), requests("cpu", "100m"))); p.Outcome != documents.PreviewFits {
 		e.Errorf("a little pod: %s", p.Summary)
 	}
 	made := e.createPod(asker)
@@ -253,7 +253,7 @@ func (e *env) foretellAndHold(victim *corev1.Pod) {
 }
 
 // preview requests a preview of a pod.
-func (e *env) preview(p *corev1.Pod) *rest.Preview {
+func (e *env) preview(p *corev1.Pod) *documents.Preview {
 	e.Helper()
 	p = p.DeepCopy()
 	p.APIVersion, p.Kind = "v1", "Pod"
@@ -269,7 +269,7 @@ func (e *env) preview(p *corev1.Pod) *rest.Preview {
 	if response.StatusCode != http.StatusOK {
 		e.Fatalf("preview: %s: %s", response.Status, body)
 	}
-	var out rest.Preview
+	var out documents.Preview
 	e.ok(json.Unmarshal(body, &out))
 	return &out
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // half is a hold with half of its room free: an asker of two cores, one victim that is
@@ -60,9 +60,9 @@ func (h *half) awaitEnd(why reasons.Code, says string) {
 	})
 	h.awaitNote(h.asker, says, h.node)
 	eventually(h, patience, "the hold is listed as ended by "+string(why), func() (bool, string) {
-		var holds rest.Holds
+		var holds documents.Holds
 		h.own("holds?pod="+h.asker.Name, &holds)
-		return slices.ContainsFunc(holds.Ended, func(o rest.EndedHold) bool { return o.Reason == why && o.Node == h.node }), fmt.Sprintf("%+v", holds.Ended)
+		return slices.ContainsFunc(holds.Ended, func(o documents.EndedHold) bool { return o.Reason == why && o.Node == h.node }), fmt.Sprintf("%+v", holds.Ended)
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // TestNamespaceQuota checks the quotas that annotations of a namespace give to its
@@ -25,11 +25,11 @@ func TestNamespaceQuota(t *testing.T) {
 
 	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"3"}`, placement.KeyNamespaceGuaranteed: `{"cpu":"1500m"}`})
 	e.expectStill("p", 3, 3, reasons.OverMax)
-	e.awaitQueue(queue, "has its new guarantee", func(q *rest.Queue) bool { return q.GuaranteedResource["vcore"] == 1500 })
+	e.awaitQueue(queue, "has its new guarantee", func(q *documents.Queue) bool { return q.GuaranteedResource["vcore"] == 1500 })
 
 	// A lowered quota stops no pod, and an invalid one counts as no annotation.
 	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `{"cpu":"1"}`})
-	e.awaitQueue(queue, "has its new max", func(q *rest.Queue) bool { return q.MaxResource["vcore"] == 1000 })
+	e.awaitQueue(queue, "has its new max", func(q *documents.Queue) bool { return q.MaxResource["vcore"] == 1000 })
 	e.expectStill("p", 3, 3, reasons.OverMax)
 	e.annotate(team, map[string]string{placement.KeyNamespaceMax: `cpu=9`})
 	e.expect("p", 6, 0, "")

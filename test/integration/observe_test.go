@@ -19,7 +19,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // fetch reads a URL.
@@ -44,12 +44,12 @@ func fetch(ctx context.Context, client *http.Client, url string) ([]byte, error)
 }
 
 // readQueues asks REST for the tree of queues.
-func (e *env) readQueues(ctx context.Context) (*rest.Queue, error) {
+func (e *env) readQueues(ctx context.Context) (*documents.Queue, error) {
 	body, err := fetch(ctx, http.DefaultClient, "http://"+e.rest+"/ws/v1/partition/default/queues")
 	if err != nil {
 		return nil, err
 	}
-	root := &rest.Queue{}
+	root := &documents.Queue{}
 	if err := json.Unmarshal(body, root); err != nil {
 		return nil, fmt.Errorf("queues by REST: %w", err)
 	}
@@ -61,7 +61,7 @@ func (e *env) checkBuild() {
 	e.Helper()
 	body, err := fetch(e.Context(), http.DefaultClient, "http://"+e.rest+"/ws/v1/clusters")
 	e.ok(err)
-	var clusters []rest.Cluster
+	var clusters []documents.Cluster
 	e.ok(json.Unmarshal(body, &clusters))
 	if len(clusters) != 1 || len(clusters[0].RMBuildInformation) != 1 {
 		e.Fatalf("not one cluster with one build: %s", body)
@@ -79,14 +79,14 @@ func (e *env) checkBuild() {
 }
 
 // queue returns a queue as REST shows it; nil if it does not exist.
-func (e *env) queue(path string) *rest.Queue {
+func (e *env) queue(path string) *documents.Queue {
 	e.Helper()
 	root, err := e.readQueues(e.Context())
 	e.ok(err)
 	return find(root, path)
 }
 
-func find(q *rest.Queue, path string) *rest.Queue {
+func find(q *documents.Queue, path string) *documents.Queue {
 	if q.QueueName == path {
 		return q
 	}
@@ -99,7 +99,7 @@ func find(q *rest.Queue, path string) *rest.Queue {
 }
 
 // awaitQueue waits until a queue exists and fulfils a condition.
-func (e *env) awaitQueue(path, what string, check func(*rest.Queue) bool) {
+func (e *env) awaitQueue(path, what string, check func(*documents.Queue) bool) {
 	e.Helper()
 	eventually(e, patience, "queue "+path+": "+what, func() (bool, string) {
 		q := e.queue(path)
@@ -113,7 +113,7 @@ func (e *env) awaitQueue(path, what string, check func(*rest.Queue) bool) {
 }
 
 // show lists the queues in a readable form.
-func show(q *rest.Queue, lines *[]string) {
+func show(q *documents.Queue, lines *[]string) {
 	*lines = append(*lines, fmt.Sprintf("%s %s: max %v guaranteed %v allocated %v pending %v, %d applications",
 		q.QueueName, q.Status, q.MaxResource, q.GuaranteedResource, q.AllocatedResource, q.PendingResource, q.RunningApps))
 	for _, c := range q.Children {
@@ -145,7 +145,7 @@ func (a accounts) add(path string, pending bool, request map[string]int64) {
 }
 
 // booked returns the accounts by REST.
-func booked(q *rest.Queue, into accounts) {
+func booked(q *documents.Queue, into accounts) {
 	a := account{maps.Clone(q.AllocatedResource), maps.Clone(q.PendingResource)}
 	for _, m := range []*map[string]int64{&a.Allocated, &a.Pending} {
 		if *m == nil {
@@ -163,7 +163,7 @@ func booked(q *rest.Queue, into accounts) {
 
 // recount sums up the requests of the pods that the API server has now, in the queue that
 // each one names. A pod without the name of an existing queue is in none.
-func (e *env) recount(root *rest.Queue) accounts {
+func (e *env) recount(root *documents.Queue) accounts {
 	e.Helper()
 	pods, err := e.listPods(e.Context())
 	e.ok(err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/nodeagent"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const noGates = `{"spec":{"schedulingGates":null}}`
@@ -55,5 +55,5 @@ func TestFinishedPods(t *testing.T) {
 		running, waiting := e.podsOf("done")
 		return len(running)+len(waiting) == 0, ""
 	})
-	e.awaitQueue("root.a", "is empty", func(q *rest.Queue) bool { return used(q) == 0 })
+	e.awaitQueue("root.a", "is empty", func(q *documents.Queue) bool { return used(q) == 0 })
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // placementQueues puts a pod into the queue that it names, if that queue exists, and into
@@ -72,7 +72,7 @@ func TestDrainingQueue(t *testing.T) {
 	e.expect("before", 2, 1, reasons.OverMax)
 
 	e.configure(placementQueues)
-	e.awaitQueue("root.old", "is draining", func(q *rest.Queue) bool { return q.Status == "Draining" })
+	e.awaitQueue("root.old", "is draining", func(q *documents.Queue) bool { return q.Status == "Draining" })
 	refused := e.create("after", 1, inQueue("root.old"))[0]
 	if message := e.awaitRefused(refused, reasons.QueueDraining); !strings.Contains(message, "root.old") {
 		t.Errorf("the pod is told %q, which does not name the queue", message)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // paddock runs kubectl-paddock against the scheduler of the test and returns its output,
@@ -75,7 +75,7 @@ func (e *env) askPlugin(asker *corev1.Pod, d *record.Decision) {
 	e.says(nil, 0, "holds", "No node is held")
 	e.says(nil, 0, "holds --ended", d.Node, e.ns+"/asker", "bound")
 
-	var list rest.Decisions
+	var list documents.Decisions
 	e.ok(json.Unmarshal([]byte(e.paddock(nil, 0, "decisions", "--pod", "asker", "-o", "json")), &list))
 	if len(list.Decisions) != 1 || list.Decisions[0].Asker.UID != asker.UID || list.Decisions[0].ID != d.ID {
 		e.Errorf("the decisions as JSON are %+v", list)

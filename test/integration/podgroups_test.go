@@ -15,7 +15,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/internal/localcluster"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const podGroupQueues = `
@@ -308,8 +308,8 @@ func (e *env) firstToRun(a, b string, n int) (first, second string) {
 }
 
 // uses tells whether a queue uses so many cores.
-func uses(cores int64) func(*rest.Queue) bool {
-	return func(q *rest.Queue) bool { return q.AllocatedResource["vcore"] == 1000*cores }
+func uses(cores int64) func(*documents.Queue) bool {
+	return func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == 1000*cores }
 }
 
 // expectAll makes n pods and waits until all run.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/events"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const quotaQueues = `
@@ -181,7 +181,7 @@ func TestMaxReload(t *testing.T) {
 
 	before, _ := e.podsOf("p")
 	e.configure(oneLeaf("2"))
-	e.awaitQueue("root.a", "has max 2", func(q *rest.Queue) bool { return q.MaxResource["vcore"] == 2000 })
+	e.awaitQueue("root.a", "has max 2", func(q *documents.Queue) bool { return q.MaxResource["vcore"] == 2000 })
 	e.expectStill("p", 4, 3, reasons.OverMax)
 	for _, old := range before {
 		if now := e.get(old); now.UID != old.UID || now.Spec.NodeName != old.Spec.NodeName || now.DeletionTimestamp != nil {

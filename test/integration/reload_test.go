@@ -9,7 +9,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues/config"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // reloadSuccess is the metric on which an administrator alerts.
@@ -86,7 +86,7 @@ func TestConfigurationDeleted(t *testing.T) {
 	e.start()
 	e.expect("p", 3, 0, "")
 	e.awaitRunning(e.create("free", 1)[0])
-	e.awaitQueue("root."+e.ns, "has all pods", func(q *rest.Queue) bool {
+	e.awaitQueue("root."+e.ns, "has all pods", func(q *documents.Queue) bool {
 		return !q.IsManaged && q.AllocatedResource["vcore"] == 4000
 	})
 }

@@ -19,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // token makes a service account and returns a token of it.
@@ -102,7 +102,7 @@ func TestRESTAccess(t *testing.T) {
 		{page, "nonsense", http.StatusUnauthorized, "send a valid bearer token"},
 	} {
 		code, body := ask(c.path, c.token)
-		var problem rest.Problem
+		var problem documents.Problem
 		if err := json.Unmarshal([]byte(body), &problem); err != nil || code != c.want || !strings.Contains(problem.Description, c.says) {
 			t.Errorf("%s: %d %s, want %d %q", c.path, code, body, c.want, c.says)
 		}

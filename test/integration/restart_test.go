@@ -8,7 +8,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const restartQueues = `
@@ -135,7 +135,7 @@ func TestRecoveryQueue(t *testing.T) {
 	e.start()
 
 	e.awaitRefused(waiting, reasons.QueueNotFound)
-	e.awaitQueue(queues.RecoveryPath, "has the running pods", func(q *rest.Queue) bool { return q.AllocatedResource["vcore"] == 2000 })
+	e.awaitQueue(queues.RecoveryPath, "has the running pods", func(q *documents.Queue) bool { return q.AllocatedResource["vcore"] == 2000 })
 	running, _ = e.podsOf("old")
 	for uid, node := range where(running) {
 		if before[uid] != node {

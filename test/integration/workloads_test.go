@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const workloadQueues = `
@@ -67,7 +67,7 @@ func TestDeployment(t *testing.T) {
 }
 
 // used is the sum of all usage and pending requests of a queue, for comparison with 0.
-func used(q *rest.Queue) int64 {
+func used(q *documents.Queue) int64 {
 	var sum int64
 	for _, m := range []map[string]int64{q.AllocatedResource, q.PendingResource} {
 		for amount := range maps.Values(m) {

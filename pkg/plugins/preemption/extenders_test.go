@@ -22,7 +22,7 @@ import (
 	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // httpExtender is an extender that upstream's client calls over HTTP.
@@ -385,11 +385,11 @@ func TestPreviewAsksExtenders(t *testing.T) {
 		outcome  string
 		text     string
 	}{
-		"a node that fits":       {&httpExtender{filter: passing(false)}, 1000, rest.PreviewFits, "would fit on 1 of 2 nodes"},
-		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, rest.PreviewWaits, ": no device"},
-		"agrees with a plan":     {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, rest.PreviewPreempts, "would make others leave"},
-		"refuses a plan":         {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, rest.PreviewWaits, "do not make room there"},
-		"does not answer a plan": {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, rest.PreviewWaits, "until the extender answers"},
+		"a node that fits":       {&httpExtender{filter: passing(false)}, 1000, documents.PreviewFits, "would fit on 1 of 2 nodes"},
+		"refuses what fits":      {&httpExtender{filter: passing(true, "roomy", "full")}, 1000, documents.PreviewWaits, ": no device"},
+		"agrees with a plan":     {&httpExtender{Extender: preempting(schedulerconfig.Extender{})}, 3000, documents.PreviewPreempts, "would make others leave"},
+		"refuses a plan":         {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), preempt: refusing("full", "roomy")}, 3000, documents.PreviewWaits, "do not make room there"},
+		"does not answer a plan": {&httpExtender{Extender: preempting(schedulerconfig.Extender{}), status: http.StatusInternalServerError}, 3000, documents.PreviewWaits, "until the extender answers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, pv := previewCluster(t, withExtenders(t, c.extender))

@@ -17,14 +17,14 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"sigs.k8s.io/yaml"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 // mostErrors is the maximal number of errors reported for a manifest.
 const mostErrors = 10
 
 func wrong(format string, args ...any) error {
-	return &rest.ManifestError{Text: strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")}
+	return &documents.ManifestError{Text: strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")}
 }
 
 // parseManifest reads a pod as the API server would: strictly, with defaults, and

@@ -7,10 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/paddock-scheduler/paddock/pkg/planner/search"
-
-	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -19,12 +15,14 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/app"
 	"github.com/paddock-scheduler/paddock/pkg/informer"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/planner"
 	"github.com/paddock-scheduler/paddock/pkg/planner/daemonset"
+	"github.com/paddock-scheduler/paddock/pkg/planner/search"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/reservation"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/record"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -82,7 +80,7 @@ type rehearsing struct {
 	pod   *corev1.Pod
 	state fwk.CycleState
 	r     *store.Rehearsal
-	out   *rest.Preview
+	out   *documents.Preview
 	// statuses are the statuses of the nodes that the filters rejected or that are held
 	// for other pods.
 	statuses map[string]*fwk.Status
@@ -90,12 +88,12 @@ type rehearsing struct {
 }
 
 // Preview implements rest.Previewer.
-func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Preview, error) {
+func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*documents.Preview, error) {
 	pod, err := parseManifest(manifest)
 	if err != nil {
 		return nil, err
 	}
-	out := &rest.Preview{PodName: rest.PodName{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
+	out := &documents.Preview{PodName: documents.PodName{Namespace: pod.Namespace, Name: pod.Name}, NotLookedAt: slices.Clone(pv.unasked)}
 	s, err := pv.profileOf(pod, manifest, out)
 	if err != nil {
 		return nil, err
@@ -143,7 +141,7 @@ func (pv *Previewer) Preview(ctx context.Context, manifest []byte) (*rest.Previe
 }
 
 // profileOf returns the stage of the pod's profile.
-func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *rest.Preview) (*stage, error) {
+func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *documents.Preview) (*stage, error) {
 	out.Profile = pod.Spec.SchedulerName
 	if out.Profile == corev1.DefaultSchedulerName && pv.stages[out.Profile] == nil && !strings.Contains(string(manifest), "schedulerName") {
 		out.Profile = pv.first
@@ -159,7 +157,7 @@ func (pv *Previewer) profileOf(pod *corev1.Pod, manifest []byte, out *rest.Previ
 }
 
 // prioritize sets the priority from the PriorityClass, as admission does.
-func (pv *Previewer) prioritize(pod *corev1.Pod, out *rest.Preview) error {
+func (pv *Previewer) prioritize(pod *corev1.Pod, out *documents.Preview) error {
 	class, readable := pv.process.PriorityClass(pod.Spec.PriorityClassName)
 	switch {
 	case !readable:
@@ -184,7 +182,7 @@ func (x *rehearsing) filter(ctx context.Context, requires string) error {
 	if status.Code() == fwk.Error {
 		return status.AsError()
 	}
-	counts := &rest.PreviewNodes{All: len(infos), Refused: map[string]int{}}
+	counts := &documents.PreviewNodes{All: len(infos), Refused: map[string]int{}}
 	x.out.Nodes = counts
 	for _, info := range infos {
 		if err := ctx.Err(); err != nil {
@@ -256,7 +254,7 @@ func (x *rehearsing) decide(ctx context.Context, requires string) {
 	case !x.r.Limited.None():
 		x.waits(x.r.Limited, quota)
 	case quota.None() && len(x.fit) > 0:
-		x.out.Outcome, x.out.Node = rest.PreviewFits, x.fit[0]
+		x.out.Outcome, x.out.Node = documents.PreviewFits, x.fit[0]
 		x.say("would fit on %d of %d nodes, and no quota is in its way", len(x.fit), x.out.Nodes.All)
 	case requires != "":
 		x.decideThere(ctx)
@@ -308,7 +306,7 @@ func (x *rehearsing) plan(ctx context.Context) {
 		x.out.After = x.r.Delay.String()
 		return
 	}
-	x.out.Outcome, x.out.After = rest.PreviewPreempts, x.r.Delay.String()
+	x.out.Outcome, x.out.After = documents.PreviewPreempts, x.r.Delay.String()
 	x.out.Because(x.obstacle())
 	x.say("would make others leave, once it has waited for %s (preemption.delay): %s", x.out.After, d.Sentence())
 }
@@ -329,7 +327,7 @@ func (x *rehearsing) decideThere(ctx context.Context) {
 	x.out.Node = d.Node
 	switch {
 	case d.Outcome == planner.Preempt:
-		x.out.Outcome = rest.PreviewPreempts
+		x.out.Outcome = documents.PreviewPreempts
 		x.out.Because(x.obstacle())
 		x.say("would make others leave: %s", d.Sentence())
 	case d.Outcome == planner.Hold && d.Stopped == "":
@@ -354,7 +352,7 @@ func (x *rehearsing) ref() objects.Ref {
 // waits says why the pod would wait: the first reason that applies, followed by the
 // others.
 func (x *rehearsing) waits(list ...reasons.Reason) {
-	x.out.Outcome = rest.PreviewWaits
+	x.out.Outcome = documents.PreviewWaits
 	x.out.Because(list...)
 	var texts []string
 	for _, r := range list {

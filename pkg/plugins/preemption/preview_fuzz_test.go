@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 	"github.com/paddock-scheduler/paddock/pkg/store"
 )
 
@@ -40,7 +40,7 @@ func FuzzPreview(f *testing.F) {
 	before, _ := changed(c.store)
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		out, err := pv.Preview(t.Context(), manifest)
-		bad := (*rest.ManifestError)(nil)
+		bad := (*documents.ManifestError)(nil)
 		switch {
 		case errors.As(err, &bad):
 			if bad.Text == "" {
@@ -48,7 +48,7 @@ func FuzzPreview(f *testing.F) {
 			}
 		case err != nil:
 			t.Errorf("%v", err)
-		case out.Outcome != rest.PreviewFits && out.Outcome != rest.PreviewWaits && out.Outcome != rest.PreviewPreempts || out.Summary == "":
+		case out.Outcome != documents.PreviewFits && out.Outcome != documents.PreviewWaits && out.Outcome != documents.PreviewPreempts || out.Summary == "":
 			t.Errorf("outcome %q: %q", out.Outcome, out.Summary)
 		default:
 			if _, err := json.Marshal(out); err != nil {

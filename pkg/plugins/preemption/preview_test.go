@@ -20,7 +20,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/internal/plugintest"
 	"github.com/paddock-scheduler/paddock/pkg/plugins/preemption"
-	"github.com/paddock-scheduler/paddock/pkg/rest"
+	"github.com/paddock-scheduler/paddock/pkg/rest/documents"
 )
 
 const previewQueues = `
@@ -100,21 +100,21 @@ func TestPreviewSeesWhatOtherProfilesAssumed(t *testing.T) {
 	c.known(t, plugintest.Foreign(plugintest.Pod("elsewhere", 1000)))
 	manifest := plugintest.Pod("small", 2000)
 	manifest.Labels["queue"] = "root.b"
-	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewFits {
+	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewFits {
 		t.Errorf("%s while the other pod waits; the test after this proves nothing", out.Summary)
 	}
 	c.assumed["elsewhere"] = "roomy"
-	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewWaits || out.Nodes.Fit != 0 {
+	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewWaits || out.Nodes.Fit != 0 {
 		t.Errorf("%s, %d nodes fit, though the room is taken", out.Summary, out.Nodes.Fit)
 	}
 	c.assumed["elsewhere"] = "full"
-	if out := foretell(t, pv, manifest); out.Outcome != rest.PreviewFits {
+	if out := foretell(t, pv, manifest); out.Outcome != documents.PreviewFits {
 		t.Errorf("%s, though the other pod goes to another node", out.Summary)
 	}
 }
 
 // preview returns the answer without its time.
-func preview(tb testing.TB, pv *preemption.Previewer, manifest string) (*rest.Preview, error) {
+func preview(tb testing.TB, pv *preemption.Previewer, manifest string) (*documents.Preview, error) {
 	tb.Helper()
 	out, err := pv.Preview(tb.Context(), []byte(manifest))
 	if err == nil && out.Decision != nil {
@@ -134,7 +134,7 @@ func TestPreviews(t *testing.T) {
 			if diff := cmp.Diff(before, c.everything(t)); diff != "" {
 				d.Fatalf(t, "the preview changed something (-before +after)\n%s", diff)
 			}
-			if bad := (*rest.ManifestError)(nil); errors.As(err, &bad) {
+			if bad := (*documents.ManifestError)(nil); errors.As(err, &bad) {
 				return "refused: " + bad.Text + "\n"
 			} else if err != nil {
 				d.Fatalf(t, "%v", err)
@@ -202,7 +202,7 @@ func TestPreviewForetells(t *testing.T) {
 }
 
 // foretell previews a pod that will be created.
-func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *rest.Preview {
+func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *documents.Preview {
 	t.Helper()
 	made := pod.DeepCopy()
 	made.APIVersion, made.Kind, made.UID = "v1", "Pod", ""
@@ -218,9 +218,9 @@ func foretell(t *testing.T, pv *preemption.Previewer, pod *corev1.Pod) *rest.Pre
 	return out
 }
 
-func victimsOf(p *rest.Preview) []string {
+func victimsOf(p *documents.Preview) []string {
 	var out []string
-	if p.Outcome == rest.PreviewPreempts {
+	if p.Outcome == documents.PreviewPreempts {
 		for _, v := range p.Decision.Victims {
 			out = append(out, v.Name)
 		}

@@ -1,4 +1,4 @@
-package rest
+package documents
 
 import (
 	"iter"
@@ -60,9 +60,9 @@ type Template struct {
 	Properties         map[string]string `json:"properties,omitempty"`
 }
 
-// queueTree writes a queue, with everything below it or only the names of its
+// QueueTree writes a queue, with everything below it or only the names of its
 // children. YuniKorn's names of children are full paths.
-func (p *page) queueTree(v *inventory.View, id queues.ID, below bool) {
+func (p *Page) QueueTree(v *inventory.View, id queues.ID, below bool) {
 	root := v.Queues.Root()
 	t := tree{
 		snapshot: v.Queues, preempting: preempting(v), priority: priorities(v), starting: starting(v),
@@ -71,12 +71,12 @@ func (p *page) queueTree(v *inventory.View, id queues.ID, below bool) {
 	p.queue(&t, id, below)
 }
 
-// answerQueue answers with a queue.
-func answerQueue(w http.ResponseWriter, v *inventory.View, id queues.ID, below bool) {
-	header(w)
-	p := newPage(w)
-	p.queueTree(v, id, below)
-	_ = p.done() // the reader has gone away
+// AnswerQueue answers with a queue.
+func AnswerQueue(w http.ResponseWriter, v *inventory.View, id queues.ID, below bool) {
+	SetHeader(w)
+	p := NewPage(w)
+	p.QueueTree(v, id, below)
+	_ = p.Done() // the reader has gone away
 }
 
 // tree is what queues are shown from.
@@ -142,12 +142,12 @@ func starting(v *inventory.View) map[queues.ID][]string {
 }
 
 // queue writes a [Queue].
-func (p *page) queue(t *tree, id queues.ID, below bool) {
-	if p.failed() {
+func (p *Page) queue(t *tree, id queues.ID, below bool) {
+	if p.Failed() {
 		return
 	}
 	q := t.snapshot.Queue(id)
-	p.open('{')
+	p.Open('{')
 	p.alwaysField("queuename", q.Path)
 	p.alwaysField("status", q.State.String())
 	p.alwaysField("partition", Partition)
@@ -160,60 +160,60 @@ func (p *page) queue(t *tree, id queues.ID, below bool) {
 	p.boolField("isLeaf", q.Leaf)
 	p.boolField("isManaged", q.Managed)
 	if len(q.Properties) > 0 {
-		p.field("properties", q.Properties)
+		p.Field("properties", q.Properties)
 	}
 	if parent := t.snapshot.Queue(q.Parent); parent != nil {
-		p.textField("parent", parent.Path)
+		p.TextField("parent", parent.Path)
 	}
 	if q.Template != nil {
-		p.field("template", templateOf(q.Template))
+		p.Field("template", templateOf(q.Template))
 	}
 	p.children(t, q, below)
 	p.quotaField("absUsedCapacity", percents(q.Allocated, maxOf(t.snapshot, q)))
-	p.numberField("maxRunningApps", int64(q.MaxApplications))
+	p.NumberField("maxRunningApps", int64(q.MaxApplications))
 	starting := t.starting[id]
-	p.numberField("runningApps", int64(max(q.Running-len(starting), 0)))
-	p.key("currentPriority")
+	p.NumberField("runningApps", int64(max(q.Running-len(starting), 0)))
+	p.Key("currentPriority")
 	if priority, waits := t.priority[id]; waits {
-		p.number(priority)
+		p.Number(priority)
 	} else {
-		p.number(math.MinInt32)
+		p.Number(math.MinInt32)
 	}
-	p.textsField("allocatingAcceptedApps", starting)
+	p.TextsField("allocatingAcceptedApps", starting)
 	p.policies(q)
-	p.close('}')
+	p.Close('}')
 }
 
 // children writes the queues below one, or only their names.
-func (p *page) children(t *tree, q *queues.Queue, below bool) {
+func (p *Page) children(t *tree, q *queues.Queue, below bool) {
 	if len(q.Children) == 0 {
 		return
 	}
 	if below {
-		p.key("children")
-		p.open('[')
+		p.Key("children")
+		p.Open('[')
 		for _, c := range q.Children {
 			p.queue(t, c, true)
 		}
-		p.close(']')
+		p.Close(']')
 	}
-	p.key("childNames")
-	p.open('[')
+	p.Key("childNames")
+	p.Open('[')
 	for _, c := range q.Children {
 		p.text(t.snapshot.Queue(c).Path)
 	}
-	p.close(']')
+	p.Close(']')
 }
 
 // policies writes how a queue is ordered and preempted.
-func (p *page) policies(q *queues.Queue) {
-	p.textField("sortingPolicy", sortingPolicy(q))
+func (p *Page) policies(q *queues.Queue) {
+	p.TextField("sortingPolicy", sortingPolicy(q))
 	p.boolField("prioritySorting", q.Policies.PrioritySort)
 	p.boolField("preemptionEnabled", q.Policies.Preemption != config.PreemptionDisabled)
 	p.boolField("isPreemptionFence", q.Policies.Preemption == config.PreemptionFence)
-	p.textField("preemptionDelay", q.Policies.PreemptionDelay.String())
+	p.TextField("preemptionDelay", q.Policies.PreemptionDelay.String())
 	p.boolField("isPriorityFence", q.Policies.PriorityFence)
-	p.numberField("priorityOffset", int64(q.Policies.PriorityOffset))
+	p.NumberField("priorityOffset", int64(q.Policies.PriorityOffset))
 }
 
 // maxOf is the max people are shown: root's is what the nodes hold. And other than
@@ -234,12 +234,12 @@ func sortingPolicy(q *queues.Queue) string {
 
 func templateOf(t *config.Template) *Template {
 	return &Template{
-		MaxApplications: t.MaxApplications, MaxResource: amounts(t.Max.Map()),
-		GuaranteedResource: amounts(t.Guaranteed.Map()), Properties: maps.Clone(t.Properties),
+		MaxApplications: t.MaxApplications, MaxResource: Amounts(t.Max.Map()),
+		GuaranteedResource: Amounts(t.Guaranteed.Map()), Properties: maps.Clone(t.Properties),
 	}
 }
 
-func amounts(m map[string]resources.Amount) map[string]int64 {
+func Amounts(m map[string]resources.Amount) map[string]int64 {
 	out := make(map[string]int64, len(m))
 	for name, a := range m {
 		out[name] = int64(a)
@@ -247,9 +247,9 @@ func amounts(m map[string]resources.Amount) map[string]int64 {
 	return out
 }
 
-// percent is how much of the limit is used, rounded down, per limited type that
+// Percent is how much of the limit is used, rounded down, per limited type that
 // is used at all. Any use of a type limited to nothing is 100.
-func percent(used resources.Vector, limit resources.Limit) map[string]int64 {
+func Percent(used resources.Vector, limit resources.Limit) map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range percents(used, limit) {
 		out[name] = int64(n)

@@ -1,4 +1,4 @@
-package rest
+package documents
 
 import (
 	"fmt"
@@ -25,10 +25,10 @@ const (
 	podLeaves   = "leaving"
 )
 
-func explanationOf(x *store.Explanation) *Explanation {
+func ExplanationOf(x *store.Explanation) *Explanation {
 	p := x.Pod
 	out := &Explanation{
-		PodName: podName(p.Ref()), State: podState(x), Reason: reasonOf(whyOf(x)),
+		PodName: PodNameOf(p.Ref()), State: podState(x), Reason: reasonOf(whyOf(x)),
 		Created: timeText(p.Created), Node: p.Node, RequiredNode: p.RequiredNode, Priority: p.Priority,
 		Request: vectorOf(p.Request), Attempts: p.Attempts(), LastAttempt: timeText(p.Tried()), NextAttempt: timeText(x.Retry),
 		Limits: reasonOf(x.Limited),
@@ -58,7 +58,7 @@ func explanationOf(x *store.Explanation) *Explanation {
 		}
 	}
 	if x.ChosenBy != nil {
-		name := podName(*x.ChosenBy)
+		name := PodNameOf(*x.ChosenBy)
 		out.MakesRoomFor = &name
 	}
 	out.Summary = summary(x, out)
@@ -199,7 +199,7 @@ func orderOf(x *store.Explanation) *ExplainedOrder {
 	s := x.Standing
 	out := &ExplainedOrder{Waits: s.In}
 	if s.Next.UID != "" {
-		next := podName(s.Next)
+		next := PodNameOf(s.Next)
 		out.Next = &next
 	}
 	if !s.In {

@@ -1,4 +1,4 @@
-package rest
+package documents
 
 import (
 	"strconv"
@@ -22,17 +22,17 @@ const (
 )
 
 // tags writes what is known of a pod beside its numbers.
-func (p *page) tags(pod *inventory.Pod) {
-	p.key("allocationTags")
-	p.open('{')
+func (p *Page) tags(pod *inventory.Pod) {
+	p.Key("allocationTags")
+	p.Open('{')
 	if !pod.Created.IsZero() {
-		p.textField(tagCreationTime, strconv.FormatInt(pod.Created.Unix(), 10))
+		p.TextField(tagCreationTime, strconv.FormatInt(pod.Created.Unix(), 10))
 	}
 	switch {
 	case pod.Foreign && pod.Static:
-		p.textField(tagForeign, foreignStatic)
+		p.TextField(tagForeign, foreignStatic)
 	case pod.Foreign:
-		p.textField(tagForeign, foreignDefault)
+		p.TextField(tagForeign, foreignDefault)
 	}
 	for _, label := range p.sorted(pod.Labels) {
 		p.separate()
@@ -42,26 +42,26 @@ func (p *page) tags(pod *inventory.Pod) {
 		p.b = append(p.b, '"', ':')
 		p.quote(label.value)
 	}
-	p.textField(tagNamespace, pod.Namespace)
-	p.textField(tagPodName, pod.Name)
-	p.textField(tagRequiredNode, pod.RequiredNode)
-	p.close('}')
+	p.TextField(tagNamespace, pod.Namespace)
+	p.TextField(tagPodName, pod.Name)
+	p.TextField(tagRequiredNode, pod.RequiredNode)
+	p.Close('}')
 }
 
 // asked writes what requests, allocations and foreign allocations have in common.
-func (p *page) asked(pod *inventory.Pod) {
-	p.textField("allocationKey", string(pod.UID))
+func (p *Page) asked(pod *inventory.Pod) {
+	p.TextField("allocationKey", string(pod.UID))
 	p.tags(pod)
-	p.timeField("requestTime", pod.Created)
+	p.TimeField("requestTime", pod.Created)
 	p.amountsField("resource", pod.Request)
-	p.textField("priority", strconv.FormatInt(int64(pod.Priority), 10))
+	p.TextField("priority", strconv.FormatInt(int64(pod.Priority), 10))
 }
 
 // placed writes a pod that has a node. All that is written of it is in its record, so
 // it is written once for each, as an allocation or a foreign one, and kept with it.
-func (p *page) placed(pod *inventory.Pod) {
+func (p *Page) placed(pod *inventory.Pod) {
 	p.ready(pod.Text(func(pod *inventory.Pod) []byte {
-		return p.written(func(p *page) {
+		return p.written(func(p *Page) {
 			if pod.Foreign {
 				p.foreign(pod)
 			} else {
@@ -72,73 +72,73 @@ func (p *page) placed(pod *inventory.Pod) {
 }
 
 // allocation writes a pod of a queue that has a node.
-func (p *page) allocation(pod *inventory.Pod) {
-	p.open('{')
+func (p *Page) allocation(pod *inventory.Pod) {
+	p.Open('{')
 	p.asked(pod)
-	p.timeField("allocationTime", pod.Scheduled)
+	p.TimeField("allocationTime", pod.Scheduled)
 	if !pod.Scheduled.IsZero() && !pod.Created.IsZero() {
-		p.numberField("allocationDelay", int64(pod.Scheduled.Sub(pod.Created)))
+		p.NumberField("allocationDelay", int64(pod.Scheduled.Sub(pod.Created)))
 	}
-	p.textField("nodeId", pod.Node)
-	p.textField("applicationId", pod.AppID)
+	p.TextField("nodeId", pod.Node)
+	p.TextField("applicationId", pod.AppID)
 	p.trueField("preempted", pod.Preempted)
 	p.trueField("originator", pod.Originator)
-	p.close('}')
+	p.Close('}')
 }
 
-func (p *page) allocations(pods []*inventory.Pod) {
+func (p *Page) allocations(pods []*inventory.Pod) {
 	if len(pods) == 0 {
 		return
 	}
-	p.key("allocations")
-	p.open('[')
+	p.Key("allocations")
+	p.Open('[')
 	for _, pod := range pods {
 		p.placed(pod)
 	}
-	p.close(']')
+	p.Close(']')
 }
 
 // foreign writes a pod of another scheduler.
-func (p *page) foreign(pod *inventory.Pod) {
-	p.open('{')
+func (p *Page) foreign(pod *inventory.Pod) {
+	p.Open('{')
 	p.asked(pod)
-	p.timeField("allocationTime", pod.Scheduled)
-	p.textField("nodeId", pod.Node)
+	p.TimeField("allocationTime", pod.Scheduled)
+	p.TextField("nodeId", pod.Node)
 	p.boolField("preemptable", !pod.Static)
-	p.close('}')
+	p.Close('}')
 }
 
 // foreigners writes the foreign pods of a node, under YuniKorn's name and under
 // the one of its design.
-func (p *page) foreigners(pods []*inventory.Pod) {
+func (p *Page) foreigners(pods []*inventory.Pod) {
 	if len(pods) == 0 {
 		return
 	}
 	for _, name := range []string{"foreignAllocations", "foreign_allocations"} {
-		p.key(name)
-		p.open('[')
+		p.Key(name)
+		p.Open('[')
 		for _, pod := range pods {
 			p.placed(pod)
 		}
-		p.close(']')
+		p.Close(']')
 	}
 }
 
 // request writes a pod of a queue that has no node, and why.
-func (p *page) request(pod *inventory.Pod, why reasons.Reason, hold *reservations.Hold, now time.Time) {
-	p.open('{')
+func (p *Page) request(pod *inventory.Pod, why reasons.Reason, hold *reservations.Hold, now time.Time) {
+	p.Open('{')
 	p.asked(pod)
-	p.textField("requiredNodeId", pod.RequiredNode)
-	p.textField("applicationId", pod.AppID)
+	p.TextField("requiredNodeId", pod.RequiredNode)
+	p.TextField("applicationId", pod.AppID)
 	p.log(pod, why, now)
 	p.trueField("triggeredPreemption", hold != nil && len(hold.Chosen) > 0)
 	p.trueField("originator", pod.Originator)
 	p.trueField("schedulingAttempted", pod.Attempts() > 0)
-	p.close('}')
+	p.Close('}')
 }
 
-// inYuniKornsWords begins with what YuniKorn says in such a case, where it says something.
-func inYuniKornsWords(why reasons.Reason) string {
+// InYuniKornsWords begins with what YuniKorn says in such a case, where it says something.
+func InYuniKornsWords(why reasons.Reason) string {
 	switch why.Code {
 	case reasons.OverMax:
 		return "Not enough queue quota: " + why.String()
@@ -150,7 +150,7 @@ func inYuniKornsWords(why reasons.Reason) string {
 
 // log writes why a pod waits, as the log of its allocation. A pod that failed was
 // told so then, any other is told now.
-func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
+func (p *Page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 	if why.None() {
 		return
 	}
@@ -158,12 +158,12 @@ func (p *page) log(pod *inventory.Pod, why reasons.Reason, now time.Time) {
 	if pod.Attempts() > 0 {
 		at, count = pod.Tried(), int64(pod.Attempts())
 	}
-	p.key("allocationLog")
-	p.open('[')
-	p.open('{')
-	p.textField("message", inYuniKornsWords(why))
-	p.timeField("lastOccurrence", at)
-	p.numberField("count", count)
-	p.close('}')
-	p.close(']')
+	p.Key("allocationLog")
+	p.Open('[')
+	p.Open('{')
+	p.TextField("message", InYuniKornsWords(why))
+	p.TimeField("lastOccurrence", at)
+	p.NumberField("count", count)
+	p.Close('}')
+	p.Close(']')
 }

@@ -1,4 +1,4 @@
-package rest
+package documents
 
 import (
 	"bytes"
@@ -16,28 +16,28 @@ import (
 // pageSize is how much of an answer is collected before it is sent.
 const pageSize = 32 << 10
 
-// page writes JSON as it is made: an answer about 20,000 pods is never in memory
+// Page writes JSON as it is made: an answer about 20,000 pods is never in memory
 // as a whole. The zero value of a field is left out, as YuniKorn does, unless the
 // name of the method says otherwise.
-type page struct {
+type Page struct {
 	w     io.Writer
 	b     []byte
 	bare  bool // nothing to separate from: after an opening bracket or a key
 	err   error
 	words []word // scratch
-	apart *page  // for what is written apart from the rest; nil before that
+	apart *Page  // for what is written apart from the rest; nil before that
 }
 
-func newPage(w io.Writer) *page { return &page{w: w, bare: true} }
+func NewPage(w io.Writer) *Page { return &Page{w: w, bare: true} }
 
-// done sends what is left.
-func (p *page) done() error {
+// Done sends what is left.
+func (p *Page) Done() error {
 	p.b = append(p.b, '\n')
 	p.send()
 	return p.err
 }
 
-func (p *page) send() {
+func (p *Page) send() {
 	if p.w == nil {
 		return // it is taken from b
 	}
@@ -48,9 +48,9 @@ func (p *page) send() {
 }
 
 // written is what write writes, on its own.
-func (p *page) written(write func(p *page)) []byte {
+func (p *Page) written(write func(p *Page)) []byte {
 	if p.apart == nil {
-		p.apart = &page{}
+		p.apart = &Page{}
 	}
 	p.apart.b, p.apart.bare = p.apart.b[:0], true
 	write(p.apart)
@@ -58,7 +58,7 @@ func (p *page) written(write func(p *page)) []byte {
 }
 
 // ready writes a value that was written before.
-func (p *page) ready(text []byte) {
+func (p *Page) ready(text []byte) {
 	p.separate()
 	p.b = append(p.b, text...)
 	if len(p.b) >= pageSize {
@@ -66,25 +66,25 @@ func (p *page) ready(text []byte) {
 	}
 }
 
-// failed tells whether the reader has gone away: go on with nothing.
-func (p *page) failed() bool { return p.err != nil }
+// Failed tells whether the reader has gone away: go on with nothing.
+func (p *Page) Failed() bool { return p.err != nil }
 
-func (p *page) separate() {
+func (p *Page) separate() {
 	if !p.bare {
 		p.b = append(p.b, ',')
 	}
 	p.bare = false
 }
 
-// open begins an object ('{') or a list ('[').
-func (p *page) open(bracket byte) {
+// Open begins an object ('{') or a list ('[').
+func (p *Page) Open(bracket byte) {
 	p.separate()
 	p.b = append(p.b, bracket)
 	p.bare = true
 }
 
-// close ends it.
-func (p *page) close(bracket byte) {
+// Close ends it.
+func (p *Page) Close(bracket byte) {
 	p.b = append(p.b, bracket)
 	p.bare = false
 	if len(p.b) >= pageSize {
@@ -92,8 +92,8 @@ func (p *page) close(bracket byte) {
 	}
 }
 
-// key begins a field; its value follows. Keys are plain words.
-func (p *page) key(name string) {
+// Key begins a field; its value follows. Keys are plain words.
+func (p *Page) Key(name string) {
 	p.separate()
 	p.b = append(p.b, '"')
 	p.b = append(p.b, name...)
@@ -101,8 +101,8 @@ func (p *page) key(name string) {
 	p.bare = true
 }
 
-// value writes anything.
-func (p *page) value(v any) {
+// Value writes anything.
+func (p *Page) Value(v any) {
 	text, err := json.Marshal(v)
 	if err != nil && p.err == nil {
 		p.err = err
@@ -111,20 +111,20 @@ func (p *page) value(v any) {
 	p.ready(text)
 }
 
-// field writes a field with anything.
-func (p *page) field(name string, v any) {
-	p.key(name)
-	p.value(v)
+// Field writes a field with anything.
+func (p *Page) Field(name string, v any) {
+	p.Key(name)
+	p.Value(v)
 }
 
-func (p *page) text(s string) {
+func (p *Page) text(s string) {
 	p.separate()
 	p.quote(s)
 }
 
 // quote writes a string in quotes.
-func (p *page) quote(s string) {
-	if !plain(s) {
+func (p *Page) quote(s string) {
+	if !IsPlain(s) {
 		text, err := json.Marshal(s)
 		if err != nil && p.err == nil {
 			p.err = err
@@ -137,8 +137,8 @@ func (p *page) quote(s string) {
 	p.b = append(p.b, '"')
 }
 
-// asItIs are the bytes that stand for themselves.
-var asItIs = func() (out [256]bool) {
+// AsItIs are the bytes that stand for themselves.
+var AsItIs = func() (out [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		out[c] = !strings.ContainsRune("\"\\<>&", c)
 	}
@@ -146,92 +146,92 @@ var asItIs = func() (out [256]bool) {
 }()
 
 // plain tells whether a string can be in quotes as it is.
-func plain(s string) bool {
+func IsPlain(s string) bool {
 	for i := range len(s) {
-		if !asItIs[s[i]] {
+		if !AsItIs[s[i]] {
 			return false
 		}
 	}
 	return true
 }
 
-func (p *page) number(n int64) {
+func (p *Page) Number(n int64) {
 	p.separate()
 	p.b = strconv.AppendInt(p.b, n, 10)
 }
 
-func (p *page) textField(name, s string) {
+func (p *Page) TextField(name, s string) {
 	if s != "" {
-		p.key(name)
+		p.Key(name)
 		p.text(s)
 	}
 }
 
-func (p *page) numberField(name string, n int64) {
+func (p *Page) NumberField(name string, n int64) {
 	if n != 0 {
-		p.key(name)
-		p.number(n)
+		p.Key(name)
+		p.Number(n)
 	}
 }
 
-func (p *page) trueField(name string, b bool) {
+func (p *Page) trueField(name string, b bool) {
 	if b {
 		p.boolField(name, b)
 	}
 }
 
 // boolField writes false, too.
-func (p *page) boolField(name string, b bool) {
-	p.key(name)
+func (p *Page) boolField(name string, b bool) {
+	p.Key(name)
 	p.separate()
 	p.b = strconv.AppendBool(p.b, b)
 }
 
-// timeField writes nanoseconds since 1970.
-func (p *page) timeField(name string, t time.Time) {
+// TimeField writes nanoseconds since 1970.
+func (p *Page) TimeField(name string, t time.Time) {
 	if !t.IsZero() {
-		p.numberField(name, t.UnixNano())
+		p.NumberField(name, t.UnixNano())
 	}
 }
 
-func (p *page) textsField(name string, list []string) {
+func (p *Page) TextsField(name string, list []string) {
 	if len(list) == 0 {
 		return
 	}
-	p.key(name)
-	p.open('[')
+	p.Key(name)
+	p.Open('[')
 	for _, s := range list {
 		p.text(s)
 	}
-	p.close(']')
+	p.Close(']')
 }
 
-func (p *page) amountsField(name string, v resources.Vector) {
+func (p *Page) amountsField(name string, v resources.Vector) {
 	if !v.IsZero() {
-		p.key(name)
+		p.Key(name)
 		p.amounts(v)
 	}
 }
 
-func (p *page) amounts(v resources.Vector) {
-	p.open('{')
+func (p *Page) amounts(v resources.Vector) {
+	p.Open('{')
 	for name, amount := range v.All() {
 		p.separate()
 		p.quote(name)
 		p.b = append(p.b, ':')
 		p.b = strconv.AppendInt(p.b, int64(amount), 10)
 	}
-	p.close('}')
+	p.Close('}')
 }
 
 // quotaField writes numbers by name, zeros too; nothing where there are no names.
-func (p *page) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {
+func (p *Page) quotaField(name string, numbers iter.Seq2[string, resources.Amount]) {
 	some := false
 	for of, amount := range numbers {
 		if !some {
 			some = true
-			p.key(name)
-			p.open('{')
+			p.Key(name)
+			p.Open('{')
 		}
 		p.separate()
 		p.quote(of)
@@ -239,13 +239,13 @@ func (p *page) quotaField(name string, numbers iter.Seq2[string, resources.Amoun
 		p.b = strconv.AppendInt(p.b, int64(amount), 10)
 	}
 	if some {
-		p.close('}')
+		p.Close('}')
 	}
 }
 
 // alwaysField writes a text, also an empty one.
-func (p *page) alwaysField(name, s string) {
-	p.key(name)
+func (p *Page) alwaysField(name, s string) {
+	p.Key(name)
 	p.text(s)
 }
 
@@ -253,7 +253,7 @@ func (p *page) alwaysField(name, s string) {
 type word struct{ name, value string }
 
 // sorted are the entries of a map by name, until the next call. Labels are few.
-func (p *page) sorted(m map[string]string) []word {
+func (p *Page) sorted(m map[string]string) []word {
 	p.words = p.words[:0]
 	for name, value := range m {
 		at := len(p.words)

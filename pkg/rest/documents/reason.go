@@ -1,11 +1,10 @@
-package rest
+package documents
 
 import (
 	"slices"
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
-
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -55,12 +54,12 @@ type PodName struct {
 func podNames(refs []objects.Ref) []PodName {
 	var out []PodName
 	for _, r := range refs {
-		out = append(out, podName(r))
+		out = append(out, PodNameOf(r))
 	}
 	return out
 }
 
-func podName(r objects.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
+func PodNameOf(r objects.Ref) PodName { return PodName{r.Namespace, r.Name, string(r.UID)} }
 
 // timeText is a time as Kubernetes writes it; empty for none.
 func timeText(t time.Time) string {
@@ -74,12 +73,12 @@ func vectorOf(v resources.Vector) map[string]int64 {
 	if v.IsZero() {
 		return nil
 	}
-	return amounts(v.Map())
+	return Amounts(v.Map())
 }
 
 func amountsOrNone(m map[string]resources.Amount) map[string]int64 {
 	if len(m) == 0 {
 		return nil
 	}
-	return amounts(m)
+	return Amounts(m)
 }

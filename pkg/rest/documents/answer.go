@@ -1,0 +1,48 @@
+package documents
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+)
+
+// DefaultClusterID is what YuniKorn calls a cluster that was not given a name.
+const DefaultClusterID = "mycluster"
+
+// ClusterID is the name that the configuration gives the cluster.
+func ClusterID(v *inventory.View) string {
+	if v.Spec == nil {
+		return DefaultClusterID
+	}
+	return cmp.Or(v.Spec.ClusterID, DefaultClusterID)
+}
+
+// Problem is the body of an answer that is not what was asked for. Message is
+// the same for all problems of a kind; Description is about this one.
+type Problem struct {
+	StatusCode  int    `json:"status_code"`
+	Message     string `json:"message"`
+	Description string `json:"description"`
+}
+
+func Refuse(w http.ResponseWriter, status int, message, description string) {
+	SetHeader(w)
+	w.WriteHeader(status)
+	p := NewPage(w)
+	p.Value(Problem{StatusCode: status, Message: message, Description: description})
+	_ = p.Done()
+}
+
+func Answer(w http.ResponseWriter, body any) {
+	SetHeader(w)
+	p := NewPage(w)
+	p.Value(body)
+	_ = p.Done() // the reader has gone away
+}
+
+func SetHeader(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,143 @@
+package documents
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store"
+)
+
+// The states of applications, as far as there are such here: an application is
+// accepted once it has a queue, runs from the first pod that is bound, and is
+// completed when its last pod is gone. A refused one may get a queue yet.
+const (
+	stateAccepted  = "Accepted"
+	stateRunning   = "Running"
+	stateCompleted = "Completed"
+	StateRejected  = "Rejected"
+)
+
+// activeStates are those that YuniKorn knows for active applications; the value
+// tells whether there are such here.
+var activeStates = map[string]bool{
+	"new": false, "accepted": true, "running": true, "completing": false, "failing": false, "resuming": false,
+}
+
+func StateOf(a *store.AppRecord) string {
+	switch {
+	case !a.Finished.IsZero():
+		return stateCompleted
+	case a.Running.IsZero():
+		return stateAccepted
+	}
+	return stateRunning
+}
+
+// Application writes an application that has pods.
+func (p *Page) Application(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
+	p.Open('{')
+	p.Record(a.AppRecord)
+	p.allocations(a.Allocations)
+	p.requests(inv, v, a, now)
+	p.Close('}')
+}
+
+// Record writes what is known of an application without its pods.
+func (p *Page) Record(a *store.AppRecord) {
+	p.TextField("applicationID", a.ID)
+	p.TextField("namespace", a.Namespace)
+	if a.Finished.IsZero() {
+		p.amountsField("usedResource", a.Usage.Allocated)
+		p.amountsField("pendingResource", a.Usage.Pending)
+	}
+	p.amountsField("maxUsedResource", a.MostUsed)
+	p.TextField("partition", Partition)
+	p.TextField("queueName", a.Queue)
+	p.TimeField("submissionTime", a.Submitted)
+	p.TimeField("finishedTime", a.Finished)
+	p.TextField("applicationState", StateOf(a))
+	p.TextField("user", a.User)
+	p.TextsField("groups", a.Groups)
+	p.Key("stateLog")
+	p.Open('[')
+	p.entered(stateAccepted, a.Accepted)
+	p.entered(stateRunning, a.Running)
+	p.entered(stateCompleted, a.Finished)
+	p.Close(']')
+	if !a.Running.IsZero() {
+		p.NumberField("startTime", a.Running.UnixMilli())
+	}
+}
+
+// entered writes when an application entered a state; nothing if it did not.
+func (p *Page) entered(state string, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	p.Open('{')
+	p.TimeField("time", at)
+	p.TextField("applicationState", state)
+	p.Close('}')
+}
+
+// requests writes the pods of an application that have no node, and which nodes
+// are held for them.
+func (p *Page) requests(inv *inventory.Inventory, v *inventory.View, a *inventory.Application, now time.Time) {
+	p.Key("maxRequestPriority")
+	p.Number(a.Highest())
+	if len(a.Requests) == 0 {
+		return
+	}
+	whys := inv.Whys(a.Requests)
+	var held []string
+	p.Key("requests")
+	p.Open('[')
+	for i, pod := range a.Requests {
+		hold, holds := v.Holds.Of(pod.UID)
+		if holds {
+			held = append(held, hold.Node+"|"+string(pod.UID))
+			p.request(pod, whys[i], &hold, now)
+			continue
+		}
+		p.request(pod, whys[i], nil, now)
+	}
+	p.Close(']')
+	p.trueField("hasReserved", len(held) > 0)
+	p.TextsField("reservations", held)
+}
+
+// ActiveStatesOf are the states that the request asks for; none for all. It is
+// false if it was answered.
+func ActiveStatesOf(w http.ResponseWriter, r *http.Request) (states []string, ok bool) {
+	for _, given := range r.URL.Query()["status"] {
+		for _, state := range strings.Split(given, ",") {
+			state = strings.ToLower(strings.TrimSpace(state))
+			if _, known := activeStates[state]; !known {
+				Refuse(w, http.StatusBadRequest, "Only following active statuses are allowed: new, accepted, running, completing, failing, resuming",
+					"status "+state+" is not one of an active application")
+				return nil, false
+			}
+			states = append(states, state)
+		}
+	}
+	return states, true
+}
+
+// Refused is an application without a queue for any of its waiting pods: what YuniKorn
+// rejects. It is tried again when the configuration changes.
+type Refused struct {
+	First *inventory.Pod
+	Why   reasons.Reason
+}
+
+// SharedQueue distinguishes applications with a generated ID.
+func SharedQueue(id *placement.Identity) string {
+	if id.Shared {
+		return id.Queue
+	}
+	return ""
+}

@@ -1,0 +1,86 @@
+package documents
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+const (
+	// sampleInterval is how often what there is is counted.
+	SampleInterval = time.Minute
+	// specInterval is how often it is asked whether there is another configuration.
+	SpecInterval = time.Second
+	// samplesKept is how many counts are remembered: a day.
+	samplesKept = 24 * 60
+)
+
+// sample is how much there was at a time.
+type sample struct {
+	at               time.Time
+	apps, containers int64
+}
+
+// History is the last samples, a ring.
+type History struct {
+	mu      sync.Mutex // guards the rest
+	samples []sample
+	next    int
+}
+
+// Count adds a sample: the applications that have pods, and the pods of queues
+// that have a node.
+func (h *History) Count(s *queues.Snapshot, now time.Time) {
+	root := s.Root()
+	h.add(sample{at: now, apps: int64(root.Applications), containers: int64(root.Allocated.Get(resources.Pods))})
+}
+
+func (h *History) add(s sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.samples) < samplesKept {
+		h.samples = append(h.samples, s)
+		return
+	}
+	h.samples[h.next] = s
+	h.next = (h.next + 1) % samplesKept
+}
+
+// all returns the samples, the oldest first.
+func (h *History) all() []sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(append(make([]sample, 0, len(h.samples)), h.samples[h.next:]...), h.samples[:h.next]...)
+}
+
+// AppSample and ContainerSample are samples as YuniKorn's interface shows them:
+// the number is a text.
+type AppSample struct {
+	Timestamp         int64  `json:"timestamp"`
+	TotalApplications string `json:"totalApplications"`
+}
+
+// ContainerSample counts the pods of queues that had a node.
+type ContainerSample struct {
+	Timestamp       int64  `json:"timestamp"`
+	TotalContainers string `json:"totalContainers"`
+}
+
+func (h *History) AppSamples() []AppSample {
+	out := []AppSample{}
+	for _, s := range h.all() {
+		out = append(out, AppSample{Timestamp: s.at.UnixNano(), TotalApplications: strconv.FormatInt(s.apps, 10)})
+	}
+	return out
+}
+
+func (h *History) ContainerSamples() []ContainerSample {
+	out := []ContainerSample{}
+	for _, s := range h.all() {
+		out = append(out, ContainerSample{Timestamp: s.at.UnixNano(), TotalContainers: strconv.FormatInt(s.containers, 10)})
+	}
+	return out
+}

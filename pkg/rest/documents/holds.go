@@ -1,0 +1,161 @@
+package documents
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/inventory"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/record"
+	"github.com/paddock-scheduler/paddock/pkg/reservations"
+)
+
+// The states of a hold.
+const (
+	// holdPlanned: pods are to leave, and none was told so yet.
+	holdPlanned = "planned"
+	// holdUndecided: no pod is made to leave, or not yet.
+	holdUndecided = "undecided"
+	// holdLeaving: pods are leaving.
+	holdLeaving = "leaving"
+	// holdClear: no victim is left; the asker starts there, or the hold times out.
+	holdClear = "clear"
+)
+
+// Holds is the answer of GET /api/v1/holds.
+type Holds struct {
+	// Holds are those of now, by node and then in the order in which their askers
+	// are served.
+	Holds []Hold `json:"holds"`
+	// Ended are the last ones that are over, the last first.
+	Ended []EndedHold `json:"ended"`
+}
+
+// Hold is a node that is held for a pod.
+type Hold struct {
+	Asker record.Pod  `json:"asker"`
+	Queue string      `json:"queue,omitempty"`
+	Node  string      `json:"node"`
+	Kind  record.Kind `json:"kind"`
+	// State is planned, undecided, leaving or clear.
+	State    string           `json:"state"`
+	Since    time.Time        `json:"since"`
+	Requests map[string]int64 `json:"requests"`
+	// WaitsFor are the pods that have still to leave.
+	WaitsFor []Leaver `json:"waitsFor,omitempty"`
+	// ClearSince is when the last of them was gone; Until is when the hold ends if the
+	// asker does not start before. Both are set once no victim is left.
+	ClearSince *time.Time `json:"clearSince,omitempty"`
+	Until      *time.Time `json:"until,omitempty"`
+	// Note says what a hold waits for where it is not pods that leave.
+	Note string `json:"note,omitempty"`
+	// Decision is the ID of the decision that made it.
+	Decision string `json:"decision,omitempty"`
+	// Taint is the taint of the node, by which other schedulers are kept off.
+	Taint string `json:"taint,omitempty"`
+}
+
+// Leaver is a pod that has to leave before a hold is clear.
+type Leaver struct {
+	record.Pod
+	Queue string `json:"queue,omitempty"`
+	Node  string `json:"node,omitempty"`
+	// Chosen is true for a victim of the decision, false for a pod that was leaving
+	// anyway. Deleting is true once it has a deletion timestamp.
+	Chosen   bool `json:"chosen"`
+	Deleting bool `json:"deleting"`
+}
+
+// EndedHold is a hold that is over.
+type EndedHold struct {
+	Asker record.Pod  `json:"asker"`
+	Queue string      `json:"queue,omitempty"`
+	Node  string      `json:"node"`
+	Kind  record.Kind `json:"kind"`
+	Since time.Time   `json:"since"`
+	Ended time.Time   `json:"ended"`
+	// End is bound, deleted, superseded, node gone, node unschedulable, timed out or
+	// given up.
+	End      reservations.End `json:"end"`
+	Reason   reasons.Code     `json:"reason,omitempty"`
+	Message  string           `json:"message,omitempty"`
+	Decision string           `json:"decision,omitempty"`
+}
+
+func HoldOf(v *inventory.View, h *reservations.Hold, preempted map[types.UID]*inventory.Pod) Hold {
+	out := Hold{
+		Asker: record.Pod{Namespace: h.Namespace, Name: h.Name, UID: h.Asker}, Node: h.Node, Kind: kindOf(h), State: holdState(h),
+		Since: h.Since, Requests: map[string]int64{}, Note: h.Note, Decision: h.Decision,
+	}
+	for name, amount := range h.Request.All() {
+		out.Requests[name] = int64(amount)
+	}
+	if asker := v.Holders[h.Asker]; asker != nil {
+		out.Queue = asker.Queue
+	}
+	if h.Clear() && !h.Patient {
+		until := h.ClearSince.Add(v.HoldTimeout)
+		out.ClearSince, out.Until = &h.ClearSince, &until
+	}
+	for _, uid := range h.Victims {
+		out.WaitsFor = append(out.WaitsFor, leaverOf(v, h, uid, preempted[uid]))
+	}
+	return out
+}
+
+// leaverOf is a pod that a hold waits for. It was chosen, or it is on the node.
+func leaverOf(v *inventory.View, h *reservations.Hold, uid types.UID, p *inventory.Pod) Leaver {
+	if p == nil {
+		p = onNode(v.Node(h.Node), uid)
+	}
+	l := Leaver{Pod: record.Pod{UID: uid}}
+	for _, chosen := range h.Chosen {
+		l.Chosen = l.Chosen || chosen == uid
+	}
+	if p != nil {
+		l.Namespace, l.Name, l.Queue, l.Node, l.Deleting = p.Namespace, p.Name, p.Queue, p.Node, p.Deleting
+	}
+	return l
+}
+
+// onNode returns a pod of a node; nil where it is not there.
+func onNode(n *inventory.Node, uid types.UID) *inventory.Pod {
+	if n == nil {
+		return nil
+	}
+	for _, pods := range [][]*inventory.Pod{n.Allocations, n.Foreign} {
+		for _, p := range pods {
+			if p.UID == uid {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func kindOf(h *reservations.Hold) record.Kind {
+	if h.Required {
+		return record.Required
+	}
+	return record.Queue
+}
+
+func holdState(h *reservations.Hold) string {
+	switch {
+	case len(h.Chosen) > 0 && !h.Committed:
+		return holdPlanned
+	case !h.Clear():
+		return holdLeaving
+	case h.Patient:
+		return holdUndecided
+	}
+	return holdClear
+}
+
+func EndedHoldOf(e *record.EndedHold) EndedHold {
+	return EndedHold{
+		Asker: record.Pod{Namespace: e.Namespace, Name: e.Name, UID: e.Asker}, Queue: e.Queue, Node: e.Node, Kind: kindOf(&e.Hold),
+		Since: e.Since, Ended: e.At, End: e.End, Reason: e.Reason.Code, Message: e.Reason.Text, Decision: e.Hold.Decision,
+	}
+}
