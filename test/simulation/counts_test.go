@@ -26,7 +26,6 @@ const (
 	besideBound                    // pods that the neighbour bound
 	asked                          // pods that wait at rest, each tried with a plan
 	rooms                          // pods that got free room, each checked against the order
-	outOfTurn                      // rooms that another pod should have had
 	kindsCounted
 )
 
@@ -34,8 +33,8 @@ const (
 type counts [kindsCounted]int64
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room, who should have had it: %d times another one; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
-		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[outOfTurn], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
+	return fmt.Sprintf("%d scheduling cycles; judged %d decisions and %d not, %d binds and %d not in full; %d rests, %d of them without rest and %d after the queue was swept; %d perhaps stranded; for %d that waited then it was asked who could go; for %d that were given room it was asked who should have had it; judged %d plans by budgets and %d not; %d beside pods that are nominated; %d rooms were lost; %d bound by the neighbour",
+		c[cycles], c[decided], c[undecided], c[bound], c[unbound], c[rests], c[restless], c[swept], c[strandings], c[asked], c[rooms], c[guarded], c[unguarded], c[besideNominated], c[lost], c[besideBound])
 }
 
 func (s *simulation) count(what counted) { s.counts[what].Add(1) }
@@ -58,7 +57,6 @@ var shares = []struct {
 	{"decisions were judged", func(c *counts) (int64, int64) { return c[decided], c[decided] + c[undecided] }, 75},
 	{"binds were judged in full", func(c *counts) (int64, int64) { return c[bound], c[bound] + c[unbound] }, 55},
 	{"looks at everything were at rest", func(c *counts) (int64, int64) { return c[rests] - c[restless], c[rests] }, 95},
-	{"rooms were given in turn", func(c *counts) (int64, int64) { return c[rooms] - c[outOfTurn], c[rooms] }, 99},
 	{"looks at everything came before the queue was swept", func(c *counts) (int64, int64) { return c[rests] - c[swept], c[rests] }, 95},
 }
 
@@ -68,6 +66,7 @@ var floors = []struct {
 	what string
 	of   counted
 }{
+	{"room was checked against the order", rooms},
 	{"plan was judged by a budget", guarded},
 	{"plan was judged beside pods that are nominated", besideNominated},
 	{"room was made and lost", lost},
@@ -93,11 +92,11 @@ func (c *counts) tooFew() error {
 // TestTooLittleJudgedIsNoticed checks counts that are just enough, and then counts with
 // one less.
 func TestTooLittleJudgedIsNoticed(t *testing.T) {
-	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 100, outOfTurn: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
+	enough := counts{decided: 75, undecided: 25, bound: 55, unbound: 45, rests: 100, restless: 5, swept: 5, rooms: 1, guarded: 1, besideNominated: 1, lost: 1, besideBound: 1}
 	if err := enough.tooFew(); err != nil {
 		t.Error(err)
 	}
-	for _, worse := range []counted{undecided, unbound, restless, swept, outOfTurn} {
+	for _, worse := range []counted{undecided, unbound, restless, swept} {
 		c := enough
 		if c[worse]++; c.tooFew() == nil {
 			t.Errorf("nobody noticed: %v", c)

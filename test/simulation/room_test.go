@@ -51,15 +51,8 @@ func (w *witness) checkRoom(uid types.UID, node string, spec *config.Spec, waite
 		if err := judge.Lawful(world, d, planner.Params{}); err != nil {
 			continue
 		}
-		// The order is exact when a pod is admitted. It is not checked again when the pod
-		// has found a node: a few rooms of a thousand go to a pod with a later turn by
-		// then. So these are counted, and shares bounds their number.
-		if w.in.sim.bug == "" {
-			w.in.sim.count(outOfTurn)
-		} else {
-			w.in.sim.fault("%s gives the room on node %s to %s of %s, priority %d; %s of %s, priority %d (%v) waits, fits it, and may preempt it there",
-				w.in.name, node, got.Name, got.Labels[placement.KeyQueue], got.Priority, ask.Name, ask.Labels[placement.KeyQueue], ask.Priority, w.Explain(ask.UID))
-		}
+		w.in.sim.fault("%s gives the room on node %s to %s of %s, priority %d; %s of %s, priority %d (%v) waits, fits it, and may preempt it there",
+			w.in.name, node, got.Name, got.Labels[placement.KeyQueue], got.Priority, ask.Name, ask.Labels[placement.KeyQueue], ask.Priority, w.Explain(ask.UID))
 	}
 	w.in.sim.count(rooms)
 }
