@@ -37,7 +37,7 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 	}
 	room := n.Room()
 	rest := room.Sub(p.Request)
-	sides := s.index.Sides(p.app.leaf, p.Request, p.slot)
+	sides := s.index.Sides(p.app.Leaf, p.Request, p.Charged(cache.Admitted))
 	var out []*pod
 	wants := func(w *pod) bool { return !w.apart() && cache.Fits(w.Pod, room) && !cache.Fits(w.Pod, rest) }
 	inOrder := func(g *order.Group) bool {
@@ -46,8 +46,8 @@ func (s *Store) ahead(p *pod, node string) []*pod {
 		}
 		return true
 	}
-	s.index.Ahead(p.app.leaf, p.Priority, sides, inOrder)
-	s.lane.Ahead(p.app.leaf, p.Priority, sides, inOrder)
+	s.index.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
+	s.lane.Ahead(p.app.Leaf, p.Priority, sides, inOrder)
 	var up wayUp
 	for w := range s.window.Pods() {
 		if w == p || w.asks.Holds() || w.RequiredNode != "" || !wants(w) {
@@ -73,7 +73,7 @@ type wayUp []struct {
 
 func (s *Store) wayUp(p *pod) wayUp {
 	up, at := make(wayUp, 0, 8), int64(p.Priority)
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		at = queues.Exposed(at, q.Policies)
 		up = append(up, struct {
 			queue   queues.ID
@@ -97,14 +97,14 @@ func (up wayUp) level(q queues.ID) int {
 // the given way up and sides.
 func (s *Store) isAhead(w *pod, up wayUp, sides order.Sides) bool {
 	at, level := int64(w.Priority), 0
-	for q := range s.draft.Ancestors(w.app.leaf) {
+	for q := range s.draft.Ancestors(w.app.Leaf) {
 		if up.level(q.ID) >= 0 {
 			return false // one queue contains the other
 		}
 		at = queues.Exposed(at, q.Policies)
 		if above := up.level(q.Parent); above > 0 {
 			first := !s.draft.Queue(q.Parent).Policies.PrioritySort || at >= up[above-1].exposed
-			return first && !sides.Has(above-1) && s.index.Sides(w.app.leaf, w.Request, w.slot).Has(level)
+			return first && !sides.Has(above-1) && s.index.Sides(w.app.Leaf, w.Request, w.Charged(cache.Admitted)).Has(level)
 		}
 		level++
 	}
@@ -119,7 +119,7 @@ func (s *Store) letAhead(p *pod, node string, now time.Time) bool {
 	if len(ahead) == 0 {
 		return false
 	}
-	rank, inFlight := queues.Rank(s.draft, p.app.leaf, p.Priority), false
+	rank, inFlight := queues.Rank(s.draft, p.app.Leaf, p.Priority), false
 	for _, w := range ahead {
 		switch w.state {
 		case state.BackingOff:
@@ -160,7 +160,7 @@ func (s *Store) backInOrder(p *pod, now time.Time) bool {
 	s.unblock()
 	for ask, ok := s.index.Next(); ok && ask != p.ask; ask, ok = s.index.Next() {
 		first := s.pods[types.UID(ask.UID())]
-		v := s.judge(first.app, first.Request, queues.OnCommitted)
+		v := s.cache.Books.CheckQuota(&first.app.cacheApp, first.Request, queues.OnCommitted)
 		if v.OK() {
 			return true
 		}

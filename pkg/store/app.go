@@ -4,12 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/history"
 )
 
@@ -30,54 +27,39 @@ func (n appName) String() string { return n.namespace + "/" + n.id + "/" + n.que
 // app is an application: the pods with one application ID in one queue. It is charged to
 // the user of its first pod, and stays in that pod's queue as long as it has pods.
 type app struct {
+	cacheApp
 	name             appName
 	aliases          []appName // other names under which it is in Store.apps
-	leaf             queues.ID
-	owner            queues.Owner
-	groups           []string // of the user, from the first pod
-	submitted        time.Time
 	ordered          *order.App
 	standing         *standing
 	equivalenceClass map[classKey]*equivalenceClass // nil until one of its pods found no node
 
-	living ranking.Heap[*seniority] // its pods that are not being deleted, oldest first
-	owned  map[types.UID]int        // number of its pods that a pod owns
-
-	pods        int // all states except unplaced
-	slots       int // in state admitted
-	allocations int // in state assumed or bound
-	used        queues.Usage
-	// running is set when its first pod is bound and stays until the last pod is gone.
-	running bool
-	// counted is true while the application counts against maxapplications: it is
-	// running, or one of its pods is admitted or allocated.
-	counted bool
-	// What readers see: a number, when it was given its queue, when its first pod was
-	// bound, and its peak use of each type.
+	// What readers see: a number, what was published, when it was given its queue, and
+	// when its first pod was bound.
+	serial uint64
 	history.Mark[AppRecord]
-	serial          uint64
 	accepted, began time.Time
-	mostUsed        resources.Vector
 	told            *AppName // its name in events (history.go)
 	// warned is set once a warning that its gang is ignored was issued.
 	warned bool
 }
 
+// cacheApp is embedded under a name that is not exported.
+type cacheApp = cache.App
+
 // join adds a pod to an application and charges its request as pending.
 func (s *Store) join(a *app, p *pod) {
 	p.app = a
-	a.pods++
-	p.held = p.Request
-	s.charge(a, charge{pending: p.held})
+	oldest := a.Join(&p.cachePod)
+	s.charge(p, p.Request, cache.Pending)
 	if p.asked = p.Node == ""; p.asked {
 		s.notePod(Asked, p)
 	}
 	s.live(p, !p.Deleting)
-	if p.Created.Before(a.submitted) {
-		a.submitted = p.Created
-		s.index.SetSubmitted(a.ordered, a.submitted)
-		s.lane.SubmittedAt(a, a.submitted)
-		s.asking.Order.SubmittedAt(a, a.submitted)
+	if oldest {
+		s.index.SetSubmitted(a.ordered, a.Submitted)
+		s.lane.SubmittedAt(a, a.Submitted)
+		s.asking.Order.SubmittedAt(a, a.Submitted)
 	}
 }
 
@@ -91,11 +73,9 @@ func (s *Store) leave(p *pod, now time.Time) {
 		s.notePod(AskGone, p)
 	}
 	p.app, p.asked = nil, false
-	a.pods--
-	if a.pods > 0 {
+	if last := a.Leave(&p.cachePod); !last {
 		return
 	}
-	a.running = false
 	s.count(a)
 	s.register.apps.Remove(a, a.serial)
 	s.noteApp(AppRemoved, a)
@@ -106,33 +86,25 @@ func (s *Store) leave(p *pod, now time.Time) {
 	}
 	s.lane.Forget(a)
 	s.asking.Order.Forget(a)
-	delete(s.leaves[a.leaf], a.name.inLeaf())
-	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Applications-- })
-	if len(s.leaves[a.leaf]) == 0 {
-		delete(s.leaves, a.leaf)
-		delete(s.waitCounts.leaves, a.leaf)
-		s.cache.Empty.Note(s.draft.Queue(a.leaf), now)
+	delete(s.leaves[a.Leaf], a.name.inLeaf())
+	s.cache.Books.AddApplications(a.Leaf, -1)
+	if len(s.leaves[a.Leaf]) == 0 {
+		delete(s.leaves, a.Leaf)
+		delete(s.waitCounts.leaves, a.Leaf)
+		s.cache.Empty.Note(s.draft.Queue(a.Leaf), now)
 	}
-	s.release(a.leaf)
+	s.release(a.Leaf)
 }
 
 // leaveForGood takes a pod that is gone out of its application. If it was the last
 // one, the application is finished.
 func (s *Store) leaveForGood(p *pod, now time.Time) {
 	a := p.app
-	if a.pods == 1 {
+	if a.Pods() == 1 {
 		s.register.finish(s.recordOfApp(a), now)
 		s.noteApp(AppCompleted, a)
 	}
 	s.leave(p, now)
-}
-
-// growMost updates the peak use of the application.
-func (a *app) growMost(more resources.Vector) {
-	if more.IsZero() || a.mostUsed.Covers(a.used.Allocated) {
-		return
-	}
-	a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
 }
 
 // joinable returns the record that a new pod of an application joins: the oldest one in a
@@ -141,7 +113,7 @@ func (a *app) growMost(more resources.Vector) {
 func (s *Store) joinable(name appName, running bool) *app {
 	var recovered *app
 	for _, a := range s.apps[name] {
-		switch q := s.draft.Queue(a.leaf); {
+		switch q := s.draft.Queue(a.Leaf); {
 		case q.Path == queues.RecoveryPath && running:
 			recovered = a
 		case q.Path != queues.RecoveryPath && q.Leaf:
@@ -165,11 +137,8 @@ func (s *Store) rejoin(leaf queues.ID, name appName) *app {
 
 // newApp makes an application without pods.
 func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []string, submitted time.Time) *app {
-	a := &app{
-		name: name, leaf: leaf, groups: groups, submitted: submitted,
-		owner:  queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)},
-		living: ranking.New(elderFirst), standing: s.waitCounts.of(leaf),
-	}
+	owner := queues.Owner{User: user, Group: queues.GroupFor(s.draft, leaf, groups)}
+	a := &app{name: name, cacheApp: cache.NewApp(leaf, owner, groups, submitted), standing: s.waitCounts.of(leaf)}
 	a.ordered = s.index.NewApp(leaf, name.String(), submitted, s.class(a))
 	s.apps[name] = append(s.apps[name], a)
 	if s.leaves[leaf] == nil {
@@ -180,35 +149,27 @@ func (s *Store) newApp(name appName, leaf queues.ID, user string, groups []strin
 	s.register.enroll(a)
 	s.rename(a)
 	s.noteApp(AppAdded, a)
-	s.draft.Update(leaf, func(u *queues.Usage) { u.Applications++ })
+	s.cache.Books.AddApplications(leaf, 1)
 	return a
 }
 
 // count updates whether the application counts as running.
 func (s *Store) count(a *app) {
-	counts := a.running || a.slots > 0 || a.allocations > 0
-	if counts == a.counted {
+	if !s.cache.Books.Recount(&a.cacheApp) {
 		return
 	}
-	a.counted = counts
 	s.register.apps.Add(a)
 	s.index.SetClass(a.ordered, s.class(a))
-	d := 1
-	if !counts {
-		d = -1
-	}
-	s.draft.Update(a.leaf, func(u *queues.Usage) { u.Running += d })
-	s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { u.Running += d })
-	if !counts { // another application may start
-		s.release(a.leaf)
+	if !a.Counted() { // another application may start
+		s.release(a.Leaf)
 	}
 }
 
 // class is what quota verdicts on the application depend on; see judge.
 func (s *Store) class(a *app) order.Class {
-	c := order.Class{Counted: a.counted}
-	if s.draft.Queue(a.leaf).PathLimited {
-		c.Owner = a.owner
+	c := order.Class{Counted: a.Counted()}
+	if s.draft.Queue(a.Leaf).PathLimited {
+		c.Owner = a.Owner
 	}
 	return c
 }

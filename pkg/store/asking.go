@@ -5,6 +5,7 @@ import (
 
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
@@ -44,7 +45,7 @@ func (s *Store) disarm(p *pod) {
 
 // delayEnd is when the preemption delay of the pod's leaf ends (P1).
 func (s *Store) delayEnd(p *pod) time.Time {
-	return p.Created.Add(s.draft.Queue(p.app.leaf).Policies.PreemptionDelay)
+	return p.Created.Add(s.draft.Queue(p.app.Leaf).Policies.PreemptionDelay)
 }
 
 // later is the time of the next check of a pod that needs none now. Times are rounded, so
@@ -102,8 +103,8 @@ func (s *Store) worthAPlan(p *pod, now time.Time) bool {
 
 // queuesChanged notes that the queues of a leaf changed for plans. Changes of pending pods
 // do not count; otherwise a preemptor's own cycles would trigger its checks.
-func (s *Store) queuesChanged(leaf queues.ID, c *charge) {
-	if s.preemption.Watches.Idle() || c.allocated.IsZero() && c.leaving.IsZero() && c.arriving.IsZero() {
+func (s *Store) queuesChanged(leaf queues.ID, c *cache.Change) {
+	if s.preemption.Watches.Idle() || !c.ForPlans() {
 		return
 	}
 	for q := range s.draft.Ancestors(leaf) {
@@ -142,7 +143,7 @@ func (p *pod) sweeping() *preemption.Sweep {
 // pathOf returns the queues on a pod's path, below root.
 func (s *Store) pathOf(p *pod) []preemption.Watched {
 	var out []preemption.Watched
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		if !q.IsRoot() {
 			out = append(out, preemption.WatchedQueue(q.ID))
 		}
@@ -161,7 +162,7 @@ func (s *Store) stuck(p *pod) bool {
 			return true
 		}
 		v := p.ask.Group().Verdict()
-		return v.Reason.Code == reasons.OverMax && v.At != p.app.leaf
+		return v.Reason.Code == reasons.OverMax && v.At != p.app.Leaf
 	}
 	return false
 }
@@ -169,7 +170,7 @@ func (s *Store) stuck(p *pod) bool {
 // mayAsk tells whether law 4 can be met: some queue on the pod's path, below root, is
 // under its guarantee in something that the pod requests.
 func (s *Store) mayAsk(p *pod) bool {
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		if q.IsRoot() {
 			break
 		}

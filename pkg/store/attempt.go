@@ -98,7 +98,7 @@ func (s *Store) never(p *pod) reasons.Reason {
 // gate returns why no plan is made for a pod now, and when one may be made; zero if time
 // does not decide that.
 func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time) {
-	leaf := s.draft.Queue(p.app.leaf)
+	leaf := s.draft.Queue(p.app.Leaf)
 	if end := s.delayEnd(p); end.After(now) {
 		if !s.mayAsk(p) { // no check of the pod follows the end of the delay
 			return notOwed(leaf), time.Time{}
@@ -106,7 +106,7 @@ func (s *Store) gate(p *pod, now time.Time) (why reasons.Reason, again time.Time
 		return reasons.New(reasons.PreemptionDelayed, "queue %s preempts for pods that waited for %v, this one in %v",
 			leaf.Path, leaf.Policies.PreemptionDelay, wait(end, now)), time.Time{}
 	}
-	if v := s.judgeLimits(p); !v.OK() {
+	if v := s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
 		return v.Reason, time.Time{}
 	}
 	if from, why := s.planFrom(p); from.After(now) {
@@ -137,21 +137,6 @@ func (p *pod) lastRefused() (at time.Time, why reasons.Reason) {
 		at, why = t.triedAt, t.refused
 	}
 	return at, why
-}
-
-// judgeLimits checks the quotas that preemption never makes room in: the limits of users
-// and groups, and maxapplications (law 7).
-func (s *Store) judgeLimits(p *pod) queues.Verdict {
-	if v := s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated); !v.OK() {
-		return v
-	}
-	if p.app.counted {
-		return queues.Granted
-	}
-	if v := queues.AdmitApplication(s.draft, p.app.leaf, queues.OnAllocated); !v.OK() {
-		return v
-	}
-	return s.ledger.AdmitApplication(s.draft, p.app.leaf, p.app.owner, queues.OnAllocated)
 }
 
 func (s *Store) paced(p *pod, until time.Time) reasons.Reason {

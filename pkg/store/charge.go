@@ -3,53 +3,25 @@ package store
 import (
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 )
 
-// charge is a change of the usage of an application, its queues and its owner; amounts
-// may be negative.
-type charge struct {
-	allocated, admitted, pending, leaving, arriving, preempted resources.Vector
-}
-
-func minus(v resources.Vector) resources.Vector { return resources.Vector{}.Sub(v) }
-
-// charge adds to the usage sums and updates the orders.
-func (s *Store) charge(a *app, c charge) {
-	add := func(u *queues.Usage) {
-		u.Allocated = u.Allocated.Add(c.allocated)
-		u.Admitted = u.Admitted.Add(c.admitted)
-		u.Pending = u.Pending.Add(c.pending)
-		u.Leaving = u.Leaving.Add(c.leaving)
-		u.Arriving = u.Arriving.Add(c.arriving)
-		u.Preempted = u.Preempted.Add(c.preempted)
-	}
-	add(&a.used)
+// charge sets what a pod of an application is charged, and updates the orders.
+func (s *Store) charge(p *pod, amount resources.Vector, in cache.Columns) {
+	a := p.app
+	c := s.cache.Books.Charge(&p.cachePod, amount, in)
 	s.demand.Changed()
-	a.growMost(c.allocated)
 	s.register.apps.Add(a)
-	s.draft.Update(a.leaf, add)
-	s.queuesChanged(a.leaf, &c)
-	if !c.allocated.IsZero() || !c.admitted.IsZero() {
-		s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) {
-			u.Allocated = u.Allocated.Add(c.allocated)
-			u.Admitted = u.Admitted.Add(c.admitted)
-		})
+	s.queuesChanged(a.Leaf, &c)
+	s.asking.Order.Tell(s.draft, a, a.Leaf, a.Committed())
+	if !c.Orders() {
+		return
 	}
-	s.asking.Order.Tell(s.draft, a, a.leaf, a.committed())
-	more := c.allocated.Add(c.admitted).Add(c.arriving)
-	if more.IsZero() && c.leaving.IsZero() && c.preempted.IsZero() {
-		return // the order depends only on the sum of the three and on the part that plans take
-	}
-	s.index.SetAppUsed(a.ordered, a.committed())
-	for q := range s.draft.Ancestors(a.leaf) {
+	s.index.SetAppUsed(a.ordered, a.Committed())
+	for q := range s.draft.Ancestors(a.Leaf) {
 		s.index.SetUsed(q.ID, q.Committed(), q.CommittedKept())
 	}
-	s.lane.Tell(s.draft, a, a.leaf, a.committed())
-}
-
-// committed is what the application uses or is about to use.
-func (a *app) committed() resources.Vector {
-	return a.used.Allocated.Add(a.used.Admitted).Add(a.used.Arriving)
+	s.lane.Tell(s.draft, a, a.Leaf, a.Committed())
 }
 
 // weigh updates what a pod is charged as leaving or arriving: leaving if it has a node
@@ -58,44 +30,38 @@ func (s *Store) weigh(p *pod) {
 	if p.app == nil {
 		return
 	}
-	var w weight
+	s.weighAs(p, p.moves())
+}
+
+// moving are the columns of pods that are about to come to a node or to leave it.
+const moving = cache.Arriving | cache.Leaving | cache.Preempted
+
+// moves has the columns that a pod belongs to of these.
+func (p *pod) moves() cache.Columns {
 	switch {
+	case p.leaves() && (p.chosenBy != "" || p.Preempted):
+		return cache.Leaving | cache.Preempted
 	case p.leaves():
-		w.leaving = p.held
-		if p.chosenBy != "" || p.Preempted {
-			w.preempted = p.held
-		}
+		return cache.Leaving
 	case !p.state.HasNode() && p.asks.Holds():
-		w.arriving = p.held
+		return cache.Arriving
 	}
-	s.weighAs(p, w)
+	return 0
 }
 
-// weight is what a pod is charged as leaving, the preempted part of that, and what it is
-// charged as arriving.
-type weight struct{ leaving, preempted, arriving resources.Vector }
-
-func (w weight) equal(o weight) bool {
-	return w.leaving.Equal(o.leaving) && w.preempted.Equal(o.preempted) && w.arriving.Equal(o.arriving)
-}
-
-func (s *Store) weighAs(p *pod, w weight) {
-	if p.weight.equal(w) {
+func (s *Store) weighAs(p *pod, in cache.Columns) {
+	if p.In()&moving == in {
 		return
 	}
-	s.charge(p.app, charge{
-		leaving: w.leaving.Sub(p.leaving), preempted: w.preempted.Sub(p.preempted), arriving: w.arriving.Sub(p.arriving),
-	})
-	if !p.arriving.IsZero() {
-		s.release(p.app.leaf)
+	arrived := p.Is(cache.Arriving)
+	s.charge(p, p.Amount(), p.In()&^moving|in)
+	if arrived {
+		s.release(p.app.Leaf)
 	}
-	next := *p.prospect
-	next.weight = w
-	s.foresee(p, next)
-	if w.leaving.IsZero() {
-		delete(s.leaving, p.UID)
-	} else {
+	if p.Is(cache.Leaving) {
 		s.leaving[p.UID] = p
+	} else {
+		delete(s.leaving, p.UID)
 	}
 	s.touchPod(p)
 }
@@ -106,5 +72,19 @@ func (s *Store) release(leaf queues.ID) {
 		if s.index.HasBlocked(q.ID) || s.groups.HasRefused(q.ID) {
 			s.reconsider[q.ID] = struct{}{}
 		}
+	}
+}
+
+// live updates whether a pod of an application lives: it is known and not being deleted.
+func (s *Store) live(p *pod, lives bool) {
+	s.cache.Originators.Live(&p.cachePod, lives)
+	s.routeOriginators()
+}
+
+// routeOriginators notes that pods changed for plans and readers, because it may be other
+// than before whether they are originators.
+func (s *Store) routeOriginators() {
+	for _, p := range s.cache.Originators.Take() {
+		s.touchPod(s.pods[p.UID])
 	}
 }

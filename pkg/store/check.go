@@ -3,15 +3,15 @@ package store
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
-	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
 
 // Check verifies the store against itself: the usage of every queue, user and group
@@ -62,7 +62,9 @@ func (s *Store) checkPod(p *pod) error {
 		return fmt.Errorf("listed as unplaced: %v", listed)
 	case (p.state == state.NoQueue) != (p.app == nil):
 		return fmt.Errorf("has an application: %v", p.app != nil)
-	case p.leaving.IsZero() == (s.leaving[p.UID] == p):
+	case p.In() != p.columns():
+		return fmt.Errorf("is charged in columns %b, not in %b", p.In(), p.columns())
+	case p.Is(cache.Leaving) != (s.leaving[p.UID] == p):
 		return fmt.Errorf("listed as leaving: %v", s.leaving[p.UID] == p)
 	case p.gang != nil && (p.state != state.NoQueue || s.gangs[p.gang.name] != p.gang || len(p.gang.says) == 0):
 		return fmt.Errorf("is kept back for the Hard gang of %v", p.gang.name)
@@ -78,116 +80,50 @@ func (s *Store) checkPod(p *pod) error {
 		return errors.New("still has a sort key")
 	case p.state.HasNode() && p.Node == "":
 		return errors.New("has no node")
-	case p.state != state.NoQueue && !p.state.HasNode() && !p.held.Equal(p.Request):
-		return fmt.Errorf("is charged %v and requests %v", p.held, p.Request)
+	case p.state != state.NoQueue && !p.state.HasNode() && !p.Amount().Equal(p.Request):
+		return fmt.Errorf("is charged %v and requests %v", p.Amount(), p.Request)
 	case p.state.HasNode() != (p.On() != nil):
 		return fmt.Errorf("is on a node: %v", p.On() != nil)
-	case (p.app != nil && !p.Deleting) != (p.elder.at != ranking.Outside):
-		return fmt.Errorf("counts as living: %v", p.elder.at != ranking.Outside)
 	}
 	return errors.Join(s.checkShares(p), s.checkAsks(p))
 }
 
-// books are the usage sums computed from the pods.
-type books struct {
-	usage  map[queues.ID]*queues.Usage
-	ledger *queues.Ledger
-	slots  map[*pod]struct{} // pods that have a slot
-}
-
-func (s *Store) sum() books {
-	b := books{usage: map[queues.ID]*queues.Usage{}, ledger: queues.NewLedger(), slots: map[*pod]struct{}{}}
-	for q := range s.draft.All() {
-		b.usage[q.ID] = &queues.Usage{}
-	}
-	counted := map[*app]bool{}
-	for _, p := range s.pods {
-		if p.app == nil {
-			continue
-		}
-		first := !counted[p.app]
-		counted[p.app] = true
-		s.addPod(b.usage, p, first)
-		b.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) {
-			u.Allocated = u.Allocated.Add(p.part(state.Assumed, state.Bound))
-			if p.state.HasSlot() {
-				u.Admitted = u.Admitted.Add(p.slot)
-			}
-			if first && p.app.counted {
-				u.Running++
-			}
-		})
-		if p.state.HasSlot() {
-			b.slots[p] = struct{}{}
-		}
-	}
-	return b
-}
-
-// pendingStates are the states that are charged as pending.
-var pendingStates = []state.State{state.Queued, state.GroupBlocked, state.Admitted, state.Scheduling, state.Unschedulable, state.BackingOff}
-
-// part is the pod's charge if the pod is in one of the states, else nothing.
-func (p *pod) part(states ...state.State) resources.Vector {
-	for _, st := range states {
-		if p.state == st {
-			return p.held
-		}
-	}
-	return resources.Vector{}
-}
-
-func (s *Store) addPod(usage map[queues.ID]*queues.Usage, p *pod, first bool) {
-	for q := range s.draft.Ancestors(p.app.leaf) {
-		u := usage[q.ID]
-		u.Allocated = u.Allocated.Add(p.part(state.Assumed, state.Bound))
-		if p.state.HasSlot() {
-			u.Admitted = u.Admitted.Add(p.slot)
-		}
-		u.Pending = u.Pending.Add(p.part(pendingStates...))
-		switch {
-		case p.leaves():
-			u.Leaving = u.Leaving.Add(p.part(state.Assumed, state.Bound))
-			if p.chosenBy != "" || p.Preempted {
-				u.Preempted = u.Preempted.Add(p.part(state.Assumed, state.Bound))
-			}
-		case p.asks.Holds():
-			u.Arriving = u.Arriving.Add(p.part(pendingStates...))
-		}
-		if first {
-			u.Applications++
-			if p.app.counted {
-				u.Running++
-			}
-		}
-	}
-}
-
 func (s *Store) checkBooks() []error {
-	var errs []error
-	b := s.sum()
-	for q := range s.draft.All() {
-		if w := b.usage[q.ID]; !sameUsage(q.Usage, *w) {
-			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
+	slots := map[*pod]struct{}{}
+	for _, p := range s.pods {
+		if p.state.HasSlot() {
+			slots[p] = struct{}{}
 		}
 	}
-	if !s.ledger.Equal(b.ledger) {
-		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
-	}
-	if err := s.shared.check(); err != nil {
-		errs = append(errs, err)
-	}
-	errs = append(errs, s.window.Check(b.slots))
-	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !sameUsage(got, s.draft.Root().Usage) {
+	errs := []error{s.cache.Books.Check(s.cached()), s.cache.Originators.Check(s.cached()), s.shared.check(), s.window.Check(slots)}
+	if got := s.snapshot.Load().Root().Usage; !s.unshown.Load() && !cache.SameUsage(got, s.draft.Root().Usage) {
 		errs = append(errs, fmt.Errorf("snapshot: root has %+v, the books %+v", got, s.draft.Root().Usage))
 	}
 	return errs
 }
 
-func sameUsage(a, b queues.Usage) bool {
-	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
-		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) && a.Preempted.Equal(b.Preempted) &&
-		a.Applications == b.Applications && a.Running == b.Running
+// columns are the columns that a pod in its state is charged in.
+func (p *pod) columns() cache.Columns {
+	switch {
+	case p.app == nil:
+		return 0
+	case p.state.HasNode():
+		return cache.Allocated | p.moves()
+	case p.state.HasSlot() && !p.asks.Holds():
+		return cache.Pending | cache.Admitted
+	}
+	return cache.Pending | p.moves()
+}
+
+// cached yields the cache's records of all pods.
+func (s *Store) cached() iter.Seq[*cache.Pod] {
+	return func(yield func(*cache.Pod) bool) {
+		for _, p := range s.pods {
+			if !yield(&p.cachePod) {
+				return
+			}
+		}
+	}
 }
 
 // OwnersUse returns the usage of users and groups, and the number of all users and groups
@@ -195,10 +131,7 @@ func sameUsage(a, b queues.Usage) bool {
 func (s *Store) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range of {
-		usage = append(usage, s.ledger.Usage(k.Queue, k.Group, k.Name))
-	}
-	return usage, s.ledger.Len()
+	return s.cache.Books.OwnersUse(of)
 }
 
 // Recount compares the store with a complete listing of the managed pods, as the API
@@ -239,8 +172,8 @@ func (s *Store) compare(l *objects.Pod) error {
 		return fmt.Errorf("has no node, the store has it bound to %s", p.Node)
 	case l.Node != "" && p.Node != l.Node:
 		return fmt.Errorf("runs on %s, the store says %s", l.Node, p.Node)
-	case p.state == state.Bound && !p.held.Equal(l.Request):
-		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.held)
+	case p.state == state.Bound && !p.Amount().Equal(l.Request):
+		return fmt.Errorf("uses %v, the store charges %v", l.Request, p.Amount())
 	}
 	return nil
 }

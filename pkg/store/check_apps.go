@@ -12,7 +12,7 @@ func (s *Store) checkApps() []error {
 			continue
 		}
 		a := p.app
-		key := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.path(a.leaf)}
+		key := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.path(a.Leaf)}
 		if other, known := records[key]; known && other != a {
 			errs = append(errs, fmt.Errorf("application %s/%s: two records in queue %s", key.Namespace, key.ID, key.Queue))
 		}

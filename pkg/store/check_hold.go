@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 )
 
@@ -38,13 +37,7 @@ func (s *Store) checkHolder(p *pod) error {
 
 // checkNodes verifies that nodes have their pods and the sum of what those use.
 func (s *Store) checkNodes() error {
-	return s.cache.Nodes.Check(func(yield func(*cache.Pod) bool) {
-		for _, p := range s.pods {
-			if !yield(&p.cachePod) {
-				return
-			}
-		}
-	})
+	return s.cache.Nodes.Check(s.cached())
 }
 
 // checkPreemptors verifies that the preemptors which watch or await something exist.

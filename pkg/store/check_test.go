@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -53,11 +54,11 @@ func TestCheckFindsDisorder(t *testing.T) {
 		want    string
 	}{
 		{"usage too high", func(s *Store) {
-			s.draft.Update(s.pods["bound"].app.leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
+			s.draft.Update(s.pods["bound"].app.Leaf, func(u *queues.Usage) { u.Allocated = u.Allocated.Add(queuestest.Vector("vcore=1")) })
 		}, "queue root.b: books say"},
-		{"a pod charged too little", func(s *Store) { s.pods["assumed"].held = queuestest.Vector("pods=1") }, "queue root: books say"},
-		{"an ask charged too little", func(s *Store) { s.pods["waiting"].held = queuestest.Vector("pods=1") }, "pod ns/waiting (Queued): is charged"},
-		{"an owner not charged", func(s *Store) { s.ledger = queues.NewLedger() }, "the usage of users and groups"},
+		{"a pod charged elsewhere", func(s *Store) { p := s.pods["assumed"]; s.charge(p, p.Amount(), cache.Pending) }, "is charged in columns"},
+		{"an ask charged too little", func(s *Store) { s.charge(s.pods["waiting"], queuestest.Vector("pods=1"), cache.Pending) }, "pod ns/waiting (Queued): is charged"},
+		{"an owner not charged", func(s *Store) { s.cache.Books = cache.NewBooks(s.draft) }, "the usage of users and groups"},
 		{"a slot too many", func(s *Store) { s.window.Enter(s.pods["bound"]) }, "slots taken"},
 		{"a pod not in the order", func(s *Store) { s.leaveOrder(s.pods["waiting"]) }, "is in the order: false"},
 		{"a transition that is not in the table", func(s *Store) { s.setState(s.pods["bound"], state.Queued) }, "the first one is Bound to Queued"},
@@ -76,7 +77,7 @@ func TestCheckFindsDisorder(t *testing.T) {
 		{"a pod that is known as another one", func(s *Store) { p := *s.pods["bound"]; s.pods["bound"] = &p }, "is not there"},
 		{"a snapshot that is said to be current", func(s *Store) {
 			s.Snapshot()
-			s.charge(s.pods["parked"].app, charge{pending: s.pods["parked"].held})
+			s.charge(s.pods["parked"], queuestest.Vector("pods=9"), cache.Pending)
 		}, "snapshot: root has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -167,7 +167,7 @@ func (s *Store) victimNote(asker, v *pod, h *reservations.Hold) string {
 		return fmt.Sprintf("preempted for %s/%s, which can run on node %s only (D4)", asker.Namespace, asker.Name, h.Node)
 	}
 	return fmt.Sprintf("preempted for %s/%s of queue %s, which is below its guarantee (law 4), on node %s; queue %s uses more than its guarantee (law 5)",
-		asker.Namespace, asker.Name, s.path(asker.app.leaf), h.Node, s.path(v.app.leaf))
+		asker.Namespace, asker.Name, s.path(asker.app.Leaf), h.Node, s.path(v.app.Leaf))
 }
 
 func (s *Store) path(id queues.ID) string { return s.draft.Queue(id).Path }

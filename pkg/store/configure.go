@@ -109,7 +109,7 @@ func (s *Store) reapplyQuotas() {
 // any more, so that they are placed again. Running pods stay.
 func (s *Store) rehome(now time.Time) {
 	for _, p := range s.sortedPods() {
-		if p.app == nil || p.state.HasNode() || s.draft.Queue(p.app.leaf).Leaf {
+		if p.app == nil || p.state.HasNode() || s.draft.Queue(p.app.Leaf).Leaf {
 			continue
 		}
 		s.unplace(p, now)
@@ -125,23 +125,17 @@ func (s *Store) sortedPods() []*pod {
 // reledger rebuilds the usage of users and groups, because a configuration can change
 // which queues limit which owners.
 func (s *Store) reledger() {
-	s.ledger = queues.NewLedger()
-	for _, apps := range s.leaves {
-		for _, a := range apps {
-			a.owner.Group = queues.GroupFor(s.draft, a.leaf, a.groups)
-			s.register.apps.Add(a)
-			s.rename(a)
-			s.index.SetClass(a.ordered, s.class(a))
-			s.ledger.Update(s.draft, a.leaf, a.owner, func(u *queues.OwnerUsage) { addApp(u, a) })
+	s.cache.Books.Rebuild(func(yield func(*cache.App) bool) {
+		for _, a := range s.allApps() {
+			if !yield(&a.cacheApp) {
+				return
+			}
 		}
-	}
-}
-
-func addApp(u *queues.OwnerUsage, a *app) {
-	u.Allocated = u.Allocated.Add(a.used.Allocated)
-	u.Admitted = u.Admitted.Add(a.used.Admitted)
-	if a.counted {
-		u.Running++
+	})
+	for _, a := range s.allApps() {
+		s.register.apps.Add(a)
+		s.rename(a)
+		s.index.SetClass(a.ordered, s.class(a))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/preemption"
 	"github.com/paddock-scheduler/paddock/pkg/store/internal/state"
 
@@ -102,16 +103,13 @@ func (s *Store) Judge(uid types.UID) (ask Ask, v queues.Verdict, ok bool) {
 		return Ask{}, queues.Verdict{At: queues.NoQueue, Reason: s.explain(p)}, false
 	}
 	ask = Ask{
-		Ref: p.Ref(), Leaf: p.app.leaf, Queue: s.draft.Queue(p.app.leaf).Path,
+		Ref: p.Ref(), Leaf: p.app.Leaf, Queue: s.draft.Queue(p.app.Leaf).Path,
 		App: p.app.name.id, Request: p.Request,
 	}
 	if v = s.alone(p); !v.OK() {
 		return ask, v, true
 	}
-	if v = queues.Admit(s.draft, ask.Leaf, p.Request, queues.OnAllocated); v.OK() {
-		v = s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.Request, queues.OnAllocated)
-	}
-	return ask, v, true
+	return ask, s.cache.Books.CheckAmounts(&p.app.cacheApp, p.Request, queues.OnAllocated), true
 }
 
 // Refused says that a cycle of the pod ended with a verdict of Judge or Assume against
@@ -230,7 +228,7 @@ func (s *Store) Assume(uid types.UID, node string, now time.Time) queues.Verdict
 	}
 	v := s.alone(p)
 	if v.OK() {
-		v = s.judge(p.app, p.Request, queues.OnAllocated)
+		v = s.cache.Books.CheckQuota(&p.app.cacheApp, p.Request, queues.OnAllocated)
 	}
 	if !v.OK() {
 		if p.asks.Holds() {
@@ -276,29 +274,11 @@ func (s *Store) Recheck(uid types.UID) queues.Verdict {
 	if !known || p.state != state.Assumed || p.treeGen == s.draft.TreeGeneration() {
 		return queues.Granted
 	}
-	for q := range s.draft.Ancestors(p.app.leaf) {
-		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.held), p.held) {
-			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
-				"queue %s got another max while the pod was being placed", q.Path)}
-		}
-	}
-	if v := s.recheckLimits(p); !v.OK() {
-		return queues.Verdict{At: v.At, Reason: reasons.New(reasons.ConfigurationChanged,
-			"a limit was changed while the pod was being placed: %s", v.Reason.Text)}
+	if v := s.cache.Books.Recheck(&p.cachePod); !v.OK() {
+		return v
 	}
 	p.treeGen = s.draft.TreeGeneration()
 	return queues.Granted
-}
-
-// recheckLimits checks an assumed pod against the limits of users and groups, without its
-// own charge.
-func (s *Store) recheckLimits(p *pod) queues.Verdict {
-	update := func(sign func(resources.Vector, resources.Vector) resources.Vector) {
-		s.ledger.Update(s.draft, p.app.leaf, p.app.owner, func(u *queues.OwnerUsage) { u.Allocated = sign(u.Allocated, p.held) })
-	}
-	update(resources.Vector.Sub)
-	defer update(resources.Vector.Add)
-	return s.ledger.Admit(s.draft, p.app.leaf, p.app.owner, p.held, queues.OnAllocated)
 }
 
 // Forget takes back Assume: the pod is not bound. It changes nothing for a pod that is
@@ -312,8 +292,8 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 	}
 	node := p.Node
 	s.leaveAllocated(p)
-	p.Node, p.held = "", p.Request
-	s.charge(p.app, charge{pending: p.held})
+	p.Node = ""
+	s.charge(p, p.Request, cache.Pending)
 	s.enter(p, state.Unschedulable)
 	s.weigh(p)
 	s.window.Failed()
@@ -332,7 +312,7 @@ func (s *Store) Forget(uid types.UID, now time.Time) {
 		p.late = nil
 		s.upsert(late, now)
 	}
-	if s.pods[uid] == p && p.state == state.BackingOff && !s.draft.Queue(p.app.leaf).Leaf {
+	if s.pods[uid] == p && p.state == state.BackingOff && !s.draft.Queue(p.app.Leaf).Leaf {
 		s.unplace(p, now)
 		s.place(p, now)
 	}
@@ -352,13 +332,13 @@ func (s *Store) explain(p *pod) reasons.Reason {
 		}
 		if v := p.ask.Group().Verdict(); !v.OK() {
 			// The verdict may be old; users want the current numbers.
-			if latest := s.judge(p.app, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {
+			if latest := s.cache.Books.CheckQuota(&p.app.cacheApp, p.Request, queues.OnAllocated); latest.Reason.Code == v.Reason.Code {
 				return latest.Reason
 			}
 			return v.Reason
 		}
 		return reasons.New(reasons.InOrder, "queue %s: pods that wait for their turn in the queue: %d",
-			s.draft.Queue(p.app.leaf).Path, s.index.EligibleAt(p.app.leaf))
+			s.draft.Queue(p.app.Leaf).Path, s.index.EligibleAt(p.app.Leaf))
 	case state.GroupBlocked:
 		return p.mates.Why(PodGroupLabel)
 	case state.Unschedulable:

@@ -33,14 +33,14 @@ func (s *Store) foundNoNode(p *pod, now time.Time) {
 	switch {
 	case !p.within:
 		s.setDemand(p, s.countDemand(p), now)
-	case !p.app.counted: // it was, while the pod was tried, and the sum may be of that time
+	case !p.app.Counted(): // it was, while the pod was tried, and the sum may be of that time
 		s.startDemand(p.app, resources.Vector{})
 	}
 }
 
 // startDemand adds a request to the sum and, with the first one, its application.
 func (s *Store) startDemand(a *app, request resources.Vector) {
-	s.demand.Count(s.draft, a.leaf, a.owner, request, a, a.counted)
+	s.demand.Count(s.draft, a.Leaf, a.Owner, request, a, a.Counted())
 }
 
 // heardDemand takes over what PodScheduled of a pending pod says. This process or an
@@ -73,11 +73,11 @@ func (s *Store) leaveDemand(p *pod) {
 
 // countDemand adds a pod to the sum, or returns the quota that refuses it.
 func (s *Store) countDemand(p *pod) queues.Verdict {
-	if !queues.HasQuota(s.draft, p.app.leaf) {
+	if !queues.HasQuota(s.draft, p.app.Leaf) {
 		return queues.Granted
 	}
-	starts := !p.app.counted && !s.demand.Starts(p.app)
-	if v := s.judgeAs(p.app, !starts, p.Request, queues.OnDemand(s.demand.Sum())); !v.OK() {
+	starts := !p.app.Counted() && !s.demand.Starts(p.app)
+	if v := s.cache.Books.CheckQuotaAs(&p.app.cacheApp, !starts, p.Request, queues.OnDemand(s.demand.Sum())); !v.OK() {
 		return v
 	}
 	s.startDemand(p.app, p.Request)
@@ -111,7 +111,7 @@ func (s *Store) reckonDemand(now time.Time) {
 			if p.within {
 				s.setDemand(p, s.countDemand(p), now)
 			}
-		case !queues.HasQuota(s.draft, p.app.leaf):
+		case !queues.HasQuota(s.draft, p.app.Leaf):
 			s.setDemand(p, queues.Granted, now)
 		default:
 			x.push(p)
@@ -152,8 +152,8 @@ func (s *Store) newTrial() *trial {
 func (x *trial) push(p *pod) {
 	a := p.app
 	if x.apps[a] == nil {
-		x.addPath(a.leaf)
-		x.apps[a], x.used[a] = x.index.NewApp(a.leaf, a.name.String(), a.submitted, x.s.class(a)), a.committed()
+		x.addPath(a.Leaf)
+		x.apps[a], x.used[a] = x.index.NewApp(a.Leaf, a.name.String(), a.Submitted, x.s.class(a)), a.Committed()
 		x.index.SetAppUsed(x.apps[a], x.used[a])
 	}
 	x.pods[x.index.Push(x.apps[a], p.askKey(), p.Request)] = p
@@ -182,7 +182,7 @@ func (x *trial) place(ask *order.Ask) {
 	c := x.s.class(a)
 	c.Counted = true
 	x.index.SetClass(x.apps[a], c)
-	for q := range x.s.draft.Ancestors(a.leaf) {
+	for q := range x.s.draft.Ancestors(a.Leaf) {
 		more := x.below[q.ID].Add(p.Request)
 		x.below[q.ID] = more
 		x.index.SetUsed(q.ID, q.Committed().Add(more), q.CommittedKept().Add(more))

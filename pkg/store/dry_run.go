@@ -144,7 +144,7 @@ func (s *Store) rehearsePlace(r *Rehearsal, p *pod) {
 	}
 	if a != nil {
 		r.Joins, r.Unplaced = true, reasons.Reason{}
-		r.Placement.Path, r.Placement.Create = s.path(a.leaf), false
+		r.Placement.Path, r.Placement.Create = s.path(a.Leaf), false
 		joined := *a
 		p.app = &joined
 		return
@@ -182,16 +182,11 @@ func (s *Store) rehearseQuota(r *Rehearsal, p *pod, path string, scratch *queues
 	r.Queues = with{r.Snapshot, made}
 	live := with{s.draft, made}
 	if !r.Joins {
-		p.app.owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
+		p.app.Owner = queues.Owner{User: r.Identity.User.Name, Group: queues.GroupFor(live, r.Leaf, r.Identity.User.Groups)}
 	}
-	p.app.leaf = r.Leaf
+	p.app.Leaf = r.Leaf
 	r.OverMax = queues.Admit(live, r.Leaf, p.Request, queues.OnAllocated).Reason
-	r.Limited = s.ledger.Admit(live, r.Leaf, p.app.owner, p.Request, queues.OnAllocated).Reason
-	if r.Limited.None() && !p.app.counted {
-		if r.Limited = queues.AdmitApplication(live, r.Leaf, queues.OnAllocated).Reason; r.Limited.None() {
-			r.Limited = s.ledger.AdmitApplication(live, r.Leaf, p.app.owner, queues.OnAllocated).Reason
-		}
-	}
+	r.Limited = s.cache.Books.CheckLimits(live, &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
 	r.Never, r.Delay = s.never(p), live.Queue(r.Leaf).Policies.PreemptionDelay
 	r.Params.StrictGuarantee = s.preemption.StrictGuarantee
 }

@@ -114,7 +114,7 @@ func (s *Store) drop(p *pod, now time.Time) {
 	s.leaveDemand(p)
 	if p.state != state.NoQueue {
 		if !p.state.HasNode() {
-			s.charge(p.app, charge{pending: minus(p.held)})
+			s.charge(p, p.Amount(), 0)
 		}
 		s.leaveForGood(p, now)
 	}
@@ -171,7 +171,7 @@ func (s *Store) confirm(p *pod, event *objects.Pod, now time.Time) {
 	s.toAllocated(p, state.Bound, event.Node)
 	s.endHold(p, reservations.Bound, reasons.Reason{}, now)
 	s.follow(p, now)
-	s.release(p.app.leaf) // it may use less than it requested
+	s.release(p.app.Leaf) // it may use less than it requested
 	s.atWork(p, now)
 }
 
@@ -182,11 +182,10 @@ func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 		s.notePod(Released, p)
 	}
 	s.renewPod(p, event)
-	more := event.Request.Sub(p.held)
+	more := event.Request.Sub(p.Amount())
 	if !more.IsZero() {
-		s.charge(p.app, charge{allocated: more})
-		p.held = event.Request
-		s.release(p.app.leaf)
+		s.charge(p, event.Request, p.In())
+		s.release(p.app.Leaf)
 	}
 	switch {
 	case elsewhere:
@@ -196,7 +195,7 @@ func (s *Store) resize(p *pod, event *objects.Pod, now time.Time) {
 	}
 	moved := elsewhere || !more.IsZero()
 	if moved {
-		s.settleOn(p, event.Node, p.held)
+		s.settleOn(p, event.Node, p.Amount())
 		s.wakeHolders(event.Node, "", now)
 	}
 	s.weigh(p)
@@ -285,8 +284,8 @@ func (s *Store) unplace(p *pod, now time.Time) {
 	s.endHold(p, reservations.GivenUp, reasons.New(reasons.HoldGivenUp, "the pod is to have another queue"), now)
 	s.withdraw(p)
 	s.disarm(p)
-	s.weighAs(p, weight{})
-	s.charge(p.app, charge{pending: minus(p.held)})
+	s.weighAs(p, 0)
+	s.charge(p, p.Amount(), 0)
 	s.leaveClass(p)
 	s.leaveDemand(p)
 	s.leave(p, now)

@@ -137,7 +137,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 	if p.state.HasNode() {
 		return
 	}
-	x.Limited = s.judgeLimits(p).Reason
+	x.Limited = s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated).Reason
 	if p.state == state.Queued && p.ask != nil {
 		x.Standing = s.standing(p)
 	}
@@ -156,7 +156,7 @@ func (s *Store) explainQueue(x *Explanation, p *pod, now time.Time) {
 		r.Why, _ = s.gate(p, now)
 	}
 	if r.Why.None() && !s.mayAsk(p) {
-		r.Why = notOwed(s.draft.Queue(p.app.leaf))
+		r.Why = notOwed(s.draft.Queue(p.app.Leaf))
 	}
 	r.Tried, r.Refused = p.lastRefused()
 	r.Next, _ = s.asking.When(p.asks)

@@ -110,8 +110,9 @@ func (s *Store) renewForeign(p *pod, event *objects.Pod) {
 
 func (s *Store) countForeign(p *pod, n int) {
 	for _, owner := range p.counted {
-		s.ownsAny(owner, n)
+		s.cache.Originators.Owns(owner, n)
 	}
+	s.routeOriginators()
 }
 
 // dropForeign removes a foreign pod.

@@ -51,8 +51,8 @@ func (s *Store) enlist(p *pod, now time.Time) {
 func (s *Store) takeBack(name appName, now time.Time) {
 	var members []*pod
 	for _, a := range s.apps[name] {
-		for _, e := range a.living.Items() {
-			if m := e.pod; !m.state.HasNode() {
+		for living := range a.Living() {
+			if m := s.pods[living.UID]; !m.state.HasNode() {
 				if id, _ := placement.Identify(placementOf(m.Pod), s.options.Placement); id.Gang == placement.GangSoft {
 					members = append(members, m)
 				}

@@ -159,7 +159,7 @@ func (s *Store) endEvents(now time.Time) {
 
 // rename updates the name of an application in the history.
 func (s *Store) rename(a *app) {
-	n := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.draft.Queue(a.leaf).Path, User: a.owner.User, Group: a.owner.Group}
+	n := AppName{Namespace: a.name.namespace, ID: a.name.id, Queue: s.draft.Queue(a.Leaf).Path, User: a.Owner.User, Group: a.Owner.Group}
 	if a.told == nil || *a.told != n {
 		a.told = &n
 	}
@@ -170,7 +170,7 @@ func (s *Store) noteApp(kind EventKind, a *app) { s.addFact(Event{Kind: kind, Ap
 
 // notePod records an event of a pod of a queue.
 func (s *Store) notePod(kind EventKind, p *pod) {
-	s.addFact(Event{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.held, Preempted: p.chosenBy != ""})
+	s.addFact(Event{Kind: kind, Pod: p.UID, App: p.app.told, Node: p.Node, Amount: p.Amount(), Preempted: p.chosenBy != ""})
 }
 
 // noteNode records an event of a node, and the new capacity of the cluster.

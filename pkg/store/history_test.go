@@ -49,7 +49,7 @@ func storyOf(s *Store) story {
 	for _, apps := range s.leaves {
 		for _, a := range apps {
 			name := nameInHistory(a.told)
-			out.used[name] = out.used[name].Add(a.used.Allocated)
+			out.used[name] = out.used[name].Add(a.Used().Allocated)
 			out.Apps[name] = out.used[name].String()
 		}
 	}
@@ -101,7 +101,7 @@ func (y *story) tell(e *Event) error {
 			return wrong("a pod goes from where it was not")
 		}
 		delete(y.Placed, e.Pod)
-		y.use(e, minus(e.Amount))
+		y.use(e, resources.Vector{}.Sub(e.Amount))
 	case Resized:
 		y.use(e, e.Amount)
 	case HoldBegan:

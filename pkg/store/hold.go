@@ -86,7 +86,7 @@ func (p *pod) ofItsOwn(asker *pod) bool {
 	case p.app == nil || asker.app == nil:
 		return p.app == asker.app && p.Namespace == asker.Namespace
 	}
-	return p.app.leaf == asker.app.leaf || p.app.name == asker.app.name
+	return p.app.Leaf == asker.app.Leaf || p.app.name == asker.app.name
 }
 
 // onlyItsOwn tells whether a preemptor that would fit its node once leaving pods are gone
@@ -114,14 +114,14 @@ func (s *Store) awaitedOfQueues(p *pod) []types.UID {
 		return nil
 	}
 	full := map[queues.ID]bool{}
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		if !q.IsRoot() && !q.Leaving.IsZero() && !q.Max.Allows(q.Allocated, p.Request) {
 			full[q.ID] = true
 		}
 	}
 	var out []types.UID
 	for uid, v := range s.leaving {
-		for q := range s.draft.Ancestors(v.app.leaf) {
+		for q := range s.draft.Ancestors(v.app.Leaf) {
 			if full[q.ID] {
 				out = append(out, uid)
 				break
@@ -205,11 +205,10 @@ func (s *Store) retryWithoutHold(p *pod, h *reservations.Hold, why reasons.Reaso
 // goOnWithoutHold: a pod that was admitted for its held node goes on as a pod without a
 // hold.
 func (s *Store) goOnWithoutHold(p *pod) {
-	if !p.state.HasSlot() || !p.slot.IsZero() {
+	if !p.state.HasSlot() || !p.Charged(cache.Admitted).IsZero() {
 		return
 	}
-	p.slot = p.held
-	s.charge(p.app, charge{admitted: p.slot})
+	s.charge(p, p.Amount(), p.In()|cache.Admitted)
 	if p.mates != nil {
 		s.groups.Touch(p.mates) // from now on it starts only with its group
 	}
@@ -311,7 +310,7 @@ func (s *Store) hasRoom(p *pod, h *reservations.Hold) bool {
 			room = room.Sub(before.Request)
 		}
 	}
-	return room.Covers(p.Request) && (p.app == nil || s.judge(p.app, p.Request, queues.OnAllocated).OK())
+	return room.Covers(p.Request) && (p.app == nil || s.cache.Books.CheckQuota(&p.app.cacheApp, p.Request, queues.OnAllocated).OK())
 }
 
 // bindingHold tells whether a pod is bound to its held node, so that events on other
@@ -335,7 +334,7 @@ func (s *Store) taken(p *pod, h *reservations.Hold) reasons.Reason {
 	if !s.free(n, p.UID).Covers(p.Request) {
 		return s.tookNode(p, n)
 	}
-	if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnAllocated); !v.OK() {
+	if v := queues.Admit(s.draft, p.app.Leaf, p.Request, queues.OnAllocated); !v.OK() {
 		return s.tookQueue(p, v.At)
 	}
 	return reasons.Reason{}

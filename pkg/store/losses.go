@@ -82,9 +82,9 @@ func (s *Store) tookQueue(p *pod, id queues.ID) reasons.Reason {
 			continue
 		}
 		for _, a := range apps {
-			for _, e := range a.living.Items() {
-				if e.pod != p && e.pod.On() != nil {
-					others = append(others, e.pod)
+			for o := range a.Living() {
+				if o != &p.cachePod && o.On() != nil {
+					others = append(others, s.pods[o.UID])
 				}
 			}
 		}

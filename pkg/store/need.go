@@ -24,14 +24,14 @@ func (s *Store) lacks(p *pod, n *cache.Node, without []*pod) bool {
 	if !free.Covers(p.Request) {
 		return true
 	}
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		if q.IsRoot() {
 			break
 		}
 		expected := q.Expected()
 		for _, v := range without {
 			if s.below(v, q.ID) {
-				expected = expected.Sub(v.held)
+				expected = expected.Sub(v.Amount())
 			}
 		}
 		if !q.Max.Allows(expected, p.Request) {
@@ -56,7 +56,7 @@ func (s *Store) freeBeside(n *cache.Node, asker types.UID) resources.Vector {
 
 // below tells whether a pod belongs to a queue or to one below it.
 func (s *Store) below(p *pod, id queues.ID) bool {
-	for q := range s.draft.Ancestors(p.app.leaf) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
 		if q.ID == id {
 			return true
 		}

@@ -42,10 +42,10 @@ func (s *Store) podView(t *preemption.Types, p *pod) *planner.Pod {
 	v := &planner.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Leaf: queues.NoQueue,
 		Request: t.Amounts(p.Uses()), Priority: p.Priority, Created: p.Created,
-		OptedOut: s.isOptedOut(p), Originator: s.originator(p), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
+		OptedOut: s.isOptedOut(p), Originator: s.cache.Originators.Is(&p.cachePod), Slow: s.preemption.Grace(p.Pod) > s.preemption.HoldTimeout, Protection: s.protection(p), Budgets: s.budgetsFor(p),
 	}
 	if p.app != nil {
-		v.Leaf, v.App = p.app.leaf, p.app.name.String()
+		v.Leaf, v.App = p.app.Leaf, p.app.name.String()
 	}
 	return v
 }
@@ -57,7 +57,7 @@ func (s *Store) askOf(t *preemption.Types, p *pod) *planner.Ask {
 		Request: t.Amounts(p.Request), Priority: p.Priority, Never: p.NeverPreempts,
 	}
 	if p.app != nil {
-		ask.Leaf, ask.App = p.app.leaf, p.app.name.String()
+		ask.Leaf, ask.App = p.app.Leaf, p.app.name.String()
 	}
 	return ask
 }

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/queues"
 	"github.com/paddock-scheduler/paddock/pkg/queues/order"
 	"github.com/paddock-scheduler/paddock/pkg/queues/placement"
@@ -44,8 +43,6 @@ type pod struct {
 	gang  *hardGang         // the Hard gang that it asks for or is kept back by; nil if none
 	mates *podGroup         // the PodGroup that it names; nil if none
 	asks  *preemption.Asker // nil once it runs and nothing of it is needed
-	held  resources.Vector  // its charge: pending or allocated
-	elder seniority         // position in app.living
 
 	failed *failures       // nil for none
 	report *history.Report // nil once it runs and nothing is left to report
@@ -68,9 +65,7 @@ func (f *failures) attempts() int {
 
 // newPod returns the record of a pod after its first event.
 func newPod(event *objects.Pod, with shared) *pod {
-	p := &pod{turn: with.turn, prospect: with.prospect}
-	p.Say(event)
-	p.elder = seniority{pod: p, at: ranking.Outside}
+	p := &pod{cachePod: cache.NewPod(event), turn: with.turn, prospect: with.prospect}
 	if event.Node == "" || !event.Foreign {
 		p.turn = newTurn(p) // its own until it runs in a queue
 	}
@@ -141,15 +136,14 @@ func (s *Store) admit(p *pod, now time.Time) {
 	s.enter(p, state.Admitted)
 	s.reports.Admitted(p.report, now)
 	s.window.Enter(p)
-	if p.arriving.IsZero() {
-		p.slot = p.held
+	if !p.Is(cache.Arriving) {
+		s.charge(p, p.Amount(), p.In()|cache.Admitted)
 	}
-	s.charge(p.app, charge{admitted: p.slot})
-	p.app.slots++
+	p.app.AddSlots(1)
 	s.count(p.app)
 	p.hopes = s.classLimit.Reopened()
 	s.setDeadline(p, now.Add(s.lease(p)))
-	s.keys.Add(p.UID, queues.Rank(s.draft, p.app.leaf, p.Priority), now.UnixNano())
+	s.keys.Add(p.UID, queues.Rank(s.draft, p.app.Leaf, p.Priority), now.UnixNano())
 }
 
 // leaveSlot takes an admitted pod out of the window. The caller takes back the admitted
@@ -157,7 +151,7 @@ func (s *Store) admit(p *pod, now time.Time) {
 // that knows it is not there deletes the key.
 func (s *Store) leaveSlot(p *pod) {
 	p.asks.OverQuota = false
-	p.app.slots--
+	p.app.AddSlots(-1)
 	s.window.Leave(p)
 	s.clearDeadline(p)
 	s.asking.End(p.UID)
@@ -168,10 +162,9 @@ func (s *Store) leaveSlot(p *pod) {
 // its room for other pods.
 func (s *Store) vacate(p *pod) {
 	s.leaveSlot(p)
-	s.charge(p.app, charge{admitted: minus(p.slot)})
-	p.slot = resources.Vector{}
+	s.charge(p, p.Amount(), p.In()&^cache.Admitted)
 	s.count(p.app)
-	s.release(p.app.leaf)
+	s.release(p.app.Leaf)
 }
 
 // toParked: a state with a slot (already taken back) or Assumed (already uncharged) to
@@ -189,11 +182,8 @@ func (s *Store) toParked(p *pod, why reasons.Reason, now time.Time) {
 // toAllocated: a pod becomes assumed or bound. It was admitted, and its admitted charge
 // becomes the allocation, or it was pending and out of the order.
 func (s *Store) toAllocated(p *pod, to state.State, node string) {
-	c := charge{allocated: p.Request, pending: minus(p.held)}
 	if p.state.HasSlot() {
 		s.leaveSlot(p)
-		c.admitted = minus(p.slot)
-		p.slot = resources.Vector{}
 	}
 	s.keys.Remove(p.UID)
 	s.leaveClass(p)
@@ -201,16 +191,14 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 	s.disarm(p)
 	s.enter(p, to)
 	p.Node = node
-	p.held = p.Request
-	s.charge(p.app, c)
-	s.settleOn(p, node, p.held)
+	s.charge(p, p.Request, p.In()&^(cache.Pending|cache.Admitted)|cache.Allocated)
+	s.settleOn(p, node, p.Amount())
 	s.notePod(Allocated, p)
 	s.weigh(p)
 	if p.asks.Holds() {
 		s.preemption.Holds.TimesChange()
 	}
 	s.register.counts.Allocated++
-	p.app.allocations++
 	if to == state.Bound {
 		s.begin(p.app)
 	}
@@ -222,13 +210,12 @@ func (s *Store) toAllocated(p *pod, to state.State, node string) {
 func (s *Store) leaveAllocated(p *pod) {
 	s.notePod(Released, p)
 	s.chosen(p, "")
-	s.weighAs(p, weight{})
+	s.weighAs(p, 0)
 	s.settleOn(p, "", resources.Vector{})
-	s.charge(p.app, charge{allocated: minus(p.held)})
+	s.charge(p, p.Amount(), 0)
 	s.register.counts.Released++
-	p.app.allocations--
 	s.count(p.app)
-	s.release(p.app.leaf)
+	s.release(p.app.Leaf)
 }
 
 // backoff is how long a pod waits after its n-th failure: the same as in the scheduler's

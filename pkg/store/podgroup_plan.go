@@ -35,10 +35,10 @@ func (s *Store) groupFor(p *pod) *planner.Group {
 	}
 	g := &planner.Group{Name: p.mates.Name().String(), Pods: len(rest)}
 	for _, m := range rest {
-		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.leaf })
+		i := slices.IndexFunc(g.Shares, func(x planner.Share) bool { return x.Leaf == m.app.Leaf })
 		if i < 0 {
 			i = len(g.Shares)
-			g.Shares = append(g.Shares, planner.Share{Leaf: m.app.leaf})
+			g.Shares = append(g.Shares, planner.Share{Leaf: m.app.Leaf})
 		}
 		g.Shares[i] = s.withRequest(g.Shares[i], m.Request)
 	}

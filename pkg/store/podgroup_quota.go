@@ -39,39 +39,19 @@ func (s *Store) judgeTogether(g *podGroup) queues.Verdict {
 	}
 	v, lent := queues.Granted, 0
 	for i, x := range g.Data.shares {
-		if v = s.judge(x.app, x.request, queues.OnCommitted); !v.OK() {
+		if v = s.cache.Books.CheckQuota(&x.app.cacheApp, x.request, queues.OnCommitted); !v.OK() {
 			v.Reason.Text = fmt.Sprintf("PodGroup %s starts with %d more pods at once: %s", g.Name(), g.Missing(), v.Reason.Text)
 			break
 		}
 		if i+1 < len(g.Data.shares) {
-			s.withTentativeUsage(x, 1)
+			s.cache.Books.Tentatively(&x.app.cacheApp, x.request, 1)
 			lent++
 		}
 	}
 	for _, x := range g.Data.shares[:lent] {
-		s.withTentativeUsage(x, -1)
+		s.cache.Books.Tentatively(&x.app.cacheApp, x.request, -1)
 	}
 	return v
-}
-
-// withTentativeUsage charges a share as admitted, or takes that back, for the time of one quota check.
-// The orders and readers are not updated.
-func (s *Store) withTentativeUsage(x share, sign int) {
-	request, running := x.request, 0
-	if !x.app.counted {
-		running = sign
-	}
-	if sign < 0 {
-		request = minus(request)
-	}
-	s.draft.Update(x.app.leaf, func(u *queues.Usage) {
-		u.Admitted = u.Admitted.Add(request)
-		u.Running += running
-	})
-	s.ledger.Update(s.draft, x.app.leaf, x.app.owner, func(u *queues.OwnerUsage) {
-		u.Admitted = u.Admitted.Add(request)
-		u.Running += running
-	})
 }
 
 // stillRefused checks again whether a queue has room for a group.

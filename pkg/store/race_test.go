@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -91,7 +92,7 @@ func TestConcurrentUse(t *testing.T) {
 		s.Delete(hammered(i, 0).UID, at(rounds))
 	}
 	s.Tick(at(100 * rounds))
-	if u := s.Snapshot().Root().Usage; !sameUsage(u, queues.Usage{}) {
+	if u := s.Snapshot().Root().Usage; !cache.SameUsage(u, queues.Usage{}) {
 		t.Errorf("all pods are gone, and root has %+v", u)
 	}
 }

@@ -86,8 +86,8 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 	}
 	switch {
 	case p.app != nil:
-		r.App, r.AppID, r.Queue = p.app.serial, p.app.name.id, s.draft.Queue(p.app.leaf).Path
-		r.Request, r.Originator = p.held, s.originator(p)
+		r.App, r.AppID, r.Queue = p.app.serial, p.app.name.id, s.draft.Queue(p.app.Leaf).Path
+		r.Request, r.Originator = p.Amount(), s.cache.Originators.Is(&p.cachePod)
 	case !p.Foreign:
 		wanted, _ := placement.Identify(placementOf(p.Pod), s.options.Placement)
 		r.Wanted = &wanted
@@ -98,9 +98,9 @@ func (s *Store) recordOf(p *pod) *PodRecord {
 // recordOfApp returns the current record of an application.
 func (s *Store) recordOfApp(a *app) *AppRecord {
 	return &AppRecord{
-		Serial: a.serial, Namespace: a.name.namespace, ID: a.name.id, Leaf: a.leaf, Queue: s.draft.Queue(a.leaf).Path,
-		User: a.owner.User, Group: a.owner.Group, Groups: a.groups,
-		Submitted: a.submitted, Accepted: a.accepted, Running: a.began, Usage: a.used, Counted: a.counted, MostUsed: a.mostUsed,
+		Serial: a.serial, Namespace: a.name.namespace, ID: a.name.id, Leaf: a.Leaf, Queue: s.draft.Queue(a.Leaf).Path,
+		User: a.Owner.User, Group: a.Owner.Group, Groups: a.Groups,
+		Submitted: a.Submitted, Accepted: a.accepted, Running: a.began, Usage: a.Used(), Counted: a.Counted(), MostUsed: a.MostUsed(),
 	}
 }
 

@@ -89,8 +89,7 @@ func (r *register) enroll(a *app) {
 
 // begin notes that an application runs.
 func (s *Store) begin(a *app) {
-	if !a.running {
-		a.running = true
+	if a.Begin() {
 		s.noteApp(AppRuns, a)
 		s.register.unsaid = append(s.register.unsaid, a)
 	}
@@ -102,7 +101,7 @@ func (r *register) stamp(now time.Time) {
 		if a.accepted.IsZero() {
 			a.accepted = now
 		}
-		if a.running && a.began.IsZero() {
+		if a.Running() && a.began.IsZero() {
 			a.began = now
 		}
 		r.unsaid[i] = nil

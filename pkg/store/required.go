@@ -96,7 +96,7 @@ func (s *Store) mayRequire(p *pod, now time.Time) reasons.Reason {
 		return why
 	}
 	if p.app != nil {
-		if v := s.judgeLimits(p); !v.OK() {
+		if v := s.cache.Books.CheckLimits(s.draft, &p.app.cacheApp, p.Request, queues.OnAllocated); !v.OK() {
 			s.endHold(p, reservations.GivenUp, v.Reason, now)
 			return v.Reason
 		}
@@ -124,7 +124,7 @@ func (s *Store) requirement(p *pod, now time.Time) *RequiredAttempt {
 	if h, ok := s.preemption.Holds.Of(p.UID); ok {
 		ask.Held = max(now.Sub(h.Since), 0)
 	}
-	ask.Arriving = t.Amounts(p.arriving)
+	ask.Arriving = t.Amounts(p.Charged(cache.Arriving))
 	node.Types = t.Names() // amounts may have added types
 	return &RequiredAttempt{Node: node, Before: before, Ask: ask, Params: s.preemption.Required}
 }
@@ -176,8 +176,8 @@ func (s *Store) overMax(p *pod) string {
 	if p.app == nil {
 		return ""
 	}
-	for q := range s.draft.Ancestors(p.app.leaf) {
-		if !q.IsRoot() && !q.Max.Allows(q.Expected().Sub(p.arriving), p.Request) {
+	for q := range s.draft.Ancestors(p.app.Leaf) {
+		if !q.IsRoot() && !q.Max.Allows(q.Expected().Sub(p.Charged(cache.Arriving)), p.Request) {
 			return q.Path
 		}
 	}
@@ -238,7 +238,7 @@ func (s *Store) supersede(n *cache.Node, now time.Time) {
 func (s *Store) declinedReason(p *pod, d *daemonset.Decision) reasons.Reason {
 	switch d.Stopped {
 	case daemonset.RuleMax:
-		if v := queues.Admit(s.draft, p.app.leaf, p.Request, queues.OnCommitted); !v.OK() {
+		if v := queues.Admit(s.draft, p.app.Leaf, p.Request, queues.OnCommitted); !v.OK() {
 			return v.Reason
 		}
 		return reasons.New(reasons.OverMax, "%s", d.Sentence())

@@ -95,5 +95,5 @@ func (s *Store) queueOf(p *pod) string {
 	if p.app == nil {
 		return ""
 	}
-	return s.path(p.app.leaf)
+	return s.path(p.app.Leaf)
 }

@@ -572,7 +572,7 @@ func (s *script) show(t *testing.T, d *datadriven.TestData, what string) string 
 		for _, p := range st.sortedPods() {
 			fmt.Fprintf(&b, "%s %s", p.Name, stateWords[p.state])
 			if p.app != nil {
-				fmt.Fprintf(&b, " %s", st.draft.Queue(p.app.leaf).Path)
+				fmt.Fprintf(&b, " %s", st.draft.Queue(p.app.Leaf).Path)
 			}
 			fmt.Fprintln(&b)
 		}
@@ -642,13 +642,14 @@ func (s *script) limits() string {
 	owners := map[queues.Owner]bool{}
 	for _, apps := range s.store.leaves {
 		for _, a := range apps {
-			owners[queues.Owner{User: a.owner.User}], owners[queues.Owner{Group: a.owner.Group}] = true, true
+			owners[queues.Owner{User: a.Owner.User}], owners[queues.Owner{Group: a.Owner.Group}] = true, true
 		}
 	}
 	for q := range s.store.Snapshot().All() {
 		for o := range owners {
 			name, group := o.User+o.Group, o.Group != ""
-			u := s.store.ledger.Usage(q.ID, group, name)
+			owner, _ := s.store.OwnersUse([]queues.Charged{{Queue: q.ID, Group: group, Name: name}})
+			u := owner[0]
 			if u.Allocated.IsZero() && u.Admitted.IsZero() && u.Running == 0 {
 				continue
 			}

@@ -74,7 +74,6 @@ type Store struct {
 	hold         reasons.Reason // why it cannot start yet, if something is missing
 	cache        *cache.Cache
 	draft        *queues.Draft
-	ledger       *queues.Ledger
 	index        *order.Index
 	lane         order.Sparse[*app] // backing-off pods that may be tried before their back-off ends
 	returning    bool               // pods are coming back, and the order is not complete
@@ -100,11 +99,8 @@ type Store struct {
 	asking     preemption.Queue[*app]
 	work       work
 	vacated    []string // nodes where a hold ended
-	// owned counts, for each pod, the pods that it owns. It identifies originators among
-	// pods of no queue, which have no application.
-	owned    map[types.UID]int
-	tooEarly pending.TooEarly
-	lost     pending.Lost
+	tooEarly   pending.TooEarly
+	lost       pending.Lost
 
 	activate   []objects.Ref
 	reports    history.Reports
@@ -123,9 +119,6 @@ func New(spec *config.Spec, options Options) *Store {
 		options:    options,
 		wake:       make(chan struct{}, 1),
 		spec:       spec,
-		cache:      cache.New(spec, options.QueueGrace),
-		draft:      queues.NewDraftFrom(spec),
-		ledger:     queues.NewLedger(),
 		index:      order.NewIndex(),
 		lane:       order.NewSparse[*app]((*queues.Queue).Committed, (*queues.Queue).CommittedKept),
 		pods:       map[types.UID]*pod{},
@@ -145,11 +138,17 @@ func New(spec *config.Spec, options Options) *Store {
 		work:       work{ready: make(chan struct{}, 1)},
 		register:   newRegister(),
 		events:     newEvents(),
-		owned:      map[types.UID]int{},
 		reports:    history.NewReports(),
 		waitCounts: newWaitCounts(),
 		demand:     pending.NewDemand[*app](),
 	}
+	s.cache = cache.New(spec, options.QueueGrace, func(uid types.UID) *cache.Pod {
+		if p := s.pods[uid]; p != nil {
+			return &p.cachePod
+		}
+		return nil
+	})
+	s.draft = s.cache.Books.Tree()
 	s.indexQueues()
 	s.current()
 	return s

@@ -23,7 +23,6 @@ type turn struct {
 	ask     *order.Ask // set while waiting
 	laneAsk *order.Ask // set while the pod is in the lane; it is cooling then
 
-	slot resources.Vector // its admitted charge
 	// outgrown is its request when it was let through, if the request became smaller
 	// since: a running cycle may have begun with the larger one. Nil for most.
 	assumedRequest *resources.Vector
@@ -55,20 +54,19 @@ func newTurn(p *pod) *turn {
 
 // over tells whether a running pod no longer needs its own turn.
 func (t *turn) over() bool {
-	waits := t.ask != nil || t.laneAsk != nil || !t.slot.IsZero() || t.equivalenceClass != nil || t.timer.IsSet()
+	waits := t.ask != nil || t.laneAsk != nil || t.equivalenceClass != nil || t.timer.IsSet()
 	return !waits && t.assumedRequest == nil && t.late == nil && !t.tallied.in
 }
 
-// prospect is the expected change of a pod: its weight and its preemptor. It is
+// prospect is the expected change of a pod: its preemptor. It is
 // immutable; [Store.foresee] replaces it.
 type prospect struct {
-	weight
 	chosenBy types.UID   // the preemptor that chose it as a victim; empty for none
 	counted  []types.UID // of a foreign pod: the owners that count it
 }
 
 func (p *prospect) isEmpty() bool {
-	return p.weight.equal(weight{}) && p.chosenBy == "" && len(p.counted) == 0
+	return p.chosenBy == "" && len(p.counted) == 0
 }
 
 // shared has the empty values that pods without their own turn, prospect or asks point

@@ -16,7 +16,6 @@ import (
 func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		live     func(s *Store, p objects.Pod)
-		ahead    bool // has its own prospect
 		attempts int
 	}{
 		"it ran before the start": {live: func(s *Store, p objects.Pod) { p.Node = "n1"; s.Upsert(p, epoch); s.Start(epoch) }},
@@ -47,7 +46,7 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			s.Start(epoch)
 			p.Node, p.Deleting = "n1", true
 			s.Upsert(p, epoch)
-		}, ahead: true},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(queuestest.MustTree(t, "root\n  a"), Options{})
@@ -66,8 +65,8 @@ func TestWhoRunsKeepsNothingOfItsOwn(t *testing.T) {
 			if p.asks != nil {
 				t.Errorf("it keeps what it knows of making room: %+v", *p.asks)
 			}
-			if own := p.prospect != s.shared.prospect; own != c.ahead {
-				t.Errorf("it has something ahead: %v", own)
+			if p.prospect != s.shared.prospect {
+				t.Errorf("it keeps a prospect: %+v", *p.prospect)
 			}
 			if got := s.recordOf(p).Attempts(); got != c.attempts {
 				t.Errorf("readers see %d attempts, want %d", got, c.attempts)

@@ -84,7 +84,7 @@ func (s *Store) waitsFor(q *queues.Queue, now time.Time) reasons.Code {
 	byClass := max(0, st.in[state.Queued]-eligible-s.index.RefusedOf(q.ID))
 	stuck := st.in[state.GroupBlocked] + st.in[state.Unschedulable] + st.in[state.BackingOff] + byClass + min(s.index.OverMaxAbove(q.ID), st.in[state.Queued])
 	current := s.pods[s.asking.Current()]
-	asked := current != nil && current.app != nil && current.app.leaf == q.ID
+	asked := current != nil && current.app != nil && current.app.Leaf == q.ID
 	recent := !now.After(st.said.until)
 	switch {
 	case !q.Arriving.IsZero():

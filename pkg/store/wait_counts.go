@@ -138,7 +138,7 @@ func (s *Store) checkWaitCounts() []error {
 			errs = append(errs, fmt.Errorf("pod %s/%s: counted as %+v, is %+v", p.Namespace, p.Name, p.tallied, t))
 		}
 		if t.standing != nil {
-			t.standing = want.of(p.app.leaf)
+			t.standing = want.of(p.app.Leaf)
 		}
 		want.add(t, 1)
 	}

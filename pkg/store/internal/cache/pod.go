@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
 	"github.com/paddock-scheduler/paddock/pkg/objects"
 	"github.com/paddock-scheduler/paddock/pkg/resources"
 )
@@ -14,14 +15,43 @@ type Pod struct {
 	Node     string
 	Deleting bool
 
+	app    *App             // nil while it has no queue
+	amount resources.Vector // charged in the columns; kept while these are none
+	in     Columns
+	age    int // index in app.living
+
 	on      *Node            // where it uses resources; nil for nowhere
 	uses    resources.Vector // its usage of that node
 	seat    int32            // index in on.pods
 	arrival uint32           // number of pods that had come to a node when it came to its own
 }
 
+// NewPod returns the record of a pod after its first event.
+func NewPod(event *objects.Pod) Pod {
+	p := Pod{age: ranking.Outside}
+	p.Say(event)
+	return p
+}
+
 // Say takes over the content of an event.
 func (p *Pod) Say(event *objects.Pod) { p.Pod, p.Node, p.Deleting = event, event.Node, event.Deleting }
+
+// Amount is what the pod is charged in the columns of In.
+func (p *Pod) Amount() resources.Vector { return p.amount }
+
+// In has the columns of the books that the pod is charged in.
+func (p *Pod) In() Columns { return p.in }
+
+// Is tells whether the pod is charged in any of some columns.
+func (p *Pod) Is(columns Columns) bool { return p.in&columns != 0 }
+
+// Charged is what the pod is charged in a column.
+func (p *Pod) Charged(column Columns) resources.Vector {
+	if !p.Is(column) {
+		return resources.Vector{}
+	}
+	return p.amount
+}
 
 // On is the node that the pod uses; nil for none.
 func (p *Pod) On() *Node { return p.on }

@@ -1,0 +1,309 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/reasons"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+)
+
+// Columns is a set of columns of the books. A pod is charged one amount in a set of
+// columns. A pod without a queue is in none.
+type Columns uint8
+
+// Pending: the pod has no node. Admitted: it has a slot of the window and holds no node.
+// Arriving: it has no node and holds one. Allocated: it has a node. Leaving: it has a node
+// and is about to leave it. Preempted: it is leaving because it was preempted.
+const (
+	Pending Columns = 1 << iota
+	Admitted
+	Arriving
+	Allocated
+	Leaving
+	Preempted
+)
+
+// Change is what one charge adds to the usage of an application and of its queues, by
+// column. Amounts may be negative.
+type Change struct {
+	Pending, Admitted, Arriving, Allocated, Leaving, Preempted resources.Vector
+}
+
+// ForPlans tells whether the change matters to plans. Changes of pending pods do not.
+func (c *Change) ForPlans() bool {
+	return !c.Allocated.IsZero() || !c.Leaving.IsZero() || !c.Arriving.IsZero()
+}
+
+// Orders tells whether the change matters to the order of queues, which depends on
+// what is committed and on the part of it that plans take.
+func (c *Change) Orders() bool {
+	more := c.Allocated.Add(c.Admitted).Add(c.Arriving)
+	return !more.IsZero() || !c.Leaving.IsZero() || !c.Preempted.IsZero()
+}
+
+func (c *Change) addTo(u *queues.Usage) {
+	u.Allocated = u.Allocated.Add(c.Allocated)
+	u.Admitted = u.Admitted.Add(c.Admitted)
+	u.Pending = u.Pending.Add(c.Pending)
+	u.Leaving = u.Leaving.Add(c.Leaving)
+	u.Arriving = u.Arriving.Add(c.Arriving)
+	u.Preempted = u.Preempted.Add(c.Preempted)
+}
+
+// Books have the usage of queues, users and groups, and decide what the quotas allow. The
+// usage of a queue is in the tree.
+type Books struct {
+	tree   *queues.Draft
+	owners *queues.Ledger
+}
+
+// NewBooks returns books on a tree without usage.
+func NewBooks(tree *queues.Draft) Books { return Books{tree: tree, owners: queues.NewLedger()} }
+
+// Tree has the queues with their usage.
+func (b *Books) Tree() *queues.Draft { return b.tree }
+
+// Charge sets what a pod of an application is charged, and in which columns. It may be
+// called again. It is the only function that changes the usage by a pod.
+func (b *Books) Charge(p *Pod, amount resources.Vector, in Columns) Change {
+	a, same := p.app, amount.Equal(p.amount)
+	delta := func(column Columns) (v resources.Vector) {
+		was, is := p.in&column != 0, in&column != 0
+		switch {
+		case was && is && same, !was && !is:
+		case !was:
+			v = amount
+		case !is:
+			v = v.Sub(p.amount)
+		default:
+			v = amount.Sub(p.amount)
+		}
+		return v
+	}
+	c := Change{
+		Pending: delta(Pending), Admitted: delta(Admitted), Arriving: delta(Arriving),
+		Allocated: delta(Allocated), Leaving: delta(Leaving), Preempted: delta(Preempted),
+	}
+	a.allocations += bit(in, Allocated) - bit(p.in, Allocated)
+	p.amount, p.in = amount, in
+	c.addTo(&a.used)
+	if !c.Allocated.IsZero() && !a.mostUsed.Covers(a.used.Allocated) {
+		a.mostUsed = a.mostUsed.Add(a.used.Allocated.Sub(a.mostUsed).Floor0())
+	}
+	b.tree.Update(a.Leaf, c.addTo)
+	if !c.Allocated.IsZero() || !c.Admitted.IsZero() {
+		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
+			u.Allocated = u.Allocated.Add(c.Allocated)
+			u.Admitted = u.Admitted.Add(c.Admitted)
+		})
+	}
+	return c
+}
+
+func bit(in, column Columns) int {
+	if in&column != 0 {
+		return 1
+	}
+	return 0
+}
+
+// AddApplications adds to the number of applications of a leaf.
+func (b *Books) AddApplications(leaf queues.ID, n int) {
+	b.tree.Update(leaf, func(u *queues.Usage) { u.Applications += n })
+}
+
+// Recount updates whether an application counts against maxapplications. It tells whether
+// this changed.
+func (b *Books) Recount(a *App) bool {
+	counts := a.running || a.slots > 0 || a.allocations > 0
+	if counts == a.counted {
+		return false
+	}
+	a.counted = counts
+	d := 1
+	if !counts {
+		d = -1
+	}
+	b.tree.Update(a.Leaf, func(u *queues.Usage) { u.Running += d })
+	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Running += d })
+	return true
+}
+
+// Rebuild computes the usage of users and groups again, because a configuration can change
+// which queues limit which owners. apps are all applications.
+func (b *Books) Rebuild(apps iter.Seq[*App]) {
+	b.owners = queues.NewLedger()
+	for a := range apps {
+		a.Owner.Group = queues.GroupFor(b.tree, a.Leaf, a.Groups)
+		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
+			u.Allocated = u.Allocated.Add(a.used.Allocated)
+			u.Admitted = u.Admitted.Add(a.used.Admitted)
+			if a.counted {
+				u.Running++
+			}
+		})
+	}
+}
+
+// Tentatively charges a request of an application as admitted for the time of one quota
+// check, or takes that back if sign is -1.
+func (b *Books) Tentatively(a *App, request resources.Vector, sign int) {
+	running := 0
+	if !a.counted {
+		running = sign
+	}
+	if sign < 0 {
+		request = resources.Vector{}.Sub(request)
+	}
+	b.tree.Update(a.Leaf, func(u *queues.Usage) {
+		u.Admitted = u.Admitted.Add(request)
+		u.Running += running
+	})
+	b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
+		u.Admitted = u.Admitted.Add(request)
+		u.Running += running
+	})
+}
+
+// CheckQuota is the verdict of all quotas on one more request of an application: max on
+// the path of its queue, limits of its owner, and maxapplications.
+func (b *Books) CheckQuota(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
+	return b.CheckQuotaAs(a, a.counted, request, on)
+}
+
+// CheckQuotaAs is CheckQuota with the application taken as counted, or not, against
+// maxapplications.
+func (b *Books) CheckQuotaAs(a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
+	if v := queues.Admit(b.tree, a.Leaf, request, on); !v.OK() {
+		return v
+	}
+	return b.checkLimits(b.tree, a, counted, request, on)
+}
+
+// CheckAmounts is CheckQuota without maxapplications.
+func (b *Books) CheckAmounts(a *App, request resources.Vector, on queues.Basis) queues.Verdict {
+	return b.CheckQuotaAs(a, true, request, on)
+}
+
+// CheckLimits is CheckQuota without max: the quotas that preemption never makes room in.
+// The view may have more queues than the tree.
+func (b *Books) CheckLimits(view queues.View, a *App, request resources.Vector, on queues.Basis) queues.Verdict {
+	return b.checkLimits(view, a, a.counted, request, on)
+}
+
+func (b *Books) checkLimits(view queues.View, a *App, counted bool, request resources.Vector, on queues.Basis) queues.Verdict {
+	if v := b.owners.Admit(view, a.Leaf, a.Owner, request, on); !v.OK() || counted {
+		return v
+	}
+	if v := queues.AdmitApplication(view, a.Leaf, on); !v.OK() {
+		return v
+	}
+	return b.owners.AdmitApplication(view, a.Leaf, a.Owner, on)
+}
+
+// Recheck is the verdict on a pod that is charged as allocated already, after a change of
+// the configuration. maxapplications is not checked, because its application runs.
+func (b *Books) Recheck(p *Pod) queues.Verdict {
+	a := p.app
+	for q := range b.tree.Ancestors(a.Leaf) {
+		if !q.IsRoot() && !q.Max.Allows(q.Allocated.Sub(p.amount), p.amount) {
+			return queues.Verdict{At: q.ID, Reason: reasons.New(reasons.ConfigurationChanged,
+				"queue %s got another max while the pod was being placed", q.Path)}
+		}
+	}
+	without := func(sign func(resources.Vector, resources.Vector) resources.Vector) {
+		b.owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) { u.Allocated = sign(u.Allocated, p.amount) })
+	}
+	without(resources.Vector.Sub)
+	defer without(resources.Vector.Add)
+	v := b.owners.Admit(b.tree, a.Leaf, a.Owner, p.amount, queues.OnAllocated)
+	if !v.OK() {
+		v.Reason = reasons.New(reasons.ConfigurationChanged, "a limit was changed while the pod was being placed: %s", v.Reason.Text)
+	}
+	return v
+}
+
+// OwnersUse returns the usage of users and groups, and the number of all users and groups
+// with usage.
+func (b *Books) OwnersUse(of []queues.Charged) (usage []queues.OwnerUsage, all int) {
+	for _, k := range of {
+		usage = append(usage, b.owners.Usage(k.Queue, k.Group, k.Name))
+	}
+	return usage, b.owners.Len()
+}
+
+// Check verifies the usage of queues, users and groups against the sum over all pods, by
+// columns.
+func (b *Books) Check(pods iter.Seq[*Pod]) error {
+	usage, owners := map[queues.ID]*queues.Usage{}, queues.NewLedger()
+	for q := range b.tree.All() {
+		usage[q.ID] = &queues.Usage{}
+	}
+	apps := map[*App]*App{} // with what they should have
+	var errs []error
+	for p := range pods {
+		a := p.app
+		if a == nil {
+			if p.in != 0 {
+				errs = append(errs, fmt.Errorf("pod %s/%s is charged without an application", p.Namespace, p.Name))
+			}
+			continue
+		}
+		first := apps[a] == nil
+		if first {
+			apps[a] = &App{}
+		}
+		c := p.charged()
+		c.addTo(&apps[a].used)
+		apps[a].pods++
+		apps[a].allocations += bit(p.in, Allocated)
+		for q := range b.tree.Ancestors(a.Leaf) {
+			c.addTo(usage[q.ID])
+			if first {
+				usage[q.ID].Applications++
+				if a.counted {
+					usage[q.ID].Running++
+				}
+			}
+		}
+		owners.Update(b.tree, a.Leaf, a.Owner, func(u *queues.OwnerUsage) {
+			u.Allocated, u.Admitted = u.Allocated.Add(c.Allocated), u.Admitted.Add(c.Admitted)
+			if first && a.counted {
+				u.Running++
+			}
+		})
+	}
+	for q := range b.tree.All() {
+		if w := usage[q.ID]; !SameUsage(q.Usage, *w) {
+			errs = append(errs, fmt.Errorf("queue %s: books say %+v, its pods %+v", q.Path, q.Usage, *w))
+		}
+	}
+	for a, w := range apps {
+		if !SameUsage(a.used, w.used) || a.pods != w.pods || a.allocations != w.allocations {
+			errs = append(errs, fmt.Errorf("an application has %d pods (%d allocated) and %+v, its pods sum up to %d (%d) and %+v",
+				a.pods, a.allocations, a.used, w.pods, w.allocations, w.used))
+		}
+	}
+	if !b.owners.Equal(owners) {
+		errs = append(errs, errors.New("the usage of users and groups is not that of their pods"))
+	}
+	return errors.Join(errs...)
+}
+
+// charged is what the pod is charged, by column.
+func (p *Pod) charged() Change {
+	return Change{
+		Pending: p.Charged(Pending), Admitted: p.Charged(Admitted), Arriving: p.Charged(Arriving),
+		Allocated: p.Charged(Allocated), Leaving: p.Charged(Leaving), Preempted: p.Charged(Preempted),
+	}
+}
+
+// SameUsage tells whether two usages are equal.
+func SameUsage(a, b queues.Usage) bool {
+	return a.Allocated.Equal(b.Allocated) && a.Admitted.Equal(b.Admitted) && a.Pending.Equal(b.Pending) &&
+		a.Leaving.Equal(b.Leaving) && a.Arriving.Equal(b.Arriving) && a.Preempted.Equal(b.Preempted) &&
+		a.Applications == b.Applications && a.Running == b.Running
+}

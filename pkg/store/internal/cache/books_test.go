@@ -1,0 +1,242 @@
+package cache_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+	"github.com/paddock-scheduler/paddock/pkg/queues"
+	"github.com/paddock-scheduler/paddock/pkg/queues/queuestest"
+	"github.com/paddock-scheduler/paddock/pkg/resources"
+	"github.com/paddock-scheduler/paddock/pkg/store/internal/cache"
+)
+
+func books(t testing.TB, tree string) (cache.Books, func(path, user string) *cache.App) {
+	b := cache.NewBooks(queues.NewDraftFrom(queuestest.MustTree(t, tree)))
+	return b, func(path, user string) *cache.App {
+		q, ok := b.Tree().Find(path)
+		if !ok {
+			t.Fatalf("no queue %s", path)
+		}
+		a := cache.NewApp(q.ID, queues.Owner{User: user}, nil, epoch)
+		b.AddApplications(q.ID, 1)
+		return &a
+	}
+}
+
+// TestCharge checks what a charge adds to usage, and that it is idempotent.
+func TestCharge(t *testing.T) {
+	b, app := books(t, "root\n  a max.vcore=4")
+	a := app("root.a", "u")
+	p := madePod(&objects.Pod{UID: "p"})
+	a.Join(p)
+	two := queuestest.Vector("vcore=2")
+	for _, step := range []struct {
+		name           string
+		in             cache.Columns
+		amount         resources.Vector
+		orders, plans  bool
+		pending, alloc string
+	}{
+		{"pending", cache.Pending, two, false, false, "vcore=2", ""},
+		{"let through", cache.Pending | cache.Admitted, two, true, false, "vcore=2", ""},
+		{"again", cache.Pending | cache.Admitted, two, false, false, "vcore=2", ""},
+		{"allocated", cache.Allocated, two, false, true, "", "vcore=2"},
+		{"resized", cache.Allocated, queuestest.Vector("vcore=3"), true, true, "", "vcore=3"},
+		{"to go", cache.Allocated | cache.Leaving, queuestest.Vector("vcore=3"), true, true, "", "vcore=3"},
+		{"gone", 0, queuestest.Vector("vcore=3"), true, true, "", ""},
+	} {
+		c := b.Charge(p, step.amount, step.in)
+		u := b.Tree().Queue(a.Leaf).Usage
+		if c.Orders() != step.orders || c.ForPlans() != step.plans {
+			t.Errorf("%s: matters to orders %v, to plans %v", step.name, c.Orders(), c.ForPlans())
+		}
+		if !u.Pending.Equal(queuestest.Vector(step.pending)) || !u.Allocated.Equal(queuestest.Vector(step.alloc)) {
+			t.Errorf("%s: %v pending, %v allocated", step.name, u.Pending, u.Allocated)
+		}
+		if err := b.Check(slices.Values([]*cache.Pod{p})); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+	if !p.Amount().Equal(queuestest.Vector("vcore=3")) || !a.MostUsed().Equal(queuestest.Vector("vcore=3")) {
+		t.Errorf("was charged %v, used at most %v", p.Amount(), a.MostUsed())
+	}
+}
+
+// TestCheckQuota checks which quota refuses a request.
+func TestCheckQuota(t *testing.T) {
+	b, app := books(t, "root limit=u;max.vcore=3\n  a max.vcore=4 maxapps=1\n  b")
+	first, second := app("root.a", "u"), app("root.a", "v")
+	p := madePod(&objects.Pod{UID: "p"})
+	first.Join(p)
+	one, two := queuestest.Vector("vcore=1"), queuestest.Vector("vcore=2")
+	b.Charge(p, two, cache.Allocated)
+	if !b.Recount(first) || b.Recount(first) || !first.Counted() {
+		t.Error("an application with an allocated pod does not count")
+	}
+	ok := func(v queues.Verdict) bool { return v.OK() }
+	if !ok(b.CheckQuota(first, one, queues.OnAllocated)) || ok(b.CheckQuota(first, two, queues.OnAllocated)) {
+		t.Error("the limit of the user")
+	}
+	if ok(b.CheckQuota(second, one, queues.OnAllocated)) || !ok(b.CheckAmounts(second, two, queues.OnAllocated)) ||
+		ok(b.CheckAmounts(second, queuestest.Vector("vcore=3"), queues.OnAllocated)) {
+		t.Error("maxapplications, or max")
+	}
+	if v := b.CheckLimits(b.Tree(), first, one, queues.OnAllocated); !v.OK() {
+		t.Errorf("limits: %v", v.Reason)
+	}
+	if !ok(b.Recheck(p)) {
+		t.Error("a pod does not fit beside itself")
+	}
+	b.Tentatively(first, one, 1)
+	if ok(b.CheckQuota(first, one, queues.OnCommitted)) {
+		t.Error("a tentative charge does not count")
+	}
+	b.Tentatively(first, one, -1)
+	if err := b.Check(slices.Values([]*cache.Pod{p})); err == nil {
+		t.Error("Check does not see that an application without pods is counted") // second
+	}
+}
+
+func madePod(event *objects.Pod) *cache.Pod {
+	p := cache.NewPod(event)
+	return &p
+}
+
+// TestBooks makes random changes of pods, applications and quotas. The books and the
+// originators must equal the sums over the pods, and originators those found by the rule
+// itself.
+func TestBooks(t *testing.T) {
+	tree := "root limit=u;max.vcore=30\n  a\n  b"
+	rapid.Check(t, func(rt *rapid.T) {
+		b, app := books(t, tree)
+		pods := map[types.UID]*cache.Pod{}
+		originators := cache.NewOriginators(func(uid types.UID) *cache.Pod { return pods[uid] })
+		apps, of := []*cache.App{}, map[*cache.Pod]*cache.App{}
+		for i := range 60 {
+			uid := types.UID(fmt.Sprintf("p%d", rapid.IntRange(0, 5).Draw(rt, "pod")))
+			p := pods[uid]
+			switch step := rapid.SampledFrom([]string{"add", "add", "charge", "charge", "delete", "gone", "rebuild"}).Draw(rt, "step"); {
+			case step == "add" && p == nil:
+				p = madePod(&objects.Pod{
+					UID: uid, Namespace: "ns", Name: string(uid), Created: epoch.Add(time.Duration(rapid.IntRange(0, 3).Draw(rt, "age")) * time.Second),
+					Originator: rapid.SampledFrom([]objects.Originator{objects.OriginatorUnsaid, objects.OriginatorUnsaid, objects.OriginatorNo, objects.OriginatorByRole}).Draw(rt, "role"),
+					Owners:     rapid.SampledFrom([][]types.UID{nil, nil, {"p0"}, {"p1", "p2"}}).Draw(rt, "owners"),
+				})
+				pods[uid] = p
+				var a *cache.App
+				if n := rapid.IntRange(0, len(apps)).Draw(rt, "app"); n < len(apps) {
+					a = apps[n]
+				} else {
+					a = app(rapid.SampledFrom([]string{"root.a", "root.b"}).Draw(rt, "queue"), rapid.SampledFrom([]string{"u", "v"}).Draw(rt, "user"))
+					apps = append(apps, a)
+				}
+				a.Join(p)
+				of[p] = a
+				originators.Live(p, true)
+			case p == nil:
+			case step == "charge":
+				in := cache.Columns(rapid.IntRange(0, 63).Draw(rt, "columns"))
+				b.Charge(p, queuestest.Vector(fmt.Sprintf("vcore=%d", i%4)), in)
+			case step == "delete":
+				p.Deleting = true
+				originators.Live(p, false)
+			case step == "gone":
+				a := of[p]
+				b.Charge(p, p.Amount(), 0)
+				originators.Live(p, false)
+				if a.Leave(p) {
+					b.AddApplications(a.Leaf, -1)
+					apps = slices.DeleteFunc(apps, func(o *cache.App) bool { return o == a })
+					b.Recount(a)
+				}
+				delete(pods, uid)
+				delete(of, p)
+			case step == "rebuild":
+				b.Rebuild(slices.Values(apps))
+			}
+			for _, a := range apps {
+				b.Recount(a)
+			}
+			if err := b.Check(maps.Values(pods)); err != nil {
+				rt.Fatal(err)
+			}
+			if err := originators.Check(maps.Values(pods)); err != nil {
+				rt.Fatal(err)
+			}
+			for _, p := range pods {
+				if got, want := originators.Is(p), isOriginator(p, of); got != want {
+					rt.Fatalf("pod %s is an originator: %v, want %v", p.Name, got, want)
+				}
+			}
+		}
+	})
+}
+
+// isOriginator is the rule of originators in another form: by all pods of the application.
+func isOriginator(p *cache.Pod, of map[*cache.Pod]*cache.App) bool {
+	rank := func(p *cache.Pod) int {
+		owns := false
+		for o, a := range of {
+			owns = owns || a == of[p] && !o.Deleting && slices.Contains(o.Owners, p.UID)
+		}
+		switch {
+		case p.Originator == objects.OriginatorByRole:
+			return 1
+		case p.Originator == objects.OriginatorNo:
+			return 9
+		case owns:
+			return 2
+		}
+		return 3
+	}
+	if p.Deleting || rank(p) == 9 {
+		return false
+	}
+	others := 0
+	for o, a := range of {
+		if a != of[p] || o == p || o.Deleting {
+			continue
+		}
+		others++
+		if rank(o) < rank(p) || rank(p) == 3 && rank(o) == 3 && o.Created.Before(p.Created) {
+			return false
+		}
+	}
+	return rank(p) != 3 || others > 0 // a pod that is alone is none by its age
+}
+
+// TestBooksCheck plants bugs that Check has to see.
+func TestBooksCheck(t *testing.T) {
+	for name, plant := range map[string]func(b *cache.Books, a *cache.App, p *cache.Pod){
+		"usage of a queue": func(b *cache.Books, a *cache.App, _ *cache.Pod) {
+			b.Tree().Update(a.Leaf, func(u *queues.Usage) { u.Leaving = queuestest.Vector("vcore=1") })
+		},
+		"usage of owners": func(b *cache.Books, _ *cache.App, _ *cache.Pod) { *b = cache.NewBooks(b.Tree()) },
+		"a pod that is not there": func(_ *cache.Books, a *cache.App, _ *cache.Pod) {
+			a.Join(madePod(&objects.Pod{UID: "other"}))
+		},
+		"an application":          func(b *cache.Books, a *cache.App, _ *cache.Pod) { b.AddApplications(a.Leaf, 1) },
+		"a pod that left charged": func(_ *cache.Books, a *cache.App, p *cache.Pod) { a.Leave(p) },
+	} {
+		b, app := books(t, "root limit=u;max.vcore=30\n  a")
+		a, p := app("root.a", "u"), madePod(&objects.Pod{UID: "p"})
+		a.Join(p)
+		b.Charge(p, queuestest.Vector("vcore=1"), cache.Allocated)
+		b.Recount(a)
+		pods := slices.Values([]*cache.Pod{p})
+		if err := b.Check(pods); err != nil {
+			t.Fatal(err)
+		}
+		if plant(&b, a, p); b.Check(pods) == nil {
+			t.Errorf("%s: not seen", name)
+		}
+	}
+}

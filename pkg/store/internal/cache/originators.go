@@ -1,0 +1,225 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/paddock-scheduler/paddock/pkg/internal/ranking"
+	"github.com/paddock-scheduler/paddock/pkg/objects"
+)
+
+// Originators are the pods without which their application cannot run, such as a driver
+// or a master. The living pods of an application are ranked, and those of the first rank
+// present are its originators; see rank. Pods that changed for plans are noted until Take.
+// Make one with NewOriginators.
+type Originators struct {
+	// owned counts, for each pod, the living pods that it owns, of any application or
+	// none. It identifies originators among pods of no queue, which have no application.
+	owned   map[types.UID]int
+	find    func(types.UID) *Pod // returns nil for a pod that is not known
+	changed []*Pod
+}
+
+// NewOriginators returns Originators without pods.
+func NewOriginators(find func(types.UID) *Pod) Originators {
+	return Originators{owned: map[types.UID]int{}, find: find}
+}
+
+// Take returns the pods that changed for plans since the last call: it may be other than
+// before whether they are originators. A pod may be listed several times.
+func (o *Originators) Take() []*Pod {
+	taken := o.changed
+	o.changed = nil
+	return taken
+}
+
+// rank is the rank of a pod among the living pods of its application.
+type rank uint8
+
+// Of the pods that are ranked by age, only the oldest are originators, and only in an
+// application that has other pods.
+const (
+	bySaying rank = iota
+	byRole
+	byOwning // it owns another living pod of its application
+	byAge
+	never
+)
+
+func (p *Pod) rank() rank {
+	switch {
+	case p.Originator == objects.OriginatorYes:
+		return bySaying
+	case p.Originator == objects.OriginatorByRole:
+		return byRole
+	case p.Originator == objects.OriginatorNo:
+		return never
+	case p.app != nil && p.app.owned[p.UID] > 0:
+		return byOwning
+	}
+	return byAge
+}
+
+// senior is a pod among the living pods of its application.
+type senior Pod
+
+// Place implements the interface of package ranking.
+func (e *senior) Place() *int { return &e.age }
+
+// elderFirst orders pods: rank, creation, then UID.
+func elderFirst(a, b *senior) bool {
+	if c := cmp.Compare((*Pod)(a).rank(), (*Pod)(b).rank()); c != 0 {
+		return c < 0
+	}
+	if c := a.Created.Compare(b.Created); c != 0 {
+		return c < 0
+	}
+	return a.UID < b.UID
+}
+
+// lead identifies the originators of an application: the pods with this rank and, for
+// byAge, with this second of creation. The API server stores creation times in seconds,
+// and controllers create several pods within one.
+type lead struct {
+	rank   rank
+	second int64
+	alone  bool // ranked by age and the only living pod
+}
+
+func (p *Pod) lead() lead {
+	l := lead{rank: p.rank()}
+	if l.rank == byAge {
+		l.second = p.Created.Unix()
+	}
+	return l
+}
+
+func (a *App) lead() lead {
+	first, ok := a.living.First()
+	if !ok {
+		return lead{rank: never}
+	}
+	l := (*Pod)(first).lead()
+	l.alone = l.rank == byAge && a.living.Len() == 1
+	return l
+}
+
+// Lives tells whether the pod is among the living pods of its application.
+func (p *Pod) Lives() bool { return p.age != ranking.Outside }
+
+// Is tells whether a pod is an originator of its application. A pod of no queue has no
+// application: it is an originator if its annotation or role says so, or if it owns any
+// other pod.
+func (o *Originators) Is(p *Pod) bool {
+	if p.app == nil {
+		r := p.rank()
+		return r < byOwning || r == byAge && o.owned[p.UID] > 0
+	}
+	return p.Lives() && p.rank() != never && p.lead() == p.app.lead()
+}
+
+// Live updates whether a pod of an application lives: it is known and not being deleted.
+func (o *Originators) Live(p *Pod, lives bool) {
+	a := p.app
+	if p.Lives() == lives {
+		return
+	}
+	before := a.lead()
+	a.living.Update((*senior)(p), lives)
+	n := 1
+	if !lives {
+		n = -1
+	}
+	for _, owner := range p.Owners {
+		o.owns(a, owner, n)
+	}
+	o.changed = append(o.changed, p)
+	if after := a.lead(); before != after {
+		o.noteLeads(a, before, after)
+	}
+}
+
+// noteLeads notes the pods of an application that belong to either lead.
+func (o *Originators) noteLeads(a *App, before, after lead) {
+	last := before
+	if last.rank == never || after.rank != never && compareLeads(after, before) > 0 {
+		last = after
+	}
+	leads, all := a.living.Leading(func(e *senior) bool { return compareLeads((*Pod)(e).lead(), last) <= 0 }, mostLeads)
+	if !all {
+		leads = a.living.Items() // finding the first of many costs more than noting all
+	}
+	for _, e := range leads {
+		o.changed = append(o.changed, (*Pod)(e))
+	}
+}
+
+const mostLeads = 64
+
+func compareLeads(a, b lead) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.second, b.second))
+}
+
+// owns adds n to the number of an application's pods that a pod owns.
+func (o *Originators) owns(a *App, owner types.UID, n int) {
+	if a.owned == nil {
+		a.owned = map[types.UID]int{}
+	}
+	if a.owned[owner] += n; a.owned[owner] == 0 {
+		delete(a.owned, owner)
+	}
+	if p := o.find(owner); p != nil && p.app == a && p.Lives() {
+		a.living.Update((*senior)(p), true) // its rank may have changed
+	}
+	o.Owns(owner, n)
+}
+
+// Owns adds n to the number of living pods, of any application or none, that a pod owns.
+func (o *Originators) Owns(owner types.UID, n int) {
+	if o.owned[owner] += n; o.owned[owner] == 0 {
+		delete(o.owned, owner)
+	}
+	if p := o.find(owner); p != nil {
+		o.changed = append(o.changed, p)
+	}
+}
+
+// Check verifies the living pods of applications, and the numbers of owned pods in them,
+// against all pods.
+func (o *Originators) Check(pods iter.Seq[*Pod]) error {
+	var errs []error
+	living, owned := map[*App]int{}, map[*App]map[types.UID]int{}
+	for p := range pods {
+		a := p.app
+		switch {
+		case a == nil && p.Lives():
+			errs = append(errs, fmt.Errorf("pod %s/%s lives in no application", p.Namespace, p.Name))
+		case a != nil && p.Deleting == p.Lives():
+			errs = append(errs, fmt.Errorf("pod %s/%s counts as living: %v", p.Namespace, p.Name, p.Lives()))
+		}
+		if a == nil {
+			continue
+		}
+		if owned[a] == nil {
+			owned[a] = map[types.UID]int{}
+		}
+		if p.Lives() {
+			living[a]++
+			for _, owner := range p.Owners {
+				owned[a][owner]++
+			}
+		}
+	}
+	for a, of := range owned {
+		if err := a.living.Check(); err != nil || a.living.Len() != living[a] || !maps.Equal(a.owned, of) {
+			errs = append(errs, fmt.Errorf("an application has %d living pods and owned ones %v, its pods sum up to %d and %v: %v",
+				a.living.Len(), a.owned, living[a], of, err))
+		}
+	}
+	return errors.Join(errs...)
+}
