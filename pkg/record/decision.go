@@ -62,14 +62,19 @@ type Decision struct {
 	// PodDisruptionBudgets allow.
 	OptedOut   int   `json:"optedOut,omitempty"`
 	Violations int64 `json:"budgetViolations,omitempty"`
+	Choice
+	// Stages are what became of it, in order.
+	Stages []Stage `json:"stages"`
+}
+
+// Choice is how thorough the choice of a decision was.
+type Choice struct {
 	// Unfit are nodes that the filters refuse whichever pods go.
 	Unfit []string `json:"unfitNodes,omitempty"`
 	// FilterCalls is how often the real filters were asked. Incomplete is true when
 	// not every choice was weighed.
 	FilterCalls int  `json:"filterCalls"`
 	Incomplete  bool `json:"incomplete,omitempty"`
-	// Stages are what became of it, in order.
-	Stages []Stage `json:"stages"`
 }
 
 // Pod names a pod.

@@ -31,17 +31,22 @@ type nodeSearch struct {
 	remaining
 	freed []int64 // on the node, by type
 
-	taken  []candidate
-	harms  []harm // before each taken victim
-	harm   harm
-	best   *plan // to beat; nil for any
-	found  bool  // best was found in this search
-	trial  plan
+	taken []candidate
+	harms []harm // before each taken victim
+	harm  harm
+	best  *plan // to beat; nil for any
+	found bool  // best was found in this search
+	trial plan
+	visitLimit
+	// blocked is true once law 2 stopped a set that did not free enough yet.
+	blocked bool
+}
+
+// visitLimit ends a search that takes too long.
+type visitLimit struct {
 	visits int
 	most   int // limit of visits
 	cut    bool
-	// blocked is true once law 2 stopped a set that did not free enough yet.
-	blocked bool
 }
 
 // remaining is what the groups from one on can add to a set, by group.
